@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, TypeVar
 
+from turnwise.pipeline.io.bigquery_source import prepare_query, query_records, table_state
 from turnwise.pipeline.io.containers import check_container, check_database, database_texts
 from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.listing import KIND_BYTES, buffered, check_text
@@ -77,8 +78,6 @@ def file_patterns(option: str, paths: Sequence[str]) -> list[str]:
 
 def _patterns_of(path: str) -> list[str]:
     if is_bigquery(path):
-        from turnwise.pipeline.io.bigquery_source import prepare_query
-
         prepare_query(path)
         return [path]
     if is_sqlite_url(path):
@@ -173,8 +172,6 @@ def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Fail
         yield from contained_records(database_texts(path), limit)
         return
     if is_bigquery(path):
-        from turnwise.pipeline.io.bigquery_source import query_records
-
         yield from query_records(path, limit)
         return
     with opened(path) as whole, unzipped(whole) as file:
@@ -251,8 +248,6 @@ def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | N
     listed: list[InputFile] = []
     for path in paths:
         if is_bigquery(path):
-            from turnwise.pipeline.io.bigquery_source import table_state
-
             if (state := table_state(path)) is None:
                 return None
             listed += state

@@ -11,13 +11,17 @@ from pathlib import Path
 
 import msgspec
 
+from turnwise.pipeline.report.comparison import first_page, nothing_common
 from turnwise.pipeline.runs.directory import REPORT_DATA
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.comparison.collect import version_order
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
+from turnwise.transforms.decisions.comparison.words import beyond_verdicts, settings_changes
 from turnwise.transforms.decisions.first_page import NAMED
 from turnwise.transforms.decisions.report.collect import (
     VersionKey,
@@ -261,8 +265,6 @@ def compare_versions(
         )
     page = None
     if found and not isinstance(found[-1], str):
-        from turnwise.pipeline.report.comparison import first_page  # late, as in compare_sides
-
         key, _ = keyed[-1]
         page = first_page(found[-1], runs[key.run], key.app_version or None, how)
     return Compared(comparisons, refused, page)
@@ -280,12 +282,6 @@ def _sides(runs: Sequence[RunVersions]) -> Iterator[tuple[VersionKey, ComparedSi
 
 def compare_sides(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     """Returns the comparison, or why there is none."""
-    # Imported late: a report of one version does not wait for numpy.
-    from turnwise.pipeline.report.comparison import nothing_common
-    from turnwise.transforms.decisions.comparison.differences import compare
-    from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-    from turnwise.transforms.decisions.comparison.words import beyond_verdicts, settings_changes
-
     found = beyond_verdicts(settings_changes(a, b))
     changes = [f"{c.what} ({c.baseline} for {a.name}, {c.candidate} for {b.name})" for c in found]
     if changes:
