@@ -1,0 +1,673 @@
+"""Compares values of arguments and of session state by meaning, independent of spelling."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from msgspec import Struct, field, structs
+
+from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, key_twice
+from turnwise.transforms.effects.mentions import (
+    SPACED_LETTER,
+    Mention,
+    Passage,
+    language_root,
+    read_passage,
+    with_plain_signs,
+)
+from turnwise.transforms.effects.prose import (
+    compare_structured,
+    compare_texts,
+    contradicts,
+    is_secret_or_pattern,
+    is_structured,
+    is_version,
+    may_be_forms,
+    may_be_one_name,
+    may_be_reworded,
+    order_of,
+)
+from turnwise.transforms.effects.prose_values import (
+    likeness_of_calendar_names,
+    likeness_of_moments,
+    spell_alike,
+    states_moment,
+    with_digits,
+)
+from turnwise.transforms.local_judge.named_values import mark_named_values
+from turnwise.transforms.matching.alignment import count_matches, equal_matches
+from turnwise.transforms.matching.calls import (
+    ArgumentMatcher,
+    directive_text,
+    is_directive,
+    plain_text,
+    value_matches,
+)
+from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
+from turnwise.transforms.text.dates import DateReading, Likeness, epoch_date, likeness_of_dates, read_dates
+from turnwise.transforms.text.sentences import guessed_language, sentences
+from turnwise.transforms.text.words import word_set
+
+_MOST_PAIRS = 20_000
+_NODE_LENGTH = 4
+_LONGEST_MOMENT = 48
+_LETTERS, _DIGITS_OF_A_CODE = 3, 7
+_TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+_NO_VALUES = frozenset(("null", "none", "nil", "undefined", "nan", "n/a", "na", "-"))
+_NORWAY = "NO"  # false, or the code of a country
+_CAMEL_CASE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+")
+_DECIMAL_COMMA = re.compile(r"(\D{0,4}\d{1,3}(?:[. '’]?\d{3})*),(\d\d)(\D{0,5})")
+Prose = Literal["unmet", "met", "ignored", "free"]
+"""How prose counts that only a judge can compare: as different or as the same. Ignored: any prose is equal to
+any other, but not commands, code and the like; free: these too."""
+FurtherKeys = Literal["free", "names", "none"]
+"""Which keys beside the expected ones are ignored: all, those that describe an entry, or none."""
+_DESCRIBING = word_set("""airline airport arrival author brand carrier city country departure description
+    destination from label name origin title to""")
+
+
+def equivalent(
+    expected: JsonValue,
+    actual: JsonValue,
+    prose: Prose = "unmet",
+    name: str = "",
+    further: FurtherKeys = "free",
+) -> bool:
+    """Returns whether two values mean the same.
+
+    Numbers are compared by value (`"5"`, `5`, `5.0`; a leading zero makes a text an identifier), dates and
+    times by instant, other texts without regard to case, white space and width, `"true"` and `"yes"` as true,
+    lists as `order_of` says, objects by the expected keys, JSON texts by their value. Empty values (null,
+    false, an empty text, list or object) equal an absent value. Prose is compared by `compare_texts`.
+
+    Args:
+        expected: The expected value.
+        actual: The value that was passed or stored.
+        prose: How prose counts that only a judge can compare.
+        name: Name of the parameter; "": unknown.
+        further: Which keys of objects that are not expected leave it unclear, unless they are empty.
+    """
+    if are_equal(expected, actual):
+        return True
+    left, right = _structure(expected, name), _structure(actual, name)
+    if is_empty(left) or is_empty(right):
+        if _is_nothing(left) and _is_nothing(right):
+            return prose != "unmet" or _NORWAY not in (left, right)
+        if all(is_empty(side) or _may_be_nothing(side) for side in (left, right)):
+            return prose != "unmet"
+        if not (may_be_reworded(left) or may_be_reworded(right)):
+            return False
+        return prose == "ignored" or (prose == "met" and left is None) or (prose == "free" and is_empty(left))
+    if isinstance(left, dict) and isinstance(right, dict):
+        keys = dict.fromkeys(left)
+        if prose == "unmet" and further != "free":
+            # What does not only describe an entry may change what is written.
+            keys |= {key: None for key in right if further == "none" or not _describes(key, right[key])}
+        inside: FurtherKeys = further if further == "free" else "none"
+        return all(equivalent(left.get(key), right.get(key), prose, key, inside) for key in keys)
+    if isinstance(left, list) and isinstance(right, list):
+        if len(left) != len(right):
+            return False
+        further, order = further if further == "free" else "names", order_of(name, left)
+        if order == "fixed" or (order == "open" and prose == "unmet"):
+            pairs = zip(left, right, strict=True)
+            return all(equivalent(*pair, prose, name, further) for pair in pairs)
+        return None not in pair_equivalent(left, right, prose, name, further)
+    if isinstance(left, dict | list) or isinstance(right, dict | list):
+        if prose == "unmet" or isinstance(left, list) == isinstance(right, list):
+            return False
+        return equivalent(_entries(left), _entries(right), prose, name, further)
+    is_exact = False
+    if isinstance(left, str) and isinstance(right, str) and prose in ("ignored", "free"):
+        is_exact = is_structured(left, name) or is_structured(right, name)
+        if may_be_reworded(left) or may_be_reworded(right):
+            if prose == "free":
+                return not contradicts(left, right)
+            if not is_exact:
+                return True
+    likeness = _compare_scalars(left, right, name)
+    return likeness == "same" or (likeness == "unclear" and prose != "unmet" and not is_exact)
+
+
+def are_equal(left: JsonValue, right: JsonValue) -> bool:
+    """Returns whether two values are equal and of the same types: `0` is not false, as it is in Python."""
+    return left == right and repr(left) == repr(right)
+
+
+def _describes(key: str, value: JsonValue) -> bool:
+    is_short = isinstance(value, str) and json_structure(value) is None and not may_be_reworded(value)
+    return is_short and key.lower().rpartition("_")[2] in _DESCRIBING
+
+
+def is_empty(value: JsonValue) -> bool:
+    """Returns whether a value is empty: null, false, an empty text or list, or an object of such values."""
+    if isinstance(value, dict):
+        return all(map(is_empty, value.values()))
+    return value is None or value is False or value == [] or (isinstance(value, str) and not value.strip())
+
+
+def _entries(value: JsonValue) -> list[JsonValue]:
+    """Returns the list that a value is or may stand for, which a text may separate with commas."""
+    if isinstance(value, list):
+        return value
+    return [*re.split(r"\s*[,;]\s*", value.strip())] if isinstance(value, str) else [value]
+
+
+def _is_nothing(value: JsonValue) -> bool:
+    return is_empty(value) or (isinstance(value, str) and _TRUTHS.get(plain(value)) is False)
+
+
+def _may_be_nothing(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return all(is_empty(item) or _may_be_nothing(item) for item in value.values())
+    return isinstance(value, str) and plain(value) in _NO_VALUES
+
+
+def pair_equivalent(
+    expected: Sequence[JsonValue],
+    actual: Sequence[JsonValue],
+    prose: Prose = "unmet",
+    name: str = "",
+    further: FurtherKeys = "free",
+) -> list[int | None]:
+    """Pairs as many equivalent elements as possible, in any order.
+
+    Returns:
+        For every expected element the index of its partner, or None. In very long lists, only elements that
+        differ in nothing but case and white space are paired, and the others in their places.
+    """
+    partners = equal_matches(
+        [key_of(value, name) for value in expected], [key_of(value, name) for value in actual]
+    )
+    used = set(partners)
+    rows = [i for i, partner in enumerate(partners) if partner is None]
+    columns = [j for j in range(len(actual)) if j not in used]
+    size = sum(nodes(expected[i]) for i in rows) * sum(nodes(actual[j]) for j in columns)
+    same = partial(equivalent, prose=prose, name=name, further=further)
+    if size > _MOST_PAIRS:
+        for i, j in zip(rows, columns, strict=False):
+            partners[i] = j if same(expected[i], actual[j]) else None
+    elif size:
+        pairs = count_matches([expected[i] for i in rows], [actual[j] for j in columns], same)
+        for i, column in zip(rows, pairs, strict=True):
+            partners[i] = None if column is None else columns[column]
+    return partners
+
+
+def nodes(value: JsonValue) -> int:
+    """Returns the number of nodes of a value; comparing two values costs at most their product."""
+    if isinstance(value, dict | list):
+        return 1 + sum(map(nodes, value.values() if isinstance(value, dict) else value))
+    is_structure = isinstance(value, str) and value.lstrip()[:1] in ("{", "[")
+    return 1 + len(str(value)) // _NODE_LENGTH if is_structure else 1
+
+
+def key_of(value: JsonValue, name: str = "") -> Hashable:
+    """Returns a hashable key that only equivalent values of a parameter share; most of them share it."""
+    value = _structure(value, name)
+    if isinstance(value, dict):
+        return frozenset((key, key_of(item, key)) for key, item in value.items() if not is_empty(item))
+    if isinstance(value, list):
+        keys = [key_of(item, name) for item in value]
+        is_free = order_of(name, value) == "free"
+        return ("list", frozenset(Counter(keys).items())) if is_free else ("in order", *keys)
+    if isinstance(value, bool):
+        return value, "truth"
+    if isinstance(value, str) and is_structured(value, name):
+        return "exact", value.strip()
+    number = _amount(value)
+    if number is not None:
+        return number
+    if not isinstance(value, str):
+        return repr(value)
+    if may_be_reworded(value) or _CAMEL_CASE.fullmatch(value):
+        return "prose", value
+    dates = read_dates(plain(value))
+    return dates[0].key if len(dates) == 1 else plain(value)
+
+
+def _structure(value: JsonValue, name: str) -> JsonValue:
+    """Returns the object or list that a text spells without a key twice, and other texts with plain signs."""
+    if not isinstance(value, str):
+        return value
+    structure = json_structure(value)
+    if structure is not None and not key_twice(value.encode(), structure):
+        return structure
+    is_literal = value.isascii() or is_structured(value) or is_secret_or_pattern(name)
+    return value if is_literal else with_plain_signs(value)
+
+
+def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
+    texts = (left, right) if isinstance(left, str) and isinstance(right, str) else None
+    if texts and all(map(_may_spell_moment, texts)) and not is_version(name):
+        likeness = likeness_of_moments(*texts)
+        if likeness in ("same", "unclear") or (likeness and all(read_dates(plain(text)) for text in texts)):
+            return likeness
+    if texts and (likeness := likeness_of_calendar_names(*texts)):
+        return likeness
+    if texts and any(map(may_be_reworded, texts)):
+        return compare_texts(*texts, name)
+    if isinstance(left, bool) or isinstance(right, bool):
+        truth = _truth(left)
+        return "different" if truth is None or truth != _truth(right) else "same"
+    if texts and is_version(name):
+        return "same" if texts[0].strip() == texts[1].strip() else "different"
+    first, second = _amount(left), _amount(right)
+    if first and second:
+        if same_amount(first, second):
+            return "same" if bool(first.currency) == bool(second.currency) else "unclear"
+        return "unclear" if _may_be(left, second) or _may_be(right, first) else "different"
+    likeness = likeness_of_dates(_dates(left, first), _dates(right, second))
+    if likeness == "different" and (_may_be(left, second) or _may_be(right, first)):
+        return "unclear"
+    if likeness != "different" or texts is None:
+        return "same" if plain(left) == plain(right) else likeness
+    return _compare_short_texts(*texts, name)
+
+
+def _compare_short_texts(left: str, right: str, name: str) -> Likeness:
+    if is_structured(left, name) or is_structured(right, name):
+        return compare_structured(left, right)
+    if plain(left) == plain(right):
+        return "unclear" if _CAMEL_CASE.fullmatch(left) or _CAMEL_CASE.fullmatch(right) else "same"
+    if _spelled(left) == _spelled(right) or ((code := _code(left)) is not None and code == _code(right)):
+        return "same"
+    if _truth(left) is not None and _truth(left) == _truth(right):
+        return "unclear"
+    if " " in f"{left}{right}" or not left.isascii():
+        likeness = compare_texts(left, right, name)
+        if likeness == "same" or (likeness == "different" and not may_be_one_name(left, right)):
+            return likeness
+    return "unclear" if may_be_forms(left, right) or may_be_one_name(left, right) else "different"
+
+
+def _may_spell_moment(text: str) -> bool:
+    """Returns whether a text is as short as a date or time, and is no plain number or code."""
+    if len(text) > _LONGEST_MOMENT or not any(map(str.isdecimal, text)):
+        return bool(read_dates(text))
+    return not (text.isascii() and text.isalnum()) or _CLOCK_IN_LETTERS.fullmatch(text) is not None
+
+
+def _spelled(text: str) -> str:
+    """Returns a short text in one spelling.
+
+    It has spaces between its words (`one_way`, `oneWay`), and units, weekdays, months, ordinals and degrees
+    written in one way.
+    """
+    parts = re.sub(r"(?<=[^\W\d_])[_-]+(?=[^\W\d_])|(?<=[a-z])(?=[A-Z][a-z])", " ", text)
+    parts = _DEGREE.sub(r" \1", spell_alike(parts))
+    names: dict[str, str] = {}
+    marked = mark_named_values(_ORDINAL.sub(lambda word: _ORDINALS[word[0].lower()], parts), names)
+    # A pound is a weight, too.
+    marked = _MONEY_TOKEN.sub(lambda token: names.get(token[0], token[0]).removesuffix("s"), marked)
+    return plain(marked).rstrip(".!,。！ ").strip('"“”„«»') or text
+
+
+_ORDINALS = {
+    **{"first": "1st", "second": "2nd", "third": "3rd", "fourth": "4th", "fifth": "5th", "sixth": "6th"},
+    **{"seventh": "7th", "eighth": "8th", "ninth": "9th", "tenth": "10th"},
+}
+_ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
+_DEGREE = re.compile(r"(?<=\d)\s?(?:°|º|degrees?\b)?\s?([cf])(?:elsius|ahrenheit)?\b", re.IGNORECASE)
+_MONEY_TOKEN = re.compile(r"zqunit0[0-5]")
+
+
+def _amount(value: JsonValue) -> Amount | None:
+    """Parses a number as `amount` does, also with a decimal comma and in words (`five`, `100 dollars`)."""
+    if not isinstance(value, str):
+        return amount(value)
+    comma = _DECIMAL_COMMA.fullmatch(value.strip())
+    if comma is not None:
+        return amount(re.sub(r"(?<=\d)\D", "", comma[1]) + "." + comma[2] + comma[3])
+    return amount(value) or (_amount_in_words(value) if len(value) <= _LONGEST_MOMENT else None)
+
+
+@lru_cache(maxsize=4096)
+def _amount_in_words(text: str) -> Amount | None:
+    if not any(map(str.isalpha, text)) or _MILLION_OR_THOUSAND.search(text):
+        return None
+    between, mentions = read_passage(with_digits(text), None)
+    is_one = len(mentions) == 1 and not any(between) and not (mentions[0].is_share or mentions[0].is_denied)
+    return mentions[0].amount if is_one else None
+
+
+def _may_be(value: JsonValue, number: Amount | None) -> bool:
+    """Returns whether a text may state a number with words or other separators (`5 kg`, `1.250`)."""
+    if number is None or not isinstance(value, str) or value.isdecimal() or len(value) > _LONGEST_MOMENT:
+        return False
+    for mentions in (read_passage(value, language).mentions for language in (None, "de", "fr")):
+        if len(mentions) == 1 and (stated := mentions[0]).amount is not None and not stated.is_denied:
+            percent = Amount(100 * number.value, "")
+            if same_amount(stated.amount, number) or (
+                stated.is_share and same_amount(stated.amount, percent)
+            ):
+                return True
+    return False
+
+
+_MILLION_OR_THOUSAND = re.compile(r"\bmil\b", re.IGNORECASE)
+_CLOCK_IN_LETTERS = re.compile(r"\d{1,2}(?:h(?:\d\d)?|[ap]m)", re.IGNORECASE)
+_SIGNED = re.compile(r"(?:^|\W|UTC|GMT)-\d|^\(\d+\)$", re.IGNORECASE)
+
+
+def _code(text: str) -> str | None:
+    """Returns a phone, card, account, flight or postal code without its spacing; None: it is something else.
+
+    Spacing between digits counts in short texts (`1 2` is not `12`), and everywhere in dates. A text without
+    a digit and one with a sign (`UTC -5`, `(500)`) are no codes.
+    """
+    pieces = re.split(r"[ ()-]+", text.strip(" ()").upper())
+    is_code = len(text) <= _LONGEST_MOMENT and any(map(str.isdecimal, text)) and not _SIGNED.search(text)
+    if not is_code or read_dates(plain(text)):
+        return None
+    for piece in pieces:
+        may_be_part = len(piece) <= _LETTERS or any(map(str.isdecimal, piece))
+        if not (may_be_part and piece.isascii() and piece.lstrip("+").isalnum()):
+            return None
+    joins = any(one[-1].isdecimal() and other[0].isdecimal() for one, other in pairwise(pieces))
+    return None if joins and sum(map(str.isdecimal, text)) < _DIGITS_OF_A_CODE else "".join(pieces)
+
+
+def _dates(value: JsonValue, number: Amount | None) -> tuple[DateReading, ...]:
+    if number is None:
+        return read_dates(plain(value))
+    return () if number.currency else epoch_date(number.value) or read_dates(plain(value))
+
+
+def _truth(value: JsonValue) -> bool | None:
+    return value if isinstance(value, bool) else _TRUTHS.get(plain(value)) if isinstance(value, str) else None
+
+
+# Compares the arguments of two calls of one tool.
+
+ANY_TOOL = "*"
+
+
+class Difference(NamedTuple):
+    """A parameter whose values differ, or several parallel lists whose rows differ."""
+
+    parameter: str
+    expected: JsonValue
+    actual: JsonValue
+
+
+class OpenPair(NamedTuple):
+    """Two values that only a judge can compare, as text.
+
+    Attributes:
+        name: What they are values of: `reason of cancel_order`.
+    """
+
+    name: str
+    expected: str
+    actual: str
+
+
+class ArgumentComparison(Struct, frozen=True):
+    """Rules for comparing arguments, beside the default equivalence.
+
+    Attributes:
+        matchers: Tool or `*` -> parameter -> matcher.
+        ordered: Tool or `*` -> parameters whose lists are compared in order.
+        unclear: Result for a value that only a judge can compare: a directive, or prose.
+        ignores_prose: Whether prose is not compared at all.
+        free_tools: Names of the tools whose prose is not compared, unless it contradicts: hand-offs, whose
+            texts are for a person.
+        answers: What a judge said of values that only it can compare: whether they are the same.
+    """
+
+    matchers: Mapping[str, Mapping[str, ArgumentMatcher]] = field(default_factory=dict)
+    ordered: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    unclear: bool = False
+    ignores_prose: bool = False
+    free_tools: frozenset[str | None] = frozenset()
+    answers: Mapping[OpenPair, bool] = field(default_factory=dict)
+
+    def differences(self, expected: ToolCall, actual: ToolCall) -> list[Difference]:
+        """Returns the differences between the arguments of two calls of one tool.
+
+        No arguments, null and `{}` are one thing. If the expected call lists `compare_args`, only those
+        parameters are compared.
+        """
+        wanted, given = expected.args or {}, actual.args or {}
+        if are_equal(wanted, given):
+            return []
+        if expected.compare_args is not None:
+            wanted = {name: wanted.get(name) for name in expected.compare_args}
+            given = {name: value for name, value in given.items() if name in wanted}
+        tool = expected.name or ""
+        differences = self._compare(tool, wanted, given)
+        if not self.answers:
+            return differences
+        apart = {difference.parameter for difference in differences}
+        strict = structs.replace(self, unclear=False)._compare(tool, wanted, given)
+        return [d for d in strict if not self.answers.get(_open_pair(tool, d), d.parameter not in apart)]
+
+    def open_pairs(self, expected: ToolCall, actual: ToolCall) -> list[OpenPair]:
+        """Returns the arguments of two calls that only a judge can compare, where the case states any."""
+        strict, lenient = (structs.replace(self, unclear=unclear) for unclear in (False, True))
+        apart = {difference.parameter for difference in lenient.differences(expected, actual)}
+        open_ones = [d for d in strict.differences(expected, actual) if d.parameter not in apart]
+        return [_open_pair(expected.name or "", d) for d in open_ones if d.expected is not None]
+
+    def not_compared(self, expected: ToolCall, actual: ToolCall) -> list[str]:
+        """Returns the parameters of two calls that are equal only because their prose is not compared."""
+        strict = structs.replace(self, unclear=False, ignores_prose=False, free_tools=frozenset())
+        apart = {difference.parameter for difference in self.differences(expected, actual)}
+        names = (difference.parameter for difference in strict.differences(expected, actual))
+        wanted = expected.args or {}
+        return [name for name in names if name not in apart and not is_directive(wanted.get(name))]
+
+    def _compare(self, tool: str, wanted: JsonObject, given: JsonObject) -> list[Difference]:
+        matchers = {**self.matchers.get(ANY_TOOL, {}), **self.matchers.get(tool, {})}
+        ordered = {*self.ordered.get(ANY_TOOL, ()), *self.ordered.get(tool, ())}
+        free = {name for name in wanted if name not in matchers and name not in ordered}
+        together = _parallel_lists(wanted, given, free)
+        prose: Prose = "ignored" if self.ignores_prose else "met" if self.unclear else "unmet"
+        prose = "free" if tool in self.free_tools else prose
+        differences = [diff for group in together for diff in _rows_differ(group, wanted, given, prose)]
+        done = {name for group in together for name in group}
+        for name in (name for name in (*wanted, *(n for n in given if n not in wanted)) if name not in done):
+            want, value = wanted.get(name), given.get(name)
+            met = self._is_met(want, value, name in given, matchers.get(name))
+            if met is None and name in ordered and isinstance(want, list) and isinstance(value, list):
+                met = len(want) == len(value) and all(
+                    equivalent(*pair, prose, name, "names") for pair in zip(want, value, strict=True)
+                )
+            if not (equivalent(want, value, prose, name, "none") if met is None else met):
+                differences.append(Difference(name, want, value))
+        return differences
+
+    def _is_met(
+        self, want: JsonValue, value: JsonValue, is_given: bool, matcher: ArgumentMatcher | None
+    ) -> bool | None:
+        """Returns whether a matcher or directive is met; None: there is none."""
+        if matcher is not None and matcher.match == "ignore":
+            return True
+        if is_directive(want):
+            verdict = value_matches(want, value) if is_given else want["$matchType"] == "ignore"
+            return self.unclear if verdict is None else verdict
+        if matcher is not None and is_given and want is not None:
+            return matcher.matches(want, value)
+        return None
+
+
+def _open_pair(tool: str, difference: Difference) -> OpenPair:
+    wanted = difference.expected
+    text = directive_text(wanted) if is_directive(wanted) else plain_text(wanted)
+    return OpenPair(f"{difference.parameter} of {tool}", text, plain_text(difference.actual))
+
+
+def _parallel_lists(wanted: JsonObject, given: JsonObject, names: set[str]) -> list[list[str]]:
+    """Groups lists of scalars of equal length (2 or more) on both sides; entries at one index form a row."""
+    by_length: dict[int, list[str]] = {}
+    for name, value in wanted.items():
+        size = _size_of_list(value)
+        if name in names and size > 1 and order_of(name, value) != "fixed":
+            by_length.setdefault(size, []).append(name)
+    groups = [group for group in by_length.values() if len(group) > 1]
+    sizes = [{_size_of_list(given.get(name)) for name in group} for group in groups]
+    return [group for group, of in zip(groups, sizes, strict=True) if len(of) == 1 and -1 not in of]
+
+
+def _size_of_list(value: JsonValue) -> int:
+    """Returns the length of a list of scalars; -1: the value is none."""
+    is_list = isinstance(value, list) and not any(isinstance(item, dict | list) for item in value)
+    return len(value) if is_list else -1
+
+
+def _rows_differ(
+    group: Sequence[str], wanted: JsonObject, given: JsonObject, prose: Prose
+) -> list[Difference]:
+    rows = [dict(zip(group, row, strict=True)) for row in zip(*(wanted[n] for n in group), strict=True)]
+    made = [dict(zip(group, row, strict=True)) for row in zip(*(given[n] for n in group), strict=True)]
+    if len(rows) == len(made):
+        if prose == "unmet" and any(order_of(name, ()) == "open" for name in group):
+            is_same = all(map(partial(equivalent, prose=prose), rows, made))
+        else:
+            is_same = None not in pair_equivalent(rows, made, prose)
+        if is_same:
+            return []
+    apart = [name for name in group if not equivalent(wanted[name], given[name], prose, name)]
+    alone = [Difference(name, wanted[name], given[name]) for name in apart]
+    return alone or [Difference(" with ".join(group), rows, made)]
+
+
+# Searches an agent's messages for expected texts, by words and by values.
+
+_LONGEST_SHOWN = 160
+_LONGEST_SEARCHED = 20_000
+_DIGIT = re.compile(r"\d")
+_LIST_NUMBER = re.compile(r"^[ \t>*-]*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?[ \t]+(?=\S)", re.MULTILINE)
+_WORD_OF_TEXT = re.compile(r"\w+")
+
+
+class SpokenText:
+    """The messages of an agent."""
+
+    def __init__(self, texts: Sequence[str], language: str | None) -> None:
+        self._texts, self._language = texts, language
+        known = language or guessed_language("\n".join(texts)[:_LONGEST_SEARCHED])
+        self._is_english = language_root(known) in ("", "en")
+
+    @cached_property
+    def _all(self) -> str:
+        return _words("\n".join(self._texts))
+
+    @cached_property
+    def _values(self) -> list[Passage]:
+        return [read_passage(_without_list_numbers(text), self._language) for text in self._spellings]
+
+    @cached_property
+    def _passages(self) -> list[Passage]:
+        return [read_passage(text, self._language) for text in self._spellings]
+
+    @cached_property
+    def _passages_in_digits(self) -> list[Passage]:
+        return [read_passage(text, self._language, False) for text in self._spellings]
+
+    @cached_property
+    def _spellings(self) -> list[str]:
+        """The messages, and again those with numbers in words, in digits; but `one` is often no number."""
+        in_digits = [_NUMBER_ONE.sub("#", text) for text in self._texts]
+        return [*self._texts, *(with_digits(text) for text in in_digits if with_digits(text) != text)]
+
+    def contains(self, wanted: str) -> bool:
+        """Returns whether a text was said.
+
+        Words are compared without regard to letter case, bold type, kind of apostrophe and encoding of
+        accents. They are whole words, but for endings as in `confirmed` for `confirm`, where there are spaces
+        between words. Numbers, amounts, dates and times of day are compared by value, in digits or words,
+        identifiers as a whole (`1` is not in `21`). Negated numbers (`not 5`) and numbers of list entries do
+        not count.
+        """
+        in_digits = with_digits(_NUMBER_ONE.sub("#", wanted))
+        spellings = [wanted, in_digits] if "#" not in in_digits else [wanted]
+        return any(map(self._contains, dict.fromkeys(spellings))) or any(
+            states_moment(text, wanted) for text in self._texts
+        )
+
+    def _contains(self, wanted: str) -> bool:
+        passage = read_passage(wanted, self._language) if _DIGIT.search(wanted) else None
+        if passage is None or not passage.mentions:
+            return _has_words(self._all, _words(wanted), self._is_english)
+        if not any(map(str.isalpha, "".join(passage.between))):
+            return any(_contains(stated, passage, self._is_english) for stated in self._values)
+        if any(_contains(stated, passage, self._is_english) for stated in self._passages):
+            return True
+        in_digits = read_passage(wanted, self._language, False)
+        return any(_contains(stated, in_digits, self._is_english) for stated in self._passages_in_digits)
+
+    def nearest_sentence(self, wanted: str) -> str:
+        """Returns the sentence most similar to a text, or the last sentence; "": there are no messages."""
+        text = "\n\n".join(text for text in self._texts if text.strip())[-_LONGEST_SEARCHED:]
+        if not text:
+            return ""
+        parts = [text[a:b] for a, b in sentences(text, self._language)] or [text]
+        likeness = [_likeness(wanted, part) for part in parts]
+        best = max(likeness)
+        last = len(parts) - 1 - likeness[::-1].index(best)
+        line = " ".join((parts[last] if best else parts[-1]).split())
+        return line if len(line) <= _LONGEST_SHOWN else f"…{line[1 - _LONGEST_SHOWN :]}"
+
+
+def _words(text: str) -> str:
+    """Normalises case, bold type, apostrophes and accents."""
+    if not text.isascii():
+        text = with_plain_signs(unicodedata.normalize("NFC", text))
+    return (text.replace("**", "") or text).casefold()
+
+
+def _has_words(
+    text: str, wanted: str, is_english: bool, is_start: bool = False, is_end: bool = False
+) -> bool:
+    """Returns whether a text holds the wanted one, at its start or end, as whole words or forms of them."""
+    last = _LAST_WORD.search(wanted)
+    ending = "" if last is None else "s?"
+    if last and last[1]:
+        ending = _ENDING if is_english and last[0].isascii() else _ANY_ENDING
+    before = r"\A" if is_start else rf"(?<!{SPACED_LETTER})" if _UNPREFIXED.match(wanted) else ""
+    after = r"\Z" if is_end else rf"{ending}(?!{SPACED_LETTER})" if _SPACED.match(wanted[-1:]) else ""
+    return re.search(f"{before}{re.escape(wanted)}{after}", text) is not None
+
+
+_ENDING = r"(?:[a-z]?(?:ed|ing)|e?[dns]|es|'s)?"
+_ANY_ENDING = rf"(?:['’]?{SPACED_LETTER}{{1,4}})?"
+_LAST_WORD = re.compile(r"([^\W\d_])?[^\W\d_]{3}$")
+_SPACED = re.compile(SPACED_LETTER)
+_UNPREFIXED = re.compile(rf"(?![\u0590-\u08ff]){SPACED_LETTER}")
+"""A letter that may begin a word; in Hebrew and Arabic, articles and prepositions stand before it."""
+_NUMBER_ONE = re.compile(
+    r"(?<![\w-])(?<!ty |nd )(?:one|eins|uno|하나|한|一)\b(?![ -](?:hundred|thousand|million))", re.IGNORECASE
+)
+
+
+def _without_list_numbers(text: str) -> str:
+    """Removes the numbers of list entries (`1.`, `2.`, ...)."""
+    numbers = list(map(int, _LIST_NUMBER.findall(text)))
+    is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
+    return _LIST_NUMBER.sub("", text) if is_list else text
+
+
+def _contains(stated: Passage, wanted: Passage, is_english: bool) -> bool:
+    size = len(wanted.mentions)
+    return any(
+        all(map(Mention.means, wanted.mentions, stated.mentions[i : i + size]))
+        and _has_words(stated.between[i], wanted.between[0], is_english, is_end=True)
+        and stated.between[i + 1 : i + size] == wanted.between[1:-1]
+        and _has_words(stated.between[i + size], wanted.between[-1], is_english, is_start=True)
+        for i in range(len(stated.mentions) - size + 1)
+    )
+
+
+def _likeness(wanted: str, part: str) -> float:
+    """Returns the share of the wanted words in a sentence; two numbers count as half a shared word."""
+    words = set(_WORD_OF_TEXT.findall(wanted.casefold()))
+    shared = len(words & set(_WORD_OF_TEXT.findall(part.casefold())))
+    both_count = _DIGIT.search(wanted) is not None and _DIGIT.search(part) is not None
+    return (shared + both_count / 2) / max(1, len(words))
