@@ -27,10 +27,9 @@ from turnwise.schemas.rows import (
     TranscriptCall,
     TranscriptTurn,
 )
-from turnwise.transforms.effects.call_effects import may_state_effect
+from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool, calls_tools, may_state_effect
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.effects.mentions import ToolCatalog, called_tool, calls_tools
 from turnwise.transforms.matching.calls import pair_responses, tool_identity
 from turnwise.transforms.matching.sample import Sample, TurnPair
 

@@ -12,7 +12,7 @@ from turnwise.schemas.score import SEVERITIES
 from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.ces.verdict import ces_verdict
 from turnwise.transforms.criteria.tool_effects import ToolEffects
-from turnwise.transforms.effects.mentions import ToolCatalog
+from turnwise.transforms.effects.call_effects import ToolCatalog
 from turnwise.transforms.matching.sample import Sample, stated_task
 from turnwise.transforms.metrics.repeats import slices_of
 from turnwise.transforms.metrics.rows import result_row, score_rows

@@ -20,6 +20,7 @@ from turnwise.schemas.comparison import (
 from turnwise.schemas.config import GateConfig
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, ScoredId
 from turnwise.transforms.decisions.comparison.sides import columns_of
+from turnwise.transforms.decisions.gate.bounds import mark_missing
 from turnwise.transforms.decisions.gate.measured import GatedVersion, Rejected, rejected_of, unrecorded_cases
 from turnwise.transforms.decisions.gate.rules import apply_rules
 
@@ -256,9 +257,9 @@ def test_a_case_counts_once_however_often_it_was_run():
     repeated = applied(rate("lower", at_least=0.9), version(conversations(outcomes, cases=cases)))
     assert (alone.status, repeated.status) == ("passed", "failed")
     assert repeated.interval.low == pytest.approx(0.342, abs=1e-3)
-    # The mean is over cases: one passes always, one never.
-    uneven = version(conversations([P] * 9 + [F], cases=["a"] * 9 + ["b"]))
-    assert applied(rate(at_least=0.6), uneven).value == 0.5
+    # The mean is over cases: one passes mostly, one never.
+    uneven = version(conversations([F, P, P, P, F], cases=["a"] * 4 + ["b"]))
+    assert applied(rate(at_least=0.6), uneven).value == 0.375
 
 
 def test_what_raised_an_error_is_not_decided():
@@ -478,6 +479,24 @@ def test_of_several_rules_on_coverage_the_strictest_counts(shares):
     coverage = [{"rule": "coverage", "at_least": share} for share in shares]
     found = applied(NOT_WORSE, gated, NOTHING_REJECTED, *coverage)
     assert (found.status, "90 % asked for" in found.why) == ("inconclusive", True)
+
+
+@pytest.mark.parametrize("side", ["baseline_only", "candidate_only"])
+def test_cases_that_one_side_alone_has_a_value_for_are_not_compared(side):
+    gated = version(conversations([P]), comparison=comparison(compared(0.0, **{side: 5})))
+    found = applied(NOT_WORSE, gated, NOTHING_REJECTED, coverage(0.8))
+    assert found.status == "inconclusive" and "66.67 % compared, 80 % asked for" in found.why
+
+
+def test_what_has_a_value_on_the_other_side_alone_is_missing():
+    # The lowest value of a scale is a value; what a sample left out is not missing.
+    scores: Any = {"safety_v1": Observed(0.0, None)}
+    other = columns_of([ComparedConversation("b", eval_id="e", criteria=scores)])
+    for left_out, why in (({}, "no value, and the other side has one"), ({"safety_v1"}, None)):
+        own = columns_of([ComparedConversation("a", eval_id="e", sampled_out=frozenset(left_out))])
+        mark_missing(own, other)
+        found = own.given(0, "safety_v1")
+        assert (None if found is None else found.why) == why
 
 
 @pytest.mark.parametrize(("low", "high", "status"), [(-0.01, 0.1, "passed"), (-0.3, 0.1, "inconclusive")])

@@ -131,6 +131,7 @@ def test_long_sequences_in_another_order_are_compared_in_a_band_only():
 SIMILARITIES = [
     (ExpectedTurn(user="a b"), Turn(user="a b"), 1.0),
     (ExpectedTurn(user="a"), Turn(user=None), 0.0),
+    (ExpectedTurn(user="a"), Turn(user="a a a"), 0.5),
     (ExpectedTurn(user="a", tool_calls=[]), Turn(user="a", tool_calls=calls("x")), 1.0),
     (ExpectedTurn(user="a", tool_calls=calls("x")), Turn(user="b", tool_calls=calls("x")), 1 / 3),
     (ExpectedTurn(user="a", tool_calls=calls("xy")), Turn(user="a", tool_calls=calls("yz")), (2 + 1 / 3) / 3),
