@@ -13,6 +13,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.batch.remote import RemoteRunError, run_remotely
+from turnwise.pipeline.io.bigquery_source import bounded, prepare_query
 from turnwise.pipeline.io.files import file_patterns, list_inputs, names_nothing
 from turnwise.pipeline.io.run_writer import (
     ALERTS_FILE,
@@ -21,7 +22,7 @@ from turnwise.pipeline.io.run_writer import (
     earlier_files,
     read_run_file,
 )
-from turnwise.pipeline.io.sources import FileSource, Source
+from turnwise.pipeline.io.sources import BigQuerySource, FileSource, Source
 from turnwise.pipeline.io.terminal import complain, counted
 from turnwise.pipeline.report.terminal import UsageByModel
 from turnwise.pipeline.runs.directory import open_run
@@ -181,9 +182,6 @@ def log_source(settings: RunSettings) -> Source:
     rows = [path for path in settings.input if is_bigquery(path)]
     if not rows:
         return files
-    # Imported late: it needs Google's libraries.
-    from turnwise.pipeline.io.bigquery_source import bounded, prepare_query
-    from turnwise.pipeline.io.sources import BigQuerySource
 
     try:
         queries = bounded([prepare_query(path) for path in dict.fromkeys(rows)], settings.max_bigquery_gb)

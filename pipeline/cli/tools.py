@@ -29,8 +29,15 @@ from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report import conversion
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows
-from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, read_config
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, RawJudgeOptions
+from turnwise.pipeline.settings.run import (
+    MAX_RECORD_BYTES,
+    RunSettings,
+    judge_settings,
+    judged_by,
+    read_config,
+    run_info,
+)
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolEffect
@@ -103,8 +110,6 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
 
 
 def _settings(options: Namespace) -> "RunSettings":
-    from turnwise.pipeline.settings.options import RawJudgeOptions
-    from turnwise.pipeline.settings.run import RunSettings, judge_settings, judged_by, run_info
 
     check_log_format(options.input_format)
     config = read_config(options.config)

@@ -6,6 +6,7 @@ table as well, of at most 10 GB.
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import TimeoutError as WaitError
 from contextlib import contextmanager
@@ -63,6 +64,30 @@ def table_state(path: str) -> list[InputFile] | None:
         [row] = job.result(retry=patient(PATIENCE))
         changed = row["changed"]
         return [InputFile(address.shown, row["bytes"] or 0, changed.isoformat())] if changed else []
+
+
+_ADDRESS = re.compile(
+    r"bigquery://(?P<project>[a-z][a-z0-9.:-]{4,60}[a-z0-9])/(?P<name>\w{1,1024})", re.ASCII
+)
+
+
+class Dataset(NamedTuple):
+    """A dataset of BigQuery."""
+
+    project: str
+    name: str
+
+    def table(self, table: str) -> str:
+        """Returns the full name of a table."""
+        return f"{self.project}.{self.name}.{table}"
+
+
+def parse_dataset(url: str) -> Dataset:
+    """Returns the dataset of an address; raises ValueError if it has another form."""
+    address = _ADDRESS.fullmatch(url)
+    if not address:
+        raise ValueError("its form is bigquery://PROJECT/DATASET")
+    return Dataset(address["project"], address["name"])
 
 
 PATIENCE = 60.0

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from turnwise.pipeline.io.bigquery_source import prepare_query, table_state
 from turnwise.pipeline.io.containers import check_container, check_database
 from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.listing import KIND_BYTES, check_text
@@ -75,8 +76,6 @@ def file_patterns(option: str, paths: Sequence[str]) -> list[str]:
 
 def _patterns_of(path: str) -> list[str]:
     if is_bigquery(path):
-        from turnwise.pipeline.io.bigquery_source import prepare_query
-
         prepare_query(path)
         return [path]
     if is_sqlite_url(path):
@@ -160,8 +159,6 @@ def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | N
     listed: list[InputFile] = []
     for path in paths:
         if is_bigquery(path):
-            from turnwise.pipeline.io.bigquery_source import table_state
-
             if (state := table_state(path)) is None:
                 return None
             listed += state

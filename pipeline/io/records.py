@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from pydantic_core import from_json
 
 from turnwise.pipeline.io.arrays import ArrayFault, array_elements
+from turnwise.pipeline.io.bigquery_source import query_records
 from turnwise.pipeline.io.containers import Texts, container, database_texts
 from turnwise.pipeline.io.listing import KIND_BYTES, buffered, check_text
 from turnwise.pipeline.settings.options import is_bigquery
@@ -90,8 +91,6 @@ def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Fail
         yield from contained_records(database_texts(path), limit)
         return
     if is_bigquery(path):
-        from turnwise.pipeline.io.bigquery_source import query_records
-
         yield from query_records(path, limit)
         return
     with opened(path) as whole, unzipped(whole) as file:

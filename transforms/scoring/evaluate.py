@@ -24,7 +24,7 @@ from turnwise.transforms.criteria.base import (
 from turnwise.transforms.criteria.ces_conversations import items_of
 from turnwise.transforms.criteria.ces_turns import SemanticMatch
 from turnwise.transforms.criteria.tool_effects import LeavesOpen, OpenScore, UsesToolEffects
-from turnwise.transforms.effects.equivalence import OpenPair
+from turnwise.transforms.effects.arguments import OpenPair
 from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, Rationed, sum_uses
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.prompts import UNREAD, Reply, unread_reason

@@ -1,6 +1,7 @@
 """Defines the interface of a source of a stream in this process."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -197,7 +198,7 @@ def parse_address(uri: str, environ: Mapping[str, str]) -> OtlpAddress:
     return OtlpAddress(host, port, tuple(name for name in names.split(",") if name), token)
 
 
-SCHEME = "kafka:"
+KAFKA = "kafka:"
 PASSWORD = "KAFKA_SASL_PASSWORD"
 _GROUP = "turnwise"
 _RESERVED = ("bootstrap.servers", "group.id", "enable.auto.commit", "enable.auto.offset.store")
@@ -234,3 +235,17 @@ def sasl_password() -> dict[str, str]:
     """Returns the password property from the environment; empty if it is not set."""
     password = os.environ.get(PASSWORD)
     return {"sasl.password": password} if password else {}
+
+
+PUBSUB = "pubsub:"
+_PUBSUB_NAME = re.compile(r"projects/([^/\s]+)/(subscriptions|topics)/([^/\s]+)")
+
+
+def pubsub_name(uri: str) -> tuple[str, bool]:
+    """Returns the resource name in a URI and whether it is a topic; raises ConfigError if it is neither."""
+    match = _PUBSUB_NAME.fullmatch(uri.removeprefix(PUBSUB))
+    if not match:
+        raise ConfigError(
+            f"--input {uri}: use pubsub:projects/P/subscriptions/S or pubsub:projects/P/topics/T"
+        )
+    return match.group(), match.group(2) == "topics"
