@@ -35,7 +35,7 @@ from turnwise.transforms.beam.steps import JUDGE_USAGE, NAMESPACE, UNUSABLE
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.limits import JudgeUsage
 from turnwise.transforms.judging.routes import JUDGING
-from turnwise.transforms.judging.setup import WAITING, close_judges
+from turnwise.transforms.judging.setup import BATCHES_GO_ON, WAITING, close_judges
 
 
 def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
@@ -76,7 +76,7 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
         raise (cause if isinstance(cause, OSError | SystemExit) else error) from None
     finally:
         if JUDGING.asking:
-            complain(WAITING)
+            complain(BATCHES_GO_ON if JUDGING.jobs else WAITING)
         close_judges()
 
 
@@ -229,6 +229,8 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
         return Again(True, f"there is no run: {before}")
     if before.input_files is None:
         return Again(True, "its run.json does not list its input files")
+    if left := before.counts.get("short_of_batch"):
+        return Again(True, f"batch jobs of its judge left {counted(left, 'conversation')} without a score")
     changes = files_changed(before.input_files, now)
     return (
         Again(True, changes) if changes else _stays(f"{counted(now.count, 'input file')} as before", before)

@@ -410,7 +410,8 @@ def fit_processes(
     if stated is not None:
         _check(settings, stated)
     is_here = not (settings.is_distributed or settings.is_streaming)
-    if not is_here or settings.judge.only_estimates or any(map(is_bigquery, settings.input)):
+    is_batch = settings.judge.batch_wait_s is not None
+    if not is_here or is_batch or settings.judge.only_estimates or any(map(is_bigquery, settings.input)):
         return settings
     is_alone = _have_no_share(settings) or _is_remote(settings)
     most = (1 if is_alone else cores()) if stated is None else stated
