@@ -11,7 +11,7 @@ from shlex import join
 
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say, wrapped
-from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS
+from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS, end_comparison
 from turnwise.pipeline.report.gate import page_of_version, rule_problems, unknown_sides
 from turnwise.pipeline.report.terminal import (
     Figures,
@@ -183,9 +183,6 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
     versions = versions_of(figures.rows)
     page, difference = None, ""
     if len([*filter(None, versions)]) > 1 or settings.baseline or settings.candidate:
-        # Imported late: a run of one version does not wait for numpy.
-        from turnwise.pipeline.report.comparison import end_comparison
-
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
         try:
             named = settings.baseline, settings.candidate

@@ -11,13 +11,17 @@ from pathlib import Path
 
 import msgspec
 
+from turnwise.pipeline.report.comparison import first_page, nothing_common
 from turnwise.pipeline.runs.directory import REPORT_DATA
 from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.comparison.collect import version_order
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
+from turnwise.transforms.decisions.comparison.words import beyond_verdicts, settings_changes
 from turnwise.transforms.decisions.first_page import NAMED
 from turnwise.transforms.decisions.report.collect import (
     VersionKey,
@@ -265,8 +269,6 @@ def compare_versions(
             if how == NAMED and not found:
                 break  # no other pair answers what was asked
             continue
-        from turnwise.pipeline.report.comparison import first_page  # late, as in compare_sides
-
         found.append((comparison, first_page(comparison, runs[key.run], key.app_version or None, why)))
     return Compared([one for one, _ in found], refused, [page for _, page in found])
 
@@ -293,12 +295,6 @@ def _sides(runs: Sequence[RunVersions], names: Sequence[str]) -> Iterator[tuple[
 
 def compare_sides(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     """Returns the comparison, or why there is none."""
-    # Imported late: a report of one version does not wait for numpy.
-    from turnwise.pipeline.report.comparison import nothing_common
-    from turnwise.transforms.decisions.comparison.differences import compare
-    from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-    from turnwise.transforms.decisions.comparison.words import beyond_verdicts, settings_changes
-
     found = beyond_verdicts(settings_changes(a, b))
     changes = [f"{c.what} ({c.baseline} for {a.name}, {c.candidate} for {b.name})" for c in found]
     if changes:

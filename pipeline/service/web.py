@@ -164,7 +164,7 @@ def trend_page(service: Service, query: TrendQuery) -> Response:
 
 
 def _measured(runs: Sequence[JsonObject]) -> list[tuple[str, str]]:
-    """Returns the criteria with their levels, the verdict first; without a level: measured nowhere."""
+    """Returns the criteria with their levels, the verdict first; unmeasured ones without a level."""
     criteria: dict[str, set[str]] = {}
     for run in runs:
         for point in run.get("points", ()):

@@ -22,7 +22,7 @@ from turnwise.schemas.report import (
 )
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.tool_effects import ToolEffects
-from turnwise.transforms.decisions.first_page import count_destructive, one_version
+from turnwise.transforms.decisions.first_page import count_destructive, one_version, with_left_out
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
@@ -50,9 +50,9 @@ from turnwise.transforms.decisions.report.figures import (
     without_score,
 )
 from turnwise.transforms.decisions.run import REJECTED, Run
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.effects.changes import call_text
 from turnwise.transforms.matching.calls import parameter_score
-from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.review.problems import reading_key, to_read
 
 
@@ -136,7 +136,7 @@ def _only_version(
     rejected = [
         number for run in runs for name in REJECTED if isinstance(number := run.counts.get(name), int)
     ]
-    return one_version(
+    page = one_version(
         version.name,
         (share, figure.low, figure.high) if figure and share is not None else None,
         (version.passed, version.failed, version.no_verdict),
@@ -144,6 +144,7 @@ def _only_version(
         sum(rejected),
         count_destructive(entry.row for entry in entries),
     )
+    return with_left_out(page, *(run.counts for run in runs))
 
 
 def _listed_first(
