@@ -111,7 +111,7 @@ function criteriaTable() {
   const difference = comparison ? [[versionHead(versionAt(page.candidate)), " − ", versionHead(versionAt(page.baseline)), explained("", "difference")]] : [];
   const columns = ["criterion", ...versions.map(versionHead), ...difference, explained("by turn"), explained("no score")];
   return [
-    rest ? h("p", { class: "hint" }, `${counted(rest, "other version")} of the report: see Trend, or choose another pair; \`turnwise report\` compares any with --baseline and --candidate.`) : null,
+    rest ? h("p", { class: "hint" }, `${counted(rest, "other version")} of the report: ${report.runs.length > 1 ? "see Trend, or " : ""}choose another pair; \`turnwise report\` compares any with --baseline and --candidate.`) : null,
     table("Criteria by version, with 95 % intervals", columns, report.criteria.map((row) => criterionRow(row, versions, page, comparison)), { class: "criteria stack" }),
   ];
 }
