@@ -104,6 +104,9 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
          "where a case states the actions of the whole conversation)"),
         ("--max_record_mb", {"type": float, "default": 64.0, "metavar": "MB"},
          "a larger record is a failure (default: 64)"),
+        ("--max_bigquery_gb", {"type": float, "metavar": "GB"},
+         "end before anything is read if BigQuery would read or scan more than this for --input, in units of "
+         "2**30 bytes (default: no limit)"),
         ("--workers", {"type": int, "metavar": "N"},
          "processes that read and score a batch on this machine (default: one for each processor, as far "
          "as each has 4 MiB to read)"),

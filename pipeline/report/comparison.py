@@ -375,7 +375,7 @@ def _first(names: Sequence[str], most: int, number: int) -> str:
     return ", ".join(shown) + (f" and {number - len(shown)} more" if number > len(shown) else "")
 
 
-NO_VERSION = "(none)"
+NO_VERSION = "(no version)"
 """How an unknown app version is named on the command line."""
 _VERSIONS_SHOWN = 10
 _Version = str | None

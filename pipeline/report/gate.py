@@ -41,6 +41,8 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.collect import Observed
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.first_page import (
     count_destructive,
     one_version,
@@ -176,9 +178,6 @@ def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison
     """
     if named == NOT_NAMED:
         return None, NO_BASELINE, ""
-    # Imported late: numpy.
-    from turnwise.transforms.decisions.comparison.differences import compare
-    from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 
     baseline = named[0]
     may_be_version = baseline is None or may_name_version(baseline)

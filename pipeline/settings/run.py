@@ -52,6 +52,7 @@ class RunSettings(Struct, frozen=True):
     """The settings of a run.
 
     Attributes:
+        max_bigquery_gb: GiB that BigQuery may read for the input; None: no limit.
         max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: no limit.
         baseline: Output directory of the run that is compared with, or its address in a store (URL#NAME);
             `{date}` in it and `previous` are replaced when the run begins. None: there is none.
@@ -77,6 +78,7 @@ class RunSettings(Struct, frozen=True):
     overwrite: bool = False
     max_record_bytes: int = MAX_RECORD_BYTES
     max_failure_ratio: float | None = None
+    max_bigquery_gb: float | None = None
     baseline: str | None = None
     candidate: str | None = None
     is_distributed: bool = False
@@ -153,11 +155,6 @@ def check_options(
 ) -> RunSettings:
     """Converts options to settings; raises ConfigError for the first error."""
     _check_values(options)
-    if options.baseline == PREVIOUS and not is_store_url(options.store or ""):
-        raise ConfigError(
-            "--baseline previous: is the last run of a --store that is a database (sqlite:///FILE, "
-            "postgresql://...); name a directory of this name ./previous"
-        )
     if is_streaming:
         chosen = {
             "--date": options.date is not None,
@@ -198,6 +195,7 @@ def check_options(
         overwrite=options.overwrite,
         max_record_bytes=int(options.max_record_mb * 1024 * 1024),
         max_failure_ratio=options.max_failure_ratio,
+        max_bigquery_gb=options.max_bigquery_gb,
         baseline=options.baseline,
         candidate=options.candidate,
         is_distributed=is_distributed,
@@ -272,10 +270,17 @@ def _check_values(options: RawOptions) -> None:
         raise ConfigError("--output is missing: name a directory for the results")
     if options.max_failure_ratio is not None and not 0 <= options.max_failure_ratio <= 1:
         raise ConfigError(f"--max_failure_ratio must lie between 0 and 1, not {options.max_failure_ratio}")
+    if options.max_bigquery_gb is not None and not 0 < options.max_bigquery_gb < inf:
+        raise ConfigError(f"--max_bigquery_gb must be a number above 0, not {options.max_bigquery_gb}")
     if not 0 < options.max_record_mb < inf:
         raise ConfigError(f"--max_record_mb must be a number above 0, not {options.max_record_mb}")
     if options.store_app is not None and not is_name("app", options.store_app):
         raise ConfigError(f"--store_app {options.store_app}: its form is projects/P/locations/L/apps/A")
+    if options.baseline == PREVIOUS and not is_store_url(options.store or ""):
+        raise ConfigError(
+            "--baseline previous: is the last run of a --store that is a database (sqlite:///FILE, "
+            "postgresql://...); name a directory of this name ./previous"
+        )
 
 
 def try_judge(settings: RunSettings) -> None:

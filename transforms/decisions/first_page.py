@@ -25,7 +25,7 @@ from turnwise.transforms.decisions.comparison.sentences import (
     outcome_noun,
     rounded,
 )
-from turnwise.transforms.review.calls import DESTRUCTIVE
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_READ, to_read
 
 NAMED = "baseline and candidate are as they were named"
