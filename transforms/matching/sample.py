@@ -148,8 +148,8 @@ class Sample:
         digest = None if self.eval_case is None else self.eval_case.digest
         if digest is None:
             return f"\0{self.conversation.conversation_id}"
-        said = [turn.user for turn in self.conversation.turns]
-        return f"\0{digest}\0{msgspec.json.encode(said).decode()}"
+        words = [turn.user for turn in self.conversation.turns]
+        return f"\0{digest}\0{msgspec.json.encode(words).decode()}"
 
     def calls(self, pair: TurnPair) -> PairedCalls:
         """Returns the expected and the made calls of a pair, paired once."""
@@ -347,8 +347,8 @@ def unanswered_end(sample: Sample) -> str | None:
         words = expected.response or expected.intermediate_responses or expected.rubrics
         if not words and not any(e.kind == "agent_response" for e in expected.expectations):
             return None
-    place = turn_name(last.turn_index)
-    return f"{place}: the last turn has no answer, and the log does not say how the conversation ended"
+    name = turn_name(last.turn_index)
+    return f"{name}: the last turn has no answer, and the log does not say how the conversation ended"
 
 
 # Eval cases as bytes: a run holds all that it is given, and uses few of them.
@@ -650,50 +650,50 @@ _LISTS = ("intermediate_responses", "scripted_transfers", "rubrics")
 
 
 def joined_turns(
-    given: list[ExpectedTurn], own: Sequence[ExpectedTurn], recorded: Sequence[Turn]
+    given: list[ExpectedTurn], inline: Sequence[ExpectedTurn], recorded: Sequence[Turn]
 ) -> list[ExpectedTurn]:
     """Returns the turns of a case, with what the record expects itself in place of what the case does.
 
     With equal numbers of turns, turn i is joined with turn i; otherwise the recorded turns are aligned with
-    the case's. No turn of the case is left out. `own` is empty where the record expects nothing.
+    the case's. No turn of the case is left out. `inline` is empty where the record expects nothing.
     """
-    if all(turn == _NOTHING for turn in own):
+    if all(turn == _NOTHING for turn in inline):
         return given
     if not given:
-        return list(own)
-    if len(own) == len(given):
-        return [_joined(case, turn) for case, turn in zip(given, own, strict=True)]
+        return list(inline)
+    if len(inline) == len(given):
+        return [_joined(case, turn) for case, turn in zip(given, inline, strict=True)]
     joined: list[ExpectedTurn] = []
     for i, j in align(given, recorded):
-        if i is None and j is not None and own[j] != _NOTHING:
-            joined.append(msgspec.structs.replace(own[j], user=own[j].user or recorded[j].user))
+        if i is None and j is not None and inline[j] != _NOTHING:
+            joined.append(msgspec.structs.replace(inline[j], user=inline[j].user or recorded[j].user))
         elif i is not None:
-            joined.append(given[i] if j is None else _joined(given[i], own[j]))
+            joined.append(given[i] if j is None else _joined(given[i], inline[j]))
     return joined
 
 
-def _joined(case: ExpectedTurn, own: ExpectedTurn) -> ExpectedTurn:
-    if own == _NOTHING:
+def _joined(case: ExpectedTurn, inline: ExpectedTurn) -> ExpectedTurn:
+    if inline == _NOTHING:
         return case
     # What the record states something of: words, calls, and the further kinds of expectations.
-    stated = {_group(expectation) for expectation in own.expectations}
-    stated |= {_WORDS} if own.response is not None else set()
-    stated |= {_CALLS} if own.tool_calls is not None else set()
-    words, calls = (own if _WORDS in stated else case), (own if _CALLS in stated else case)
+    stated = {_group(expectation) for expectation in inline.expectations}
+    stated |= {_WORDS} if inline.response is not None else set()
+    stated |= {_CALLS} if inline.tool_calls is not None else set()
+    words, calls = (inline if _WORDS in stated else case), (inline if _CALLS in stated else case)
     expectations: list[Expectation] = []
-    if case.expectations or own.expectations:  # else neither has the CES form
+    if case.expectations or inline.expectations:  # else neither has the CES form
         kept = [expectation for expectation in turn_expectations(case) if _group(expectation) not in stated]
-        expectations = [*turn_expectations(own), *kept]
+        expectations = [*turn_expectations(inline), *kept]
     return ExpectedTurn(
-        user=case.user if own.user is None else own.user,
+        user=case.user if inline.user is None else inline.user,
         response=words.response,
         adk_text=words.adk_text,
         adk_reads=words.adk_reads and calls.adk_reads,
         tool_calls=calls.tool_calls,
         expectations=expectations,
-        thresholds=own.thresholds or case.thresholds,
-        unread=own.unread or case.unread,
-        **{name: getattr(own, name) or getattr(case, name) for name in _LISTS},
+        thresholds=inline.thresholds or case.thresholds,
+        unread=inline.unread or case.unread,
+        **{name: getattr(inline, name) or getattr(case, name) for name in _LISTS},
     )
 
 

@@ -62,9 +62,9 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     )
     traces = {turn.span.rpartition("/")[0] if turn.span else None for turn in conversation.turns}
     trace = traces.pop() if len(traces) == 1 else None
-    for place, pair in enumerate(sample.pairs):
+    for index, pair in enumerate(sample.pairs):
         if pair.actual is not None and pair.actual.timestamp is not None:
-            times[place] = rfc3339(pair.actual.timestamp)
+            times[index] = rfc3339(pair.actual.timestamp)
     key = conversation_key(sample)
     rows: list[ScoreRow] = []
     for entry in scored.scores:

@@ -370,15 +370,15 @@ def limited(transcript: Transcript, kept: int | None = None, most: int = MOST_BY
     room = most - _size({**shortened, "turns": []}) - 64
     chosen, last = set(), len(turns) - 1
     # The one to keep, then alternately from the start and from the end.
-    named = [place for place, turn in enumerate(turns) if turn["index"] == kept]
-    ends = [place for i in range(len(turns) // 2 + 1) for place in (i, last - i) if 0 <= place <= last]
-    for place in dict.fromkeys([*named, *ends]):
-        size = len(dump_json(cast(JsonValue, turns[place]))) + 1
+    named = [index for index, turn in enumerate(turns) if turn["index"] == kept]
+    ends = [index for i in range(len(turns) // 2 + 1) for index in (i, last - i) if 0 <= index <= last]
+    for index in dict.fromkeys([*named, *ends]):
+        size = len(dump_json(cast(JsonValue, turns[index]))) + 1
         if size <= room:
             room -= size
-            chosen.add(place)
+            chosen.add(index)
     cut.left_out["turns"] = len(turns) - len(chosen)
-    return {**shortened, "turns": [turns[place] for place in sorted(chosen)]}
+    return {**shortened, "turns": [turns[index] for index in sorted(chosen)]}
 
 
 def _size(transcript: Transcript) -> float:
