@@ -235,9 +235,9 @@ def file_records(
         unread()
 
 
-def unread_rest(stage: Stage, error: Exception, place: str) -> Failure:
+def unread_rest(stage: Stage, error: Exception, name: str) -> Failure:
     """Returns the failure of a file that cannot be read, or not to its end."""
-    return record_failure(stage, reading_error(error), Record(place, 0, b""))
+    return record_failure(stage, reading_error(error), Record(name, 0, b""))
 
 
 def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | None:
@@ -336,14 +336,14 @@ def _redacted(items: Sequence[F], config: RedactConfig | None) -> Sequence[F]:
     from turnwise.transforms.scoring.redaction import redact_failure, redacted
 
     done = list[Any](items)
-    for place, item in enumerate(done):
+    for index, item in enumerate(done):
         if isinstance(item, Failure):
             redact_failure(item, config)
         elif isinstance(item, LoggedConversation):
             name = item.conversation.conversation_id
-            done[place] = item._replace(conversation=redacted(item.conversation, config, [name]))
+            done[index] = item._replace(conversation=redacted(item.conversation, config, [name]))
         elif isinstance(item, FoundCase):
-            done[place] = item._replace(case=redacted(item.case, config, [item.case.eval_id]))
+            done[index] = item._replace(case=redacted(item.case, config, [item.case.eval_id]))
     return done
 
 
