@@ -214,6 +214,15 @@ class TokenPrices(Settings):
         prompt = (tokens_in - cached) * self.input_per_million + cached * cached_price
         return (prompt + tokens_out * self.output_per_million) / 1e6
 
+    def halved(self) -> "TokenPrices":
+        """Returns half of the prices."""
+        cached = None if self.cached_per_million is None else self.cached_per_million / 2
+        return TokenPrices(
+            input_per_million=self.input_per_million / 2,
+            output_per_million=self.output_per_million / 2,
+            cached_per_million=cached,
+        )
+
 
 ModelName: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 """Name of a model, without spaces around it."""

@@ -122,7 +122,13 @@ def report_runs(argv: Sequence[str]) -> int:
     if len(set(options.out)) < len(options.out):
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
-    runs = [open_run(directory) for given in options.out for directory in _runs_in(given)]
+    runs = [
+        run
+        for given in options.out
+        for run in sorted(
+            map(open_run, _runs_in(given)), key=lambda run: run.document.date or run.document.create_time
+        )
+    ]
     report = write_report(
         path,
         runs,
@@ -137,7 +143,7 @@ def report_runs(argv: Sequence[str]) -> int:
 
 
 def _runs_in(directory: str) -> list[str]:
-    """Returns a directory, or the output directories in it where it is none itself, in natural order."""
+    """Returns a directory, or the output directories in it where it is none itself."""
     own = Path(directory)
     if not is_local(directory) or (own / RUN_FILE).exists() or not own.is_dir():
         return [directory]

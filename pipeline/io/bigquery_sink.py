@@ -4,7 +4,6 @@ A stream appends by the Storage Write API, to the default stream of a table: a r
 answer was lost. Views count it once.
 """
 
-import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,6 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 from uuid import uuid4
 
-import grpc
 from apache_beam.io.filesystems import FileSystems
 from google.api_core import exceptions
 from google.api_core.exceptions import (
@@ -44,7 +42,14 @@ from google.cloud.bigquery_storage_v1.services.big_query_write.transports import
 from google.cloud.bigquery_storage_v1.types import AppendRowsRequest
 from pyarrow.parquet import ParquetFile, ParquetWriter, write_table
 
-from turnwise.pipeline.io.bigquery_source import Dataset, open_client, parse_dataset, patient, told
+from turnwise.pipeline.io.bigquery_source import (
+    Dataset,
+    open_client,
+    parse_dataset,
+    patient,
+    storage_options,
+    told,
+)
 from turnwise.pipeline.io.sinks.base import RefusedRow, StreamChange
 from turnwise.pipeline.io.staging import (
     VERSION,
@@ -184,8 +189,6 @@ def refused(url: str) -> Iterator[None]:
         raise ConfigError(f"--store {url}: cannot be used: {told(error)}") from None
 
 
-EMULATOR = "BIGQUERY_STORAGE_EMULATOR_HOST"
-"""Variable of the environment with the address of another service, HOST:PORT without TLS."""
 _FAILURES = "failures"
 _STAGE: Stage = "write"
 _LARGEST = 8_000_000
@@ -216,16 +219,17 @@ class BigQueryChanges:
     def write(self, changes: Sequence[StreamChange]) -> list[RefusedRow]:
         """Writes changes; returns the rows that are not taken, and raises OSError if it fails for good."""
         lost: list[_Lost] = []
+        now = datetime.now(UTC)
         for table in WAREHOUSE_TABLES:
             if table != _FAILURES:
-                lost += self._append_rows(table, table_rows(changes, table))
+                lost += self._append_rows(table, table_rows(changes, table, now))
         failed = [_failure_row(row) for row in lost]
-        refused_rows = self._append_rows(_FAILURES, table_rows(changes, _FAILURES) + failed)
+        refused_rows = self._append_rows(_FAILURES, table_rows(changes, _FAILURES, now) + failed)
         lost += (refusal for refusal in refused_rows if refusal.row["change_row"] >= 0)
         # A value of the row, such as an id, may be what is refused: it is left out in the end.
         refused_rows = self._append_rows(_FAILURES, [_failure_row(refusal) for refusal in refused_rows])
         self._append_rows(_FAILURES, [_without_values(refusal.row) for refusal in refused_rows])
-        if self._append(CHANGES, change_rows(changes)):
+        if self._append(CHANGES, change_rows(changes, now)):
             raise OSError(f"--store {self._url}: rows of {CHANGES} are not taken")
         return [RefusedRow(row.row["change_id"], f"--store {self._url}: {_lost_text(row)}") for row in lost]
 
@@ -320,9 +324,7 @@ def try_stream(place: SinkPlace) -> None:
 
 def open_writer() -> BigQueryWriteClient:
     """Returns a client with the credentials of the process."""
-    if host := os.environ.get(EMULATOR):
-        return BigQueryWriteClient(transport=BigQueryWriteGrpcTransport(channel=grpc.insecure_channel(host)))
-    return BigQueryWriteClient()
+    return BigQueryWriteClient(**storage_options(BigQueryWriteGrpcTransport))
 
 
 def _stream_name(dataset: Dataset, name: str) -> str:
@@ -600,21 +602,26 @@ _CHANGE_COLUMNS = (
 )
 _ROW_COLUMNS = (Column("change_id", "string"), Column("change_row", "long"))
 _OLDEST = timedelta(days=9 * 365)
+# A later revision may have another date, so that the newest one is sought among the changes of all dates.
 _CURRENT_SQL = """CREATE OR REPLACE VIEW {current} AS
-SELECT change_id FROM (
-  SELECT change_id, ROW_NUMBER() OVER (
+SELECT change_id, date FROM (
+  SELECT change_id, date, ROW_NUMBER() OVER (
     PARTITION BY run_id, thing ORDER BY revision DESC, first_written DESC, change_id
   ) AS place
   FROM (
-    SELECT run_id, thing, change_id, revision, MIN(written) AS first_written
+    SELECT run_id, thing, change_id, revision, MIN(written) AS first_written, MIN(date) AS date
     FROM {changes} GROUP BY run_id, thing, change_id, revision
   )
 )
 WHERE place = 1"""
+# A filter by date passes a window that is divided by date, and so reaches the partitions of the rows.
 _VIEW_SQL = """CREATE OR REPLACE VIEW {view} AS
 SELECT {columns} FROM (
-  SELECT *, ROW_NUMBER() OVER (PARTITION BY change_id, change_row) AS copy FROM {table}
-  WHERE change_id IN (SELECT change_id FROM {current})
+  SELECT written.*, ROW_NUMBER() OVER (
+    PARTITION BY written.date, written.change_id, written.change_row
+  ) AS copy
+  FROM {table} AS written
+  JOIN {current} AS newest ON written.change_id = newest.change_id AND written.date = newest.date
 )
 WHERE copy = 1"""
 
@@ -640,28 +647,27 @@ def _view_statements(full_name: Callable[[str], str]) -> Iterator[str]:
         yield _VIEW_SQL.format(view=full_name(table), columns=names, table=flat, current=current)
 
 
-def table_rows(changes: Sequence[StreamChange], table: str) -> list[JsonObject]:
+def table_rows(changes: Sequence[StreamChange], table: str, now: datetime) -> list[JsonObject]:
     """Returns the rows of a flat table in changes, as they are appended."""
     texts = json_columns(table)
     rows = []
     for change in changes:
-        key = {"date": day_of(change), "change_id": change.change_id}
+        key = {"date": day_of(change, now), "change_id": change.change_id}
         for number, row in enumerate(change.rows.get(table, ())):
             rows.append(with_json_texts(dict(row), texts) | key | {"change_row": number})
     return rows
 
 
-def change_rows(changes: Sequence[StreamChange]) -> list[JsonObject]:
-    """Returns the rows that make changes count; they are appended last."""
+def change_rows(changes: Sequence[StreamChange], now: datetime) -> list[JsonObject]:
+    """Returns the rows that make changes count; they are appended last, with the dates of the other rows."""
     written = datetime.now(UTC).isoformat(timespec="microseconds")
     names = [column.name for column in _CHANGE_COLUMNS]
-    values = ((day_of(c), c.run_id, c.thing, c.revision, c.change_id, written) for c in changes)
+    values = ((day_of(c, now), c.run_id, c.thing, c.revision, c.change_id, written) for c in changes)
     return [dict(zip(names, row, strict=True)) for row in values]
 
 
-def day_of(change: StreamChange) -> date:
+def day_of(change: StreamChange, now: datetime) -> date:
     """Returns the UTC day of a thing, or today if it is unknown or one that BigQuery takes no rows of."""
-    now = datetime.now(UTC)
     if change.time is None or not (now - _OLDEST).timestamp() < change.time < now.timestamp():
         return now.date()
     return datetime.fromtimestamp(change.time, UTC).date()

@@ -17,10 +17,10 @@ from turnwise.pipeline.io.files import (
     Cases,
     case_records,
     file_patterns,
-    file_records,
     listed_files,
     read_cases,
 )
+from turnwise.pipeline.io.records import file_records
 from turnwise.pipeline.io.terminal import counted
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError

@@ -43,7 +43,12 @@ from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-from turnwise.transforms.decisions.first_page import count_destructive, one_version, two_versions
+from turnwise.transforms.decisions.first_page import (
+    count_destructive,
+    one_version,
+    two_versions,
+    with_left_out,
+)
 from turnwise.transforms.decisions.gate.bounds import mark_missing
 from turnwise.transforms.decisions.gate.measured import (
     NO_BASELINE,
@@ -146,7 +151,8 @@ def page_of_version(
     passing = None if share is None else (share, row["pass_rate_low"], row["pass_rate_high"])
     verdicts = row["pass_count"], row["fail_count"], row["no_score"]
     rejected = sum(counts.get(name) or 0 for name in REJECTED)
-    return one_version(version, passing, verdicts, first_rows, rejected, destructive)
+    page = one_version(version, passing, verdicts, first_rows, rejected, destructive)
+    return with_left_out(page, counts)
 
 
 def run_rules(run: Run, config: str | None) -> GateConfig:

@@ -20,8 +20,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from turnwise.pipeline.batch.execution import made_pipeline, only_translates, run_to_the_end, translate
 from turnwise.pipeline.io.case_book import case_places, worker_cases
-from turnwise.pipeline.io.files import read_records, unread_rest
-from turnwise.pipeline.io.records import SUFFIXES, oversized_error
+from turnwise.pipeline.io.records import SUFFIXES, read_records, unread_rest
 from turnwise.pipeline.io.run_writer import publish, write_partial
 from turnwise.pipeline.io.sinks.base import ChangeWriter, StreamChange, open_changes, prepare_service
 from turnwise.pipeline.settings.extras import check_extra
@@ -43,7 +42,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import score_lines
-from turnwise.schemas.score import Failure, record_failure
+from turnwise.schemas.score import Failure, oversized_error, record_failure
 from turnwise.transforms.beam.steps import FAILURES, CountingDoFn
 from turnwise.transforms.beam.windows import RecordOutcome, WindowMetrics
 from turnwise.transforms.formats.registry import record_time

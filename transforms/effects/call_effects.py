@@ -2,10 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
@@ -13,12 +15,16 @@ from turnwise.schemas.conversation import (
     UNKNOWN,
     Conversation,
     Effect,
+    TimedSpan,
     ToolCall,
     ToolDeclaration,
     ToolEffect,
+    ToolResponse,
     ToolSetting,
+    Turn,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.rows import TranscriptCall
 from turnwise.transforms.effects.catalog import (
     ANSWERING,
     NOUNS_TOO,
@@ -29,6 +35,8 @@ from turnwise.transforms.effects.catalog import (
     verb_of_name,
     words_of,
 )
+from turnwise.transforms.effects.failures import has_failed
+from turnwise.transforms.matching.calls import pair_responses, tool_identity
 from turnwise.transforms.text.patterns import glob_matches
 from turnwise.transforms.text.words import word_set
 
@@ -399,3 +407,135 @@ def _statement_effect(statement: str) -> ToolEffect | None:
     if _DOING.match(statement):
         return ToolEffect(UNKNOWN, False, False, GUESS)
     return READ if _ASKING_SQL.match(statement) else None
+
+
+# The calls of a conversation, with their effects and failures.
+
+DESTRUCTIVE: Final = "destructive"
+_MOST_KNOWN = 10_000
+_MOST_TOOLS = 100
+_LONGEST_NAME = 200
+
+
+class CallEffect(NamedTuple):
+    """Effect of a call.
+
+    Attributes:
+        text: `read`, `write`, `handoff`, `destructive` or `unknown`.
+        is_guess: Whether the effect is guessed from the name of the tool, or unknown.
+        idempotent: Whether repeating the call has no further effect.
+    """
+
+    text: str
+    tool: str
+    is_guess: bool
+    idempotent: bool
+
+
+class CallEffects:
+    """Effects of calls."""
+
+    def __init__(self, catalog: ToolCatalog) -> None:
+        self._catalog = catalog
+        self._known: dict[str, CallEffect] = {}
+
+    def of(self, call: ToolCall) -> CallEffect:
+        """Returns the effect of a call."""
+        name = call.name or ""
+        # That of a tool, as long as the arguments name no other tool and state no effect.
+        is_known = not calls_tools(name) and not may_state_effect(name, call.args or {})
+        known = self._known.get(name) if is_known else None
+        if known is not None:
+            return known
+        effect = self._catalog.effect_of(call)
+        text = DESTRUCTIVE if effect.destructive else effect.effect
+        made = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
+        if is_known and len(self._known) < _MOST_KNOWN:
+            self._known[name] = made
+        return made
+
+
+class MadeCalls(Struct):
+    """The calls of one actor in a conversation.
+
+    Attributes:
+        turns: The calls, one list a turn.
+        errors: How many failed.
+        destructive: How many of the others destroyed something.
+        changing: Those of the others that destroyed something, or whose effect is unknown or guessed to be a
+            write, one list a turn.
+        guessed: Tools whose effect is guessed or unknown.
+        guessed_tools: Their names as `tool_names` gives them.
+    """
+
+    turns: list[list[TranscriptCall]] = field(default_factory=list)
+    errors: int = 0
+    destructive: int = 0
+    changing: list[list[ToolCall]] = field(default_factory=list)
+    guessed: set[str] = field(default_factory=set)
+    guessed_tools: list[str] = field(default_factory=list)
+    number: int = 0
+
+    def add(
+        self,
+        calls: Sequence[ToolCall],
+        responses: Sequence[ToolResponse],
+        spans: list[TimedSpan],
+        effects: CallEffects,
+    ) -> None:
+        """Adds the calls of a turn."""
+        made: list[TranscriptCall] = []
+        changing: list[ToolCall] = []
+        self.turns.append(made)
+        self.changing.append(changing)
+        if not calls:
+            return
+        self.number += len(calls)
+        for call, response in zip(calls, pair_responses(calls, responses), strict=True):
+            effect, tool, is_guess, _ = effects.of(call)
+            error: bool | str | None = None
+            if is_guess:
+                self.guessed.add(tool)
+            if response is not None and has_failed(response, tool, call.args):
+                error = response.error or True
+                self.errors += 1
+            elif effect == DESTRUCTIVE:
+                self.destructive += 1
+                changing.append(call)
+            elif is_guess and effect in ("write", UNKNOWN):
+                changing.append(call)
+            row: TranscriptCall = {
+                "name": call.name,
+                "args": call.args,
+                "result": None if response is None else response.response,
+                "error": error,
+                "effect": effect,
+                "seconds": _seconds(call, spans) if spans else None,
+            }
+            if call.inside:
+                row["inside"] = call.inside
+            made.append(row)
+
+
+def agent_calls(turns: Iterable[Turn], effects: CallEffects) -> MadeCalls:
+    """Returns the agent's calls."""
+    made = MadeCalls()
+    for turn in turns:
+        spans = [span for span in turn.spans if span.type == "TOOL"] if turn.spans else []
+        made.add(turn.tool_calls, turn.tool_responses, spans, effects)
+    made.guessed_tools = tool_names(made.guessed)
+    return made
+
+
+def tool_names(tools: Iterable[str]) -> list[str]:
+    """Returns names of tools, sorted, each once and at most 200 characters long; the first 100."""
+    return sorted({tool[:_LONGEST_NAME] for tool in tools})[:_MOST_TOOLS]
+
+
+def _seconds(call: ToolCall, spans: list[TimedSpan]) -> float | None:
+    """Returns the duration of the first span of the call's tool, and removes the span."""
+    for span in spans:
+        if (span.resource or span.name) == tool_identity(call) or span.name == call.name:
+            spans.remove(span)
+            return span.seconds
+    return None

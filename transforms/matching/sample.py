@@ -85,6 +85,8 @@ class Sample:
         is_whole: Whether there are no gaps, every turn can be scored, and the agent spoke in the last one.
         tags: The tags of the conversation and those of its case, each once.
         run_of: The key of the case that the conversation is a run of; None: it has none that is named.
+        unit: What intervals count once: the named case; without a name, what is expected after which words,
+            or, where nothing is expected, the conversation.
 
     >>> import turnwise
     >>> log = turnwise.Conversation(conversation_id="c1", turns=[turnwise.Turn(user="Hi", agent="Hello")])
@@ -104,11 +106,14 @@ class Sample:
     is_whole: bool = field(init=False)
     tags: list[str] = field(init=False)
     run_of: str | None = field(init=False, default=None)
+    unit: str = field(init=False)
     _paired: dict[int, PairedCalls] = field(init=False, default_factory=dict)
     _replays: dict[int, TurnReplay] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        case, turns = self.eval_case, self.conversation.turns
+        case, conversation, turns = self.eval_case, self.conversation, self.conversation.turns
+        if conversation.app_version is not None and not conversation.app_version.strip():
+            conversation.app_version = None
         self.pairs = pair_turns(case.turns if case else [], turns)
         if case is not None:
             self.has_gaps = bool(case.unread or case.not_found)
@@ -128,28 +133,18 @@ class Sample:
             self.unanswered = [pair for pair in self.pairs if unanswered_state(pair) is not None]
         last = turns[-1].agent if turns else None
         self.is_whole = not self.has_gaps and not self.unanswered and bool(last and not last.isspace())
-        self.tags = self.conversation.tags
+        self.tags, self.unit = conversation.tags, f"\0{conversation.conversation_id}"
         if case is None:
             return
         if case.tags:
             known = set(self.tags)
             self.tags = [*self.tags, *(tag for tag in case.tags if tag not in known)]
-        if stated_case(self.conversation) is not None:
-            self.run_of = case.key.text
-
-    @property
-    def unit(self) -> str:
-        """What intervals count once: the named case; without a name, what is expected after which words.
-
-        Where nothing is expected, it is the conversation.
-        """
-        if self.run_of is not None:
-            return self.run_of
-        digest = None if self.eval_case is None else self.eval_case.digest
-        if digest is None:
-            return f"\0{self.conversation.conversation_id}"
-        words = [turn.user for turn in self.conversation.turns]
-        return f"\0{digest}\0{msgspec.json.encode(words).decode()}"
+        if stated_case(conversation) is not None:
+            self.unit = self.run_of = case.key.text
+            return
+        said = [turn.user for turn in turns]
+        if case.digest is not None:
+            self.unit = f"\0{case.digest}\0{said!r}"
 
     def calls(self, pair: TurnPair) -> PairedCalls:
         """Returns the expected and the made calls of a pair, paired once."""
@@ -347,8 +342,8 @@ def unanswered_end(sample: Sample) -> str | None:
         words = expected.response or expected.intermediate_responses or expected.rubrics
         if not words and not any(e.kind == "agent_response" for e in expected.expectations):
             return None
-    name = turn_name(last.turn_index)
-    return f"{name}: the last turn has no answer, and the log does not say how the conversation ended"
+    place = turn_name(last.turn_index)
+    return f"{place}: the last turn has no answer, and the log does not say how the conversation ended"
 
 
 # Eval cases as bytes: a run holds all that it is given, and uses few of them.
@@ -650,50 +645,50 @@ _LISTS = ("intermediate_responses", "scripted_transfers", "rubrics")
 
 
 def joined_turns(
-    given: list[ExpectedTurn], inline: Sequence[ExpectedTurn], recorded: Sequence[Turn]
+    given: list[ExpectedTurn], own: Sequence[ExpectedTurn], recorded: Sequence[Turn]
 ) -> list[ExpectedTurn]:
     """Returns the turns of a case, with what the record expects itself in place of what the case does.
 
     With equal numbers of turns, turn i is joined with turn i; otherwise the recorded turns are aligned with
-    the case's. No turn of the case is left out. `inline` is empty where the record expects nothing.
+    the case's. No turn of the case is left out. `own` is empty where the record expects nothing.
     """
-    if all(turn == _NOTHING for turn in inline):
+    if all(turn == _NOTHING for turn in own):
         return given
     if not given:
-        return list(inline)
-    if len(inline) == len(given):
-        return [_joined(case, turn) for case, turn in zip(given, inline, strict=True)]
+        return list(own)
+    if len(own) == len(given):
+        return [_joined(case, turn) for case, turn in zip(given, own, strict=True)]
     joined: list[ExpectedTurn] = []
     for i, j in align(given, recorded):
-        if i is None and j is not None and inline[j] != _NOTHING:
-            joined.append(msgspec.structs.replace(inline[j], user=inline[j].user or recorded[j].user))
+        if i is None and j is not None and own[j] != _NOTHING:
+            joined.append(msgspec.structs.replace(own[j], user=own[j].user or recorded[j].user))
         elif i is not None:
-            joined.append(given[i] if j is None else _joined(given[i], inline[j]))
+            joined.append(given[i] if j is None else _joined(given[i], own[j]))
     return joined
 
 
-def _joined(case: ExpectedTurn, inline: ExpectedTurn) -> ExpectedTurn:
-    if inline == _NOTHING:
+def _joined(case: ExpectedTurn, own: ExpectedTurn) -> ExpectedTurn:
+    if own == _NOTHING:
         return case
     # What the record states something of: words, calls, and the further kinds of expectations.
-    stated = {_group(expectation) for expectation in inline.expectations}
-    stated |= {_WORDS} if inline.response is not None else set()
-    stated |= {_CALLS} if inline.tool_calls is not None else set()
-    words, calls = (inline if _WORDS in stated else case), (inline if _CALLS in stated else case)
+    stated = {_group(expectation) for expectation in own.expectations}
+    stated |= {_WORDS} if own.response is not None else set()
+    stated |= {_CALLS} if own.tool_calls is not None else set()
+    words, calls = (own if _WORDS in stated else case), (own if _CALLS in stated else case)
     expectations: list[Expectation] = []
-    if case.expectations or inline.expectations:  # else neither has the CES form
+    if case.expectations or own.expectations:  # else neither has the CES form
         kept = [expectation for expectation in turn_expectations(case) if _group(expectation) not in stated]
-        expectations = [*turn_expectations(inline), *kept]
+        expectations = [*turn_expectations(own), *kept]
     return ExpectedTurn(
-        user=case.user if inline.user is None else inline.user,
+        user=case.user if own.user is None else own.user,
         response=words.response,
         adk_text=words.adk_text,
         adk_reads=words.adk_reads and calls.adk_reads,
         tool_calls=calls.tool_calls,
         expectations=expectations,
-        thresholds=inline.thresholds or case.thresholds,
-        unread=inline.unread or case.unread,
-        **{name: getattr(inline, name) or getattr(case, name) for name in _LISTS},
+        thresholds=own.thresholds or case.thresholds,
+        unread=own.unread or case.unread,
+        **{name: getattr(own, name) or getattr(case, name) for name in _LISTS},
     )
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
-from turnwise.pipeline.io.records import oversized_error
 from turnwise.pipeline.service.serve import TOKEN, bearer_token
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.proto.scalars import timestamp_nanos
-from turnwise.schemas.score import KEPT_RECORD_BYTES
+from turnwise.schemas.score import KEPT_RECORD_BYTES, oversized_error
 
 
 class SourceOptions(NamedTuple):
