@@ -223,10 +223,10 @@ class _MetricRowsFn(InspectedDoFn):
         yield AGGREGATED, [aggregate_versions(versions.items())]
 
 
-def _added(one: MetricsState, other: MetricsState) -> MetricsState:
+def _added(state: MetricsState, other: MetricsState) -> MetricsState:
     """Adds up the sums of two parts of a run, which stay as they are."""
     both = MetricsState()
-    both.merge(one)
+    both.merge(state)
     both.merge(other)
     return both
 

@@ -272,11 +272,11 @@ def _earlier(directory: str) -> RunDocument | ConfigError:
 
 def counters(result: PipelineResult) -> dict[str, int]:
     """Returns the numbers of Beam's counters by name, for runs that write nothing."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for counter in result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]:
         name = counter.key.metric.name
-        found[name] = found.get(name, 0) + (counter.committed or 0)
-    return found
+        counts[name] = counts.get(name, 0) + (counter.committed or 0)
+    return counts
 
 
 def judge_usage(counts: Mapping[str, int]) -> UsageByModel:
@@ -286,9 +286,9 @@ def judge_usage(counts: Mapping[str, int]) -> UsageByModel:
         if not name.startswith(JUDGE_USAGE):
             continue
         model, _, figure = name.removeprefix(JUDGE_USAGE).rpartition("|")
-        own = usage.setdefault(model, JudgeUsage())
+        of_model = usage.setdefault(model, JudgeUsage())
         if figure.startswith(UNUSABLE):
-            own.unusable[figure.removeprefix(UNUSABLE)] += number  # type: ignore[index]
+            of_model.unusable[figure.removeprefix(UNUSABLE)] += number  # type: ignore[index]
         else:
-            setattr(own, figure, getattr(own, figure) + number)
+            setattr(of_model, figure, getattr(of_model, figure) + number)
     return usage

@@ -117,10 +117,10 @@ def in_python(message: str) -> str:
 
 
 def _check_types(options: Options) -> None:
-    for name, kinds, said in _TYPES:
+    for name, kinds, wanted in _TYPES:
         value = getattr(options, name)
         if not isinstance(value, kinds) or isinstance(value, bool):
-            raise TypeError(f"{name}: {type(value).__name__} is no {said}")
+            raise TypeError(f"{name}: {type(value).__name__} is no {wanted}")
 
 
 def _settings(options: Options, has_cases: bool) -> RunSettings:
@@ -192,8 +192,8 @@ def with_criteria(config: EvalConfig, criteria: Mapping[str, Any] | None) -> Eva
         return config
     if "criteria" in config.model_fields_set:
         raise ConfigError("criteria: given twice, as `criteria` and in the config")
-    own = config.model_dump(mode="json", exclude_unset=True)
-    return parse_config(_json({**own, "criteria": dict(criteria)}), "config")
+    stated = config.model_dump(mode="json", exclude_unset=True)
+    return parse_config(_json({**stated, "criteria": dict(criteria)}), "config")
 
 
 def _json(value: Mapping[str, Any]) -> str:
@@ -223,8 +223,8 @@ class ReadError(ValueError):
     def __init__(self, failures: list[FailureRow]) -> None:
         first = failures[0]
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
-        place = f"{first['source']}:{first['position']}" if first["position"] else first["source"]
-        super().__init__(f"{place}: {first['message']}{more}")
+        where = f"{first['source']}:{first['position']}" if first["position"] else first["source"]
+        super().__init__(f"{where}: {first['message']}{more}")
         self.failures = failures
 
 
@@ -266,11 +266,11 @@ def read_conversations(
     inputs = sort_inputs("conversations", conversations, Conversation)
     read: list[Conversation] = []
     failures: list[Failure] = []
-    for one in logged_conversations(inputs, reader, MAX_RECORD_BYTES, Counter()):
-        if isinstance(one, Failure):
-            failures.append(one)
+    for logged in logged_conversations(inputs, reader, MAX_RECORD_BYTES, Counter()):
+        if isinstance(logged, Failure):
+            failures.append(logged)
         else:
-            read.append(one.conversation)
+            read.append(logged.conversation)
     _report(failures, on_failure)
     return read
 
@@ -303,9 +303,9 @@ def read_cases(
     """
     inputs = sort_inputs("cases", cases, EvalCase)
     reader = CaseReader(read_any_config(config).ces)
-    found = eval_cases(inputs, reader, MAX_RECORD_BYTES, Counter())
-    _report(found.failures, on_failure)
-    return found.cases
+    read = eval_cases(inputs, reader, MAX_RECORD_BYTES, Counter())
+    _report(read.failures, on_failure)
+    return read.cases
 
 
 def _report(failures: list[Failure], on_failure: OnFailure | None) -> None:
@@ -577,13 +577,13 @@ class Collected:
         used: set[CaseKey] = set()
         reader = LogReader(self._settings.input_format, config)
         for logged in logged_conversations(logs, reader, limit, self._counts):
-            found = logged if isinstance(logged, Failure) else match_case(index, *logged, self._counts)
-            if isinstance(found, Failure):
-                self.fail([found])
+            matched = logged if isinstance(logged, Failure) else match_case(index, *logged, self._counts)
+            if isinstance(matched, Failure):
+                self.fail([matched])
                 continue
-            if found.eval_case is not None:
-                used.add(found.eval_case.key)
-            yield found
+            if matched.eval_case is not None:
+                used.add(matched.eval_case.key)
+            yield matched
         self._unused = sorted(key.eval_id for key in keys - used)
         self._counts.update(f"{USED_CASE}{key.text}" for key in keys & used)
 

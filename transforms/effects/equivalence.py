@@ -361,7 +361,7 @@ def _code(text: str) -> str | None:
         may_be_part = len(piece) <= _LETTERS or any(map(str.isdecimal, piece))
         if not (may_be_part and piece.isascii() and piece.lstrip("+").isalnum()):
             return None
-    joins = any(one[-1].isdecimal() and other[0].isdecimal() for one, other in pairwise(pieces))
+    joins = any(before[-1].isdecimal() and after[0].isdecimal() for before, after in pairwise(pieces))
     return None if joins and sum(map(str.isdecimal, text)) < _DIGITS_OF_A_CODE else "".join(pieces)
 
 

@@ -42,12 +42,12 @@ class _Band:
         first, stop = max(0, shift + 1), min(self._columns, shift + 1 + self._size)
         similar, best = self._similarities(row, first, stop), 0.0
         for column in range(stop - 1, first - 1, -1):
-            place = column - shift
-            best = here[place] = max(below[place - 1], best, below[place] + similar[column - first])
+            cell = column - shift
+            best = here[cell] = max(below[cell - 1], best, below[cell] + similar[column - first])
 
     def best(self, row: int, column: int) -> float:
-        place = column - row - self._first + 1
-        return self._best[row][place] if 0 <= place < self._size + 2 else 0.0
+        cell = column - row - self._first + 1
+        return self._best[row][cell] if 0 <= cell < self._size + 2 else 0.0
 
     def pairs(self) -> AlignedPlaces:
         """Returns the pairs of a path of the best sum, in order; of equal ones the one that pairs first."""
@@ -124,10 +124,10 @@ class _Recorded:
         self._turns = [_features(turn.user, turn.tool_calls) for turn in turns]
         self._places: dict[str, tuple[list[int], list[int]]] = {}
         self._equal = {(turn.text, turn.tools) for turn in self._turns}
-        for place, turn in enumerate(self._turns):
+        for index, turn in enumerate(self._turns):
             for token, count in turn.counts.items():
                 places, counts = self._places.setdefault(token, ([], []))
-                places.append(place)
+                places.append(index)
                 counts.append(count)
 
     def similarities(self, wanted: _Features, first: int, stop: int) -> list[float]:
@@ -159,8 +159,8 @@ class _Recorded:
         for token, most in wanted.counts.items():
             places, counts = self._places.get(token, ((), ()))
             start, end = bisect_left(places, first), bisect_left(places, stop)
-            for place, count in zip(places[start:end], counts[start:end], strict=True):
-                common[place - first] += min(count, most)
+            for index, count in zip(places[start:end], counts[start:end], strict=True):
+                common[index - first] += min(count, most)
         return common
 
     def largest(self, wanted: _Features) -> float:
@@ -250,11 +250,11 @@ def _place(i: int, fitting: list[list[int]], partners: list[int | None], owners:
             if j not in came_from:
                 came_from[j] = mover
                 if j not in owners:
-                    place: int | None = j
-                    while place is not None:
-                        mover = came_from[place]
-                        owners[place] = mover
-                        partners[mover], place = place, partners[mover]
+                    column: int | None = j
+                    while column is not None:
+                        mover = came_from[column]
+                        owners[column] = mover
+                        partners[mover], column = column, partners[mover]
                     return
                 waiting.append(owners[j])
 

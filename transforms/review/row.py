@@ -302,10 +302,10 @@ class Reviewer:
 
 def _unknown(turns: Sequence[Turn]) -> str | None:
     """Returns why calls may be missing in the log; None: it states all."""
-    found = (
+    unknown = (
         f"{turn_name(index)}: {turn.unknown_calls}" for index, turn in enumerate(turns) if turn.unknown_calls
     )
-    return one_line(next(found, ""), _MOST_REASON) or None
+    return one_line(next(unknown, ""), _MOST_REASON) or None
 
 
 def _figures(

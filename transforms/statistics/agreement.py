@@ -38,9 +38,9 @@ def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
     """
     if not pairs:
         return None
-    own, other = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    first, other = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
     observed = sum(a == b for a, b in pairs) * len(pairs)
-    expected, largest = sum(own[label] * other[label] for label in own), len(pairs) ** 2
+    expected, largest = sum(first[label] * other[label] for label in first), len(pairs) ** 2
     return (observed - expected) / (largest - expected) if largest > expected else None
 
 
@@ -59,7 +59,7 @@ def alpha_interval(
     units: Mapping[str, Sequence[Sequence[float]]], seed: int, level: float = 0.95
 ) -> Bounds | None:
     """Returns the bootstrap's interval of Krippendorff's alpha, over cases; None: it is not defined."""
-    return _percentiles({case: _alpha_sums(own) for case, own in units.items()}, _alphas, seed, level)
+    return _percentiles({case: _alpha_sums(ratings) for case, ratings in units.items()}, _alphas, seed, level)
 
 
 def kappa_interval(tables: Mapping[str, Confusion], seed: int, level: float = 0.95) -> Bounds | None:
@@ -107,13 +107,13 @@ def _percentiles(
         return None
     replicates = replicates_for(len(parts))
     sums = np.zeros((replicates, 4))
-    for case, own in parts.items():
-        sums += resampling_weights(seed, case, replicates)[:, None] * own
-    found = figures(sums)
-    found = found[~np.isnan(found)]
-    if len(found) < 0.95 * replicates or np.ptp(found) < _ROUNDING:
+    for case, part in parts.items():
+        sums += resampling_weights(seed, case, replicates)[:, None] * part
+    drawn = figures(sums)
+    drawn = drawn[~np.isnan(drawn)]
+    if len(drawn) < 0.95 * replicates or np.ptp(drawn) < _ROUNDING:
         return None
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return Bounds(float(low), float(high))
 
 

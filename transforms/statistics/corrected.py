@@ -167,7 +167,9 @@ _UNDECIDED = 2
 
 def _answers(judged: Sequence[bool | None]) -> CaseCodes:
     """Returns the judge's answers as numbers of strata: 0 passed, 1 failed, 2 no score."""
-    return np.asarray([_UNDECIDED if one is None else int(not one) for one in judged], dtype=np.int64)
+    return np.asarray(
+        [_UNDECIDED if is_pass is None else int(not is_pass) for is_pass in judged], dtype=np.int64
+    )
 
 
 def _stratum(answer: int, human: Numbers, whole: CaseCodes, drawn: Numbers) -> _Stratum:
@@ -180,12 +182,12 @@ def _stratum(answer: int, human: Numbers, whole: CaseCodes, drawn: Numbers) -> _
 
 def _posterior_of_all(generator: np.random.Generator, strata: Sequence[_Stratum], effect: float) -> Numbers:
     """Returns draws of the share of all: the strata are joined one by one, each with a share of its own."""
-    people = [_posterior(generator, one.people, effect) for one in strata]
+    people = [_posterior(generator, stratum.people, effect) for stratum in strata]
     draws, size = people[0], strata[0].size
-    for one, own in zip(strata[1:], people[1:], strict=True):
-        joined = size + one.size
+    for stratum, share in zip(strata[1:], people[1:], strict=True):
+        joined = size + stratum.size
         before = _posterior(generator, EffectiveShare(size / joined if joined else 0.0, joined), effect)
-        draws, size = before * draws + (1 - before) * own, joined
+        draws, size = before * draws + (1 - before) * share, joined
     return draws
 
 
@@ -193,21 +195,21 @@ def _design_effect(
     strata: Sequence[_Stratum], human: Numbers, whole: CaseCodes, drawn: Numbers, codes: CaseCodes
 ) -> float:
     """Returns how many times the variance is that of so many independent scores; at least 1."""
-    count, values = len(human), np.asarray([one.people.value for one in strata])
-    total = sum(one.share * one.people.value for one in strata)
+    count, values = len(human), np.asarray([stratum.people.value for stratum in strata])
+    total = sum(stratum.share * stratum.people.value for stratum in strata)
     parts = (values[whole] - total) / len(whole)
-    simple = sum(one.share * (one.people.value - total) ** 2 for one in strata) / len(whole)
-    for one in strata:
-        value, size = one.people
-        simple += one.share**2 * value * (1 - value) / max(size, 1)
-        if one.drawn.any():
-            weights = drawn[one.drawn] / drawn[one.drawn].sum()
-            parts[:count][one.drawn] += one.share * weights * (human[one.drawn] - value)
+    simple = sum(stratum.share * (stratum.people.value - total) ** 2 for stratum in strata) / len(whole)
+    for stratum in strata:
+        value, size = stratum.people
+        simple += stratum.share**2 * value * (1 - value) / max(size, 1)
+        if stratum.drawn.any():
+            weights = drawn[stratum.drawn] / drawn[stratum.drawn].sum()
+            parts[:count][stratum.drawn] += stratum.share * weights * (human[stratum.drawn] - value)
     if len(np.unique(codes)) == len(codes) and effective_size(drawn) > count - 1e-6:
         return 1.0
     cases = len(np.unique(codes[:count]))
-    found = clustered_variance(parts, codes) * cases / max(cases - 1, 1) / simple if simple else count / cases
-    return max(1.0, found)
+    ratio = clustered_variance(parts, codes) * cases / max(cases - 1, 1) / simple if simple else count / cases
+    return max(1.0, ratio)
 
 
 def rogan_gladen(passes: int, count: int, table: Confusion, level: float = 0.95) -> Bounds | None:
@@ -234,8 +236,8 @@ def rogan_gladen(passes: int, count: int, table: Confusion, level: float = 0.95)
     hits = sensitivity * (1 - sensitivity) / (human_passes + 2)
     misses = specificity * (1 - specificity) / (human_fails + 2)
     shift = 2 * z * z * (centre * hits - (1 - centre) * misses)
-    own = share * (1 - share) / (count + z * z)
-    half = z * sqrt(own + centre**2 * hits + (1 - centre) ** 2 * misses) / gain
+    spread = share * (1 - share) / (count + z * z)
+    half = z * sqrt(spread + centre**2 * hits + (1 - centre) ** 2 * misses) / gain
     return Bounds(*(min(1.0, max(0.0, bound)) for bound in (centre + shift - half, centre + shift + half)))
 
 

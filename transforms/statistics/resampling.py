@@ -117,10 +117,10 @@ def interpolated_quantile(ordered: Numbers, share: float) -> float:
 
     Linear interpolation: type 7 of Hyndman and Fan 1996, Sample quantiles in statistical packages.
     """
-    place = share * (len(ordered) - 1)
-    before = int(place)
+    rank = share * (len(ordered) - 1)
+    before = int(rank)
     low, high = float(ordered[before]), float(ordered[min(before + 1, len(ordered) - 1)])
-    part = place - before
+    part = rank - before
     return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
 
 
