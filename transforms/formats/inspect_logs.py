@@ -6,9 +6,10 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, error_end, failure_mark, length
 from turnwise.transforms.formats.identity import ANY, Paths
-from turnwise.transforms.formats.messages.anthropic import as_blocks, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.parts import result_of
 from turnwise.transforms.formats.messages.streams import (
+    as_blocks,
     as_object,
     decoded,
     joined_texts,
@@ -190,7 +191,8 @@ def _add_managed(event: JsonObject, log: Dialogue, starts: dict[str, float]) -> 
     elif kind in _RESULTS:
         names = ("tool_use_id", "custom_tool_use_id", "mcp_tool_use_id")
         call_id = next((event[name] for name in names if event.get(name)), None)
-        log.result(result_value(event.get("content"), log), call_id, error=failure_mark(event))
+        result = result_of({**event, "id": call_id})
+        log.result(result.response, call_id, error=result.error)
     elif kind == "session.error":
         log.failure = event.get("error") or "session.error"
     elif kind == "session.status_idle":

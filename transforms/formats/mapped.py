@@ -11,7 +11,7 @@ from jmespath.visitor import TreeInterpreter
 from turnwise.schemas.config import MappingConfig, states_no_calls
 from turnwise.schemas.conversation import Conversation, Record, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.transforms.formats.chat import chat_conversation, join_chunks, read_messages, read_reply
+from turnwise.transforms.formats.chat import chat_conversation, join_chunks, read_reply
 from turnwise.transforms.formats.endings import (
     UNKNOWN,
     End,
@@ -24,7 +24,7 @@ from turnwise.transforms.formats.endings import (
 )
 from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps, may_hold_work
-from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, Dialect, dialects_of
 from turnwise.transforms.formats.messages.streams import as_object, decoded, objects, without_nulls
 from turnwise.transforms.formats.problems import canonical
@@ -500,7 +500,7 @@ DIALECTS[CHAT.name] = Dialect(
     name=CHAT.name,
     help=CHAT.help,
     fits=lambda message: False,
-    read=read_messages,
+    read=read_dialogue,
     reply=read_reply,
     is_reply=lambda value: value.get("object") == "chat.completion" or _holds(value, "message"),
     join=join_chunks,
