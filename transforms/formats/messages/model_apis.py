@@ -1,5 +1,6 @@
 """Messages, replies and streams of the model APIs: Anthropic, Bedrock, Gemini, OpenAI's Responses."""
 
+from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import length
 from turnwise.transforms.formats.fields import UNREAD
@@ -15,7 +16,13 @@ from turnwise.transforms.formats.messages.kinds import (
     part_types,
     snake,
 )
-from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, Dialect, register_dialect
+from turnwise.transforms.formats.messages.messages_base import (
+    DIALECTS,
+    MISSING_HISTORY,
+    Dialect,
+    conversation,
+    register_dialect,
+)
 from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, OUTPUTS, STEPLESS
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -329,3 +336,101 @@ register_dialect(
         holder="input",
     )
 )
+
+
+# Chat Completions, the form that most others follow; also tau-bench's and tau2's records.
+
+
+def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
+    """Returns a chat as a conversation.
+
+    Args:
+        value: A list of messages, or an object that holds it under `messages` or `traj`.
+        fallback_id: The conversation's name where the record has no id.
+
+    Raises:
+        ValueError: There is no list of messages, or a value in it has the wrong type.
+    """
+    record: JsonObject = value if isinstance(value, dict) else {"messages": value}
+    given = record.get("messages", record.get("traj"))
+    if not isinstance(given, list) or not all(isinstance(message, dict) for message in given):
+        raise ValueError("not a chat: no list of messages under messages or traj")
+    log = Dialogue()
+    read_dialogue(given, log)
+    return conversation(CHAT, log, record, fallback_id)
+
+
+_SAID, _AUDIO = ("content", "refusal"), "audio"
+
+
+def _chat_reply(reply: JsonObject, log: Dialogue) -> None:
+    """Adds a reply to a dialogue; raises ValueError for a value of the wrong type."""
+    choices = list(objects(reply.get("choices"), "choices"))
+    first = next((choice for choice in choices if choice.get("index") in (0, None)), None)
+    message = first.get("message") if first else None
+    log.alternatives(len(choices))
+    if isinstance(message, dict):
+        read_dialogue([{"role": "assistant", **stated(message)}], log)
+    log.usage(reply.get("usage"), reply.get("model"))
+    log.finish = first.get("finish_reason") if first else None
+    log.failure = reply.get("error")
+
+
+def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
+    """Returns the reply that chunks make: texts joined, calls joined by their index."""
+    said: dict[str, str] = {}
+    calls: list[JsonObject] = []
+    reply: JsonObject = {"usage": None}
+    finish: JsonValue = None
+    for chunk in chunks:
+        reply |= {key: chunk[key] for key in ("usage", "error", "model") if chunk.get(key)}
+        for choice in objects(chunk.get("choices"), "choices"):
+            delta = choice.get("delta")
+            if choice.get("index") not in (0, None) or not isinstance(delta, dict):
+                continue
+            finish = choice.get("finish_reason") or finish
+            heard = as_object(delta.get(_AUDIO)).get("transcript")
+            for key, text in (*((key, delta.get(key)) for key in _SAID), (_AUDIO, heard)):
+                if isinstance(text, str):
+                    said[key] = said.get(key, "") + text
+            older = delta.get("function_call")
+            pieces = [{"index": "function_call", "function": older}] if isinstance(older, dict) else []
+            for piece in (*pieces, *objects(delta.get("tool_calls"), "tool_calls")):
+                # It belongs to the last call of its index, unless it has another id.
+                index, call_id = piece.get("index"), piece.get("id")
+                call = next((call for call in reversed(calls) if call["index"] == index), None)
+                if call is None or (call_id and call.get("id") not in (None, call_id)):
+                    call = {"index": index}
+                    calls.append(call)
+                call |= {key: piece[key] for key in ("id", "type") if piece.get(key)}
+                part = piece.get("function")
+                if isinstance(part, dict):
+                    function = call.setdefault("function", {"name": None, "arguments": ""})
+                    function["name"] = part.get("name") or function["name"]
+                    function["arguments"] += part.get("arguments") or ""
+    spoken = {_AUDIO: {"transcript": said.pop(_AUDIO)}} if _AUDIO in said else {}
+    message = {"role": "assistant", "content": None, "tool_calls": calls, **said, **spoken}
+    return {**reply, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
+
+
+def _holds(value: JsonObject, key: str) -> bool:
+    """Returns whether the first choice of a reply holds a message, or a piece of one."""
+    choices = value.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return isinstance(first, dict) and isinstance(first.get(key), dict)
+
+
+# For example {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
+CHAT = Dialect(
+    name="openai_chat",
+    help="OpenAI chat messages with tool calls; tau-bench trajectories",
+    keys=(("messages",),),
+    fits=lambda message: False,
+    read=read_dialogue,
+    reply=_chat_reply,
+    is_reply=lambda value: value.get("object") == "chat.completion" or _holds(value, "message"),
+    join=_joined_chunks,
+    is_event=lambda value: value.get("object") == "chat.completion.chunk" or _holds(value, "delta"),
+    is_plain=True,
+)
+DIALECTS[CHAT.name] = CHAT
