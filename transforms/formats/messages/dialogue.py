@@ -1,4 +1,4 @@
-"""Builds turns from the messages of a conversation, in order: the core of all readers of messages."""
+"""Builds turns from the messages of a conversation, in order, and reads those of all providers into them."""
 
 import re
 from collections.abc import Iterable
@@ -7,11 +7,23 @@ from typing import Any
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import endings
-from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, Unread, check_calls, gaps
-from turnwise.transforms.formats.messages.streams import as_object
+from turnwise.transforms.formats.fields import NO_ANSWER, OPEN_CALL, UNREAD, Unread, check_calls, gaps
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, TOOL, USER
+from turnwise.transforms.formats.messages.parts import (
+    INTERIM,
+    UNKNOWN,
+    MessageCall,
+    MessageResult,
+    SpanMessage,
+)
+from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, HOLDERS, messages_of
+from turnwise.transforms.formats.messages.streams import (
+    as_object,
+    first_of,
+    objects,
+)
 from turnwise.transforms.matching.calls import answered_calls, pair_responses
 
-OPEN_CALL = "CallWithoutResult"
 TRANSFER = "transfer_to_"
 """How names of calls begin that hand over to another agent."""
 _TARGET = re.compile(r"""\{\s*['"]assistant['"]\s*:\s*['"](.*)['"]\s*\}""", re.DOTALL)
@@ -282,3 +294,101 @@ def _target(response: JsonValue) -> str | None:
         return name if isinstance(name, str) else None
     found = _TARGET.fullmatch(response.strip()) if isinstance(response, str) else None
     return found[1] if found else None
+
+
+_BARE = frozenset(("role", "name", "id", "error", "requestor", "usage", "tool_call_id", "type", "timestamp"))
+"""Keys of a message that says nothing."""
+
+
+def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN, joint: str = "\n") -> None:
+    """Adds messages to a dialogue, in order.
+
+    Args:
+        messages: The messages.
+        log: The dialogue.
+        role: The role of what states none.
+        joint: What stands between texts of a message that follow each other.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
+    for value in objects(messages, "messages"):
+        list(objects(value.get("tool_calls"), "tool_calls"))
+        for message in messages_of(value, role):
+            if message.role == SYSTEM:
+                message.add_unread(log.general, by_agent=False)
+                continue
+            if message.role == USER and message.calls and not value.get("role"):
+                message.role = AGENT  # Gemini's contents without a role are the user's, if they only say.
+            _add(message, log, joint, value)
+            if value.keys().isdisjoint(HOLDERS) and message.is_empty and not value.keys() <= _BARE:
+                shown = f"a message without content (keys {', '.join(list(value)[:8])})"
+                log.unread.add(UNREAD, shown, calls=True, words=message.role not in (USER, TOOL))
+            # An item that is a call states its own error, not that of the conversation.
+            if message.role == AGENT and value.get("type") not in CALL_ITEMS:
+                log.said(value)
+                _add_usage(value, log)
+                log.finish = message.finish
+
+
+def _add(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> None:
+    """Adds what a message says and does."""
+    holds_results = message.results or INTERIM in message.parts
+    says_more = message.texts or any(part != INTERIM for part in message.parts)
+    by_user, time = message.role in (USER, TOOL), first_of(value, ("timestamp", "createdAt"))
+    if not (by_user or log.turns or message.is_empty):
+        log.open(time)
+    for result in message.results if by_user else ():
+        _add_result(result, log, value)
+    if message.role == USER and (says_more or not holds_results):
+        calls = [(_call_of(call), call.own) for call in message.calls]
+        if message.is_users or message.results or not message.texts:
+            log.user(message.text, time, calls)
+    elif not by_user:
+        _add_steps(message, log, joint, value)
+    message.add_unread(log.unread, not by_user)
+
+
+def _add_steps(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> None:
+    """Adds the texts, calls and results of an agent's message.
+
+    What a call left behind in the same message stands at its place; a call that somebody else has to run ends
+    the message.
+    """
+    answered = {result.id for result in message.results} - {None}
+    inside = {id(c) for c in message.calls if c.is_hosted or c.is_stated or c.own or c.id in answered}
+    steps: list[MessageCall | MessageResult] = sorted(
+        [*message.calls, *message.results], key=lambda s: s.after
+    )
+    texts, start = message.texts if message.role == AGENT else [], 0
+    for step in steps:
+        log.agent(joint.join(texts[start : step.after]))
+        start = max(start, step.after)
+        if isinstance(step, MessageResult):
+            _add_result(step, log, value)
+        elif id(step) in inside:
+            log.made(_call_of(step), step.own)
+    log.agent(joint.join(texts[start:]))
+    for call in message.calls:
+        if id(call) not in inside:
+            log.made(_call_of(call), call.own)
+
+
+def _call_of(call: MessageCall) -> ToolCall:
+    made = ToolCall(call.name, decoded_arguments(call.args), call.id)
+    made.resource = call.resource or None
+    return made
+
+
+def _add_result(result: MessageResult, log: Dialogue, value: JsonObject) -> None:
+    by_user = value.get("requestor") == USER
+    log.result(result.response, result.id, result.name, result.error, by_user)
+
+
+def _add_usage(value: JsonObject, log: Dialogue) -> None:
+    """Adds the tokens that a message states; older ones of LangChain in the metadata of the response."""
+    about = as_object(value.get("response_metadata"))
+    reports = (value.get("usage_metadata"), value.get("usage"), about.get("token_usage"), about.get("usage"))
+    report = next(filter(None, map(as_object, reports)), None)
+    if report:
+        log.usage(report, value.get("model") or about.get("model_name") or about.get("model"))

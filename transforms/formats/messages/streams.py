@@ -124,6 +124,12 @@ def objects(value: JsonValue, path: str) -> Iterator[JsonObject]:
         yield stated(item)
 
 
+def as_blocks(content: JsonValue) -> list[JsonObject]:
+    """Returns the blocks of a content, which may be a text; raises ValueError for anything else."""
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return list(objects(blocks, "content"))
+
+
 def objects_in(value: JsonValue) -> list[JsonObject]:
     """Returns the objects of a list, without what is none; an empty list in place of anything else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -30,12 +30,6 @@ _KINDS: dict[str, Kind] = {
     **dict.fromkeys(_OTHER, "other"),
     **{"tool": "tool", "agent": "agent", "chain": "chain", "trace": "chain"},
 }
-_TOKENS = {
-    "input_tokens": ("input", "input_tokens", "prompt_tokens"),
-    "output_tokens": ("output", "output_tokens", "completion_tokens"),
-    "cached_tokens": ("input_cache_read", "prompt_details.cache_read", "input_cached_tokens", "cache_read"),
-    "reasoning_tokens": ("output_reasoning", "completion_details.reasoning", "output_reasoning_tokens"),
-}
 
 _OF_LANGSMITH = "langsmith.span.kind"
 """Key of LangSmith's kinds. It wraps what a function returned, unless that is an object."""
@@ -83,7 +77,7 @@ def _reader(
             add_result(step, None if is_missing else left["output"] if is_wrapped else left)
         elif step.kind != "other":
             step.input, step.output = messages(entered, USER), messages(left, AGENT)
-            step.usage = usage_at(value_at(held, usage_key), _TOKENS) if step.kind == "model" else None
+            step.usage = usage_at(value_at(held, usage_key)) if step.kind == "model" else None
 
     return read
 
@@ -136,12 +130,6 @@ register_dialect(SpanDialect(name="mlflow", prefixes=frozenset(("mlflow",)), rea
 _CALLS = (".doGenerate", ".doStream")
 _TURNS = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
 _OTHERS = ("ai.embed", "ai.rerank")
-_USAGE = {
-    "input_tokens": ("ai.usage.inputTokens", "ai.usage.promptTokens"),
-    "output_tokens": ("ai.usage.outputTokens", "ai.usage.completionTokens"),
-    "cached_tokens": ("ai.usage.cachedInputTokens",),
-    "reasoning_tokens": ("ai.usage.reasoningTokens",),
-}
 
 
 def _read(span: TraceSpan, step: SpanStep) -> None:
@@ -172,7 +160,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         names = ("ai.response.model", "ai.model.id") if step.kind == "model" else ("ai.telemetry.functionId",)
         step.name = text_at(held, *names)
         step.response_id = text_at(held, "ai.response.id")
-        step.usage = usage_at(held, _USAGE) if step.kind == "model" else None
+        step.usage = usage_at(held, "ai.usage.") if step.kind == "model" else None
 
 
 register_dialect(SpanDialect(name="vercel_ai", prefixes=frozenset(("ai",)), read=_read, rank=50))
@@ -182,12 +170,6 @@ register_dialect(SpanDialect(name="vercel_ai", prefixes=frozenset(("ai",)), read
 
 _RUNS = ("pydantic_ai.all_messages", "all_messages_events", "all_messages_json", "all_messages")
 _KEYS = ("events", "tool_arguments", "tool_response", "final_result", "request_data", "response_data", *_RUNS)
-_PLAIN_USAGE = {
-    "input_tokens": ("input_tokens", "prompt_tokens"),
-    "output_tokens": ("output_tokens", "completion_tokens"),
-    "cached_tokens": ("cached_tokens",),
-    "reasoning_tokens": ("reasoning_tokens",),
-}
 _TOOL_NAMES = ("running tool: ", "running tool")
 
 
@@ -225,7 +207,7 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
         step.kind = "model"
         step.input = json_messages_at(held["request_data"], USER)
         step.output = json_messages_at(held.get("response_data"), AGENT)
-        step.usage = usage_at(as_object(value_at(held, "response_data")).get("usage"), _PLAIN_USAGE)
+        step.usage = usage_at(as_object(value_at(held, "response_data")).get("usage"))
 
 
 register_dialect(
@@ -269,7 +251,7 @@ def _read_openai_agents(span: TraceSpan, step: SpanStep) -> None:
         step.input = messages_at(held.get("input"), USER)
         step.output = messages_at(held.get("output") or output.get("output"), AGENT)
         step.name, step.response_id = text_at(held, "model"), text_at(held, "response_id")
-        step.usage = usage_at(value_at(held, "usage") or output.get("usage"), _PLAIN_USAGE)
+        step.usage = usage_at(value_at(held, "usage") or output.get("usage"))
 
 
 register_dialect(
@@ -297,7 +279,7 @@ def _read_litellm(span: TraceSpan, step: SpanStep) -> None:
     reply = reply or {"role": AGENT, "content": loaded(held.get("content"))}
     step.output = read_messages(reply, AGENT) or None
     step.finish = next((message.finish for message in step.output or () if message.finish), None)
-    step.usage = usage_at(loaded(held.get("usage")), _PLAIN_USAGE)
+    step.usage = usage_at(loaded(held.get("usage")))
 
 
 register_dialect(
@@ -349,12 +331,6 @@ _ADK_EVENTS_KINDS: tuple[tuple[str, Kind], ...] = (
 )
 _SAID = ("USER_MESSAGE_RECEIVED", "LLM_RESPONSE", "AGENT_RESPONSE")
 _HARMLESS = ("STATE_DELTA",)
-_ADK_EVENTS_USAGE = {
-    "input_tokens": ("prompt", "prompt_tokens", "prompt_token_count", "input_tokens"),
-    "output_tokens": ("completion", "completion_tokens", "candidates_token_count", "output_tokens"),
-    "cached_tokens": ("cached", "cached_content_token_count"),
-    "reasoning_tokens": ("thoughts", "thoughts_token_count"),
-}
 _TEXT = re.compile(r"(?:^| \| )text: '(.*?)'(?= \| (?:text|call|resp|other)|$)", re.DOTALL)
 
 
@@ -400,7 +376,7 @@ def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
         if isinstance(response, str) and response:
             texts = _TEXT.findall(response) or ([] if response.startswith("call: ") else [response])
             step.output = [SpanMessage(AGENT, texts)] if texts else step.output
-        step.usage = usage_at(held.get("usage"), _ADK_EVENTS_USAGE)
+        step.usage = usage_at(held.get("usage"))
     elif name == "AGENT_TRANSFER":
         step.target = text_at(held, "to_agent", "target_agent", "agent_name")
 

@@ -1,145 +1,69 @@
-"""Messages of LangChain and states of LangGraph, as `dumpd`, `messages_to_dict` or `model_dump` spell."""
+"""Messages of frameworks: LangChain and LangGraph, Vercel's AI SDK, OpenTelemetry, Azure, Pydantic AI."""
 
 from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import registry
-from turnwise.transforms.formats.chat import call_results, message_calls
-from turnwise.transforms.formats.endings import as_text, failure_mark, own_result
+from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.identity import ANY
-from turnwise.transforms.formats.messages import kinds, messages_base
-from turnwise.transforms.formats.messages.anthropic import is_block, read_block, result_value
-from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
+from turnwise.transforms.formats.messages.kinds import SYSTEM, TOOL, role_of
+from turnwise.transforms.formats.messages.messages_base import (
+    ATTRIBUTES,
+    Dialect,
+    conversation,
+    messages_in,
+    read_half,
+    register_dialect,
+)
+from turnwise.transforms.formats.messages.parts import OF_RESULTS, REFUSED, both_of
 from turnwise.transforms.formats.messages.streams import (
+    as_blocks,
     as_object,
-    key_set,
-    kind_of,
+    decoded,
     listed,
     objects,
     objects_in,
     stated,
-    text_at,
 )
+
+# LangChain's messages and LangGraph's states, as `dumpd`, `messages_to_dict` or `model_dump` spell them.
 
 _LANGCHAIN_OWN = ("human", "ai", "remove")
-_TEXTS = kinds.part_types(kinds.LANGCHAIN_PARTS, kinds.TEXT)
-_CALLS = key_set("tool_use tool_call function_call input_json_delta tool_call_chunk invalid_tool_call")
-KEYS = key_set(
-    "type role content id name tool_calls invalid_tool_calls tool_call_id status usage_metadata "
-    "response_metadata additional_kwargs artifact example tool_call_chunks chunk_position"
-)
 
 
-def _fits(message: JsonObject) -> bool:
+def _is_langchain(message: JsonObject) -> bool:
     if "lc" in message and "kwargs" in message:
         return True
     kind = message.get("type")
     if not isinstance(kind, str) or "role" in message:
         return False
-    role = kinds.role_of(kind)
+    role = role_of(kind)
     if isinstance(message.get("data"), dict):
         return role is not None or kind.lower().startswith(("remove", "chat"))
     is_own = kind.lower().startswith(_LANGCHAIN_OWN)
-    return is_own or (role in (kinds.TOOL, kinds.SYSTEM) and "content" in message)
+    return is_own or (role in (TOOL, SYSTEM) and "content" in message)
 
 
-def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
+def _read_langchain(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order, without those that later ones remove.
 
     Raises:
         ValueError: A value has the wrong type.
     """
     given = _joined_chunks([_unwrapped(each) for each in objects(messages, "messages")])
-    for message in _kept_messages(given, log):
-        role = _whose(message)
-        if role == kinds.USER:
-            log.user(_words(message, log, False))
-        elif role == kinds.AGENT:
-            _agent(message, log)
-        elif role == kinds.TOOL:
-            value = result_value(message.get("content"), log)
-            error = failure_mark(message)
-            said = value if error is True and isinstance(value, str) else None
-            log.result(value, message.get("tool_call_id"), message.get("name"), said or error)
-        elif role != kinds.SYSTEM:
-            log.unread.role(role)
-        log.unread.keys(message, KEYS, role == kinds.AGENT)
-
-
-def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:
-    """Returns the text of a message; blocks of calls are left to the message's `tool_calls`."""
-    content = message.get("content")
-    if isinstance(content, str) or content is None:
-        return content or ""
-    said: list[str] = []
-    for part in listed(content, "content"):
-        kind = kind_of(part) if isinstance(part, dict) else ""
-        if isinstance(part, str):
-            said.append(part)
-        elif kind in _TEXTS:
-            said.append(text_at(part, "refusal" if kind == "refusal" else "text"))
-        elif isinstance(part, dict) and part.keys() == {"cachePoint"}:
-            continue
-        elif kind not in _CALLS and not is_block(part) and kind not in _SERVER:
-            log.unread.part(kind, by_agent)
-    return "".join(said)
-
-
-_SERVER = kinds.part_types(kinds.LANGCHAIN_PARTS, kinds.HOSTED, kinds.RESULT)
-
-
-def _agent(message: JsonObject, log: Dialogue) -> None:
-    # Integrations keep a refusal, and the transcript of speech, apart from an empty content.
-    kwargs = as_object(message.get("additional_kwargs"))
-    heard = kwargs.get("refusal") or as_object(kwargs.get("audio")).get("transcript")
-    log.agent(_words(message, log, True) or as_text(heard) or "")
-    calls = list(objects(message.get("tool_calls"), "tool_calls"))
-    for call in calls:
-        args = call.get("args", call.get("arguments"))
-        log.call(call.get("name"), args, call.get("id"), own=own_result(call))
-    bad = list(objects(message.get("invalid_tool_calls"), "invalid_tool_calls"))
-    for call in bad:
-        log.call(call.get("name"), call.get("args"), call.get("id"))
-        error = str(call.get("error"))[:100]
-        log.unread.add("InvalidCall", f"the arguments of a call could not be read: {error}")
-    blocks, has_none = objects_in(message.get("content")), not calls and not bad
-    for block in blocks:
-        # A call or result of a server, or a call that `tool_calls` does not repeat.
-        kind = kind_of(block)
-        if kind == "server_tool_call":
-            log.call(block.get("name"), block.get("args"), block.get("id"))
-        elif kind == "server_tool_result":
-            log.result(block.get("output"), block.get("tool_call_id"), error=failure_mark(block))
-        elif is_block(block) and kind != "tool_use":
-            read_block(block, log)
-        elif kind in ("tool_use", "tool_call", "function_call") and has_none:
-            args = next((block[key] for key in ("input", "args", "arguments") if key in block), None)
-            log.call(block.get("name"), args, block.get("call_id") or block.get("id"))
-    extra = message.get("additional_kwargs")
-    if isinstance(extra, dict) and has_none and not any(kind_of(block) in _CALLS for block in blocks):
-        for made, own in zip(message_calls(extra), call_results(extra), strict=True):
-            log.call(made.name, made.args, made.id, own=own)
-    # Older versions keep the tokens in the metadata of the response.
-    about = as_object(message.get("response_metadata"))
-    log.usage(
-        as_object(message.get("usage_metadata"))
-        or as_object(about.get("token_usage"))
-        or as_object(about.get("usage")),
-        about.get("model_name") or about.get("model"),
-    )
-    log.finish = finish_reason(message)
-    log.said(message)
+    read_dialogue(list(_kept_messages(given, log)), log, joint="")
 
 
 # For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
-LANGCHAIN = messages_base.register_dialect(
-    messages_base.Dialect(
+LANGCHAIN = register_dialect(
+    Dialect(
         name="langchain_messages",
         keys=(("channel_values", "channel_versions"),),
         help="messages of LangChain, states of LangGraph",
-        fits=_fits,
-        read=read_messages,
+        fits=_is_langchain,
+        read=_read_langchain,
         keeps_state=True,
     )
 )
@@ -158,13 +82,8 @@ def _unwrapped(message: JsonObject) -> JsonObject:
     return {**data, "type": message.get("type")} if isinstance(data, dict) else message
 
 
-def _whose(message: JsonObject) -> str:
-    """Returns whose a message is: of a class's name, its type, or the role of a plain message."""
-    kind = str(message.get("type") or "")
-    if kind.lower() in ("remove", "removemessage"):
-        return "remove"
-    role = str(message.get("role") or kind)
-    return kinds.role_of(kind) or kinds.role_of(role) or role
+def _is_removal(message: JsonObject) -> bool:
+    return str(message.get("type")).lower() in ("remove", "removemessage")
 
 
 def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
@@ -212,7 +131,7 @@ def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject
     found: list[JsonObject] = []
     removed = 0
     for message in messages:
-        if _whose(message) == "remove":
+        if _is_removal(message):
             before = len(found)
             found = [m for m in found if message.get("id") not in (_ALL, m.get("id"))]
             removed += before - len(found)
@@ -221,16 +140,6 @@ def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject
     if removed:
         log.general.add("UndoneTurns", f"{removed} messages were removed from the state", calls=True)
     return found
-
-
-_REASONS = ("finish_reason", "stop_reason", "stopReason")
-
-
-def finish_reason(message: JsonObject) -> str | None:
-    """Returns why the model stopped."""
-    about = as_object(message.get("response_metadata"))
-    reason = next((about[key] for key in _REASONS if about.get(key)), None)
-    return as_text(reason or as_object(about.get("incomplete_details")).get("reason"))
 
 
 _OWN = ("next", "parent_config", "parent_checkpoint")
@@ -248,8 +157,8 @@ def _from_array(value: list[JsonValue]) -> JsonObject | None:
     """Returns the snapshot that an array spells: `StateSnapshot` is a named tuple."""
     if not _FEWEST_FIELDS <= len(value) <= len(_FIELDS):
         return None
-    kinds_of = (dict, list, dict, dict | None, str | None, dict | None)
-    is_one = all(map(isinstance, value, kinds_of)) and all(isinstance(node, str) for node in value[1])
+    types = (dict, list, dict, dict | None, str | None, dict | None)
+    is_one = all(map(isinstance, value, types)) and all(isinstance(node, str) for node in value[1])
     return dict(zip(_FIELDS, value, strict=False)) if is_one else None
 
 
@@ -275,20 +184,20 @@ def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
 
 def _steps(snapshot: JsonObject) -> list[tuple[object, ...]]:
     log = Dialogue()
-    messages_base.read_half(LANGCHAIN, snapshot, log)
+    read_half(LANGCHAIN, snapshot, log)
     return log.steps
 
 
 def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str) -> Conversation:
     """Returns the conversation of the newest snapshot, given also those before it."""
     log = Dialogue()
-    messages_base.read_half(LANGCHAIN, snapshot, log)
+    read_half(LANGCHAIN, snapshot, log)
     if any(steps != log.steps[: len(steps)] for steps in map(_steps, earlier)):
         log.general.add("OtherBranch", _BRANCH, calls=True)
     # The graph stopped at a task whose error the snapshot still holds.
     errors = (task.get("error") for task in objects_in(snapshot.get("tasks")))
     log.failure = next(filter(None, errors), None)
-    return messages_base.conversation(LANGCHAIN, log, snapshot, name)
+    return conversation(LANGCHAIN, log, snapshot, name)
 
 
 def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
@@ -337,5 +246,173 @@ registry.register_format(
         read_log=_read,
         is_list=_is_nameless,
         has_rubrics=False,
+    )
+)
+
+
+# Messages of Vercel's AI SDK: UI messages (versions 4 and later) and model messages.
+
+_OF_VERCEL = (
+    "tool-call",
+    "tool-result",
+    "tool-error",
+    "tool-invocation",
+    "dynamic-tool",
+    "tool-approval-request",
+)
+_APPROVAL = "approvalId"
+_ASKED, _REPLIED = "tool-approval-request", "tool-approval-response"
+_READ = ("parts", "content", "toolInvocations", "experimental_attachments", "reasoning", "data")
+
+
+def _vercel_parts(message: JsonObject) -> list[JsonObject]:
+    return objects_in(message.get("parts") or message.get("content"))
+
+
+def _is_vercel(message: JsonObject) -> bool:
+    if "role" not in message:
+        return False
+    typed = [part for part in _vercel_parts(message) if isinstance(part.get("type"), str)]
+    own = any(p["type"] in _OF_VERCEL or (p["type"].startswith("tool-") and "toolCallId" in p) for p in typed)
+    ui = isinstance(message.get("parts"), list) and any("text" in p or "-" in p["type"] for p in typed)
+    return own or isinstance(message.get("toolInvocations"), list) or ui
+
+
+def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
+    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
+    approvals = _Approvals(messages)
+    for message in objects(messages, "messages"):
+        parts = _vercel_given(message)
+        beside = [part for part in parts if _is_beside(str(part.get("type")))]
+        if len(beside) < len(parts) or not beside:
+            held = [part for part in parts if part not in beside]
+            rest = {key: item for key, item in message.items() if key not in _READ}
+            read_dialogue([{**rest, "parts": held}], log)
+        for part in beside:
+            if part.get("type") in (_ASKED, _REPLIED):
+                approvals.read(part, log)
+            else:
+                shown: JsonObject = {key: part[key] for key in ("type", "data") if key in part}
+                log.turn.payloads = [*log.turn.payloads, shown]
+
+
+def _is_beside(kind: str) -> bool:
+    """Returns whether a part is neither words nor work: an approval, or data that the interface shows."""
+    return kind in (_ASKED, _REPLIED) or kind.startswith("data-")
+
+
+class _Approvals:
+    """Requests for the approval of calls, and the answers to them, in model messages."""
+
+    def __init__(self, messages: list[JsonValue]) -> None:
+        parts = [part for message in objects_in(messages) for part in _vercel_parts(message)]
+        self._calls = {_vercel_id(p, _APPROVAL): _vercel_id(p) for p in parts if p.get("type") == _ASKED}
+        self._names = {_vercel_id(p): p.get("toolName") for p in parts if p.get("type") == "tool-call"}
+        self._replied = {_vercel_id(p, _APPROVAL) for p in parts if p.get("type") == _REPLIED}
+        self._done = {_vercel_id(p) for p in parts if p.get("type") in OF_RESULTS}
+
+    def read(self, part: JsonObject, log: Dialogue) -> None:
+        """Adds that a call without a result was refused, or that it waits."""
+        approval, kind, approved = _vercel_id(part, _APPROVAL), part.get("type"), part.get("approved")
+        call = self._calls.get(approval, approval)
+        if call in self._done:
+            return
+        if kind == _REPLIED and approved is False:
+            log.result(None, call, None, part.get("reason") or REFUSED)
+        elif (kind == _REPLIED and approved is not True) or approval not in self._replied:
+            log.not_done(self._names.get(call), kind)
+
+
+def _vercel_id(part: JsonObject, key: str = "toolCallId") -> str | None:
+    return as_text(part.get(key))
+
+
+def _vercel_given(message: JsonObject) -> list[JsonObject]:
+    """Returns the parts of a message; version 4 holds its text and calls beside each other."""
+    content, parts = message.get("content"), list(objects(message.get("parts"), "parts"))
+    said = parts or as_blocks(content)
+    called = list(objects(message.get("toolInvocations"), "toolInvocations"))
+    inside = [both_of(part).get("toolCallId") for part in parts]
+    beside = [call for call in called if call.get("toolCallId") not in inside]
+    files = listed(message.get("experimental_attachments"), "experimental_attachments")
+    calls = [{"type": "tool-invocation", "toolInvocation": call} for call in beside]
+    return [*calls, *said, *({"type": "file"} for _ in files)]
+
+
+# For example {"role": "user", "parts": [{"type": "text", "text": "Hi"}]}
+register_dialect(
+    Dialect(
+        name="vercel_messages",
+        keys=(("messages", "trigger", "messageId"),),
+        help="UI messages and model messages of Vercel's AI SDK",
+        fits=_is_vercel,
+        read=_read_vercel,
+    )
+)
+
+
+# Messages whose parts the table reads as they stand.
+
+_OUTPUTS = ("output_messages", "outputMessages", "output")
+_CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response")
+
+
+def _is_genai(message: JsonObject) -> bool:
+    return "role" in message and any(
+        part.get("type") in _CALLS or (isinstance(part.get("type"), str) and "content" in part)
+        for part in objects_in(message.get("parts"))
+    )
+
+
+def _outputs(record: JsonObject) -> JsonValue:
+    """Returns the messages that a model answered with; None: they do not stand beside the others."""
+    held = [record.get(key) for key in _OUTPUTS]
+    if messages_in(record)[0] == ATTRIBUTES[0]:
+        held.append(decoded(record.get(ATTRIBUTES[1])))
+    return next((messages for messages in held if any(map(_is_genai, objects_in(messages)))), None)
+
+
+# For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
+register_dialect(
+    Dialect(
+        name="genai_messages",
+        keys=(("input_messages", "output_messages"),),
+        help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
+        fits=_is_genai,
+        read=read_dialogue,
+        reply=lambda record, log: read_dialogue(listed(_outputs(record), "output_messages"), log),
+        is_reply=lambda record: _outputs(record) is not None,
+    )
+)
+
+
+def _is_azures(message: JsonObject) -> bool:
+    parts = objects_in(message.get("content"))
+    return any("tool_result" in p or (p.get("type") == "tool_call" and "role" in message) for p in parts)
+
+
+def _is_pydantics(message: JsonObject) -> bool:
+    parts = objects_in(message.get("parts"))
+    return message.get("kind") in ("request", "response") and any("part_kind" in part for part in parts)
+
+
+# For example {"role": "tool", "content": [{"type": "tool_result", "tool_result": "Bonn"}]}
+register_dialect(
+    Dialect(
+        name="azure_messages",
+        keys=(("messages", "tool_definitions"),),
+        help="messages of Azure AI's agents and evaluations",
+        fits=_is_azures,
+        read=read_dialogue,
+    )
+)
+# For example {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
+register_dialect(
+    Dialect(
+        name="pydantic_messages",
+        keys=(("messages", "run_id", "conversation_id"),),
+        help="messages of Pydantic AI (all_messages_json)",
+        fits=_is_pydantics,
+        read=read_dialogue,
     )
 )
