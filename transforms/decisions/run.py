@@ -95,11 +95,11 @@ class Run:
     @cached_property
     def _revisions(self) -> dict[ScoredId, int]:
         """Conversation -> its last revision, unless that is 0; of a batch, nothing has to be read."""
-        revisions: dict[ScoredId, int] = {}
+        found: dict[ScoredId, int] = {}
         for row in self.rows("conversations") if self.document.files is None else ():
-            if row["revision"] > revisions.get(scored_id(row), 0):
-                revisions[scored_id(row)] = row["revision"]
-        return revisions
+            if row["revision"] > found.get(scored_id(row), 0):
+                found[scored_id(row)] = row["revision"]
+        return found
 
 
 def scored_id(row: JsonObject | ConversationRow | ScoreRow) -> ScoredId:
@@ -195,7 +195,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
             yield row
 
     raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
-    compared = collect(
+    found = collect(
         scores(),
         (
             Summary(
@@ -214,12 +214,12 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
         ),
     )
     for row in raised:
-        messages = errors.setdefault(row["app_version"], {})
-        messages[row["criterion"] or ""] = messages.get(row["criterion"] or "", 0) + 1
+        own = errors.setdefault(row["app_version"], {})
+        own[row["criterion"] or ""] = own.get(row["criterion"] or "", 0) + 1
     by_version: dict[_VersionName, list[ComparedConversation]] = {}
-    for conversation in compared:
+    for conversation in found:
         by_version.setdefault(conversation.app_version, []).append(conversation)
-    columns = {version: columns_of(messages) for version, messages in by_version.items()}
+    columns = {version: columns_of(own) for version, own in by_version.items()}
     for version in columns if raised else ():
         columns[version].add_errors(raised_errors(raised))
     return RunVersions(run, columns, judges, errors, first_times)
