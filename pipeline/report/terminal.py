@@ -36,7 +36,7 @@ from turnwise.transforms.criteria.base import (
     JudgedCriterion,
 )
 from turnwise.transforms.decisions.comparison.sentences import decimals
-from turnwise.transforms.decisions.first_page import counts_text, listed
+from turnwise.transforms.decisions.first_page import counts_text, destructive_text, listed
 from turnwise.transforms.formats.registry import NO_VERSION, no_version_text
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
@@ -719,9 +719,7 @@ class Figures(NamedTuple):
 def first_page_lines(page: FirstPage, width: int) -> list[str]:
     """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
     lines = [page.headline, page.detail, counts_text(page)]
-    if page.destructive:
-        number = f"{counted(page.destructive, 'conversation')} of {page.candidate or 'no version'}"
-        lines.append(f"unexpected destructive calls: in {number}")
+    lines.append(destructive_text(page))
     if page.baseline is not None:
         lines.append(f"({page.chosen})")
     return [*(part for line in lines if line for part in wrapped(printable(line), width, "")), ""]
