@@ -53,7 +53,7 @@ class RunSettings(Struct, frozen=True):
 
     Attributes:
         max_bigquery_gb: GiB that BigQuery may read for the input; None: no limit.
-        max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: no limit.
+        max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: half of them.
         baseline: Output directory of the run that is compared with, or its address in a store (URL#NAME);
             `{date}` in it and `previous` are replaced when the run begins. None: there is none.
         is_distributed: Whether other processes do the work.

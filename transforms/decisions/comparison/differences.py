@@ -122,6 +122,7 @@ def _side(side: ComparedSide, by: PairedBy) -> Side:
         failed=outcomes["FAIL"],
         no_verdict=len(conversations) - outcomes["PASS"] - outcomes["FAIL"],
         rejected=side.rejected,
+        destructive=side.destructive,
         problems=[*side.problems],
         create_time=side.document.create_time if side.document else None,
     )

@@ -475,6 +475,7 @@ class ComparedSide(Struct):
     Attributes:
         rejected: Records, conversations and eval cases of the run that were rejected, and files that were
             not read to the end; None: not known.
+        destructive: Conversations with an unexpected destructive call; None: not read.
         notes: What is said of its runs, one line each.
         problems: Why the run ended with exit status 1, one line each.
         document: `run.json`; None: of a store.
@@ -488,6 +489,7 @@ class ComparedSide(Struct):
     conversations: ConversationColumns
     run_ids: list[str]
     rejected: int | None = None
+    destructive: int | None = None
     notes: list[str] = field(default_factory=list)
     problems: Sequence[str] = ()
     document: RunDocument | None = None

@@ -203,11 +203,16 @@ def _not_worse(
     own = next((one.overall for one in comparison.criteria if one.criterion == criterion), None)
     flips = [flip for flip in comparison.flips if flip.criterion == criterion]
     worse = [flip.case for flip in flips if flip.kind in ("regressed", "newly_missing")]
+    why = held.why + without_text(0, count_sampled_out(version, criterion))
+    if worse and not held.is_met:
+        regressed = sum(flip.kind == "regressed" for flip in flips)
+        kinds = (regressed, "regressed"), (len(worse) - regressed, "without an outcome now")
+        why += "".join(f"; {counted(number, 'case')} {kind}" for number, kind in kinds if number)
     return _result(
         text,
         version.app_version,
         held.is_met,
-        held.why + without_text(0, count_sampled_out(version, criterion)),
+        why,
         value=None if own is None else own.difference,
         interval=None if own is None else own.interval,
         names=() if held.is_met else worse,
