@@ -447,7 +447,7 @@ PREFIX = "adk_events."
 AGENT_COLUMN = f"{PREFIX}agent"
 """Attribute with the agent of a row."""
 _ENDS = ("_COMPLETED", "_RESPONSE", "_ERROR")
-_OF_TRACE = ("USER_MESSAGE_RECEIVED",)
+_OF_TRACE = ("USER_MESSAGE_RECEIVED", "AGENT_RESPONSE")
 
 
 def is_agent_event(record: JsonObject) -> bool:
@@ -465,16 +465,20 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     is_truncated = truncated in (True, 1) or (isinstance(truncated, str) and truncated.lower() == "true")
     length = round(total * 1e6) if is_end and total is not None and 0 <= total < 1e12 else 0
     invocation, session = as_id(record.get("invocation_id")), as_id(record.get("session_id"))
+    group = invocation or session
+    # Words to the user are those of the invocation, which may say several things.
+    said = f"@{time:020}{as_id(record.get('event_id'))}" if kind == "AGENT_RESPONSE" else ""
     message: JsonValue = record.get("error_message")
     yield TraceSpan(
         trace=invocation or as_id(record.get("trace_id")) or session,
-        id=_id(record, kind, invocation or session),
-        parent="" if kind.startswith("INVOCATION_") else as_id(record.get("parent_span_id")) or invocation,
+        id=_id(record, kind, group),
+        # After an AgentTool, the end of its call names another parent than the start.
+        parent="" if kind.startswith("INVOCATION_") else invocation or as_id(record.get("parent_span_id")),
         name=kind,
         start=max(time - length, 0),
         end=time if is_end else 0,
         attributes={
-            f"{PREFIX}{kind}": {
+            f"{PREFIX}{kind}{said}": {
                 "content": loaded(record.get("content")),
                 "parts": loaded(record.get("content_parts")),
                 "attributes": loaded(record.get("attributes")),
