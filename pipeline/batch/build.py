@@ -213,7 +213,7 @@ class _MetricRowsFn(InspectedDoFn):
         self._run_id = run_id
 
     def process(self, element: tuple[str, Iterable[tuple[str, bytes]]]) -> Iterator[Any]:
-        # There may be as many versions as conversations: the sums and rows of some of them are held at a time.
+        # There may be as many versions as conversations: sums and rows of some are held at a time.
         versions: defaultdict[str, list[bytes]] = defaultdict(list)
         for version, state in element[1]:
             versions[version].append(state)
