@@ -27,7 +27,7 @@ export function overview() {
 
 // The answer, what could change it, five counts that are links, and how it was chosen.
 function firstPage(page) {
-  if (!page) return [h("h1", null, report.versions.length ? "The versions are not compared" : "Nothing was scored")];
+  if (!page) return [h("h1", null, nothingCompared())];
   const list = (changes) => fresh({ view: "conversations", ...changes });
   const by = page.counts_by === VERDICT ? "" : page.counts_by;
   const counts = [
@@ -51,10 +51,16 @@ function firstPage(page) {
   ];
 }
 
+function nothingCompared() {
+  const stated = report.versions.filter(({ app_version: name }) => name !== null);
+  if (stated.length === 1) return `Nothing is compared: ${shown(stated[0].name)} is the only app version that the logs state.`;
+  return report.versions.length ? "The versions are not compared." : "Nothing was scored.";
+}
+
 // Why conversations of the candidate most often have no verdict, with the next step that the reason names.
 function mostOften(page) {
   const why = page.no_verdict && report.no_score.find(({ criterion, version }) => criterion === page.counts_by && versionName(version) === page.candidate);
-  return why ? h("p", null, `No ${page.counts_by === VERDICT ? "verdict" : "score"}, most often (${number(why.count)}): ${shown(why.reason)}.`) : null;
+  return why ? h("p", null, `No ${page.counts_by === VERDICT ? "verdict" : "score"}, most often (${number(why.count)}): ${shown(why.reason).replace(/\.$/, "")}.`) : null;
 }
 
 // Says that nothing is wrong only where every conversation (of the candidate) is here and has a verdict.
