@@ -105,7 +105,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         "day",
-        "worker hours, bytes and judge calls of [a day of 2 million conversations](deployment.md#a-day-of-2-million-conversations) in BigQuery",
+        "worker hours, bytes and judge calls of a [day](deployment.md#a-day-of-2-million-conversations)",
         "3 minutes",
         ("--conversations=80",),
     ),
