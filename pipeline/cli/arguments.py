@@ -32,6 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
         *judge_options(),
         ("--sample_rate", {"type": float, "default": 1.0, "metavar": "SHARE"},
          "share (0..1) of conversations to judge, the same in every run (default: 1)"),
+        ("--judge_batch", FLAG,
+         "ask by the provider's batch jobs, at half the price (gemini with an API key, openai, azure)"),
+        ("--judge_batch_wait", {"type": float, "metavar": "S"},
+         "seconds to wait for batch jobs; the next run takes the results of later ones (default: 21600)"),
         ("--estimate", FLAG, "print the number of judge calls and their cost; call no judge, write nothing"),
     )  # fmt: skip
     add_options(parser.add_argument_group("judge"), judging)

@@ -5,7 +5,6 @@ answer was lost. Views count it once.
 """
 
 import random
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,8 +15,41 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
+from google.api_core import exceptions
+from google.api_core.exceptions import (
+    Conflict,
+    Forbidden,
+    GoogleAPIError,
+    NotFound,
+    ServiceUnavailable,
+    Unauthorized,
+    from_grpc_status,
+)
+from google.api_core.retry import Retry, if_exception_type
+from google.auth.exceptions import GoogleAuthError
+from google.cloud.bigquery import (
+    LoadJobConfig,
+    QueryJobConfig,
+    ScalarQueryParameter,
+    SchemaField,
+    SourceFormat,
+    Table,
+    TimePartitioning,
+)
+from google.cloud.bigquery.format_options import ParquetOptions
+from google.cloud.bigquery_storage_v1 import BigQueryWriteClient
+from google.cloud.bigquery_storage_v1.services.big_query_write.transports import BigQueryWriteGrpcTransport
+from google.cloud.bigquery_storage_v1.types import AppendRowsRequest
+from pyarrow.parquet import ParquetFile, ParquetWriter, write_table
 
-from turnwise.pipeline.io.bigquery_source import open_client, patient, storage_options, told
+from turnwise.pipeline.io.bigquery_source import (
+    Dataset,
+    open_client,
+    parse_dataset,
+    patient,
+    storage_options,
+    told,
+)
 from turnwise.pipeline.io.sinks.base import RefusedRow, StreamChange
 from turnwise.pipeline.io.staging import (
     VERSION,
@@ -46,9 +78,8 @@ from turnwise.schemas.rows import (
 from turnwise.schemas.score import Stage
 
 if TYPE_CHECKING:
-    from google.cloud.bigquery import Client, LoadJob, LoadJobConfig, QueryJobConfig, SchemaField
-    from google.cloud.bigquery_storage_v1 import BigQueryWriteClient
-    from google.cloud.bigquery_storage_v1.types import AppendRowsRequest, AppendRowsResponse
+    from google.cloud.bigquery import Client, LoadJob
+    from google.cloud.bigquery_storage_v1.types import AppendRowsResponse
     from pyarrow import RecordBatch
 
 
@@ -64,45 +95,20 @@ BIGQUERY_TYPES = {
 """Kind of a column -> type of BigQuery."""
 _SAME = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN"}
 _CLUSTERED = (VERSION, "criterion")
-_ADDRESS = re.compile(
-    r"bigquery://(?P<project>[a-z][a-z0-9.:-]{4,60}[a-z0-9])/(?P<name>\w{1,1024})", re.ASCII
-)
 _TRIED_S = 20.0
 """How long a service that does not answer before the run is asked again, in seconds."""
 _ROLES = "needed: BigQuery Data Editor on the dataset, and BigQuery Job User on the project"
 
 
-class Dataset(NamedTuple):
-    """A dataset of BigQuery."""
-
-    project: str
-    name: str
-
-    def table(self, table: str) -> str:
-        """Returns the full name of a table."""
-        return f"{self.project}.{self.name}.{table}"
-
-
-def parse_dataset(url: str) -> Dataset:
-    """Returns the dataset of an address; raises ValueError if it has another form."""
-    address = _ADDRESS.fullmatch(url)
-    if not address:
-        raise ValueError("its form is bigquery://PROJECT/DATASET")
-    return Dataset(address["project"], address["name"])
-
-
-def bigquery_schema(columns: tuple[Column, ...]) -> "list[SchemaField]":
+def bigquery_schema(columns: tuple[Column, ...]) -> list[SchemaField]:
     """Returns the schema of columns. All may be null, because no other columns can be added to a table."""
-    from google.cloud.bigquery import SchemaField
-
     return [
         SchemaField(column.name, BIGQUERY_TYPES[column.kind], "REPEATED" if column.is_list else "NULLABLE")
         for column in columns
     ]
 
 
-def _of_run(run_id: str) -> "QueryJobConfig":
-    from google.cloud.bigquery import QueryJobConfig, ScalarQueryParameter
+def _of_run(run_id: str) -> QueryJobConfig:
 
     return QueryJobConfig(query_parameters=[ScalarQueryParameter("run_id", "STRING", run_id)])
 
@@ -112,8 +118,6 @@ def prepare_tables(url: str, patience: float = _TRIED_S) -> None:
 
     A service that does not answer is asked again for `patience` seconds.
     """
-    from google.cloud.bigquery import QueryJobConfig
-
     dataset = parse_dataset(url)
     with refused(url):
         client, location = _open_dataset(dataset, patience)
@@ -127,8 +131,6 @@ def prepare_tables(url: str, patience: float = _TRIED_S) -> None:
 
 def _open_dataset(dataset: Dataset, patience: float) -> "tuple[Client, str]":
     """Returns a client, and the location of the dataset; raises ConfigError if it is not there."""
-    from google.api_core.exceptions import NotFound
-
     client = open_client(dataset.project)
     try:
         return client, client.get_dataset(dataset.name, retry=patient(patience), timeout=patience).location
@@ -137,7 +139,6 @@ def _open_dataset(dataset: Dataset, patience: float) -> "tuple[Client, str]":
 
 
 def _prepare_table(client: "Client", name: str, columns: tuple[Column, ...], patience: float) -> None:
-    from google.cloud.bigquery import Table, TimePartitioning
 
     wanted = Table(name, bigquery_schema(columns))
     wanted.time_partitioning = TimePartitioning(field=DATE.name)
@@ -152,7 +153,7 @@ def _prepare_table(client: "Client", name: str, columns: tuple[Column, ...], pat
         raise ConfigError(f"the table {wanted.table_id} {'; '.join(faults)}")
 
 
-def _faults(wanted: "list[SchemaField]", present: "list[SchemaField]") -> Iterator[str]:
+def _faults(wanted: list[SchemaField], present: list[SchemaField]) -> Iterator[str]:
     """Yields what is wrong with the columns of a table; it may have further ones that may be null."""
     known = {field.name.lower(): field for field in present}
     for field in wanted:
@@ -167,7 +168,7 @@ def _faults(wanted: "list[SchemaField]", present: "list[SchemaField]") -> Iterat
             yield f"has the column {name}, which is required and unknown here"
 
 
-def _kind(field: "SchemaField") -> tuple[str, str]:
+def _kind(field: SchemaField) -> tuple[str, str]:
     mode = field.mode if field.mode == "REPEATED" else "NULLABLE"
     return _SAME.get(field.field_type, field.field_type), mode
 
@@ -175,9 +176,6 @@ def _kind(field: "SchemaField") -> tuple[str, str]:
 @contextmanager
 def refused(url: str) -> Iterator[None]:
     """Converts errors of Google's libraries; raises ConfigError if there was one."""
-    from google.api_core.exceptions import Forbidden, GoogleAPIError, Unauthorized
-    from google.auth.exceptions import GoogleAuthError
-
     check_google(f"--store {url}")
     try:
         yield
@@ -263,14 +261,11 @@ class BigQueryChanges:
             if refused_rows and kept:
                 yield from self._append_batch(name, batch.take(kept))
 
-    def _send(self, request: "AppendRowsRequest") -> dict[int, str]:
+    def _send(self, request: AppendRowsRequest) -> dict[int, str]:
         """Sends a request until it is answered; raises OSError if it is refused, or not for a long time.
 
         Returns number of a row -> why it is refused; if there is one, no row was appended.
         """
-        from google.api_core.exceptions import GoogleAPIError
-        from google.auth.exceptions import GoogleAuthError
-
         what = f"--store {self._url}: {request.write_stream.split('/')[5]}"
         waiting = Waiting(what, self._patience, self.stop)
         while True:
@@ -285,8 +280,7 @@ class BigQueryChanges:
                 waiting.end()
                 return refusals
 
-    def _answer(self, request: "AppendRowsRequest") -> "AppendRowsResponse":
-        from google.api_core.exceptions import ServiceUnavailable
+    def _answer(self, request: AppendRowsRequest) -> "AppendRowsResponse":
 
         # The service finds the region of the dataset by this header.
         route = [("x-goog-request-params", f"write_stream={request.write_stream}")]
@@ -302,9 +296,6 @@ def try_stream(place: SinkPlace) -> None:
     Raises ConfigError if they cannot be made or appended to, tables of batches have the names of the views,
     or a stream with the run's id is there.
     """
-    from google.api_core.exceptions import NotFound, ServiceUnavailable
-    from google.api_core.retry import Retry, if_exception_type
-
     dataset = parse_dataset(place.url)
     with refused(place.url):
         client, location = _open_dataset(dataset, _TRIED_S)
@@ -331,13 +322,8 @@ def try_stream(place: SinkPlace) -> None:
         open_writer().get_write_stream(name=_stream_name(dataset, CHANGES), retry=retry, timeout=_REQUEST_S)
 
 
-def open_writer() -> "BigQueryWriteClient":
+def open_writer() -> BigQueryWriteClient:
     """Returns a client with the credentials of the process."""
-    from google.cloud.bigquery_storage_v1 import BigQueryWriteClient
-    from google.cloud.bigquery_storage_v1.services.big_query_write.transports import (
-        BigQueryWriteGrpcTransport,
-    )
-
     return BigQueryWriteClient(**storage_options(BigQueryWriteGrpcTransport))
 
 
@@ -345,8 +331,7 @@ def _stream_name(dataset: Dataset, name: str) -> str:
     return f"projects/{dataset.project}/datasets/{dataset.name}/tables/{name}/streams/_default"
 
 
-def _request(dataset: Dataset, name: str, batch: "RecordBatch") -> "AppendRowsRequest":
-    from google.cloud.bigquery_storage_v1.types import AppendRowsRequest
+def _request(dataset: Dataset, name: str, batch: "RecordBatch") -> AppendRowsRequest:
 
     request = AppendRowsRequest(write_stream=_stream_name(dataset, name), trace_id="turnwise")
     request.arrow_rows.writer_schema.serialized_schema = batch.schema.serialize().to_pybytes()
@@ -356,8 +341,6 @@ def _request(dataset: Dataset, name: str, batch: "RecordBatch") -> "AppendRowsRe
 
 def _refused_rows(answer: "AppendRowsResponse") -> dict[int, str]:
     """Returns why rows are refused, by number; raises the error of an answer as a whole."""
-    from google.api_core.exceptions import from_grpc_status
-
     if answer.row_errors:
         return {error.index: " ".join(error.message.split()) for error in answer.row_errors}
     if answer.error.code:
@@ -367,8 +350,6 @@ def _refused_rows(answer: "AppendRowsResponse") -> dict[int, str]:
 
 def _may_pass(error: Exception) -> bool:
     """Returns whether a request may succeed later. A table that was just made is not found for a moment."""
-    from google.api_core import exceptions
-
     passing = (
         exceptions.ServerError,
         exceptions.Aborted,
@@ -415,8 +396,6 @@ _CONFLICTS = ("concurrent update", "Could not serialize access")
 
 def try_tables(place: SinkPlace) -> None:
     """Makes the tables; raises ConfigError if files cannot be written below `--output`, or not be loaded."""
-    from pyarrow.parquet import write_table
-
     prepare_tables(place.url)
     folder = staging_folder(place)
     try:
@@ -438,9 +417,6 @@ def complete_tables(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]
     It can be repeated: the rows of the run are replaced again. Returns what was not written, one line each;
     raises OSError if nothing of the run was written.
     """
-    from google.api_core.exceptions import GoogleAPIError
-    from google.auth.exceptions import GoogleAuthError
-
     dataset = parse_dataset(place.url)
     try:
         with _loaded(dataset, staged) as (client, loaded):
@@ -475,10 +451,6 @@ def _loaded(dataset: Dataset, staged: Sequence[StagedRows]) -> "Iterator[tuple[C
 
 def _load(client: "Client", name: str, table: str, parts: Sequence[StagedRows]) -> None:
     """Loads files into a new table of their own, which BigQuery removes after a day if nobody does."""
-    from google.api_core.exceptions import GoogleAPIError
-    from google.cloud.bigquery import LoadJobConfig, SourceFormat, Table
-    from google.cloud.bigquery.format_options import ParquetOptions
-
     schema = bigquery_schema(staged_columns(table, by_version=False))
     made = Table(name, schema)
     made.expires = datetime.now(UTC) + _KEPT
@@ -504,7 +476,7 @@ def _load(client: "Client", name: str, table: str, parts: Sequence[StagedRows]) 
 
 
 def _jobs(
-    client: "Client", name: str, table: str, paths: Sequence[str], config: "LoadJobConfig"
+    client: "Client", name: str, table: str, paths: Sequence[str], config: LoadJobConfig
 ) -> "Iterator[LoadJob]":
     """Starts the load jobs: of files in Cloud Storage by their addresses, of others in one upload."""
     options = {"destination": name, "job_config": config}
@@ -520,8 +492,6 @@ def _jobs(
 
 def _started(client: "Client", start: Callable[..., "LoadJob"], *given: Any, **options: Any) -> "LoadJob":
     """Starts a job; one that is there already was started by a request whose answer was lost."""
-    from google.api_core.exceptions import Conflict
-
     job_id = uuid4().hex
     try:
         return start(*given, job_id=job_id, **options)
@@ -532,8 +502,6 @@ def _started(client: "Client", start: Callable[..., "LoadJob"], *given: Any, **o
 @contextmanager
 def _merged(table: str, paths: Sequence[str]) -> Iterator[BinaryIO]:
     """Opens a temporary file with the rows of all files."""
-    from pyarrow.parquet import ParquetFile, ParquetWriter
-
     with TemporaryFile() as file:
         schema = arrow_schema(staged_columns(table, by_version=False))
         with ParquetWriter(file, schema, compression="zstd") as writer:
@@ -559,7 +527,6 @@ def _replacement(dataset: Dataset, loaded: dict[str, str]) -> str:
 
 
 def _replace_rows(client: "Client", sql: str, run_id: str) -> None:
-    from google.api_core.exceptions import GoogleAPIError
 
     for attempt in range(_TRIES):
         try:

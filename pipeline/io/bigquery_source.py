@@ -6,13 +6,13 @@ table as well, of at most 10 GB.
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import TimeoutError as WaitError
 from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnwise.pipeline.io.records import oversized_error
 from turnwise.pipeline.io.sinks.base import plain_row
 from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.extras import check_google
@@ -21,7 +21,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.run import InputFile
-from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, record_failure
+from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, oversized_error, record_failure
 
 if TYPE_CHECKING:
     from google.cloud.bigquery import Client, Table
@@ -64,6 +64,30 @@ def table_state(path: str) -> list[InputFile] | None:
         [row] = job.result(retry=patient(PATIENCE))
         changed = row["changed"]
         return [InputFile(address.shown, row["bytes"] or 0, changed.isoformat())] if changed else []
+
+
+_ADDRESS = re.compile(
+    r"bigquery://(?P<project>[a-z][a-z0-9.:-]{4,60}[a-z0-9])/(?P<name>\w{1,1024})", re.ASCII
+)
+
+
+class Dataset(NamedTuple):
+    """A dataset of BigQuery."""
+
+    project: str
+    name: str
+
+    def table(self, table: str) -> str:
+        """Returns the full name of a table."""
+        return f"{self.project}.{self.name}.{table}"
+
+
+def parse_dataset(url: str) -> Dataset:
+    """Returns the dataset of an address; raises ValueError if it has another form."""
+    address = _ADDRESS.fullmatch(url)
+    if not address:
+        raise ValueError("its form is bigquery://PROJECT/DATASET")
+    return Dataset(address["project"], address["name"])
 
 
 PATIENCE = 60.0
