@@ -15,6 +15,7 @@ from turnwise.schemas.calibration import HumanLabel
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import JsonObject
+from turnwise.transforms.decisions.calibration.labels import FEWEST_CASES
 from turnwise.transforms.decisions.calibration.people import (
     is_disputed,
     label_queue,
@@ -141,7 +142,8 @@ LABEL_COMMANDS = {
             ("--level", {"choices": ("conversation", "turn"), "default": "conversation"},
              "scores of whole conversations or of turns (default: conversation)"),
             ("--size", {"type": int, "default": 50, "metavar": "N"}, "conversations to label (default: 50)"),
-            ("--random", {"type": int, "default": 30, "metavar": "N"}, "those drawn at random (default: 30)"),
+            ("--random", {"type": int, "default": FEWEST_CASES, "metavar": "N"},
+             f"those drawn at random (default: {FEWEST_CASES}, the fewest that calibrate corrects by)"),
             ("--seed", {"default": "1", "metavar": "TEXT"}, "another one draws another sample (default: 1)"),
         ),
         _queue,

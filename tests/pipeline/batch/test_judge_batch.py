@@ -338,3 +338,14 @@ def test_a_later_night_runs_a_date_again_whose_job_was_late(run, server, turnwis
         done = turnwise(*arguments, "--date", "2026-11-21", "--lookback", "1")
     assert "run again: batch jobs of its judge left 6 conversations without a score" in done.out
     assert server.stats()["lines"] == 6
+
+
+@pytest.mark.parametrize("provider", PROVIDERS[1:2], indirect=True)
+def test_jobs_are_kept_in_a_database_too(run, server, postgres_url):
+    server.script({"jobs": True, "polls": 1})
+    run.cache = postgres_url
+    late = run("--judge_batch_wait", "0")
+    assert {row["value"] for row in scores(late)} == {None}
+    again = run(name="again")
+    assert {row["outcome"] for row in scores(again)} == {"PASS"} and server.stats()["jobs"] == 1
+    assert usage(run(name="cached"))["cached"] == 6
