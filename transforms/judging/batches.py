@@ -25,6 +25,7 @@ from turnwise.transforms.judging.backends.base import (
     AuthenticationError,
     BatchState,
     Fault,
+    OneCandidateError,
     RawReply,
     Request,
     one_line,
@@ -231,10 +232,10 @@ class Batches:
             if isinstance(error, BatchError) and not error.may_pass:
                 job.replies = {}  # nothing of it can come
             return
-        except AuthenticationError as error:
+        except (AuthenticationError, OneCandidateError) as error:
             job.replies = {}
             for waiting in job.waiting.values():
-                waiting.answer.set_exception(AuthenticationError(str(error)))
+                waiting.answer.set_exception(type(error)(str(error)))
             return
         finally:
             self._jobs.append(job)
@@ -315,6 +316,9 @@ class Batches:
             else:
                 fault = state.answers.get(key)
                 why = fault.reason if isinstance(fault, Fault) else state.why or "without an answer to this"
+                if asked.count > 1 and "candidate" in why.lower():
+                    asked.answer.set_exception(OneCandidateError())
+                    continue
                 reason = one_line(f"{BATCH_JOB}{job.record.job} {state.status}: {why}")
                 asked.answer.set_result(_refused(asked, reason))
 

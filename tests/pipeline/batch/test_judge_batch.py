@@ -154,6 +154,18 @@ def test_a_second_question_that_rests_on_the_first_makes_another_job(run, server
     assert sum(own["calls"] for own in judge_of(done)["usage"].values()) == stats["lines"]
 
 
+@pytest.mark.parametrize(
+    ("provider", "lines"),
+    [(PROVIDERS[0], 4), (PROVIDERS[1], 4), (PROVIDERS[2], 2 * 4)],
+    indirect=["provider"],
+)
+def test_samples_are_candidates_of_one_line_where_the_model_has_them(run, server, lines):
+    criteria = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 3}}}
+    done = run(logs=4, criteria=criteria, candidates=True)
+    assert {row["outcome"] for row in scores(done)} == {"PASS"}
+    assert server.stats()["lines"] == lines
+
+
 def test_a_line_that_fails_leaves_one_score_out(run, server):
     server.script({"match": "order 2?", "status": 500, "message": "this one broke"})
     done = run()
@@ -288,7 +300,7 @@ def test_no_personal_data_and_no_key_stand_in_a_job(run, server, tmp_path):
         assert canary not in text and server.key not in text
 
 
-def test_a_budget_counts_half_the_price_and_limits_the_lines(run, server):
+def test_a_budget_limits_the_lines(run, server):
     done = run(logs=30, max_calls=4)
     assert server.stats()["lines"] == 4
     assert sum(row["value"] is None for row in scores(done)) == 26
