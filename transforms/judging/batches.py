@@ -49,6 +49,7 @@ _LONGEST_PAUSE_S = 60.0
 _MOST_REQUESTS = 20_000
 _OVERHEAD_BYTES = 1_000
 _FORGOTTEN_S = 30 * 86_400
+_NEW_S = 600
 _READ_AT_ONCE = 500
 _LOG = logging.getLogger(__name__)
 
@@ -277,7 +278,9 @@ class Batches:
                 look = partial(backend.batch_api.job, job.record.job, job.record.requests)
                 state = await backend.about_job(look, job.record.model, None)
             except BatchError as error:
-                state = BatchState("lost", is_ended=not error.may_pass, why=str(error))
+                # A job that was just made may not be there at once.
+                is_new = time.time() - job.record.made < _NEW_S
+                state = BatchState("lost", is_ended=not (error.may_pass or is_new), why=str(error))
             except AuthenticationError as error:
                 for waiting in job.waiting.values():
                     waiting.answer.set_exception(AuthenticationError(str(error)))

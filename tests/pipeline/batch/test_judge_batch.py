@@ -256,16 +256,18 @@ def test_a_run_that_is_killed_while_it_waits_loses_no_job(process, ending):
     assert server.stats()["jobs"] == 1 and job["job"] in scores(late)[0]["reason"]
 
 
-def test_a_job_whose_id_was_not_kept_is_found_by_its_name(run, server):
-    """The process ended after the provider had made the job, and before it could write the id down."""
+@pytest.mark.parametrize(("changes", "jobs"), [({"job": ""}, 1), ({"job": "batches/gone", "made": 1e9}, 2)])
+def test_a_job_that_is_not_known_by_its_id(run, server, changes, jobs):
+    """The process ended before it could write the id down, and the job has a name; or it is there no more."""
     server.script({"jobs": True, "polls": 1})
     run("--judge_batch_wait", "0")
     (job,) = run.open_jobs()
+    changes = {**changes, **({"made": time.time() - 3600} if "made" in changes else {})}
     with sqlite3.connect(run.cache) as connection:
-        text = json.dumps({**job, "job": ""}, separators=(",", ":"))
+        text = json.dumps({**job, **changes}, separators=(",", ":"))
         connection.execute('UPDATE replies SET text = ? WHERE text LIKE \'{"name":"turnwise-%\'', (text,))
     done = run(name="again")
-    assert server.stats()["jobs"] == 1 and {row["outcome"] for row in scores(done)} == {"PASS"}
+    assert server.stats()["jobs"] == jobs and {row["outcome"] for row in scores(done)} == {"PASS"}
 
 
 def test_a_job_that_is_refused_is_said_and_credentials_end_the_run(run, server):
