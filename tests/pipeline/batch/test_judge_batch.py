@@ -166,6 +166,20 @@ def test_samples_are_candidates_of_one_line_where_the_model_has_them(run, server
     assert server.stats()["lines"] == lines
 
 
+@pytest.mark.parametrize("provider", PROVIDERS[:1], indirect=True)
+def test_a_panel_of_two_providers_makes_a_job_of_each(run, server):
+    server.script({"model": "gpt-x", "match": "order 1?", "values": {"verdict": "invalid"}})
+    with in_environment({"OPENAI_BASE_URL": f"{server.url}/v1"}):
+        done = run(logs=3, panel=["gemini-2.5-flash", "openai/gpt-x"])
+    assert (server.stats()["jobs"], server.stats()["lines"]) == (2, 6)
+    outcomes = {row["conversation_id"]: row["outcome"] for row in scores(done)}
+    assert outcomes == {"c0": "PASS", "c1": None, "c2": "PASS"}
+    assert {model: own["calls"] for model, own in judge_of(done)["usage"].items()} == {
+        "gemini-2.5-flash": 3,
+        "openai/gpt-x": 3,
+    }
+
+
 def test_a_line_that_fails_leaves_one_score_out(run, server):
     server.script({"match": "order 2?", "status": 500, "message": "this one broke"})
     done = run()
