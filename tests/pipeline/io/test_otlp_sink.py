@@ -147,3 +147,10 @@ def test_each_option_names_its_own_services(tmp_path, capsys, option, url, why):
     (tmp_path / "a.jsonl").write_text(json.dumps(PLAIN))
     assert main(["run", "--input", str(tmp_path), "--output", str(tmp_path / "out"), option, url]) == 2
     assert why in capsys.readouterr().err
+
+
+def test_a_stream_sends_its_scores(tmp_path):
+    options = ("--streaming", "--max_run_time", "3", "--judge", "none")
+    with receiver(lambda number: (200, 0)) as (url, taken):
+        status, document, rows = run(tmp_path, [SPAN, PLAIN], url, *options)
+    assert (status, len(taken), document["scores_to"]) == (0, len(rows), url) and rows
