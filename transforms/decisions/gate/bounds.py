@@ -70,7 +70,7 @@ def hold_bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_le
     scale = (0.0, 1.0) if is_rate else scale_of(rule.criterion)
     known_values = [*(passes(entries) if is_rate else counted_values(entries, rule.criterion))]
     open_names = [entry.name for entry, value in known_values if value is None]
-    failed = [entry.name for entry, _ in known_values if entry.found.outcome == "FAIL"]
+    failed = [entry.name for entry, _ in known_values if entry.observed.outcome == "FAIL"]
     decided = [(entry.case, value) for entry, value in known_values if value is not None]
     seen = _estimate(decided, scale, is_rate)
     unmeasured = len(open_names) + rejected.number
