@@ -223,10 +223,7 @@ def _case_result(run: RunOfConversation) -> JsonObject:
     overall = [row for row in run.scores if row["turn_index"] is None]
     pairs = [
         {
-            "actual_invocation": {
-                **_recorded_invocation(turn, agent),
-                "invocation_id": _invocation_id(turn),
-            },
+            "actual_invocation": {**_recorded_invocation(turn, agent), "invocation_id": _invocation_id(turn)},
             "expected_invocation": _expected(turn),
             "eval_metric_results": [
                 _metric(row) for row in run.scores if row["turn_index"] == turn.turn_index

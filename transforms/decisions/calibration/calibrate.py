@@ -99,21 +99,13 @@ def calibrate(
 
 
 def _criterion(
-    key: CriterionKey,
-    joined: JoinedLabels,
-    scores: Sequence[JudgedScore],
-    scale: Scale,
-    costs: ErrorCosts,
+    key: CriterionKey, joined: JoinedLabels, scores: Sequence[JudgedScore], scale: Scale, costs: ErrorCosts
 ) -> CriterionCalibration:
     group, is_number = joined.groups[key], key in joined.numbers
-    labelled = [labelled_score for labelled_score in group if labelled_score.answers]
+    labelled = [judged for judged in group if judged.answers]
     advice = "labels are numbers" if is_number else _threshold_advice(group, scale, costs)
     corrected, refusal = _corrected(group, scores, is_number, scale)
-    units = [
-        (labelled_score.score.case, [*labelled_score.answers.values()])
-        for labelled_score in group
-        if len(labelled_score.answers) > 1
-    ]
+    units = [(judged.score.case, [*judged.answers.values()]) for judged in group if len(judged.answers) > 1]
     return CriterionCalibration(
         criterion=key.criterion,
         level=key.level,
@@ -121,10 +113,10 @@ def _criterion(
         scores=len(scores),
         no_score=sum(score.value is None and score.passed is None for score in scores),
         labelled=len(labelled),
-        cases=len({labelled_score.score.case for labelled_score in labelled}),
-        raters=len({rater for labelled_score in labelled for rater in labelled_score.answers}),
-        random=sum(labelled_score.is_random for labelled_score in labelled),
-        hand_picked=sum(not labelled_score.is_random for labelled_score in labelled),
+        cases=len({judged.score.case for judged in labelled}),
+        raters=len({rater for judged in labelled for rater in judged.answers}),
+        random=sum(judged.is_random for judged in labelled),
+        hand_picked=sum(not judged.is_random for judged in labelled),
         outcomes=None if is_number else _outcome_agreement(group),
         numbers=_number_agreement(group) if is_number else None,
         between_people=_alpha(units) if units else None,
@@ -158,14 +150,9 @@ def _corrected(
 
 
 def _slices(labelled: Sequence[LabelledScore]) -> list[SliceAgreement]:
-    groups = [*_score_groups([labelled_score.score for labelled_score in labelled])][1 : _MOST_SLICES + 1]
+    groups = [*_score_groups([judged.score for judged in labelled])][1 : _MOST_SLICES + 1]
     pairs = [
-        (
-            group,
-            _outcome_pairs(
-                [labelled_score for labelled_score in labelled if group.holds(labelled_score.score)]
-            ),
-        )
+        (group, _outcome_pairs([judged for judged in labelled if group.holds(judged.score)]))
         for group in groups
     ]
     return [
@@ -208,25 +195,21 @@ def _threshold_advice(
     group: Sequence[LabelledScore], scale: Scale, costs: ErrorCosts
 ) -> ThresholdAdvice | str:
     """Returns the threshold to take, or why none can be suggested."""
-    valued = [
-        labelled_score
-        for labelled_score in group
-        if labelled_score.answers and labelled_score.score.value is not None
-    ]
+    valued = [judged for judged in group if judged.answers and judged.score.value is not None]
     if not valued:
         return "the labelled scores have an outcome and no value (as verdicts do) to hold against a threshold"
-    known = [labelled_score for labelled_score in valued if labelled_score.mean != 0.5]
+    known = [judged for judged in valued if judged.mean != 0.5]
     sign = 1.0 if scale.passes_from else -1.0
     data = _Labelled(
-        np.asarray([sign * (labelled_score.score.value or 0.0) for labelled_score in known], dtype=float),
-        np.asarray([labelled_score.mean > 0.5 for labelled_score in known], dtype=bool),
-        [labelled_score.score.case for labelled_score in known],
+        np.asarray([sign * (judged.score.value or 0.0) for judged in known], dtype=float),
+        np.asarray([judged.mean > 0.5 for judged in known], dtype=bool),
+        [judged.score.case for judged in known],
         np.ones(len(known)),
     )
     problem = _problem(data)
     if problem is not None:
         return problem
-    thresholds = {labelled_score.score.threshold for labelled_score in known}
+    thresholds = {judged.score.threshold for judged in known}
     present = thresholds.pop() if len(thresholds) == 1 else None
     present_cut = None if present is None else sign * present
     best = _best(data, costs, present_cut)
@@ -334,22 +317,22 @@ class _OutcomePair(NamedTuple):
 def _outcome_pairs(group: Sequence[LabelledScore]) -> list[_OutcomePair]:
     """Returns the scores with an outcome on both sides, without those whose raters are equally divided."""
     return [
-        _OutcomePair(labelled.score.case, labelled.mean > 0.5, labelled.score.passed)
-        for labelled in group
-        if labelled.answers and labelled.score.passed is not None and labelled.mean != 0.5
+        _OutcomePair(judged.score.case, judged.mean > 0.5, judged.score.passed)
+        for judged in group
+        if judged.answers and judged.score.passed is not None and judged.mean != 0.5
     ]
 
 
 def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | None:
     pairs = _outcome_pairs(group)
-    tied = sum(bool(labelled.answers) and labelled.mean == 0.5 for labelled in group)
+    tied = sum(bool(judged.answers) and judged.mean == 0.5 for judged in group)
     if not pairs:
         return None
     table = _table(pairs)
     no_score = [
-        labelled.mean > 0.5
-        for labelled in group
-        if labelled.answers and labelled.score.passed is None and labelled.mean != 0.5
+        judged.mean > 0.5
+        for judged in group
+        if judged.answers and judged.score.passed is None and judged.mean != 0.5
     ]
     return OutcomeAgreement(
         confusion=ConfusionCounts(
@@ -403,11 +386,11 @@ def _alpha(units: Sequence[tuple[str, list[float]]]) -> LabelFigure:
 
 
 def _number_agreement(group: Sequence[LabelledScore]) -> NumberAgreement | None:
-    known = [labelled for labelled in group if labelled.answers and labelled.score.value is not None]
+    known = [judged for judged in group if judged.answers and judged.score.value is not None]
     if not known:
         return None
-    cases, labels = [labelled.score.case for labelled in known], [labelled.mean for labelled in known]
-    values = [labelled.score.value or 0.0 for labelled in known]
+    cases, labels = [judged.score.case for judged in known], [judged.mean for judged in known]
+    values = [judged.score.value or 0.0 for judged in known]
     gaps = [value - label for value, label in zip(values, labels, strict=True)]
     linked = LabelFigure(value=None, count=len(known), reason="labels or values do not vary")
     if len(set(values)) > 1 and len(set(labels)) > 1:

@@ -255,12 +255,12 @@ def criterion_figures(
     """Returns the figures of every judged criterion; one that asks nothing has none."""
     of_criteria = []
     for name in names:
-        questions = [question for question in voted if question.checked.criterion == name]
+        questions = [asked for asked in voted if asked.checked.criterion == name]
         figures = {perturbation: _figure(questions, perturbation, number) for perturbation in PERTURBATIONS}
         of_criteria.append(
             CheckedCriterion(
                 criterion=name,
-                conversations=len({question.checked.conversation for question in questions}),
+                conversations=len({asked.checked.conversation for asked in questions}),
                 questions=len(questions),
                 errors=errors.get(name, 0),
                 **figures,
@@ -273,7 +273,7 @@ def _figure(questions: Sequence[VotedQuestion], perturbation: str, number: int) 
     """Returns the figure of a perturbation; None: it applies to no question."""
     groups: dict[int, GroupSum] = {}
     unmeasured: Counter[str] = Counter()
-    asked = [question for question in questions if perturbation in question.votes]
+    asked = [asked_of for asked_of in questions if perturbation in asked_of.votes]
     for (_, conversation, _), votes in asked:
         changed_verdicts = changes(
             votes[_REPEAT], None if perturbation == _REPEAT else votes[perturbation], number

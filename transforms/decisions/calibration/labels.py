@@ -258,8 +258,7 @@ def _name_missing(group: Sequence[LabelledScore], problems: LabelProblems) -> No
 def _last_number(group: Iterable[LabelledScore]) -> int | None:
     """Returns the last place in the order of drawing that has a label; None without such places."""
     return max(
-        (labelled.number for labelled in group if labelled.number is not None and labelled.answers),
-        default=None,
+        (judged.number for judged in group if judged.number is not None and judged.answers), default=None
     )
 
 
@@ -298,25 +297,25 @@ def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -
     Raises:
         NoCorrectionError: There is none, or it is not whole.
     """
-    drawn = [labelled for labelled in group if labelled.is_random]
+    drawn = [judged for judged in group if judged.is_random]
     if not drawn:
         raise NoCorrectionError(
             "the labels are hand-picked; only labels of a random sample speak for all conversations"
         )
     last = _last_number(drawn)
-    draws = {labelled.draw for labelled in drawn if labelled.draw is not None}
+    draws = {judged.draw for judged in drawn if judged.draw is not None}
     if len(draws) > 1:
         raise NoCorrectionError(f"the labels are of {len(draws)} random samples; give those of one")
-    weights = {labelled.score: labelled.weight for labelled in drawn if labelled.weight is not None}
+    weights = {judged.score: judged.weight for judged in drawn if judged.weight is not None}
     if weights and len(weights) < len(drawn):
         raise NoCorrectionError(f"{len(drawn) - len(weights)} of {len(drawn)} labels have no sampling weight")
-    if last is not None and all(labelled.number is not None for labelled in drawn):
-        drawn = [labelled for labelled in drawn if (labelled.number or 0) <= last]
+    if last is not None and all(judged.number is not None for judged in drawn):
+        drawn = [judged for judged in drawn if (judged.number or 0) <= last]
     else:
         last = None
     left_out = _check_draw(next(iter(draws)), drawn, scores, last) if draws else []
-    missing = [labelled.score for labelled in drawn if not labelled.answers] + left_out
-    labels = {labelled.score: labelled.mean for labelled in drawn if labelled.answers}
+    missing = [judged.score for judged in drawn if not judged.answers] + left_out
+    labels = {judged.score: judged.mean for judged in drawn if judged.answers}
     return RandomPart(labels, missing, weights or None)
 
 
@@ -331,13 +330,13 @@ def _check_draw(
             f"the sample was drawn from {draw.of} {what}, but the run has {len(units)} with this criterion"
         )
     wanted = draw.size if last is None else min(last, draw.size)
-    seen = {_unit(draw, labelled.score) for labelled in drawn}
+    seen = {_unit(draw, judged.score) for judged in drawn}
     if len(seen) != wanted:
         raise NoCorrectionError(
             f"the sample has {wanted} {what}, but the file has lines of {len(seen)} that fit the run; every "
             "drawn score needs a line, with the label null where it has none"
         )
-    known = {labelled.score for labelled in drawn}
+    known = {judged.score for judged in drawn}
     return [score for score in scores if _unit(draw, score) in seen and score not in known]
 
 

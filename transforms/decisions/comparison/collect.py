@@ -147,9 +147,7 @@ def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[Comp
     for summary in summaries:
         ended.setdefault(ScoredId(summary.conversation_id, summary.app_version), []).append(summary)
     keys = dict.fromkeys([*ended, *scored])
-    return [
-        conversation for key in keys for conversation in _joined(key, scored.get(key, []), ended.get(key, []))
-    ]
+    return [joined for key in keys for joined in _joined(key, scored.get(key, []), ended.get(key, []))]
 
 
 def own_cases(ids: Sequence[tuple[str | None, str | None, str]]) -> list[str]:
@@ -202,9 +200,7 @@ def _joined(
 ) -> Iterator[ComparedConversation]:
     """Yields conversations of one id with scores and verdict: those of one case, else in their order."""
     for summary in sorted(summaries, key=lambda summary: summary.eval_id is None):
-        places = [
-            index for index, conversation in enumerate(scored) if conversation.eval_id == summary.eval_id
-        ]
+        places = [index for index, known in enumerate(scored) if known.eval_id == summary.eval_id]
         if not places and summary.eval_id is None:
             places = [*range(len(scored))]
         joined = scored.pop(places[0]) if places else ComparedConversation(*key)

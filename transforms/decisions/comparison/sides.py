@@ -454,25 +454,17 @@ def columns_of(conversations: Iterable[ComparedConversation]) -> ConversationCol
     """Returns conversations as columns; each of them is looked at once."""
     given: dict[str, _Given] = {}
     traits: list[tuple[Any, ...]] = []
-    for row, conversation in enumerate(conversations):
-        for name, observed in conversation.criteria.items():
+    for row, compared in enumerate(conversations):
+        for name, observed in compared.criteria.items():
             given.setdefault(name, _Given()).put(row, observed)
         ids = (
-            conversation.conversation_id,
-            conversation.app_version,
-            conversation.eval_id,
-            conversation.task,
-            conversation.case_digest,
+            compared.conversation_id,
+            compared.app_version,
+            compared.eval_id,
+            compared.task,
+            compared.case_digest,
         )
-        traits.append(
-            (
-                *ids,
-                conversation.language,
-                tuple(conversation.tags),
-                conversation.skipped,
-                conversation.sampled_out,
-            )
-        )
+        traits.append((*ids, compared.language, tuple(compared.tags), compared.skipped, compared.sampled_out))
     columns: list[CodedColumn[Any]] = [coded(values) for values in zip(*traits, strict=True)]
     names, versions, cases, tasks, digests, languages, tags, skipped, sampled_out = columns or [coded(())] * 9
     criteria = {name: column.column(len(traits)) for name, column in given.items()}

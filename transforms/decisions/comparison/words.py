@@ -16,11 +16,7 @@ from turnwise.transforms.decisions.comparison.side_values import (
     SideValues,
     scale_of,
 )
-from turnwise.transforms.decisions.comparison.sides import (
-    ComparedSide,
-    ConversationColumns,
-    distinct_pairs,
-)
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, distinct_pairs
 
 _NAMES_SHOWN = 5
 

@@ -243,23 +243,21 @@ def hold_baseline(
     compared = next((item for item in comparison.criteria if item.criterion == criterion), None)
     if compared is None:
         return _HeldMargin(None, comparison.not_compared.get(criterion, "it is not in both runs"))
-    open_cases = [*_not_compared(comparison, state, rejected)]
+    gaps = [*_not_compared(comparison, state, rejected)]
     is_met = _held(margin * _unit(compared), compared, coverage is not None)
     fewest = compared.overall.fewest_alike
     texts = [difference_text(compared)]
     if fewest and is_met is None:
         texts.append(f"fewer than {fewest} cases cannot show that it is not worse")
-    texts += [*corrected_text(compared), *(f"{item.number} {item.text}" for item in open_cases)]
+    texts += [*corrected_text(compared), *(f"{item.number} {item.text}" for item in gaps)]
     if state.problems:
         texts.append(f"the baseline itself failed: {'; '.join(state.problems)}")
         is_met = None
     elif coverage is None:
-        is_met = (
-            is_met if not open_cases or (is_met is False and _stays(margin, compared, open_cases)) else None
-        )
-    elif _compared_share(compared, open_cases) < coverage:
+        is_met = is_met if not gaps or (is_met is False and _stays(margin, compared, gaps)) else None
+    elif _compared_share(compared, gaps) < coverage:
         texts.append(
-            f"{100 * _compared_share(compared, open_cases):.4g} % compared, {100 * coverage:.4g} % asked for"
+            f"{100 * _compared_share(compared, gaps):.4g} % compared, {100 * coverage:.4g} % asked for"
         )
         is_met = None
     return _HeldMargin(is_met, "; ".join(texts))
@@ -288,19 +286,19 @@ def _not_compared(comparison: Comparison, state: BaselineState, rejected: Reject
     return [kind for kind in kinds if kind.number]
 
 
-def _compared_share(compared: CriterionComparison, open_cases: Sequence[_Open]) -> float:
+def _compared_share(compared: CriterionComparison, gaps: Sequence[_Open]) -> float:
     """Returns the share of cases with a value on both sides."""
     pairs = compared.overall.pairs
-    total = pairs + compared.baseline_only + compared.candidate_only + sum(kind.number for kind in open_cases)
+    total = pairs + compared.baseline_only + compared.candidate_only + sum(kind.number for kind in gaps)
     return pairs / total if total else 0.0
 
 
-def _stays(margin: float, compared: CriterionComparison, open_cases: Sequence[_Open]) -> bool:
+def _stays(margin: float, compared: CriterionComparison, gaps: Sequence[_Open]) -> bool:
     """Returns whether a share remains worse though all that was not compared were a gain."""
     interval, pairs = compared.overall.interval, compared.overall.pairs
     if interval is None or compared.measure != "pass_rate":
         return False
-    added = sum(kind.number for kind in open_cases)
+    added = sum(kind.number for kind in gaps)
     high = interval.high if compared.better_is == "more" else -interval.low
     return (pairs * high + added) / (pairs + added) < -margin
 

@@ -161,7 +161,7 @@ def _listed_first(
         for index, entry in reversed([*enumerate(entries)])
         if entry.version == candidate
     }
-    return [places[listed.conversation_id, listed.eval_id] for listed in page.read_first]
+    return [places[row.conversation_id, row.eval_id] for row in page.read_first]
 
 
 def _runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:

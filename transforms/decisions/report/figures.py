@@ -24,13 +24,7 @@ from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import own_cases
-from turnwise.transforms.decisions.report.collect import (
-    AnyRow,
-    CollectedRuns,
-    Entry,
-    VersionKey,
-    tools_of,
-)
+from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry, VersionKey, tools_of
 from turnwise.transforms.decisions.run import Run, unnamed_case
 from turnwise.transforms.metrics.state import rank_of
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
