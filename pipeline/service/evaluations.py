@@ -22,14 +22,7 @@ from turnwise.pipeline.service.computed_fields import (
 from turnwise.pipeline.service.runs import Service, listed
 from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
 from turnwise.pipeline.store import conditions as filters
-from turnwise.pipeline.store.database import (
-    EVALUATIONS,
-    FAILURES,
-    RESULTS,
-    ConflictError,
-    Listing,
-    Position,
-)
+from turnwise.pipeline.store.database import EVALUATIONS, FAILURES, RESULTS, ConflictError, Listing, Position
 from turnwise.pipeline.store.evaluations import (
     COLUMNS,
     EvaluationChange,

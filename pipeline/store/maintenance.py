@@ -12,17 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Table,
-    and_,
-    delete,
-    func,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, or_, select, update
 
 from turnwise.pipeline.store import runs as stored_runs
 from turnwise.pipeline.store.database import (

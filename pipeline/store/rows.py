@@ -534,10 +534,7 @@ ROW_TABLES: dict[str, tuple[Table, Columns]] = {
             full_result(row, run.app), row["conversation_id"], nanos, row["case_etag"], row["case_digest"]
         ),
     ),
-    "failures": (
-        FAILURE_ROWS,
-        lambda row, run, nanos: failure_columns(row, app_of_row(row, run.app), nanos),
-    ),
+    "failures": (FAILURE_ROWS, lambda row, run, nanos: failure_columns(row, app_of_row(row, run.app), nanos)),
     "scores": (SCORE_ROWS, lambda row, run, nanos: score_columns(row, run.app, nanos, run.day)),
     "conversations": (CONVERSATION_ROWS, lambda row, run, nanos: conversation_columns(row, run.app, nanos)),
     "metrics_by_app_version": (METRIC_ROWS, metric_columns),

@@ -247,7 +247,9 @@ def summarised(connection: Connection, app: str, run: str) -> tuple[RunColumns, 
     def conversations() -> Iterator[ComparedConversation]:
         for record, scores in _scored(connection, run, _records(connection, app, run)):
             revision = max((score["revision"] for score in scores), default=-1)
-            judged = {(score["criterion"], own) for score in scores if (own := judge_of(score)) is not None}
+            judged = {
+                (score["criterion"], column) for score in scores if (column := judge_of(score)) is not None
+            }
             record_key = record.nanos, record.is_result, revision, tuple(sorted(judged))
             for conversation in collect(scores, [record.summary]):
                 traits.append((record.name, record.evaluation, *record_key))
@@ -257,9 +259,11 @@ def summarised(connection: Connection, app: str, run: str) -> tuple[RunColumns, 
     order = np.asarray(sorted(range(len(traits)), key=lambda row: traits[row][0]), np.int64)
     compared = compared.at(order)
     compared.criteria = dict(sorted(compared.criteria.items()))
-    details = {name: own.details for name, own in compared.criteria.items() if own.details is not None}
-    for own in compared.criteria.values():
-        own.details = None
+    details = {
+        name: column.details for name, column in compared.criteria.items() if column.details is not None
+    }
+    for column in compared.criteria.values():
+        column.details = None
     columns: list[CodedColumn[Any]] = [coded(values).at(order) for values in zip(*traits, strict=True)][1:]
     evaluations, nanos, is_result, revisions, judges = columns or [coded(())] * 5
     places = {name: index for index, name in enumerate(compared.conversation_ids.values)}

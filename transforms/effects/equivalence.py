@@ -8,11 +8,7 @@ from itertools import pairwise
 from typing import Literal
 
 from turnwise.schemas.jsonio import JsonValue, json_structure, key_twice
-from turnwise.transforms.effects.mentions import (
-    read_passage,
-    with_digits,
-    with_plain_signs,
-)
+from turnwise.transforms.effects.mentions import read_passage, with_digits, with_plain_signs
 from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,

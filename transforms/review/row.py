@@ -46,12 +46,7 @@ from turnwise.transforms.review.problems import (
     unclear_tools,
     why_of,
 )
-from turnwise.transforms.scoring.evaluate import (
-    Rules,
-    ScoredConversation,
-    Verdict,
-    conversation_verdict,
-)
+from turnwise.transforms.scoring.evaluate import Rules, ScoredConversation, Verdict, conversation_verdict
 from turnwise.transforms.scoring.redaction import redact_failure, redact_rows, redactor_of
 from turnwise.transforms.text.dates import rfc3339
 
@@ -308,9 +303,7 @@ def _unknown(turns: Sequence[Turn]) -> str | None:
     return one_line(next(unknown, ""), _MOST_REASON) or None
 
 
-def _figures(
-    conversation: Conversation,
-) -> tuple[float | None, int | None, int | None, str | None]:
+def _figures(conversation: Conversation) -> tuple[float | None, int | None, int | None, str | None]:
     """Returns seconds, tokens read and written, each None if a turn states none, and the first time stated.
 
     Most logs state nothing of these, and have one look at every turn.

@@ -329,11 +329,7 @@ async def _judged(
 
 
 def _note(
-    result: CriterionScores,
-    failures: list[Failure],
-    error: BaseException,
-    sample: Sample,
-    turn: int | None,
+    result: CriterionScores, failures: list[Failure], error: BaseException, sample: Sample, turn: int | None
 ) -> None:
     failure = record_failure("score", error, sample.record, sample.conversation.conversation_id)
     failure.criterion = result.criterion.name
