@@ -388,7 +388,8 @@ def _add_result(result: MessageResult, log: Dialogue, value: JsonObject) -> None
 def _add_usage(value: JsonObject, log: Dialogue) -> None:
     """Adds the tokens that a message states; older ones of LangChain in the metadata of the response."""
     about = as_object(value.get("response_metadata"))
-    reports = (value.get("usage_metadata"), value.get("usage"), about.get("token_usage"), about.get("usage"))
+    keys = ("usage_metadata", "usage", "models_usage")
+    reports = (*map(value.get, keys), about.get("token_usage"), about.get("usage"))
     report = next(filter(None, map(as_object, reports)), None)
     if report:
         log.usage(report, value.get("model") or about.get("model_name") or about.get("model"))

@@ -37,7 +37,7 @@ def _is_langchain(message: JsonObject) -> bool:
     if "lc" in message and "kwargs" in message:
         return True
     kind = message.get("type")
-    if not isinstance(kind, str) or "role" in message:
+    if not isinstance(kind, str) or "role" in message or "source" in message:
         return False
     role = role_of(kind)
     if isinstance(message.get("data"), dict):
@@ -415,6 +415,20 @@ register_dialect(
         keys=(("messages", "run_id", "conversation_id"),),
         help="messages of Pydantic AI (all_messages_json)",
         fits=_is_pydantics,
+        read=read_dialogue,
+    )
+)
+# For example [{"source": "bot", "type": "TextMessage", "content": "Hi", "models_usage": null}]
+register_dialect(
+    Dialect(
+        name="autogen_messages",
+        keys=(("messages", "stop_reason"),),
+        help="messages of AutoGen's teams",
+        fits=lambda message: (
+            "role" not in message
+            and isinstance(message.get("source"), str)
+            and str(message.get("type")).endswith(("Message", "Event"))
+        ),
         read=read_dialogue,
     )
 )

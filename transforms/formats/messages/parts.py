@@ -478,7 +478,7 @@ def _plain_result(value: JsonValue) -> tuple[JsonValue, list[str]]:
 
 
 def _is_text(block: JsonObject) -> bool:
-    kind = block.get("type")
+    kind = block.get("type", block.get("block_type"))
     is_text = block.keys() == {"text"} if kind is None else isinstance(kind, str) and part_kind(kind) == TEXT
     return is_text and isinstance(block.get("text"), str)
 

@@ -99,7 +99,7 @@ _KEYS = key_set(
     "content parts contents blocks text message data kwargs body lc index source thought generation_info "
     # of chats
     "tool_calls function_call refusal audio role tool_call_id name id error requestor usage "
-    "additional_kwargs "
+    "additional_kwargs models_usage "
     # of Anthropic
     "type model stop_reason stop_sequence container context_management timestamp stop_details "
     # of LangChain
@@ -287,7 +287,10 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[Sp
     elif kind in _EXECUTED and isinstance(value.get("content"), list):
         message.results += map(result_of, objects_in(value["content"]))
     elif message.role == TOOL and not isinstance(value.get("parts"), list) and not has_results:
-        result, name = result_of({**value, "name": value.get("name")}), value.get("name")
+        # LlamaIndex holds the content in blocks, and the id of the call beside it.
+        beside = as_object(value.get("additional_kwargs"))
+        held = {**beside, **value, "content": first_of(value, ("content", "blocks"))}
+        result, name = result_of(held), held.get("name") or held.get("tool_name")
         result.name = name if isinstance(name, str) else None
         message.results.append(result)
     else:
