@@ -77,9 +77,9 @@ class Dialogue:
         undone = self.turns[-number:] if number > 0 else []
         kept = len(self.turns) - len(undone)
         self.turns, self._unread = self.turns[:kept], self._unread[:kept]
-        self.uncounted = {place for place in self.uncounted if place < kept}
-        said = f"{len(undone)} turns were rolled back and are left out; what they did may have its effects"
-        self.general.add("UndoneTurns", said, calls=any(turn.tool_calls for turn in undone))
+        self.uncounted = {index for index in self.uncounted if index < kept}
+        message = f"{len(undone)} turns were rolled back and are left out; what they did may have its effects"
+        self.general.add("UndoneTurns", message, calls=any(turn.tool_calls for turn in undone))
 
     def user(
         self,
@@ -100,7 +100,7 @@ class Dialogue:
             self.turn.user = "\n".join(filter(None, (self.turn.user, text)))
         made = list(calls)
         self.turn.user_tool_calls = [*self.turn.user_tool_calls, *(call for call, _ in made)]
-        self._own.update((id(call), own) for call, own in made)
+        self._own.update((id(call), result) for call, result in made)
         self._step("user", text.strip(), *((call.name, call.id, call.args) for call, _ in made))
         self._is_users_work = bool(made) and not text
 
@@ -132,8 +132,8 @@ class Dialogue:
 
     def not_done(self, call: JsonValue, state: JsonValue) -> None:
         """Adds a finding on a call that the log itself states to be unfinished or waiting."""
-        name, said = (str(each or "")[:60] for each in (call, state))
-        self.unread.add(OPEN_CALL, f"the call {name!r} is not done: its state is {said!r}", calls=True)
+        name, shown = (str(value or "")[:60] for value in (call, state))
+        self.unread.add(OPEN_CALL, f"the call {name!r} is not done: its state is {shown!r}", calls=True)
 
     def result(
         self,
@@ -191,22 +191,22 @@ class Dialogue:
     def check_end(self) -> None:
         """Adds a finding if the last reply, which was streamed, has no finish reason and no error."""
         if self.finish is None and not self.failure:
-            said = "the stream of the reply has no end, and may be cut off"
-            self.unread.add(UNREAD, said, calls=True, words=True)
+            message = "the stream of the reply has no end, and may be cut off"
+            self.unread.add(UNREAD, message, calls=True, words=True)
 
     def end(self, record: JsonObject) -> endings.End:
         """Returns how the conversation ended: as the record states it, or by the last message."""
-        own = endings.record_end(record)
+        stated = endings.record_end(record)
         if self.failure:
-            own = endings.agreed_end(own, endings.error_end(self.failure))
-        own = endings.agreed_end(own, endings.marked_end(self._last))
-        if own != endings.UNKNOWN or not self.steps:
-            return own
-        its = self.finish, endings.stated_reason(self._last)
-        if self.last == "user" and its == (None, None) and not self._is_silent:
+            stated = endings.agreed_end(stated, endings.error_end(self.failure))
+        stated = endings.agreed_end(stated, endings.marked_end(self._last))
+        if stated != endings.UNKNOWN or not self.steps:
+            return stated
+        reasons = self.finish, endings.stated_reason(self._last)
+        if self.last == "user" and reasons == (None, None) and not self._is_silent:
             return endings.users_end(self.steps[-1][1])
         has_answer = self.last == "agent" and not self._is_silent
-        return endings.reasons_end((*its, endings.stated_reason(record)), not has_answer, has_answer)
+        return endings.reasons_end((*reasons, endings.stated_reason(record)), not has_answer, has_answer)
 
     def conversation(
         self, conversation_id: str, source: str, end: endings.End | None = None, **fields: Any
@@ -231,15 +231,15 @@ class Dialogue:
 
     def close(self, end: endings.End) -> list[Turn]:
         """Returns the turns with their findings; to be called once."""
-        for place, (turn, unread) in enumerate(zip(self.turns, self._unread, strict=True)):
-            said = turn.agent_messages
-            turn.agent, turn.agent_messages = (said[-1] if said else ""), (said if len(said) > 1 else [])
-            turn.usage = None if place in self.uncounted else turn.usage
-            own, users = (
+        for index, (turn, unread) in enumerate(zip(self.turns, self._unread, strict=True)):
+            texts = turn.agent_messages
+            turn.agent, turn.agent_messages = (texts[-1] if texts else ""), (texts if len(texts) > 1 else [])
+            turn.usage = None if index in self.uncounted else turn.usage
+            held, users = (
                 [self._own.get(id(call)) for call in calls]
                 for calls in (turn.tool_calls, turn.user_tool_calls)
             )
-            endings.add_own_results(turn, own, users, unread)
+            endings.add_own_results(turn, held, users, unread)
             _name(turn)
             unread.add_to(turn)
         check_calls(self.turns)
@@ -292,8 +292,8 @@ def _target(response: JsonValue) -> str | None:
     if isinstance(response, dict):
         name = response.get("assistant")
         return name if isinstance(name, str) else None
-    found = _TARGET.fullmatch(response.strip()) if isinstance(response, str) else None
-    return found[1] if found else None
+    match = _TARGET.fullmatch(response.strip()) if isinstance(response, str) else None
+    return match[1] if match else None
 
 
 _BARE = frozenset(("role", "name", "id", "error", "requestor", "usage", "tool_call_id", "type", "timestamp"))
@@ -388,7 +388,8 @@ def _add_result(result: MessageResult, log: Dialogue, value: JsonObject) -> None
 def _add_usage(value: JsonObject, log: Dialogue) -> None:
     """Adds the tokens that a message states; older ones of LangChain in the metadata of the response."""
     about = as_object(value.get("response_metadata"))
-    reports = (value.get("usage_metadata"), value.get("usage"), about.get("token_usage"), about.get("usage"))
+    keys = ("usage_metadata", "usage", "models_usage")
+    reports = (*map(value.get, keys), about.get("token_usage"), about.get("usage"))
     report = next(filter(None, map(as_object, reports)), None)
     if report:
         log.usage(report, value.get("model") or about.get("model_name") or about.get("model"))

@@ -37,7 +37,7 @@ def _is_langchain(message: JsonObject) -> bool:
     if "lc" in message and "kwargs" in message:
         return True
     kind = message.get("type")
-    if not isinstance(kind, str) or "role" in message:
+    if not isinstance(kind, str) or "role" in message or "source" in message:
         return False
     role = role_of(kind)
     if isinstance(message.get("data"), dict):
@@ -52,7 +52,7 @@ def _read_langchain(messages: list[JsonValue], log: Dialogue) -> None:
     Raises:
         ValueError: A value has the wrong type.
     """
-    given = _joined_chunks([_unwrapped(each) for each in objects(messages, "messages")])
+    given = _joined_chunks([_unwrapped(message) for message in objects(messages, "messages")])
     read_dialogue(list(_kept_messages(given, log)), log, joint="")
 
 
@@ -88,25 +88,25 @@ def _is_removal(message: JsonObject) -> bool:
 
 def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
     """Returns messages with the chunks of each streamed one joined: they follow each other, with one id."""
-    found: list[JsonObject] = []
+    joined: list[JsonObject] = []
     for message in messages:
-        last = found[-1] if found else {}
+        last = joined[-1] if joined else {}
         if _is_chunk(message) and _is_chunk(last) and message.get("id") in (None, last.get("id")):
-            found[-1] = _joined(last, message)
+            joined[-1] = _joined(last, message)
         else:
-            found.append(message)
-    return found
+            joined.append(message)
+    return joined
 
 
 def _is_chunk(message: JsonObject) -> bool:
     return str(message.get("type")).lower() == "aimessagechunk"
 
 
-def _joined(one: JsonObject, other: JsonObject) -> JsonObject:
+def _joined(first: JsonObject, other: JsonObject) -> JsonObject:
     """Returns two chunks as one: texts and arguments continued, other keys of the later one."""
-    pieces = [piece for chunk in (one, other) for piece in objects(chunk.get("tool_call_chunks"), "chunks")]
+    pieces = [piece for chunk in (first, other) for piece in objects(chunk.get("tool_call_chunks"), "chunks")]
     later = {key: value for key, value in other.items() if value not in (None, "", [], {})}
-    content = [*_parts(one.get("content")), *_parts(other.get("content"))]
+    content = [*_parts(first.get("content")), *_parts(other.get("content"))]
     # Names, ids and JSON texts of calls come in pieces, by the index of each.
     calls: dict[JsonValue, JsonObject] = {}
     for piece in pieces:
@@ -114,7 +114,7 @@ def _joined(one: JsonObject, other: JsonObject) -> JsonObject:
         for key in call:
             call[key] += piece[key] if isinstance(piece.get(key), str) else ""
     return {
-        **one,
+        **first,
         **later,
         "content": content,
         "tool_call_chunks": pieces,
@@ -128,18 +128,18 @@ def _parts(content: JsonValue) -> list[JsonValue]:
 
 def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]:
     """Returns the messages that no `remove` names, and says how many there are."""
-    found: list[JsonObject] = []
+    kept: list[JsonObject] = []
     removed = 0
     for message in messages:
         if _is_removal(message):
-            before = len(found)
-            found = [m for m in found if message.get("id") not in (_ALL, m.get("id"))]
-            removed += before - len(found)
+            before = len(kept)
+            kept = [m for m in kept if message.get("id") not in (_ALL, m.get("id"))]
+            removed += before - len(kept)
         else:
-            found.append(message)
+            kept.append(message)
     if removed:
         log.general.add("UndoneTurns", f"{removed} messages were removed from the state", calls=True)
-    return found
+    return kept
 
 
 _OWN = ("next", "parent_config", "parent_checkpoint")
@@ -178,8 +178,8 @@ def _is_nameless(value: JsonObject) -> bool:
 def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
     """Returns what orders snapshots: those of the graph itself after those of its subgraphs, then by time."""
     made = as_text(snapshot.get("created_at")) or ""
-    own = as_text(snapshot.get("checkpoint_id")) or _stated(snapshot, "checkpoint_id") or ""
-    return not _stated(snapshot, "checkpoint_ns"), made, own
+    checkpoint = as_text(snapshot.get("checkpoint_id")) or _stated(snapshot, "checkpoint_id") or ""
+    return not _stated(snapshot, "checkpoint_ns"), made, checkpoint
 
 
 def _steps(snapshot: JsonObject) -> list[tuple[object, ...]]:
@@ -211,12 +211,12 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
     snapshots = list(objects(value if isinstance(value, list) else [value], "snapshots"))
     steps = list(map(_steps, snapshots))
     kept: list[int] = []
-    for place in sorted(range(len(steps)), key=lambda place: -len(steps[place])):
-        if not any(steps[place] == steps[other][: len(steps[place])] for other in kept):
-            kept.append(place)
+    for index in sorted(range(len(steps)), key=lambda index: -len(steps[index])):
+        if not any(steps[index] == steps[other][: len(steps[index])] for other in kept):
+            kept.append(index)
     name = registry.record_place(record)
-    names = [name] if len(kept) == 1 else [f"{name}:{place + 1}" for place in kept]
-    return [_conversation(snapshots[place], (), name) for place, name in zip(kept, names, strict=True)]
+    names = [name] if len(kept) == 1 else [f"{name}:{index + 1}" for index in kept]
+    return [_conversation(snapshots[index], (), name) for index, name in zip(kept, names, strict=True)]
 
 
 # For example {"values": {"messages": [...]}, "next": [], "config": {"configurable": {"thread_id": "7"}}}
@@ -273,9 +273,11 @@ def _is_vercel(message: JsonObject) -> bool:
     if "role" not in message:
         return False
     typed = [part for part in _vercel_parts(message) if isinstance(part.get("type"), str)]
-    own = any(p["type"] in _OF_VERCEL or (p["type"].startswith("tool-") and "toolCallId" in p) for p in typed)
+    names_call = any(
+        p["type"] in _OF_VERCEL or (p["type"].startswith("tool-") and "toolCallId" in p) for p in typed
+    )
     ui = isinstance(message.get("parts"), list) and any("text" in p or "-" in p["type"] for p in typed)
-    return own or isinstance(message.get("toolInvocations"), list) or ui
+    return names_call or isinstance(message.get("toolInvocations"), list) or ui
 
 
 def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
@@ -330,13 +332,13 @@ def _vercel_id(part: JsonObject, key: str = "toolCallId") -> str | None:
 def _vercel_given(message: JsonObject) -> list[JsonObject]:
     """Returns the parts of a message; version 4 holds its text and calls beside each other."""
     content, parts = message.get("content"), list(objects(message.get("parts"), "parts"))
-    said = parts or as_blocks(content)
+    content_parts = parts or as_blocks(content)
     called = list(objects(message.get("toolInvocations"), "toolInvocations"))
     inside = [both_of(part).get("toolCallId") for part in parts]
     beside = [call for call in called if call.get("toolCallId") not in inside]
     files = listed(message.get("experimental_attachments"), "experimental_attachments")
     calls = [{"type": "tool-invocation", "toolInvocation": call} for call in beside]
-    return [*calls, *said, *({"type": "file"} for _ in files)]
+    return [*calls, *content_parts, *({"type": "file"} for _ in files)]
 
 
 # For example {"role": "user", "parts": [{"type": "text", "text": "Hi"}]}
@@ -413,6 +415,20 @@ register_dialect(
         keys=(("messages", "run_id", "conversation_id"),),
         help="messages of Pydantic AI (all_messages_json)",
         fits=_is_pydantics,
+        read=read_dialogue,
+    )
+)
+# For example [{"source": "bot", "type": "TextMessage", "content": "Hi", "models_usage": null}]
+register_dialect(
+    Dialect(
+        name="autogen_messages",
+        keys=(("messages", "stop_reason"),),
+        help="messages of AutoGen's teams",
+        fits=lambda message: (
+            "role" not in message
+            and isinstance(message.get("source"), str)
+            and str(message.get("type")).endswith(("Message", "Event"))
+        ),
         read=read_dialogue,
     )
 )

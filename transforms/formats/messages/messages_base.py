@@ -111,9 +111,9 @@ def messages_in(record: JsonObject) -> tuple[str, JsonValue]:
             return key, value
         if key == "contents" and isinstance(value, dict):
             return key, [value]
-    found = decoded(record.get(ATTRIBUTES[0]))
-    if isinstance(found, list) and not any("." in key for key in record.keys() - ATTRIBUTES):
-        return ATTRIBUTES[0], found
+    attribute = decoded(record.get(ATTRIBUTES[0]))
+    if isinstance(attribute, list) and not any("." in key for key in record.keys() - ATTRIBUTES):
+        return ATTRIBUTES[0], attribute
     items = _page_items(record)
     return ("", None) if items is None else ("data", items)
 
@@ -182,8 +182,8 @@ def read_half(dialect: Dialect, request: JsonObject, log: Dialogue, is_first: bo
     dialect.read(listed(given, key), log)
     for name in KEPT_BY:
         if request.get(name) is not None and is_first:
-            said = f"earlier messages are not in the record, which only names them by {name}"
-            log.general.add(MISSING_HISTORY, said, calls=True, words=True)
+            message = f"earlier messages are not in the record, which only names them by {name}"
+            log.general.add(MISSING_HISTORY, message, calls=True, words=True)
 
 
 def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str) -> Conversation:
@@ -207,14 +207,14 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         log.general.keys(record, _KEYS | {"data" if is_page else messages_in(record)[0]})
     others = record.get(OTHER_BRANCHES)
     if isinstance(others, list) and others:
-        said = f"{len(others)} messages are in branches that were left"
-        log.general.add("OtherBranch", said, calls=True)
+        message = f"{len(others)} messages are in branches that were left"
+        log.general.add("OtherBranch", message, calls=True)
     end = log.end(record)
     named = list(_named(record))
-    own = next((as_text(holder[key]) for holder in named for key in IDS if holder.get(key)), None)
+    stated = next((as_text(holder[key]) for holder in named for key in IDS if holder.get(key)), None)
     tags, user = record.get("tags"), record["user"] if isinstance(record.get("user"), str) else None
     fields = {
-        "conversation_id": own or as_text(record.get("id")) or _task_name(record) or name,
+        "conversation_id": stated or as_text(record.get("id")) or _task_name(record) or name,
         "source": record.get("source") or dialect.name,
         "language": as_text(record.get("language")),
         "user_id": next((as_text(holder["user_id"]) for holder in named if holder.get("user_id")), user),
@@ -277,9 +277,9 @@ def _page_items(record: JsonObject) -> list[JsonValue] | None:
     if record.get("object") != "list" or not isinstance(data, list):
         return None
     items, places = list(map(as_object, data)), dict[str, int]()
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         if str(item.get("type")).endswith("_output"):
-            places.setdefault(str(item.get("call_id")), place)
+            places.setdefault(str(item.get("call_id")), index)
     calls = [
         (str(item.get("call_id")), i) for i, item in enumerate(items) if item.get("type") == "function_call"
     ]

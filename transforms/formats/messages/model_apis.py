@@ -107,13 +107,13 @@ def _joined_bedrock(events: list[JsonObject]) -> JsonObject:
     steps: list[JsonObject] = []
     for event in events:
         inner = next((event[name] for name in _BEDROCK_EVENTS if isinstance(event.get(name), dict)), event)
-        place, start, delta = (inner.get(key) for key in ("contentBlockIndex", "start", "delta"))
+        index, start, delta = (inner.get(key) for key in ("contentBlockIndex", "start", "delta"))
         if isinstance(start, dict):
-            steps.append({"type": "content_block_start", "index": place, "content_block": dict(start)})
+            steps.append({"type": "content_block_start", "index": index, "content_block": dict(start)})
         elif isinstance(delta, dict):
             spelt = as_object(delta.get("toolUse"))
             piece = {"text": delta.get("text"), "partial_json": spelt.get("input")}
-            steps.append({"type": "content_block_delta", "index": place, "delta": piece})
+            steps.append({"type": "content_block_delta", "index": index, "delta": piece})
         reply |= {key: inner[key] for key in ("stopReason", "usage", "metrics") if key in inner}
     content: list[JsonObject] = []
     for block in block_stream(steps)["content"]:
@@ -194,12 +194,12 @@ def _is_gemini(message: JsonObject) -> bool:
 
 
 def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
-    found = _plain(reply)
+    plain = _plain(reply)
     before = len(log.steps)
-    if found.get(_AUTOMATIC):
-        _automatic(list(objects(found[_AUTOMATIC], _AUTOMATIC)), log)
+    if plain.get(_AUTOMATIC):
+        _automatic(list(objects(plain[_AUTOMATIC], _AUTOMATIC)), log)
     has_others = len(log.steps) > before
-    candidates = list(map(_plain, objects(found.get("candidates"), "candidates")))
+    candidates = list(map(_plain, objects(plain.get("candidates"), "candidates")))
     if candidates:
         first = next((candidate for candidate in candidates if candidate.get("index") == 0), candidates[0])
         log.alternatives(len(candidates))
@@ -211,25 +211,25 @@ def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
             # differently; all are failures.
             reason = _FINISHES[reason] if 0 <= reason < len(_FINISHES) else f"FINISH_REASON_{reason}"
         log.finish = reason
-    blocked = _plain(as_object(found.get("prompt_feedback"))).get("block_reason")
+    blocked = _plain(as_object(plain.get("prompt_feedback"))).get("block_reason")
     if blocked:
         log.failure = f"the prompt was blocked: {blocked}"
     # The reply counts the tokens of the last call of the model only.
-    counts = {} if has_others else _plain(as_object(found.get("usage_metadata")))
-    log.usage(counts, found.get("model_version"))
+    counts = {} if has_others else _plain(as_object(plain.get("usage_metadata")))
+    log.usage(counts, plain.get("model_version"))
 
 
 def _automatic(contents: list[JsonObject], log: Dialogue) -> None:
     """Adds the calls that the library made by itself; in its reply they follow the request's contents."""
-    seen, place = Dialogue(), 0
-    while len(seen.steps) < len(log.steps) and place < len(contents):
-        _read_contents([contents[place]], seen)
-        place += 1
+    seen, index = Dialogue(), 0
+    while len(seen.steps) < len(log.steps) and index < len(contents):
+        _read_contents([contents[index]], seen)
+        index += 1
     if seen.steps == log.steps:
-        _read_contents(list(contents[place:]), log)
+        _read_contents(list(contents[index:]), log)
     else:
-        said = f"{_AUTOMATIC} does not begin with the request's contents, and is not read"
-        log.unread.add(UNREAD, said, calls=True)
+        message = f"{_AUTOMATIC} does not begin with the request's contents, and is not read"
+        log.unread.add(UNREAD, message, calls=True)
 
 
 def _joined_gemini(events: list[JsonObject]) -> JsonObject:
@@ -378,7 +378,7 @@ def _chat_reply(reply: JsonObject, log: Dialogue) -> None:
 
 def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
     """Returns the reply that chunks make: texts joined, calls joined by their index."""
-    said: dict[str, str] = {}
+    texts: dict[str, str] = {}
     calls: list[JsonObject] = []
     reply: JsonObject = {"usage": None}
     finish: JsonValue = None
@@ -392,7 +392,7 @@ def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
             heard = as_object(delta.get(_AUDIO)).get("transcript")
             for key, text in (*((key, delta.get(key)) for key in _SAID), (_AUDIO, heard)):
                 if isinstance(text, str):
-                    said[key] = said.get(key, "") + text
+                    texts[key] = texts.get(key, "") + text
             older = delta.get("function_call")
             pieces = [{"index": "function_call", "function": older}] if isinstance(older, dict) else []
             for piece in (*pieces, *objects(delta.get("tool_calls"), "tool_calls")):
@@ -408,8 +408,8 @@ def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
                     function = call.setdefault("function", {"name": None, "arguments": ""})
                     function["name"] = part.get("name") or function["name"]
                     function["arguments"] += part.get("arguments") or ""
-    spoken = {_AUDIO: {"transcript": said.pop(_AUDIO)}} if _AUDIO in said else {}
-    message = {"role": "assistant", "content": None, "tool_calls": calls, **said, **spoken}
+    spoken = {_AUDIO: {"transcript": texts.pop(_AUDIO)}} if _AUDIO in texts else {}
+    message = {"role": "assistant", "content": None, "tool_calls": calls, **texts, **spoken}
     return {**reply, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
 
 

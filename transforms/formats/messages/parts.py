@@ -217,7 +217,7 @@ def finish_of(messages: Sequence[SpanMessage]) -> str | None:
 
 def is_spoken(messages: Iterable[SpanMessage]) -> bool:
     """Returns whether messages hold more than instructions and what is nobody's."""
-    return any(each.role not in (SYSTEM, UNKNOWN) for each in messages)
+    return any(message.role not in (SYSTEM, UNKNOWN) for message in messages)
 
 
 _WORDS = ("text", "content", "refusal", "value")
@@ -355,18 +355,18 @@ def add_calls(message: SpanMessage, calls: JsonValue) -> None:
         message.keys += [] if calls in (None, "", {}) else ["tool_calls"]
         return
     known = {call.id for call in message.calls if call.id}
-    for each in calls:
-        kind = each.get("type") if isinstance(each, dict) else None
+    for item in calls:
+        kind = item.get("type") if isinstance(item, dict) else None
         is_call = kind in (None, *_OTHER_TYPES) or (
             isinstance(kind, str) and part_kind(kind) in (CALL, HOSTED_PART)
         )
-        if not isinstance(each, dict) or not is_call:
-            message.parts += [] if each is None else [f"{kind or type(each).__name__} in tool_calls"]
-        elif (read := call_of(stated(each))) and not (read.id and read.id in known):
+        if not isinstance(item, dict) or not is_call:
+            message.parts += [] if item is None else [f"{kind or type(item).__name__} in tool_calls"]
+        elif (read := call_of(stated(item))) and not (read.id and read.id in known):
             read.after = len(message.texts)
             message.calls.append(read)
-            if each.get("parse_error"):
-                message.parts.append(f"{BAD_ARGS}: {str(each['parse_error'])[:100]}")
+            if item.get("parse_error"):
+                message.parts.append(f"{BAD_ARGS}: {str(item['parse_error'])[:100]}")
 
 
 def add_call(message: SpanMessage, part: JsonObject) -> None:
@@ -478,7 +478,7 @@ def _plain_result(value: JsonValue) -> tuple[JsonValue, list[str]]:
 
 
 def _is_text(block: JsonObject) -> bool:
-    kind = block.get("type")
+    kind = block.get("type", block.get("block_type"))
     is_text = block.keys() == {"text"} if kind is None else isinstance(kind, str) and part_kind(kind) == TEXT
     return is_text and isinstance(block.get("text"), str)
 
@@ -565,7 +565,7 @@ def news(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> list[Spa
 
 def users_of(messages: Sequence[SpanMessage]) -> tuple[str, ...]:
     """Returns the texts of all messages of users."""
-    return tuple(each.text for each in messages if each.is_users)
+    return tuple(message.text for message in messages if message.is_users)
 
 
 _START = "ResponseFunctionToolCall("
@@ -630,7 +630,7 @@ def _is_context(texts: Sequence[str], has_code: bool) -> bool:
     opening = _CONTEXT.match(texts[0]) if texts else None
     if opening is None:
         return False
-    acts = [each for each in (texts[0][opening.end() :], *texts[1:]) if each.strip()]
+    acts = [act for act in (texts[0][opening.end() :], *texts[1:]) if act.strip()]
     return all(map(_ACT.match, acts)) and (bool(acts) or has_code)
 
 

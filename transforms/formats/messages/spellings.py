@@ -99,7 +99,7 @@ _KEYS = key_set(
     "content parts contents blocks text message data kwargs body lc index source thought generation_info "
     # of chats
     "tool_calls function_call refusal audio role tool_call_id name id error requestor usage "
-    "additional_kwargs "
+    "additional_kwargs models_usage "
     # of Anthropic
     "type model stop_reason stop_sequence container context_management timestamp stop_details "
     # of LangChain
@@ -141,24 +141,24 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
         return [_spoken(role, [value])]
     if isinstance(value, list):
         if value and all(map(_is_otel, value)):
-            return _given([_of_otel(each) for each in value])
-        if value and not any(isinstance(each, dict | list) for each in value):
-            texts = [each for each in value if isinstance(each, str)]
+            return _given([_of_otel(item) for item in value])
+        if value and not any(isinstance(item, dict | list) for item in value):
+            texts = [item for item in value if isinstance(item, str)]
             inner = [loaded(text) for text in texts]
-            if inner and all(isinstance(each, dict) and _is_message(each) for each in inner):
+            if inner and all(isinstance(item, dict) and _is_message(item) for item in inner):
                 return read_messages(inner, role, depth + 1)
             pair = role_of(texts[0]) if len(texts) == len(value) == 2 else None
             return [_spoken(pair, texts[1:]) if pair else _spoken(role, texts)]
         is_parts = bool(value) and all(map(_is_part, value))
-        if is_parts and any(_is_known(each.get("type")) for each in value):
+        if is_parts and any(_is_known(item.get("type")) for item in value):
             return read_message({"parts": value}, role)
-        are_messages = [isinstance(each, dict) and _is_message(each) for each in value]
+        are_messages = [isinstance(item, dict) and _is_message(item) for item in value]
         is_chat = is_parts or any(are_messages)
         return [
-            found
-            for each, is_message in zip(value, are_messages, strict=True)
-            for found in (
-                read_message(each, role) if is_message else _element(each, role, depth + 1, is_chat)
+            messages
+            for item, is_message in zip(value, are_messages, strict=True)
+            for messages in (
+                read_message(item, role) if is_message else _element(item, role, depth + 1, is_chat)
             )
         ]
     if not isinstance(value, dict) or value.get("type") in _SKIPPED:
@@ -169,9 +169,9 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
     key = next((name for name in names if value.get(name) not in (None, "", [], {})), None)
     if key is None or (key == "text" and role == AGENT and not value.keys() <= _BESIDE_TEXT):
         return []
-    found = read_messages(value[key], role, depth + 1)
-    add_finish(found, value if key in _REPLIED else {})
-    return [*_system_of(value), *(first_of_several(found) if key in _ALTERNATIVES else found)]
+    messages = read_messages(value[key], role, depth + 1)
+    add_finish(messages, value if key in _REPLIED else {})
+    return [*_system_of(value), *(first_of_several(messages) if key in _ALTERNATIVES else messages)]
 
 
 def first_of_several(messages: list[SpanMessage]) -> list[SpanMessage]:
@@ -190,9 +190,9 @@ def _spoken(role: str, texts: list[str]) -> SpanMessage:
 
 def only_messages(value: JsonValue, role: str) -> list[SpanMessage]:
     """Returns the messages of what holds nothing but messages: one of nobody if none of it can be read."""
-    found, value = read_messages(value, role), loaded(value)
-    if found:
-        return found
+    messages, value = read_messages(value, role), loaded(value)
+    if messages:
+        return messages
     for item in value if isinstance(value, list) else [value]:
         is_empty = not item or isinstance(item, str)
         if isinstance(item, dict):
@@ -223,16 +223,16 @@ def _of_pydantic(value: JsonObject) -> list[SpanMessage]:
 
     For example `{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}`.
     """
-    found: list[SpanMessage] = []
+    messages: list[SpanMessage] = []
     for part in value["parts"]:
         held = stated(part) if isinstance(part, dict) else {}
         kind = str(held.get("part_kind"))
         role = _PYDANTIC.get(kind, AGENT if value["kind"] == "response" else UNKNOWN)
         if kind == "retry-prompt" and "tool_name" in held:
             role = TOOL
-        if not found or found[-1].role != role:
-            found.append(SpanMessage(role))
-        message, content = found[-1], held.get("content")
+        if not messages or messages[-1].role != role:
+            messages.append(SpanMessage(role))
+        message, content = messages[-1], held.get("content")
         if kind in ("tool-call", "builtin-tool-call"):
             spelt = "server_tool_call" if kind == "builtin-tool-call" else "tool_call"
             add_call(message, {**held, "type": spelt})
@@ -247,7 +247,7 @@ def _of_pydantic(value: JsonObject) -> list[SpanMessage]:
             for item in content if isinstance(content, list) else [content]:
                 inner = item.get("kind") if isinstance(item, dict) else None
                 add_part(message, {"type": "file" if inner == "binary" else inner} if inner else item)
-    return found
+    return messages
 
 
 def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
@@ -271,33 +271,36 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[Sp
     if value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list):
         return _of_pydantic(value)
     outer, value = value, stated(_inner(value))
-    found = SpanMessage(_role(value, outer, role))
-    if found.role not in (USER, AGENT, TOOL, SYSTEM):
-        found.role, found.stated_role = UNKNOWN, None if found.role == UNKNOWN else found.role
-    found.finish = _finish({**outer, **value})
-    kind, blocks = value.get("type"), objects_in(value.get("content")) if found.role == TOOL else ()
+    message = SpanMessage(_role(value, outer, role))
+    if message.role not in (USER, AGENT, TOOL, SYSTEM):
+        message.role, message.stated_role = UNKNOWN, None if message.role == UNKNOWN else message.role
+    message.finish = _finish({**outer, **value})
+    kind, blocks = value.get("type"), objects_in(value.get("content")) if message.role == TOOL else ()
     names = (name for block in blocks for name in (*block, str(block.get("type"))))
     has_results = any(part_kind(name) == RESULT for name in names)
     if kind in CALL_ITEMS:
-        found.role = AGENT
-        _add_item(found, value, str(kind))
+        message.role = AGENT
+        _add_item(message, value, str(kind))
     elif isinstance(kind, str) and (kind in OUTPUTS or kind.endswith("_call_output")):
-        found.role = TOOL
-        found.results.append(result_of({**value, "output": first_of(value, ("output", "tools"))}))
+        message.role = TOOL
+        message.results.append(result_of({**value, "output": first_of(value, ("output", "tools"))}))
     elif kind in _EXECUTED and isinstance(value.get("content"), list):
-        found.results += map(result_of, objects_in(value["content"]))
-    elif found.role == TOOL and not isinstance(value.get("parts"), list) and not has_results:
-        result, name = result_of({**value, "name": value.get("name")}), value.get("name")
+        message.results += map(result_of, objects_in(value["content"]))
+    elif message.role == TOOL and not isinstance(value.get("parts"), list) and not has_results:
+        # LlamaIndex holds the content in blocks, and the id of the call beside it.
+        beside = as_object(value.get("additional_kwargs"))
+        held = {**beside, **value, "content": first_of(value, ("content", "blocks"))}
+        result, name = result_of(held), held.get("name") or held.get("tool_name")
         result.name = name if isinstance(name, str) else None
-        found.results.append(result)
+        message.results.append(result)
     else:
-        _add_content(found, value, is_spelt)
+        _add_content(message, value, is_spelt)
     known = {*_KEYS, *VALUES} if kind in CALL_ITEMS else _KEYS
-    found.keys += [name for name, item in value.items() if name not in known and may_hold_work(name, item)]
-    return [found]
+    message.keys += [name for name, item in value.items() if name not in known and may_hold_work(name, item)]
+    return [message]
 
 
-def _add_item(found: SpanMessage, item: JsonObject, kind: str) -> None:
+def _add_item(message: SpanMessage, item: JsonObject, kind: str) -> None:
     """Adds a call of Responses with its result, if the item holds it, or that it is not done."""
     call, status = call_of(item), item.get("status")
     if kind in HOSTED_ITEMS:
@@ -311,8 +314,8 @@ def _add_item(found: SpanMessage, item: JsonObject, kind: str) -> None:
         if kind == "mcp_call" and status in (None, "completed"):
             call.own = call.own or ToolResponse()
         is_open = status not in (None, "completed") and not (call.own and call.own.error)
-    found.calls.append(call)
-    found.parts += [not_done(call.name, status)] if is_open else []
+    message.calls.append(call)
+    message.parts += [not_done(call.name, status)] if is_open else []
 
 
 def _hosted_arguments(item: JsonObject) -> JsonObject:
@@ -341,10 +344,10 @@ def _finish(holder: JsonObject) -> str | None:
     return reason if isinstance(reason, str) else None
 
 
-def add_finish(found: list[SpanMessage], reply: JsonObject) -> None:
+def add_finish(messages: list[SpanMessage], reply: JsonObject) -> None:
     """Adds the finish reason of a reply to its last message, if that states none."""
-    if found and not found[-1].finish:
-        found[-1].finish = _finish(reply)
+    if messages and not messages[-1].finish:
+        messages[-1].finish = _finish(reply)
 
 
 def _is_otel(value: JsonValue) -> bool:
@@ -354,18 +357,18 @@ def _is_otel(value: JsonValue) -> bool:
 
 def _of_otel(value: JsonObject) -> SpanMessage:
     """Returns a message in OpenTelemetry's spelling, as `read_message` does, without looking for others."""
-    found, finish = SpanMessage(role_of(value["role"]) or UNKNOWN), value.get("finish_reason")
-    found.finish = finish if isinstance(finish, str) and finish else None
+    message, finish = SpanMessage(role_of(value["role"]) or UNKNOWN), value.get("finish_reason")
+    message.finish = finish if isinstance(finish, str) and finish else None
     for part in value["parts"]:
-        add_part(found, part)
-    if found.role == TOOL and found.texts and not found.results:
-        found.results, found.texts = [MessageResult(found.text)], []
-    if found.results and found.role == USER and not found.texts:
-        found.role = TOOL
-    return found
+        add_part(message, part)
+    if message.role == TOOL and message.texts and not message.results:
+        message.results, message.texts = [MessageResult(message.text)], []
+    if message.results and message.role == USER and not message.texts:
+        message.role = TOOL
+    return message
 
 
-def _add_content(found: SpanMessage, value: JsonObject, is_spelt: bool) -> None:
+def _add_content(message: SpanMessage, value: JsonObject, is_spelt: bool) -> None:
     held = {key: value[key] for key in HOLDERS if value.get(key) not in (None, "", [], {})}
     used = next((key for key, item in held.items() if isinstance(item, list)), next(iter(held), ""))
     content = held.pop(used, None)
@@ -373,51 +376,51 @@ def _add_content(found: SpanMessage, value: JsonObject, is_spelt: bool) -> None:
         content = stated(content).get("parts", [content])
     blocks = _blocks(content) if is_spelt else [content]
     for part in content if isinstance(content, list) else blocks:
-        add_part(found, part)
-    for text in () if found.texts else held.values():
-        add_text(found, text)
-    found.keys += [key for key, item in held.items() if isinstance(item, list | dict)]
-    add_calls(found, value.get("tool_calls"))
-    _add_older_calls(found, value, "function_call")
+        add_part(message, part)
+    for text in () if message.texts else held.values():
+        add_text(message, text)
+    message.keys += [key for key, item in held.items() if isinstance(item, list | dict)]
+    add_calls(message, value.get("tool_calls"))
+    _add_older_calls(message, value, "function_call")
     for bad in objects_in(value.get("invalid_tool_calls")):
-        add_calls(found, [{**bad, "type": None, "parse_error": str(bad.get("error"))}])
+        add_calls(message, [{**bad, "type": None, "parse_error": str(bad.get("error"))}])
     kinds = [part.get("type") for part in objects_in(content)]
-    if not found.calls:
-        found.parts += [kind for kind in kinds if kind in PIECES]
+    if not message.calls:
+        message.parts += [kind for kind in kinds if kind in PIECES]
     extra = value.get("additional_kwargs")
     if isinstance(extra, dict):
         # They repeat the calls of a message, or hold what stands nowhere else.
-        names = {call.name for call in found.calls}
-        beside = SpanMessage(found.role)
+        names = {call.name for call in message.calls}
+        beside = SpanMessage(message.role)
         add_calls(beside, extra.get("tool_calls"))
         _add_older_calls(beside, extra, "function_call")
-        found.calls += [call for call in beside.calls if call.name not in names]
+        message.calls += [call for call in beside.calls if call.name not in names]
     for holder in (value, as_object(extra)):
         # Integrations of LangChain keep a refusal, and the transcript of speech, apart from the content.
-        add_text(found, holder.get("refusal"))
+        add_text(message, holder.get("refusal"))
         audio = holder.get("audio")
-        if isinstance(audio, dict) and not found.texts:
-            add_text(found, audio.get("transcript"))
-            found.parts += [] if found.texts else ["audio"]
-    if found.results and found.role == USER:
+        if isinstance(audio, dict) and not message.texts:
+            add_text(message, audio.get("transcript"))
+            message.parts += [] if message.texts else ["audio"]
+    if message.results and message.role == USER:
         # Notes of Claude Code to the model follow results.
-        found.texts = [text for text in found.texts if not _REMINDER.fullmatch(text)]
-        found.role = USER if found.texts or any(part != INTERIM for part in found.parts) else TOOL
-    if found.role == TOOL and found.texts and not found.results:
+        message.texts = [text for text in message.texts if not _REMINDER.fullmatch(text)]
+        message.role = USER if message.texts or any(part != INTERIM for part in message.parts) else TOOL
+    if message.role == TOOL and message.texts and not message.results:
         # Its texts are the result.
-        found.results.append(result_of({**value, "content": found.text}))
-        found.texts = []
+        message.results.append(result_of({**value, "content": message.text}))
+        message.texts = []
 
 
-def _add_older_calls(found: SpanMessage, value: JsonObject, key: str) -> None:
+def _add_older_calls(message: SpanMessage, value: JsonObject, key: str) -> None:
     """Adds the single call of older messages, unless it repeats another."""
     older = loaded(value.get(key))
     if isinstance(older, dict):
         call = call_of(stated(older))
-        if all((call.name, loaded(call.args)) != (made.name, loaded(made.args)) for made in found.calls):
-            found.calls.append(call)
+        if all((call.name, loaded(call.args)) != (made.name, loaded(made.args)) for made in message.calls):
+            message.calls.append(call)
     elif older:
-        found.keys.append(key)
+        message.keys.append(key)
 
 
 def _blocks(content: JsonValue) -> list[JsonValue]:
@@ -514,10 +517,10 @@ def _is_part(value: JsonValue) -> bool:
 
 
 def _system_of(value: JsonObject) -> list[SpanMessage]:
-    said = as_object(value.get("config")).get("system_instruction") or first_of(
+    text = as_object(value.get("config")).get("system_instruction") or first_of(
         value, ("system", "instructions", "system_instruction")
     )
-    return [SpanMessage(SYSTEM, [said])] if isinstance(said, str) and said else []
+    return [SpanMessage(SYSTEM, [text])] if isinstance(text, str) and text else []
 
 
 def _given(messages: Iterable[SpanMessage]) -> list[SpanMessage]:
@@ -542,19 +545,19 @@ class HistoryReader:
         """Returns the messages of a text as `read_messages` does."""
         if len(text) < _SHORTEST or text[0] != "[" or text[-1] != "]":
             return read_messages(text, role)
-        found = None
+        read = None
         for known, given, messages in reversed(self._known):
             if given == role and text.startswith(known):
                 rest = text[len(known) :].lstrip()
                 if rest == "]":
-                    found = messages
+                    read = messages
                 elif rest[0] == "," and messages:
-                    found = [*messages, *read_messages(f"[{rest[1:]}", role)]
+                    read = [*messages, *read_messages(f"[{rest[1:]}", role)]
                 break
-        if found is None:
-            found = read_messages(text, role)
-        self._known = [*self._known[-_KEPT:], (text[:-1], role, found)]
-        return found
+        if read is None:
+            read = read_messages(text, role)
+        self._known = [*self._known[-_KEPT:], (text[:-1], role, read)]
+        return read
 
 
 HISTORIES = HistoryReader()

@@ -146,8 +146,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
     if step.kind == "tool":
         step.name, step.call_id = text_at(held, "ai.toolCall.name"), text_at(held, "ai.toolCall.id")
         step.args = value_at(held, "ai.toolCall.args", "ai.toolCall.input")
-        step.result = value_at(held, "ai.toolCall.result", "ai.toolCall.output")
-        step.has_result = step.result is not None
+        add_result(step, value_at(held, "ai.toolCall.result", "ai.toolCall.output"))
     elif step.kind in ("model", "agent"):
         step.input = only_messages_at(held.get("ai.prompt.messages"), USER)
         if not step.input and "ai.prompt" in held:
@@ -191,8 +190,8 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
             ]
     elif "tool_arguments" in held or "tool_response" in held or span.name.startswith(_TOOL_NAMES):
         step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
-        step.args, step.result = value_at(held, "tool_arguments"), value_at(held, "tool_response")
-        step.has_result = step.result is not None
+        step.args = value_at(held, "tool_arguments")
+        add_result(step, value_at(held, "tool_response"))
         step.call_id = text_at(held, "gen_ai.tool.call.id")
     elif "events" in held:
         messages = only_messages_at(held["events"], USER)
@@ -240,8 +239,7 @@ def _read_openai_agents(span: TraceSpan, step: SpanStep) -> None:
     step.kind = kind_at(held.get("type"), _OPENAI_AGENTS_KINDS)
     if step.kind == "tool":
         step.name, step.args = text_at(held, "name"), value_at(held, "input")
-        step.result = value_at(held, "output")
-        step.has_result = step.result is not None
+        add_result(step, value_at(held, "output"))
     elif step.kind == "handoff":
         step.target = text_at(held, "to_agent")
     elif step.kind == "agent":
@@ -311,7 +309,7 @@ def _read_beeai(span: TraceSpan, step: SpanStep) -> None:
     elif target == _TOLD and "tool.name" in held and "output.value" in held:
         step.kind, step.name, step.event = "tool", text_at(held, "tool.name"), "told"
         step.args = call_arguments(value_at(held, "tool.parameters"))
-        step.result, step.has_result = value_at(held, "output.value"), True
+        add_result(step, value_at(held, "output.value"))
 
 
 register_dialect(SpanDialect(name="beeai", prefixes=frozenset(("openinference",)), read=_read_beeai, rank=15))

@@ -94,10 +94,7 @@ def _add_tool(held: JsonObject, step: SpanStep) -> None:
         step.args = loaded(call.args if call else _first_content(step.input))
     if result is None and step.output:
         result = _first_content(step.output)
-    if isinstance(result, dict) and result.keys() == {"output", "kwargs"}:
-        add_result(step, result)
-    elif result is not None:
-        step.result, step.has_result = result, True
+    add_result(step, result)
     if "error" in (held.get("gen_ai.tool.status"), held.get("tool.status")):
         step.error = True
     step.input = step.output = None
@@ -407,8 +404,7 @@ def _read_content_keys(span: TraceSpan, step: SpanStep) -> None:
         step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
         step.call_id = text_at(held, "gen_ai.tool.call.id")
         step.args = value_at(held, "gen_ai.tool.call.arguments")
-        step.result = value_at(held, "gen_ai.tool.call.result")
-        step.has_result = step.result is not None
+        add_result(step, value_at(held, "gen_ai.tool.call.result"))
     elif any(key in held for key in _MODEL):
         step.kind = "model"
         step.name = text_at(held, "gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
