@@ -41,7 +41,14 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.collect import Observed
-from turnwise.transforms.decisions.first_page import count_destructive, one_version, two_versions
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
+from turnwise.transforms.decisions.first_page import (
+    count_destructive,
+    one_version,
+    two_versions,
+    with_left_out,
+)
 from turnwise.transforms.decisions.gate.bounds import mark_missing
 from turnwise.transforms.decisions.gate.measured import (
     NO_BASELINE,
@@ -144,7 +151,8 @@ def page_of_version(
     passing = None if share is None else (share, row["pass_rate_low"], row["pass_rate_high"])
     verdicts = row["pass_count"], row["fail_count"], row["no_score"]
     rejected = sum(counts.get(name) or 0 for name in REJECTED)
-    return one_version(version, passing, verdicts, first_rows, rejected, destructive)
+    page = one_version(version, passing, verdicts, first_rows, rejected, destructive)
+    return with_left_out(page, counts)
 
 
 def run_rules(run: Run, config: str | None) -> GateConfig:
@@ -170,9 +178,6 @@ def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison
     """
     if named == NOT_NAMED:
         return None, NO_BASELINE, ""
-    # Imported late: numpy.
-    from turnwise.transforms.decisions.comparison.differences import compare
-    from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 
     baseline = named[0]
     may_be_version = baseline is None or may_name_version(baseline)
