@@ -170,16 +170,13 @@ def check_options(
         given += [f"--input {shown_place(path)}" for path in paths]
         if given:
             raise ConfigError(f"{', '.join(given)} cannot be used with --streaming")
-    check_log_format(options.input_format)
     config = read_config(options.config)
     if options.match_cases_by:
         config = config.model_copy(update={"match_cases_by": options.match_cases_by})
     config = with_redaction(config, options.redact or ())
-    check_match_by(config, bool(options.eval_cases))
-    criteria = build_criteria(config)
-    check_rubrics(criteria, bool(options.eval_cases), options.input_format)
-    check_gate(config.gate, criteria)
-    config = with_fail_on(config, options.fail_on or (), criteria)
+    config, criteria = checked_criteria(
+        config, options.input_format, bool(options.eval_cases), options.fail_on or ()
+    )
     run = run_info(options.run_id, config, not options.no_transcripts)
     # A run that is repeated under the same id has its limits anew.
     judge = judge_settings(options, config.judge, f"{run.run_id} {run.create_time}", criteria)
@@ -209,6 +206,18 @@ def check_options(
         date=options.date,
         plugins=tuple(options.plugin),
     )
+
+
+def checked_criteria(
+    config: EvalConfig, input_format: str, has_cases: bool, fail_on: Sequence[str]
+) -> tuple[EvalConfig, tuple[Criterion, ...]]:
+    """Returns the config, with the criteria that end the run red, and its criteria; raises ConfigError."""
+    check_log_format(input_format)
+    check_match_by(config, has_cases)
+    criteria = build_criteria(config)
+    check_rubrics(criteria, has_cases, input_format)
+    check_gate(config.gate, criteria)
+    return with_fail_on(config, fail_on, criteria), criteria
 
 
 def with_redaction(config: EvalConfig, kinds: Sequence[str]) -> EvalConfig:

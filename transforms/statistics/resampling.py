@@ -27,6 +27,8 @@ _ENUMERATED = 13
 _BOOTSTRAPPED = 20
 """From so many cases on the bootstrap's interval is used; for fewer ones it is too narrow."""
 
+LEVEL = 0.95
+"""Level of confidence of all intervals for which none is chosen."""
 SEED = 0
 """Seed of what people read. With the names of the cases, which are added to it, the content alone decides the
 draws: the same input gives the same digits in every run."""
@@ -111,7 +113,7 @@ class CaseMeans:
             self._means = _replicate_means(cases, deviations, seed)
             self._cubes = float((deviations**3).sum()) / (6 * float((deviations**2).sum()) ** 1.5)
 
-    def interval(self, level: float = 0.95) -> Bounds | None:
+    def interval(self, level: float = LEVEL) -> Bounds | None:
         """Returns the interval of the mean; None: the values do not vary, or there is one alone."""
         if self.is_constant:
             return None
