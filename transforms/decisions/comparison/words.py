@@ -343,7 +343,7 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
             )
 
 
-class _Applied(NamedTuple):
+class _HeldCases(NamedTuple):
     """Scores of a criterion that count for a verdict: their cases and kinds."""
 
     cases: CodedColumn[str | None]
@@ -362,13 +362,13 @@ class _Applied(NamedTuple):
         return found
 
 
-def _by_criterion(conversations: ConversationColumns) -> dict[str, _Applied]:
-    applied: dict[str, _Applied] = {}
+def _by_criterion(conversations: ConversationColumns) -> dict[str, _HeldCases]:
+    applied: dict[str, _HeldCases] = {}
     for name, given in conversations.criteria.items():
         counts = given.where(lambda kind: kind.has_value and kind.threshold is not None) | given.is_within(
             scale_of(name)
         )
-        of_name = _Applied(conversations.eval_ids.at(counts), given.kinds.at(counts))
+        of_name = _HeldCases(conversations.eval_ids.at(counts), given.kinds.at(counts))
         if name != STATUS and of_name.thresholds:
             applied[name] = of_name
     return applied
@@ -380,7 +380,7 @@ def _seen(conversations: ConversationColumns) -> set[str]:
     return {*conversations.criteria, *chain.from_iterable(left_out)} - {STATUS}
 
 
-def _gates(applied: Mapping[str, _Applied]) -> list[str]:
+def _gates(applied: Mapping[str, _HeldCases]) -> list[str]:
     return sorted(name for name, of_name in applied.items() if of_name.thresholds != {None})
 
 
