@@ -417,6 +417,12 @@ def names_version(name: str, stated: Iterable[str]) -> bool:
     return any(name in (version, version.rsplit("/", 1)[-1]) for version in stated)
 
 
+def no_baseline(baseline: str, stated: Iterable[str]) -> str:
+    """Returns why a name is no baseline, with the app versions that there are."""
+    names = ", ".join(filter(None, dict.fromkeys(stated))) or "none is stated"
+    return f"--baseline {baseline}: is neither an app version of this run ({names}) nor a directory"
+
+
 def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[list[Run], NamedSides]:
     """Returns the runs of baseline and candidate, or the one that holds both, and their versions.
 
@@ -432,7 +438,12 @@ def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[l
     baseline, candidate = named
     if baseline is None or names_version(baseline, stated):
         return [run], named
-    of_baseline, version = open_baseline(baseline)
+    try:
+        of_baseline, version = open_baseline(baseline)
+    except ConfigError as error:
+        raise ConfigError(
+            no_baseline(baseline, stated) if may_name_version(baseline) else str(error)
+        ) from None
     return [of_baseline, run], (version, candidate)
 
 

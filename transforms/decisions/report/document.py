@@ -22,7 +22,7 @@ from turnwise.schemas.report import (
 )
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.tool_effects import ToolEffects
-from turnwise.transforms.decisions.first_page import count_destructive, one_version
+from turnwise.transforms.decisions.first_page import count_destructive, without_baseline
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
@@ -127,8 +127,8 @@ def _only_version(
     rejected = [
         number for run in runs for name in REJECTED if isinstance(number := run.counts.get(name), int)
     ]
-    return one_version(
-        version.name,
+    return without_baseline(
+        [version.name],
         (share, figure.low, figure.high) if figure and share is not None else None,
         (version.passed, version.failed, version.no_verdict),
         to_read([entry.row for entry in entries]),
