@@ -302,7 +302,7 @@ def end_comparison(
 
 
 def _options(named: Sequence[str | None]) -> list[str]:
-    given = zip(("--baseline", "--candidate"), named, strict=True)
+    given = zip(_OPTIONS, named, strict=True)
     return [word for option, name in given if name is not None for word in (option, name)]
 
 
@@ -463,12 +463,18 @@ def open_baseline(baseline: str) -> tuple[Run, str | None]:
     return open_stored_run(*baseline.rsplit("#", 1)), None
 
 
-def sides_of_runs(directories: Sequence[Run], named: NamedSides = NOT_NAMED) -> Sides:
+_OPTIONS = "--baseline", "--candidate"
+
+
+def sides_of_runs(
+    directories: Sequence[Run], named: NamedSides = NOT_NAMED, options: tuple[str, str] = _OPTIONS
+) -> Sides:
     """Returns baseline and candidate.
 
     Args:
         directories: One or two runs.
         named: Their app versions; None: the first and last of one run, or the one version of each run.
+        options: How these are named: of a command, or arguments in Python.
 
     Raises:
         ConfigError: A run cannot be read or holds no conversation, or the versions are not clear.
@@ -486,9 +492,12 @@ def sides_of_runs(directories: Sequence[Run], named: NamedSides = NOT_NAMED) -> 
     if len(order.versions) > 1:
         chosen, how = [order.versions[0], order.versions[-1]], order.how
     else:
-        pairs = zip(("--baseline", "--candidate"), (own, other), named, strict=True)
+        pairs = zip(options, (own, other), named, strict=True)
         given = [None if name is None else _find(run, option, name) for option, run, name in pairs]
-        chosen = [_find_other(runs, i, named, given[1 - i]) if named[i] is None else given[i] for i in (0, 1)]
+        chosen = [
+            _find_other(runs, i, named, given[1 - i], options[i]) if named[i] is None else given[i]
+            for i in (0, 1)
+        ]
     if own.run.document.run_id == other.run.document.run_id and chosen[0] == chosen[1]:
         raise ConfigError(
             f"{own.run.directory}: baseline and candidate are the same conversations of the same run; "
@@ -512,9 +521,11 @@ def _find(run: RunVersions, option: str, wanted: str) -> _Version:
     raise ConfigError(f"{option} {wanted}: {what} in {run.run.directory} (there are: {_listed(run)})")
 
 
-def _find_other(runs: Sequence[RunVersions], place: int, named: NamedSides, given: _Version) -> _Version:
+def _find_other(
+    runs: Sequence[RunVersions], place: int, named: NamedSides, given: _Version, option: str
+) -> _Version:
     """Returns the only version that a side can be: of its own run, or beside the one that is named."""
-    run, option = runs[place if len(runs) > 1 else 0], ("--baseline", "--candidate")[place]
+    run = runs[place if len(runs) > 1 else 0]
     is_beside = len(runs) == 1 and named != NOT_NAMED
     left = [version for version in run.conversations if not (is_beside and version == given)]
     if len(left) == 1 and (len(runs) > 1 or is_beside):

@@ -352,6 +352,10 @@ class FileCollector:
         found, conversation = self.inspection, logged.conversation
         found.conversations += 1
         found.turns += len(conversation.turns)
+        found.names_case += conversation.eval_id is not None and inline_case(conversation) is None
+        if conversation.app_version is None:
+            source = conversation.source or "turnwise"
+            found.without_version[source] = found.without_version.get(source, 0) + 1
         for turn in conversation.turns:
             found.calls += len(turn.tool_calls)
             found.results += len(turn.tool_responses)

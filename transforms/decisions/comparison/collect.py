@@ -87,6 +87,7 @@ class ComparedConversation(Struct):
     Attributes:
         task: What it is a run of where no case is named; None: not known.
         case_digest: Digest of what is expected; "": nothing; None: not known.
+        agents: Agents that spoke, called or took over, as far as its transcript is kept.
         criteria: Criterion -> what it gave; a criterion that does not apply is left out. The verdict is
             `verdict`.
         skipped: Criteria that were skipped for the whole conversation.
@@ -101,6 +102,7 @@ class ComparedConversation(Struct):
     case_digest: str | None = None
     language: str | None = None
     tags: list[str] = field(default_factory=list)
+    agents: Sequence[str] = ()
     criteria: dict[str, Observed] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
     sampled_out: frozenset[str] = frozenset()
@@ -120,6 +122,7 @@ class Summary(NamedTuple):
     task: str | None = None
     language: str | None = None
     tags: Sequence[str] = ()
+    agents: Sequence[str] = ()
     case_digest: str | None = None
     sampled_out: Sequence[str] = ()
 
@@ -205,7 +208,7 @@ def _joined(
         one.eval_id, one.task = one.eval_id or summary.eval_id, summary.task
         one.case_digest = summary.case_digest
         one.language, one.tags = one.language or summary.language, [*(one.tags or summary.tags)]
-        one.sampled_out = frozenset(summary.sampled_out)
+        one.agents, one.sampled_out = summary.agents, frozenset(summary.sampled_out)
         if STATUS not in one.sampled_out:
             one.criteria[STATUS] = _verdict(summary, one.criteria)
         yield one

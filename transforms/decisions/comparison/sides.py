@@ -376,7 +376,10 @@ CaseNames = CodedColumn[str] | CodedColumn[str | None]
 
 
 class ConversationColumns(Struct):
-    """Conversations: one column for each attribute of `ComparedConversation`, all in the same order."""
+    """Conversations: one column for each attribute of `ComparedConversation`, all in the same order.
+
+    `agents`: None: not read, as of a store.
+    """
 
     conversation_ids: CodedColumn[str]
     app_versions: CodedColumn[str | None]
@@ -388,6 +391,7 @@ class ConversationColumns(Struct):
     criteria: dict[str, CriterionColumn]
     skipped: CodedColumn[frozenset[str]]
     sampled_out: CodedColumn[frozenset[str]]
+    agents: CodedColumn[tuple[str, ...]] | None = None
 
     def __len__(self) -> int:
         return len(self.conversation_ids)
@@ -447,6 +451,7 @@ class ConversationColumns(Struct):
             {name: own.at(rows) for name, own in self.criteria.items()},
             self.skipped.at(rows),
             self.sampled_out.at(rows),
+            self.agents and self.agents.at(rows),
         )
 
 
@@ -458,12 +463,14 @@ def columns_of(conversations: Iterable[ComparedConversation]) -> ConversationCol
         for name, found in one.criteria.items():
             given.setdefault(name, _Given()).put(row, found)
         ids = one.conversation_id, one.app_version, one.eval_id, one.task, one.case_digest
-        traits.append((*ids, one.language, tuple(one.tags), one.skipped, one.sampled_out))
+        traits.append((*ids, one.language, tuple(one.tags), one.skipped, one.sampled_out, tuple(one.agents)))
     columns: list[CodedColumn[Any]] = [coded(values) for values in zip(*traits, strict=True)]
-    names, versions, cases, tasks, digests, languages, tags, skipped, sampled_out = columns or [coded(())] * 9
-    criteria = {name: own.column(len(traits)) for name, own in given.items()}
+    columns = columns or [coded(())] * 10
+    names, versions, cases, tasks, digests, languages, tags, *others = columns
+    skipped, sampled_out, agents = others
     own_case = names, versions, cases, tasks, digests, languages, tags
-    return ConversationColumns(*own_case, criteria, skipped, sampled_out)
+    criteria = {name: own.column(len(traits)) for name, own in given.items()}
+    return ConversationColumns(*own_case, criteria, skipped, sampled_out, agents)
 
 
 # One side of a comparison.
