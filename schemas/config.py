@@ -7,6 +7,9 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
+import jmespath
+from jmespath.exceptions import JMESPathError
+from jmespath.functions import Functions
 from msgspec import Struct
 from pydantic import (
     AfterValidator,
@@ -30,8 +33,6 @@ _SHOWN = 200
 
 
 def _checked(expression: str) -> str:
-    import jmespath
-    from jmespath.exceptions import JMESPathError
 
     try:
         problem = next(_problems(jmespath.compile(expression).parsed), None)
@@ -46,8 +47,6 @@ def _checked(expression: str) -> str:
 
 def _problems(node: dict[str, Any]) -> Iterator[str]:
     """Yields what no record can be read by: functions that there are not, and the like."""
-    from jmespath.functions import Functions
-
     children = node.get("children", [])
     if node["type"] == "slice":
         if children[2:] == [0]:
@@ -131,8 +130,6 @@ class MappingConfig(Settings):
 
 def named_keys(mapping: MappingConfig) -> frozenset[str]:
     """Returns all keys that the expressions of a mapping name."""
-    import jmespath
-
     stated = (path for path in mapping.model_dump().values() if isinstance(path, str))
     nodes = (node for path in stated for node in _nodes(jmespath.compile(path).parsed))
     return frozenset(node["value"] for node in nodes if node["type"] == "field")
@@ -141,8 +138,6 @@ def named_keys(mapping: MappingConfig) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def states_no_calls(expression: str) -> bool:
     """Returns whether an expression of turns or messages states that there are no calls."""
-    import jmespath
-
     none = {"type": "literal", "value": [], "children": []}
     pairs = (node for node in _nodes(jmespath.compile(expression).parsed) if node["type"] == "key_val_pair")
     return any(pair["value"] == "tool_calls" and pair["children"] == [none] for pair in pairs)
@@ -218,6 +213,15 @@ class TokenPrices(Settings):
         cached_price = self.input_per_million if self.cached_per_million is None else self.cached_per_million
         prompt = (tokens_in - cached) * self.input_per_million + cached * cached_price
         return (prompt + tokens_out * self.output_per_million) / 1e6
+
+    def halved(self) -> "TokenPrices":
+        """Returns half of the prices."""
+        cached = None if self.cached_per_million is None else self.cached_per_million / 2
+        return TokenPrices(
+            input_per_million=self.input_per_million / 2,
+            output_per_million=self.output_per_million / 2,
+            cached_per_million=cached,
+        )
 
 
 ModelName: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

@@ -679,10 +679,6 @@ class Conversation(CanonicalModel, forbid_unknown_fields=True):
     ended: Ended | None = None
     ended_detail: str | None = None
 
-    def __post_init__(self) -> None:
-        if isinstance(self.app_version, str) and not self.app_version.strip():
-            self.app_version = None
-
 
 RAW = "raw"
 

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from importlib.metadata import Distribution, distributions
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import iter_modules
 from threading import RLock
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -21,10 +22,6 @@ from msgspec.structs import asdict
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import short_repr
 from turnwise.schemas.score import RAISED
-
-if TYPE_CHECKING:
-    from importlib.metadata import Distribution
-
 
 PLUGINS = "TURNWISE_PLUGINS"
 """The environment variable by which worker processes find the plugins of a run."""
@@ -155,7 +152,7 @@ class Registry(Mapping[str, T], Generic[T]):
                             raise TypeError(f"the {self.kind} that it names is called {item.name}")
             if os.environ.get(PLUGINS):
                 with hook_errors(f"{PLUGINS} {os.environ[PLUGINS]}", ()):
-                    import_module(_PARENT)
+                    import_plugins()
             self._is_complete = True
         finally:
             self._is_loading = False
@@ -219,13 +216,11 @@ def error_text(error: BaseException) -> str:
 
 
 @cache
-def _distributions() -> "dict[str, Distribution]":
+def _distributions() -> dict[str, Distribution]:
     """Returns the installed distributions that extend turnwise; of two of one name the first on the path.
 
     `importlib.metadata.entry_points` parses the files of all distributions, which takes three times as long.
     """
-    from importlib.metadata import distributions
-
     named = [item for item in distributions() if "[turnwise." in (item.read_text("entry_points.txt") or "")]
     return {item.metadata["Name"]: item for item in reversed(named)}
 
@@ -256,6 +251,12 @@ def load_plugins(plugins: Sequence[str]) -> None:
         with hook_errors(f"--plugin {plugin}", ()):
             import_plugin(place)
     os.environ[PLUGINS] = os.pathsep.join(whole)
+
+
+def import_plugins() -> None:
+    """Imports the plugins that the environment names; those that are there already stay."""
+    for place in filter(None, os.environ.get(PLUGINS, "").split(os.pathsep)):
+        import_plugin(place)
 
 
 def import_plugin(place: str) -> None:

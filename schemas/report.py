@@ -229,6 +229,7 @@ class ReportRun(msgspec.Struct, frozen=True):
     """One run of the report.
 
     Attributes:
+        name: How texts call it: its id, or `This run` if there is no other.
         directory: Where its files are, as given.
         date: Its date (`--date`), as ISO text.
         settings: Digest of what decides its scores: runs with another one were not measured in the same way.
@@ -240,6 +241,7 @@ class ReportRun(msgspec.Struct, frozen=True):
     """
 
     run_id: str
+    name: str
     directory: str
     date: str | None
     settings: str
@@ -276,14 +278,15 @@ class Sentence(msgspec.Struct, frozen=True):
     """One statement of the first screen.
 
     Attributes:
-        tone: What is said of a difference (`better`, `worse`, `inconclusive`, ...), `neutral`, `note`, or
-            `problem`: the result cannot be relied on.
+        tone: `neutral`, or `problem`: the result cannot be relied on.
         criterion: The criterion it is about; None: the run.
+        run: The run it is about; None: a version, or the comparison.
     """
 
     text: str
     tone: str
     criterion: str | None = None
+    run: int | None = None
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -291,14 +294,14 @@ class Report(msgspec.Struct, frozen=True):
 
     Attributes:
         report_id: Id that the chunks of the report carry, too.
-        first_page: The answer; None: several versions, and nothing is compared.
+        first_pages: The answer of each comparison, or of the only version; the first one is shown first.
         sentences: The first screen, problems first.
         coverage: One sentence per run that balances records, conversations and scores.
-        comparisons: The first version with each other one.
+        comparisons: The pairs of versions that are compared.
         no_score: What has no score, by reason.
         failures: Failures and findings, by kind.
         names: Texts that columns name by place.
-        read_first: Places of the conversations to read first, at most three of a problem type.
+        read_first: Places of the conversations to read first, of each first page; without one, of all.
         chunks: Number of chunks.
         inline_chunks: How many of them the page itself holds; the others are files beside it.
         omitted: Conversations whose transcripts were left out.
@@ -308,7 +311,7 @@ class Report(msgspec.Struct, frozen=True):
     report_id: str
     runs: list[ReportRun]
     versions: list[ReportVersion]
-    first_page: FirstPage | None
+    first_pages: list[FirstPage]
     sentences: list[Sentence]
     coverage: list[Sentence]
     comparisons: list[Comparison]
@@ -319,7 +322,7 @@ class Report(msgspec.Struct, frozen=True):
     no_score: list[WithoutScore]
     failures: list[FailureGroup]
     names: list[str]
-    read_first: list[int]
+    read_first: list[list[int]]
     conversations: Conversations
     chunks: int
     inline_chunks: int

@@ -96,6 +96,15 @@ RAISED = (Exception, SystemExit, GeneratorExit)
 _UNKNOWN = "; an unknown number of records is missing"
 
 
+class OversizedRecordError(ValueError):
+    """A record is larger than the limit."""
+
+
+def oversized_error(limit: int) -> OversizedRecordError:
+    """Returns the error for a record larger than `limit` bytes."""
+    return OversizedRecordError(f"the record is larger than {limit / 1024 / 1024:g} MB")
+
+
 class IncompleteReadError(ValueError):
     """A file, member of an archive or other source broke off, or was not read at all.
 

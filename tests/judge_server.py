@@ -8,6 +8,7 @@ It prints one line, its port, and serves on the loopback until it is terminated:
     POST /{version}/models/{model}:generateContent and :countTokens, also below Vertex AI's longer paths
     POST /v1/chat/completions, /v1/responses (OpenAI's) and /v1/messages (Anthropic's)
     GET  /v1/models[/{model}]
+    POST, GET, DELETE /v1/files, /v1/batches, {model}:batchGenerateContent, batches/{job}: batch jobs
     POST /token      an access token, as Google's OAuth server gives it for a service account
     POST /script     takes a list of rules (below) in place of the present one, and forgets all statistics
     GET  /stats      what was asked: requests, calls in flight, statuses, tokens, bytes; ?times=1: when, in s
@@ -33,6 +34,8 @@ other wires translate. A rule is an object:
     candidates  number of candidates, whatever was asked for
     usage       usageMetadata, in place of the counted one; null: none
     response    the whole JSON answer
+    jobs        applies to batch jobs, not to their requests, which the other rules answer: polls (so often
+                it is not ended), state (the word for its end), nameless (Gemini's responses lack keys)
     cut_body    the connection breaks after so many bytes of the answer
 """
 
@@ -42,6 +45,7 @@ import contextlib
 import json
 import time
 from collections import Counter, deque
+from itertools import count
 
 from aiohttp import web
 
@@ -77,6 +81,7 @@ class Server:
         self.key = options.key
         self.per_minute = options.requests_per_minute
         self.recent = deque()
+        self.files, self.jobs, self.numbers = {}, {}, count()
         self.reset(json.loads(options.script))
 
     def reset(self, rules):
@@ -104,6 +109,9 @@ class Server:
             "tokens_out": self.counts["tokens_out"],
             "bytes_in": self.counts["bytes_in"],
             "broken_off": self.counts["broken_off"],
+            "jobs": self.counts["jobs"],
+            "lines": self.counts["lines"],
+            "kept": len(self.files) + len(self.jobs),
             "statuses": dict(self.statuses),
             "models": dict(self.models),
             "rules_used": [rule.used for rule in self.rules],
@@ -122,6 +130,8 @@ class Server:
         model, _, method = request.match_info["call"].rpartition(":")
         if method == "countTokens":
             return await self.checked(request, GEMINI, model, {"totalTokens": 1})
+        if method == "batchGenerateContent":
+            return await self.make_gemini_job(request, model)
         if method != "generateContent":
             return GEMINI.failure(404, {"message": f"no such method: {method}"})
         return await self.counted(request, GEMINI, model)
@@ -149,6 +159,135 @@ class Server:
         if "status" in rule:
             return wire.failure(rule["status"], rule)
         return web.json_response(answer)
+
+    def made_job(self, name, lines, wire, model, body):
+        """Answers all requests of a job at once; it ends when it was looked at so often."""
+        self.counts["jobs"] += 1
+        self.counts["lines"] += len(lines)
+        self.bodies.append(body)
+        rules = (r.spec for r in self.rules if r.spec.get("jobs") and r.applies(body, model))
+        rule = next(rules, {})
+        if "status" in rule:
+            return wire.failure(rule["status"], rule)
+        job = f"batches/{next(self.numbers)}" if wire is GEMINI else f"batch_{next(self.numbers)}"
+        answers = [(key, self.line(line, wire, model)) for key, line in lines]
+        self.jobs[job] = {"name": name, "answers": answers, "rule": rule, "polls": rule.get("polls", 1)}
+        return job
+
+    def line(self, body, wire, model):
+        rules = (r for r in self.rules if not (r.spec.get("jobs") or r.spec.get("checks")))
+        rule = next((r.spec for r in rules if r.applies(json.dumps(body), model)), {})
+        if "status" in rule:
+            return rule["status"], {
+                "error": {"code": rule["status"], "message": rule.get("message", "scripted")}
+            }
+        return 200, rule["response"] if "response" in rule else self.answer(body, wire, model, rule)
+
+    def looked_at(self, job):
+        """Returns the state of a job, and whether it has ended."""
+        known = self.jobs[job]
+        known["polls"] -= 1
+        return known["rule"].get("state", "completed"), known["polls"] < 0
+
+    async def make_gemini_job(self, request, model):
+        if refused := self.refused(request, GEMINI):
+            return refused
+        body = await request.text()
+        batch = json.loads(body)["batch"]
+        inlined = batch["inputConfig"]["requests"]["requests"]
+        lines = [(each["metadata"]["key"], each["request"]) for each in inlined]
+        job = self.made_job(batch["displayName"], lines, GEMINI, model, body)
+        if not isinstance(job, str):
+            return job
+        return web.json_response({"name": job, "metadata": {"state": "BATCH_STATE_PENDING"}})
+
+    async def gemini_job(self, request):
+        job = f"batches/{request.match_info['job']}"
+        if job not in self.jobs:
+            return GEMINI.failure(404, {"message": "no such job"})
+        if request.method == "DELETE":
+            del self.jobs[job]
+            return web.json_response({})
+        state, is_ended = self.looked_at(job)
+        if not is_ended:
+            return web.json_response({"name": job, "metadata": {"state": "BATCH_STATE_RUNNING"}})
+        known = self.jobs[job]
+        state = {"completed": "succeeded"}.get(state, state)
+        answer = {"name": job, "done": True, "metadata": {"state": f"BATCH_STATE_{state.upper()}"}}
+        if state != "succeeded":
+            return web.json_response({**answer, "error": {"code": 13, "message": "the job broke"}})
+        inlined = [
+            {
+                **({} if known["rule"].get("nameless") else {"metadata": {"key": key}}),
+                **({"response": stated} if status == 200 else stated),
+            }
+            for key, (status, stated) in known["answers"]
+        ]
+        answer["metadata"]["output"] = {"inlinedResponses": {"inlinedResponses": inlined}}
+        return web.json_response(answer)
+
+    async def list_gemini_jobs(self, _request):
+        jobs = [{"name": job, "metadata": {"displayName": each["name"]}} for job, each in self.jobs.items()]
+        return web.json_response({"operations": jobs})
+
+    async def add_file(self, request):
+        form = await request.post()
+        assert form["purpose"] == "batch"
+        name = f"file-{next(self.numbers)}"
+        self.files[name] = form["file"].file.read()
+        return web.json_response({"id": name, "object": "file"})
+
+    async def file(self, request):
+        name = request.match_info["file"]
+        if request.method == "DELETE":
+            self.files.pop(name, None)
+            return web.json_response({"id": name, "object": "file", "deleted": True})
+        return web.Response(body=self.files[name])
+
+    async def make_openai_job(self, request):
+        if refused := self.refused(request, CHAT):
+            return refused
+        stated = await request.json()
+        content = self.files[stated["input_file_id"]].decode()
+        lines = [json.loads(line) for line in content.splitlines()]
+        assert {line["url"] for line in lines} == {stated["endpoint"]}
+        wire = RESPONSES if stated["endpoint"] == RESPONSES.path else CHAT
+        name, model = stated["metadata"]["turnwise"], lines[0]["body"]["model"]
+        job = self.made_job(name, [(line["custom_id"], line["body"]) for line in lines], wire, model, content)
+        if not isinstance(job, str):
+            return job
+        self.jobs[job]["input"] = stated["input_file_id"]
+        return web.json_response(self.openai_job_stated(job, "validating"))
+
+    def openai_job_stated(self, job, status, **fields):
+        known = self.jobs[job]
+        usual = {"id": job, "object": "batch", "endpoint": "/v1/chat/completions", "completion_window": "24h"}
+        own = {"status": status, "input_file_id": known["input"], "metadata": {"turnwise": known["name"]}}
+        return {**usual, "created_at": 1, **own, **fields}
+
+    async def openai_job(self, request):
+        job = request.match_info["job"]
+        if job not in self.jobs:
+            return CHAT.failure(404, {"message": "no such job"})
+        state, is_ended = self.looked_at(job)
+        if not is_ended:
+            return web.json_response(self.openai_job_stated(job, "in_progress"))
+        known = self.jobs[job]
+        if state == "failed":
+            errors = {"object": "list", "data": [{"code": "invalid", "message": "the job broke"}]}
+            return web.json_response(self.openai_job_stated(job, state, errors=errors))
+        lines = {"output_file_id": [], "error_file_id": []}
+        for key, (status, stated) in known["answers"]:
+            response = {"status_code": status, "body": stated}
+            where = "output_file_id" if status == 200 else "error_file_id"
+            lines[where].append(json.dumps({"custom_id": key, "response": response, "error": None}))
+        names = {where: f"{job}-{where}" for where, of_file in lines.items() if of_file}
+        self.files |= {names[where]: "\n".join(lines[where]).encode() for where in names}
+        return web.json_response(self.openai_job_stated(job, state, **names))
+
+    async def list_openai_jobs(self, _request):
+        jobs = [self.openai_job_stated(job, "in_progress") for job in self.jobs if "input" in self.jobs[job]]
+        return web.json_response({"object": "list", "data": jobs, "has_more": False})
 
     async def counted(self, request, wire, model):
         refused = self.refused(request, wire)
@@ -191,8 +330,8 @@ class Server:
         self.last = {"path": request.path, "text": body, "headers": dict(request.headers)}
         self.bodies.append(body)
         self.counts["bytes_in"] += len(body.encode())
-        rules = (r.spec for r in self.rules if not r.spec.get("checks") and r.applies(body, model))
-        rule = next(rules, {})
+        of_calls = (r for r in self.rules if not (r.spec.get("checks") or r.spec.get("jobs")))
+        rule = next((r.spec for r in of_calls if r.applies(body, model)), {})
         if delay := self.delay_s + rule.get("delay_ms", 0) / 1000:
             await asyncio.sleep(delay)
         if "status" in rule:
@@ -270,6 +409,15 @@ async def serve(options):
     for wire in (CHAT, RESPONSES, MESSAGES):
         app.router.add_post(wire.path, server.asking(wire))
     app.router.add_get("/v1/models", server.list_models)
+    app.router.add_post("/v1/files", server.add_file)
+    app.router.add_get("/v1/files/{file}/content", server.file)
+    app.router.add_delete("/v1/files/{file}", server.file)
+    app.router.add_post("/v1/batches", server.make_openai_job)
+    app.router.add_get("/v1/batches", server.list_openai_jobs)
+    app.router.add_get("/v1/batches/{job}", server.openai_job)
+    app.router.add_get("/v1beta/batches", server.list_gemini_jobs)
+    app.router.add_get("/v1beta/batches/{job}", server.gemini_job)
+    app.router.add_delete("/v1beta/batches/{job}", server.gemini_job)
     app.router.add_get("/v1/models/{model:.*}", server.check_model)
     app.router.add_post("/{path:.*}/models/{call}", server.ask_gemini)
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True)

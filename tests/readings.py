@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from turnwise.pipeline.io.files import file_records
+from turnwise.pipeline.io.records import file_records
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.events import ConversationEvent, named_events

@@ -14,19 +14,24 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.scoring import ROW_TABLES, ROWS, STATISTICS, TO_READ, JudgeTurns, ScoreTurns
 from turnwise.transforms.beam.steps import (
     COUNTS,
     FAILURES,
     OF_RUN,
+    ROW_TABLES,
+    ROWS,
+    STATISTICS,
+    TO_READ,
     CountingDoFn,
     InspectedDoFn,
     JoinSessions,
+    JudgeTurns,
     MatchCases,
     MetricsFn,
     NameGroups,
     ParseConversations,
     ParseEvalCases,
+    ScoreTurns,
 )
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups

@@ -13,6 +13,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.batch.remote import RemoteRunError, run_remotely
+from turnwise.pipeline.io.bigquery_source import bounded, prepare_query
 from turnwise.pipeline.io.files import file_patterns, list_inputs, names_nothing
 from turnwise.pipeline.io.run_writer import (
     ALERTS_FILE,
@@ -21,7 +22,7 @@ from turnwise.pipeline.io.run_writer import (
     earlier_files,
     read_run_file,
 )
-from turnwise.pipeline.io.sources import FileSource, Source
+from turnwise.pipeline.io.sources import BigQuerySource, FileSource, Source
 from turnwise.pipeline.io.terminal import complain, counted
 from turnwise.pipeline.report.terminal import UsageByModel
 from turnwise.pipeline.runs.directory import open_run
@@ -30,12 +31,11 @@ from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.run import RUN_FILE, InputFiles, RunDocument, files_changed
-from turnwise.transforms.beam.scoring import JUDGE_USAGE, UNUSABLE
-from turnwise.transforms.beam.steps import NAMESPACE
+from turnwise.transforms.beam.steps import JUDGE_USAGE, NAMESPACE, UNUSABLE
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.limits import JudgeUsage
 from turnwise.transforms.judging.routes import JUDGING
-from turnwise.transforms.judging.setup import WAITING, close_judges
+from turnwise.transforms.judging.setup import BATCHES_GO_ON, WAITING, close_judges
 
 
 def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
@@ -76,7 +76,7 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
         raise (cause if isinstance(cause, OSError | SystemExit) else error) from None
     finally:
         if JUDGING.asking:
-            complain(WAITING)
+            complain(BATCHES_GO_ON if JUDGING.jobs else WAITING)
         close_judges()
 
 
@@ -182,14 +182,13 @@ def log_source(settings: RunSettings) -> Source:
     rows = [path for path in settings.input if is_bigquery(path)]
     if not rows:
         return files
-    # Imported late: it needs Google's libraries.
-    from turnwise.pipeline.io.bigquery_source import prepare_query
-    from turnwise.pipeline.io.sources import BigQuerySource
 
     try:
-        queries = [prepare_query(path) for path in dict.fromkeys(rows)]
+        queries = bounded([prepare_query(path) for path in dict.fromkeys(rows)], settings.max_bigquery_gb)
     except ConfigError as error:
         raise ConfigError(f"--input: {error}") from None
+    for query in queries:
+        complain(query.plan)
     return BigQuerySource(queries, files if patterns else None, limit, _REJECTED, spread)
 
 
@@ -230,6 +229,8 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
         return Again(True, f"there is no run: {before}")
     if before.input_files is None:
         return Again(True, "its run.json does not list its input files")
+    if left := before.counts.get("short_of_batch"):
+        return Again(True, f"batch jobs of its judge left {counted(left, 'conversation')} without a score")
     changes = files_changed(before.input_files, now)
     return (
         Again(True, changes) if changes else _stays(f"{counted(now.count, 'input file')} as before", before)

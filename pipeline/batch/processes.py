@@ -35,8 +35,8 @@ from turnwise.pipeline.batch.build import Scored, build_end, build_scoring
 from turnwise.pipeline.batch.execution import judge_usage, made_pipeline, run_to_the_end
 from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.batch.remote import RemoteRunError, cause_text
-from turnwise.pipeline.io.files import SizedPath, file_records, listed_files
-from turnwise.pipeline.io.records import named_as_lines
+from turnwise.pipeline.io.files import listed_files
+from turnwise.pipeline.io.records import SizedPath, file_records, named_as_lines
 from turnwise.pipeline.io.run_writer import RunSink, ShardSink, Told, Written, gathered, name_full_disk
 from turnwise.pipeline.io.sinks.base import completes, open_service
 from turnwise.pipeline.io.sources import (
@@ -59,8 +59,7 @@ from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.run import PROGRESS
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.scoring import JUDGE_USAGE
-from turnwise.transforms.beam.steps import OF_RUN, InspectedDoFn
+from turnwise.transforms.beam.steps import JUDGE_USAGE, OF_RUN, InspectedDoFn
 from turnwise.transforms.formats.events import ConversationEvent, may_hold_events
 from turnwise.transforms.formats.reading import LogReader, parse_record
 from turnwise.transforms.formats.registry import AUTO
@@ -411,7 +410,8 @@ def fit_processes(
     if stated is not None:
         _check(settings, stated)
     is_here = not (settings.is_distributed or settings.is_streaming)
-    if not is_here or settings.judge.only_estimates or any(map(is_bigquery, settings.input)):
+    is_batch = settings.judge.batch_wait_s is not None
+    if not is_here or is_batch or settings.judge.only_estimates or any(map(is_bigquery, settings.input)):
         return settings
     is_alone = _have_no_share(settings) or _is_remote(settings)
     most = (1 if is_alone else cores()) if stated is None else stated

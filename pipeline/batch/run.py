@@ -50,6 +50,7 @@ from turnwise.pipeline.io.sinks.base import (
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.report.ending import begun_document, end_run, figures_of, report
+from turnwise.pipeline.report.gate import check_baseline, with_baseline
 from turnwise.pipeline.report.terminal import Figures, estimate_text, show_progress, usage_of
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.options import SinkPlace, shown_address
@@ -90,9 +91,6 @@ def _run(
     if settings.judge.only_estimates:
         return _estimate(pipeline, logs, cases, settings)
     if settings.baseline is not None:
-        # Imported late: numpy.
-        from turnwise.pipeline.report.gate import with_baseline
-
         if settings.baseline == PREVIOUS and only_translates(options):
             raise ConfigError("--baseline previous: a template would keep it; name an output directory")
         settings = with_baseline(settings, begun_document(settings))
@@ -294,8 +292,6 @@ def open_own_judge(settings: RunSettings) -> None:
 def keep_inputs(settings: RunSettings) -> None:
     """Raises ConfigError if --overwrite could remove an input, or the baseline cannot be read."""
     if settings.baseline is not None:
-        from turnwise.pipeline.report.gate import check_baseline
-
         check_baseline(settings)
     output = Path(settings.output).resolve()
     # A baseline may be DIR#VERSION.

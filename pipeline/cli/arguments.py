@@ -32,6 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
         *judge_options(),
         ("--sample_rate", {"type": float, "default": 1.0, "metavar": "SHARE"},
          "share (0..1) of conversations to judge, the same in every run (default: 1)"),
+        ("--judge_batch", FLAG,
+         "ask by the provider's batch jobs, at half the price (gemini with an API key, openai, azure)"),
+        ("--judge_batch_wait", {"type": float, "metavar": "S"},
+         "seconds to wait for batch jobs; the next run takes the results of later ones (default: 21600)"),
         ("--estimate", FLAG, "print the number of judge calls and their cost; call no judge, write nothing"),
     )  # fmt: skip
     add_options(parser.add_argument_group("judge"), judging)
@@ -100,6 +104,9 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
          "where a case states the actions of the whole conversation)"),
         ("--max_record_mb", {"type": float, "default": 64.0, "metavar": "MB"},
          "a larger record is a failure (default: 64)"),
+        ("--max_bigquery_gb", {"type": float, "metavar": "GB"},
+         "end before anything is read if BigQuery would read or scan more than this for --input, in units of "
+         "2**30 bytes (default: no limit)"),
         ("--workers", {"type": int, "metavar": "N"},
          "processes that read and score a batch on this machine (default: one for each processor, as far "
          "as each has 4 MiB to read)"),

@@ -14,11 +14,22 @@ from pathlib import Path
 from typing import get_args
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.listing import RUN_FOLDER
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, counted, names_text, printable, say
+from turnwise.pipeline.report.calibration import (
+    calibration_json,
+    calibration_text,
+    merge_lines,
+    merged,
+    read_labels,
+    run_scales,
+    run_scores,
+    write_calibration,
+)
 from turnwise.pipeline.report.comparison import (
     FailOn,
     comparison_text,
@@ -50,6 +61,7 @@ from turnwise.schemas.gate import GateReport
 from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.run import RUN_FILE
+from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import settings_changes
@@ -112,7 +124,13 @@ def report_runs(argv: Sequence[str]) -> int:
     if len(set(options.out)) < len(options.out):
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
-    runs = [open_run(directory) for given in options.out for directory in _runs_in(given)]
+    runs = [
+        run
+        for given in options.out
+        for run in sorted(
+            map(open_run, _runs_in(given)), key=lambda run: run.document.date or run.document.create_time
+        )
+    ]
     report = write_report(
         path,
         runs,
@@ -127,7 +145,7 @@ def report_runs(argv: Sequence[str]) -> int:
 
 
 def _runs_in(directory: str) -> list[str]:
-    """Returns a directory, or the output directories in it where it is none itself, in natural order."""
+    """Returns a directory, or the output directories in it where it is none itself."""
     own = Path(directory)
     if not is_local(directory) or (own / RUN_FILE).exists() or not own.is_dir():
         return [directory]
@@ -289,20 +307,6 @@ def calibrate_run(argv: Sequence[str]) -> int:
         if not 0 < (cost := getattr(options, name)) <= _HIGHEST_COST:
             raise ConfigError(f"--{name} {cost:g}: must be a number above 0, at most {_HIGHEST_COST:g}")
     run = open_run(options.out)
-    # Imported late: an error in the options does not wait for numpy.
-    import numpy as np
-
-    from turnwise.pipeline.report.calibration import (
-        calibration_json,
-        calibration_text,
-        merge_lines,
-        merged,
-        read_labels,
-        run_scales,
-        run_scores,
-        write_calibration,
-    )
-    from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
 
     lines = read_labels(options.labels)
     names = {line.label.criterion for line in lines}

@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from turnwise.pipeline.io.terminal import counted, printable, say
+from turnwise.pipeline.report.calibration import criterion_rows, read_labels
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.options import FORMAT, Subcommand, run_subcommand
 from turnwise.schemas.calibration import HumanLabel
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import JsonObject
+from turnwise.transforms.decisions.calibration.people import (
+    is_disputed,
+    label_queue,
+    merged_labels,
+    people_agreement,
+    unit_of,
+)
 
 if TYPE_CHECKING:
     from turnwise.transforms.decisions.calibration.people import PeopleAgreement
@@ -40,8 +48,6 @@ def _plain(label: HumanLabel) -> JsonObject:
 
 
 def _queue(options: Namespace) -> int:
-    from turnwise.pipeline.report.calibration import criterion_rows
-    from turnwise.transforms.decisions.calibration.people import is_disputed, label_queue, unit_of
 
     if not 0 <= options.random <= options.size or options.size < 1:
         raise ConfigError("--random must be 0 or more, and not more than --size")
@@ -67,8 +73,6 @@ def _queue(options: Namespace) -> int:
 
 
 def _merge(options: Namespace) -> int:
-    from turnwise.pipeline.report.calibration import read_labels
-    from turnwise.transforms.decisions.calibration.people import merged_labels, people_agreement
 
     stems = [Path(path).stem for path in options.files]
     labels = []

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from turnwise.pipeline.io.terminal import aligned, clipped, complain, counted, names_text, printable, say
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.options import FLAG, STORE, Subcommand, run_subcommand
+from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_sqlite_url
+from turnwise.schemas.proto.scalars import nanos_timestamp
 
 if TYPE_CHECKING:
     from turnwise.pipeline.store.database import Store
@@ -71,7 +73,6 @@ _AGE = re.compile(r"([1-9][0-9]{0,4})d")
 
 def _prune(options: Namespace) -> int:
     from turnwise.pipeline.store.maintenance import count_rows_of, old_runs, prune
-    from turnwise.schemas.proto.scalars import nanos_timestamp
 
     age = _AGE.fullmatch(options.older_than)
     if not age:
@@ -97,7 +98,6 @@ def _prune(options: Namespace) -> int:
 def _overwrite(store: "Store") -> list[str]:
     """Overwrites what was deleted; returns where it is left, one line each."""
     from turnwise.pipeline.store.maintenance import overwrite_deleted
-    from turnwise.pipeline.store.urls import StoreError
 
     try:
         is_done = overwrite_deleted(store)

@@ -30,8 +30,15 @@ from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report import conversion
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows
-from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, read_config
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, RawJudgeOptions
+from turnwise.pipeline.settings.run import (
+    MAX_RECORD_BYTES,
+    RunSettings,
+    judge_settings,
+    judged_by,
+    read_config,
+    run_info,
+)
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolEffect
@@ -44,7 +51,7 @@ from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.decisions.cases import Candidate, CandidateSample, check_fields, meets
 from turnwise.transforms.decisions.conversion import TARGETS
 from turnwise.transforms.decisions.inspection import DECIDING, FileCollector, all_criteria, starter_config
-from turnwise.transforms.effects import mentions
+from turnwise.transforms.effects import call_effects
 from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
 from turnwise.transforms.formats.registry import AUTO, NEXT_STEP, check_log_format, no_version_text
 from turnwise.transforms.matching.sample import inline_case
@@ -104,8 +111,6 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
 
 
 def _settings(options: Namespace) -> "RunSettings":
-    from turnwise.pipeline.settings.options import RawJudgeOptions
-    from turnwise.pipeline.settings.run import RunSettings, judge_settings, judged_by, run_info
 
     check_log_format(options.input_format)
     config = read_config(options.config)
@@ -260,7 +265,7 @@ def list_tools(argv: Sequence[str]) -> int:
     load_plugins(options.plugin)
     check_log_format(options.input_format)
     config = read_config(options.config)
-    listing = _ToolCollector(mentions.sort_settings(config.tools))
+    listing = _ToolCollector(call_effects.sort_settings(config.tools))
     for paths, kind in ((options.log, options.input_format), (options.eval_cases, AUTO)):
         check_places("tools", paths)
         reads = read_files("tools", paths, AnyReader(kind, config), MAX_RECORD_BYTES)
@@ -314,7 +319,7 @@ def _json(value: str | JsonObject) -> str:
 class _ToolCollector:
     """Collects tools. A declared effect takes precedence over a guess, and that over an unknown one."""
 
-    def __init__(self, settings: mentions.ToolSettings) -> None:
+    def __init__(self, settings: call_effects.ToolSettings) -> None:
         self._settings = settings
         self.tools: dict[str, ToolEffect] = {}
         self.problems: list[str] = []
@@ -331,17 +336,17 @@ class _ToolCollector:
             return
         self.was_read = True
         if isinstance(item, FoundCase):
-            self._add(mentions.ToolCatalog(self._settings, item.case.tools), _calls_expected(item.case))
+            self._add(call_effects.ToolCatalog(self._settings, item.case.tools), _calls_expected(item.case))
             return
         case = inline_case(item.conversation)
-        catalog = mentions.conversation_tools(self._settings, item.conversation, case)
+        catalog = call_effects.conversation_tools(self._settings, item.conversation, case)
         made = [
             call for turn in item.conversation.turns for call in (*turn.tool_calls, *turn.user_tool_calls)
         ]
         self._add(catalog, [*made, *_calls_expected(case)])
 
-    def _add(self, catalog: mentions.ToolCatalog, calls: Iterable[ToolCall]) -> None:
-        for name in dict.fromkeys([*catalog.declared, *map(mentions.called_tool, calls)]):
+    def _add(self, catalog: call_effects.ToolCatalog, calls: Iterable[ToolCall]) -> None:
+        for name in dict.fromkeys([*catalog.declared, *map(call_effects.called_tool, calls)]):
             tool, known = catalog.effect(name), self.tools.get(name)
             says_more = known is None or (
                 known.is_guess and (not tool.is_guess or (known.effect == UNKNOWN and tool.effect != UNKNOWN))

@@ -4,9 +4,7 @@ A stream appends by the Storage Write API, to the default stream of a table: a r
 answer was lost. Views count it once.
 """
 
-import os
 import random
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,8 +15,41 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
+from google.api_core import exceptions
+from google.api_core.exceptions import (
+    Conflict,
+    Forbidden,
+    GoogleAPIError,
+    NotFound,
+    ServiceUnavailable,
+    Unauthorized,
+    from_grpc_status,
+)
+from google.api_core.retry import Retry, if_exception_type
+from google.auth.exceptions import GoogleAuthError
+from google.cloud.bigquery import (
+    LoadJobConfig,
+    QueryJobConfig,
+    ScalarQueryParameter,
+    SchemaField,
+    SourceFormat,
+    Table,
+    TimePartitioning,
+)
+from google.cloud.bigquery.format_options import ParquetOptions
+from google.cloud.bigquery_storage_v1 import BigQueryWriteClient
+from google.cloud.bigquery_storage_v1.services.big_query_write.transports import BigQueryWriteGrpcTransport
+from google.cloud.bigquery_storage_v1.types import AppendRowsRequest
+from pyarrow.parquet import ParquetFile, ParquetWriter, write_table
 
-from turnwise.pipeline.io.bigquery_source import open_client, patient, told
+from turnwise.pipeline.io.bigquery_source import (
+    Dataset,
+    open_client,
+    parse_dataset,
+    patient,
+    storage_options,
+    told,
+)
 from turnwise.pipeline.io.sinks.base import RefusedRow, StreamChange
 from turnwise.pipeline.io.staging import (
     VERSION,
@@ -47,9 +78,8 @@ from turnwise.schemas.rows import (
 from turnwise.schemas.score import Stage
 
 if TYPE_CHECKING:
-    from google.cloud.bigquery import Client, LoadJob, LoadJobConfig, QueryJobConfig, SchemaField
-    from google.cloud.bigquery_storage_v1 import BigQueryWriteClient
-    from google.cloud.bigquery_storage_v1.types import AppendRowsRequest, AppendRowsResponse
+    from google.cloud.bigquery import Client, LoadJob
+    from google.cloud.bigquery_storage_v1.types import AppendRowsResponse
     from pyarrow import RecordBatch
 
 
@@ -65,45 +95,20 @@ BIGQUERY_TYPES = {
 """Kind of a column -> type of BigQuery."""
 _SAME = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN"}
 _CLUSTERED = (VERSION, "criterion")
-_ADDRESS = re.compile(
-    r"bigquery://(?P<project>[a-z][a-z0-9.:-]{4,60}[a-z0-9])/(?P<name>\w{1,1024})", re.ASCII
-)
 _TRIED_S = 20.0
 """How long a service that does not answer before the run is asked again, in seconds."""
 _ROLES = "needed: BigQuery Data Editor on the dataset, and BigQuery Job User on the project"
 
 
-class Dataset(NamedTuple):
-    """A dataset of BigQuery."""
-
-    project: str
-    name: str
-
-    def table(self, table: str) -> str:
-        """Returns the full name of a table."""
-        return f"{self.project}.{self.name}.{table}"
-
-
-def parse_dataset(url: str) -> Dataset:
-    """Returns the dataset of an address; raises ValueError if it has another form."""
-    address = _ADDRESS.fullmatch(url)
-    if not address:
-        raise ValueError("its form is bigquery://PROJECT/DATASET")
-    return Dataset(address["project"], address["name"])
-
-
-def bigquery_schema(columns: tuple[Column, ...]) -> "list[SchemaField]":
+def bigquery_schema(columns: tuple[Column, ...]) -> list[SchemaField]:
     """Returns the schema of columns. All may be null, because no other columns can be added to a table."""
-    from google.cloud.bigquery import SchemaField
-
     return [
         SchemaField(column.name, BIGQUERY_TYPES[column.kind], "REPEATED" if column.is_list else "NULLABLE")
         for column in columns
     ]
 
 
-def _of_run(run_id: str) -> "QueryJobConfig":
-    from google.cloud.bigquery import QueryJobConfig, ScalarQueryParameter
+def _of_run(run_id: str) -> QueryJobConfig:
 
     return QueryJobConfig(query_parameters=[ScalarQueryParameter("run_id", "STRING", run_id)])
 
@@ -113,8 +118,6 @@ def prepare_tables(url: str, patience: float = _TRIED_S) -> None:
 
     A service that does not answer is asked again for `patience` seconds.
     """
-    from google.cloud.bigquery import QueryJobConfig
-
     dataset = parse_dataset(url)
     with refused(url):
         client, location = _open_dataset(dataset, patience)
@@ -128,8 +131,6 @@ def prepare_tables(url: str, patience: float = _TRIED_S) -> None:
 
 def _open_dataset(dataset: Dataset, patience: float) -> "tuple[Client, str]":
     """Returns a client, and the location of the dataset; raises ConfigError if it is not there."""
-    from google.api_core.exceptions import NotFound
-
     client = open_client(dataset.project)
     try:
         return client, client.get_dataset(dataset.name, retry=patient(patience), timeout=patience).location
@@ -138,7 +139,6 @@ def _open_dataset(dataset: Dataset, patience: float) -> "tuple[Client, str]":
 
 
 def _prepare_table(client: "Client", name: str, columns: tuple[Column, ...], patience: float) -> None:
-    from google.cloud.bigquery import Table, TimePartitioning
 
     wanted = Table(name, bigquery_schema(columns))
     wanted.time_partitioning = TimePartitioning(field=DATE.name)
@@ -153,7 +153,7 @@ def _prepare_table(client: "Client", name: str, columns: tuple[Column, ...], pat
         raise ConfigError(f"the table {wanted.table_id} {'; '.join(faults)}")
 
 
-def _faults(wanted: "list[SchemaField]", present: "list[SchemaField]") -> Iterator[str]:
+def _faults(wanted: list[SchemaField], present: list[SchemaField]) -> Iterator[str]:
     """Yields what is wrong with the columns of a table; it may have further ones that may be null."""
     known = {field.name.lower(): field for field in present}
     for field in wanted:
@@ -168,7 +168,7 @@ def _faults(wanted: "list[SchemaField]", present: "list[SchemaField]") -> Iterat
             yield f"has the column {name}, which is required and unknown here"
 
 
-def _kind(field: "SchemaField") -> tuple[str, str]:
+def _kind(field: SchemaField) -> tuple[str, str]:
     mode = field.mode if field.mode == "REPEATED" else "NULLABLE"
     return _SAME.get(field.field_type, field.field_type), mode
 
@@ -176,9 +176,6 @@ def _kind(field: "SchemaField") -> tuple[str, str]:
 @contextmanager
 def refused(url: str) -> Iterator[None]:
     """Converts errors of Google's libraries; raises ConfigError if there was one."""
-    from google.api_core.exceptions import Forbidden, GoogleAPIError, Unauthorized
-    from google.auth.exceptions import GoogleAuthError
-
     check_google(f"--store {url}")
     try:
         yield
@@ -192,8 +189,6 @@ def refused(url: str) -> Iterator[None]:
         raise ConfigError(f"--store {url}: cannot be used: {told(error)}") from None
 
 
-EMULATOR = "BIGQUERY_STORAGE_EMULATOR_HOST"
-"""Variable of the environment with the address of another service, HOST:PORT without TLS."""
 _FAILURES = "failures"
 _STAGE: Stage = "write"
 _LARGEST = 8_000_000
@@ -224,16 +219,17 @@ class BigQueryChanges:
     def write(self, changes: Sequence[StreamChange]) -> list[RefusedRow]:
         """Writes changes; returns the rows that are not taken, and raises OSError if it fails for good."""
         lost: list[_Lost] = []
+        now = datetime.now(UTC)
         for table in WAREHOUSE_TABLES:
             if table != _FAILURES:
-                lost += self._append_rows(table, table_rows(changes, table))
+                lost += self._append_rows(table, table_rows(changes, table, now))
         failed = [_failure_row(row) for row in lost]
-        refused_rows = self._append_rows(_FAILURES, table_rows(changes, _FAILURES) + failed)
+        refused_rows = self._append_rows(_FAILURES, table_rows(changes, _FAILURES, now) + failed)
         lost += (refusal for refusal in refused_rows if refusal.row["change_row"] >= 0)
         # A value of the row, such as an id, may be what is refused: it is left out in the end.
         refused_rows = self._append_rows(_FAILURES, [_failure_row(refusal) for refusal in refused_rows])
         self._append_rows(_FAILURES, [_without_values(refusal.row) for refusal in refused_rows])
-        if self._append(CHANGES, change_rows(changes)):
+        if self._append(CHANGES, change_rows(changes, now)):
             raise OSError(f"--store {self._url}: rows of {CHANGES} are not taken")
         return [RefusedRow(row.row["change_id"], f"--store {self._url}: {_lost_text(row)}") for row in lost]
 
@@ -265,14 +261,11 @@ class BigQueryChanges:
             if refused_rows and kept:
                 yield from self._append_batch(name, batch.take(kept))
 
-    def _send(self, request: "AppendRowsRequest") -> dict[int, str]:
+    def _send(self, request: AppendRowsRequest) -> dict[int, str]:
         """Sends a request until it is answered; raises OSError if it is refused, or not for a long time.
 
         Returns number of a row -> why it is refused; if there is one, no row was appended.
         """
-        from google.api_core.exceptions import GoogleAPIError
-        from google.auth.exceptions import GoogleAuthError
-
         what = f"--store {self._url}: {request.write_stream.split('/')[5]}"
         waiting = Waiting(what, self._patience, self.stop)
         while True:
@@ -287,8 +280,7 @@ class BigQueryChanges:
                 waiting.end()
                 return refusals
 
-    def _answer(self, request: "AppendRowsRequest") -> "AppendRowsResponse":
-        from google.api_core.exceptions import ServiceUnavailable
+    def _answer(self, request: AppendRowsRequest) -> "AppendRowsResponse":
 
         # The service finds the region of the dataset by this header.
         route = [("x-goog-request-params", f"write_stream={request.write_stream}")]
@@ -304,9 +296,6 @@ def try_stream(place: SinkPlace) -> None:
     Raises ConfigError if they cannot be made or appended to, tables of batches have the names of the views,
     or a stream with the run's id is there.
     """
-    from google.api_core.exceptions import NotFound, ServiceUnavailable
-    from google.api_core.retry import Retry, if_exception_type
-
     dataset = parse_dataset(place.url)
     with refused(place.url):
         client, location = _open_dataset(dataset, _TRIED_S)
@@ -333,26 +322,16 @@ def try_stream(place: SinkPlace) -> None:
         open_writer().get_write_stream(name=_stream_name(dataset, CHANGES), retry=retry, timeout=_REQUEST_S)
 
 
-def open_writer() -> "BigQueryWriteClient":
+def open_writer() -> BigQueryWriteClient:
     """Returns a client with the credentials of the process."""
-    from google.cloud.bigquery_storage_v1 import BigQueryWriteClient
-
-    if host := os.environ.get(EMULATOR):
-        import grpc
-        from google.cloud.bigquery_storage_v1.services.big_query_write.transports import (
-            BigQueryWriteGrpcTransport,
-        )
-
-        return BigQueryWriteClient(transport=BigQueryWriteGrpcTransport(channel=grpc.insecure_channel(host)))
-    return BigQueryWriteClient()
+    return BigQueryWriteClient(**storage_options(BigQueryWriteGrpcTransport))
 
 
 def _stream_name(dataset: Dataset, name: str) -> str:
     return f"projects/{dataset.project}/datasets/{dataset.name}/tables/{name}/streams/_default"
 
 
-def _request(dataset: Dataset, name: str, batch: "RecordBatch") -> "AppendRowsRequest":
-    from google.cloud.bigquery_storage_v1.types import AppendRowsRequest
+def _request(dataset: Dataset, name: str, batch: "RecordBatch") -> AppendRowsRequest:
 
     request = AppendRowsRequest(write_stream=_stream_name(dataset, name), trace_id="turnwise")
     request.arrow_rows.writer_schema.serialized_schema = batch.schema.serialize().to_pybytes()
@@ -362,8 +341,6 @@ def _request(dataset: Dataset, name: str, batch: "RecordBatch") -> "AppendRowsRe
 
 def _refused_rows(answer: "AppendRowsResponse") -> dict[int, str]:
     """Returns why rows are refused, by number; raises the error of an answer as a whole."""
-    from google.api_core.exceptions import from_grpc_status
-
     if answer.row_errors:
         return {error.index: " ".join(error.message.split()) for error in answer.row_errors}
     if answer.error.code:
@@ -373,8 +350,6 @@ def _refused_rows(answer: "AppendRowsResponse") -> dict[int, str]:
 
 def _may_pass(error: Exception) -> bool:
     """Returns whether a request may succeed later. A table that was just made is not found for a moment."""
-    from google.api_core import exceptions
-
     passing = (
         exceptions.ServerError,
         exceptions.Aborted,
@@ -421,8 +396,6 @@ _CONFLICTS = ("concurrent update", "Could not serialize access")
 
 def try_tables(place: SinkPlace) -> None:
     """Makes the tables; raises ConfigError if files cannot be written below `--output`, or not be loaded."""
-    from pyarrow.parquet import write_table
-
     prepare_tables(place.url)
     folder = staging_folder(place)
     try:
@@ -444,9 +417,6 @@ def complete_tables(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]
     It can be repeated: the rows of the run are replaced again. Returns what was not written, one line each;
     raises OSError if nothing of the run was written.
     """
-    from google.api_core.exceptions import GoogleAPIError
-    from google.auth.exceptions import GoogleAuthError
-
     dataset = parse_dataset(place.url)
     try:
         with _loaded(dataset, staged) as (client, loaded):
@@ -481,10 +451,6 @@ def _loaded(dataset: Dataset, staged: Sequence[StagedRows]) -> "Iterator[tuple[C
 
 def _load(client: "Client", name: str, table: str, parts: Sequence[StagedRows]) -> None:
     """Loads files into a new table of their own, which BigQuery removes after a day if nobody does."""
-    from google.api_core.exceptions import GoogleAPIError
-    from google.cloud.bigquery import LoadJobConfig, SourceFormat, Table
-    from google.cloud.bigquery.format_options import ParquetOptions
-
     schema = bigquery_schema(staged_columns(table, by_version=False))
     made = Table(name, schema)
     made.expires = datetime.now(UTC) + _KEPT
@@ -510,7 +476,7 @@ def _load(client: "Client", name: str, table: str, parts: Sequence[StagedRows]) 
 
 
 def _jobs(
-    client: "Client", name: str, table: str, paths: Sequence[str], config: "LoadJobConfig"
+    client: "Client", name: str, table: str, paths: Sequence[str], config: LoadJobConfig
 ) -> "Iterator[LoadJob]":
     """Starts the load jobs: of files in Cloud Storage by their addresses, of others in one upload."""
     options = {"destination": name, "job_config": config}
@@ -526,8 +492,6 @@ def _jobs(
 
 def _started(client: "Client", start: Callable[..., "LoadJob"], *given: Any, **options: Any) -> "LoadJob":
     """Starts a job; one that is there already was started by a request whose answer was lost."""
-    from google.api_core.exceptions import Conflict
-
     job_id = uuid4().hex
     try:
         return start(*given, job_id=job_id, **options)
@@ -538,8 +502,6 @@ def _started(client: "Client", start: Callable[..., "LoadJob"], *given: Any, **o
 @contextmanager
 def _merged(table: str, paths: Sequence[str]) -> Iterator[BinaryIO]:
     """Opens a temporary file with the rows of all files."""
-    from pyarrow.parquet import ParquetFile, ParquetWriter
-
     with TemporaryFile() as file:
         schema = arrow_schema(staged_columns(table, by_version=False))
         with ParquetWriter(file, schema, compression="zstd") as writer:
@@ -565,7 +527,6 @@ def _replacement(dataset: Dataset, loaded: dict[str, str]) -> str:
 
 
 def _replace_rows(client: "Client", sql: str, run_id: str) -> None:
-    from google.api_core.exceptions import GoogleAPIError
 
     for attempt in range(_TRIES):
         try:
@@ -641,21 +602,26 @@ _CHANGE_COLUMNS = (
 )
 _ROW_COLUMNS = (Column("change_id", "string"), Column("change_row", "long"))
 _OLDEST = timedelta(days=9 * 365)
+# A later revision may have another date, so that the newest one is sought among the changes of all dates.
 _CURRENT_SQL = """CREATE OR REPLACE VIEW {current} AS
-SELECT change_id FROM (
-  SELECT change_id, ROW_NUMBER() OVER (
+SELECT change_id, date FROM (
+  SELECT change_id, date, ROW_NUMBER() OVER (
     PARTITION BY run_id, thing ORDER BY revision DESC, first_written DESC, change_id
   ) AS place
   FROM (
-    SELECT run_id, thing, change_id, revision, MIN(written) AS first_written
+    SELECT run_id, thing, change_id, revision, MIN(written) AS first_written, MIN(date) AS date
     FROM {changes} GROUP BY run_id, thing, change_id, revision
   )
 )
 WHERE place = 1"""
+# A filter by date passes a window that is divided by date, and so reaches the partitions of the rows.
 _VIEW_SQL = """CREATE OR REPLACE VIEW {view} AS
 SELECT {columns} FROM (
-  SELECT *, ROW_NUMBER() OVER (PARTITION BY change_id, change_row) AS copy FROM {table}
-  WHERE change_id IN (SELECT change_id FROM {current})
+  SELECT written.*, ROW_NUMBER() OVER (
+    PARTITION BY written.date, written.change_id, written.change_row
+  ) AS copy
+  FROM {table} AS written
+  JOIN {current} AS newest ON written.change_id = newest.change_id AND written.date = newest.date
 )
 WHERE copy = 1"""
 
@@ -681,28 +647,27 @@ def _view_statements(full_name: Callable[[str], str]) -> Iterator[str]:
         yield _VIEW_SQL.format(view=full_name(table), columns=names, table=flat, current=current)
 
 
-def table_rows(changes: Sequence[StreamChange], table: str) -> list[JsonObject]:
+def table_rows(changes: Sequence[StreamChange], table: str, now: datetime) -> list[JsonObject]:
     """Returns the rows of a flat table in changes, as they are appended."""
     texts = json_columns(table)
     rows = []
     for change in changes:
-        place = {"date": day_of(change), "change_id": change.change_id}
+        place = {"date": day_of(change, now), "change_id": change.change_id}
         for number, row in enumerate(change.rows.get(table, ())):
             rows.append(with_json_texts(dict(row), texts) | place | {"change_row": number})
     return rows
 
 
-def change_rows(changes: Sequence[StreamChange]) -> list[JsonObject]:
-    """Returns the rows that make changes count; they are appended last."""
+def change_rows(changes: Sequence[StreamChange], now: datetime) -> list[JsonObject]:
+    """Returns the rows that make changes count; they are appended last, with the dates of the other rows."""
     written = datetime.now(UTC).isoformat(timespec="microseconds")
     names = [column.name for column in _CHANGE_COLUMNS]
-    values = ((day_of(c), c.run_id, c.thing, c.revision, c.change_id, written) for c in changes)
+    values = ((day_of(c, now), c.run_id, c.thing, c.revision, c.change_id, written) for c in changes)
     return [dict(zip(names, row, strict=True)) for row in values]
 
 
-def day_of(change: StreamChange) -> date:
+def day_of(change: StreamChange, now: datetime) -> date:
     """Returns the UTC day of a thing, or today if it is unknown or one that BigQuery takes no rows of."""
-    now = datetime.now(UTC)
     if change.time is None or not (now - _OLDEST).timestamp() < change.time < now.timestamp():
         return now.date()
     return datetime.fromtimestamp(change.time, UTC).date()

@@ -1,23 +1,33 @@
-"""Rows of BigQuery as records: the query of an address, the parts of its result, and their pages."""
+"""Rows of BigQuery as records, by the Storage Read API: of a table, of one partition, or of a query's result.
 
-from collections.abc import Iterator
+A table is read as it lies there, so that no job runs and no result is bounded. The result of a query is a
+table as well, of at most 10 GB.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
 from concurrent.futures import TimeoutError as WaitError
 from contextlib import contextmanager
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnwise.pipeline.io.records import oversized_error
 from turnwise.pipeline.io.sinks.base import plain_row
+from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.options import RowsAddress, parse_address
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
-from turnwise.schemas.jsonio import JsonObject, dump_json
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.run import InputFile
-from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, record_failure
+from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, oversized_error, record_failure
 
 if TYPE_CHECKING:
-    from google.cloud.bigquery import Client, QueryJob, Table
+    from google.cloud.bigquery import Client, Table
+    from google.cloud.bigquery_storage_v1 import BigQueryReadClient
+    from google.cloud.bigquery_storage_v1.types import ReadSession
+    from pyarrow import Field
 
 
 _IDS = {"HOUR": "%Y%m%d", "DAY": "%Y%m%d", "MONTH": "%Y%m", "YEAR": "%Y"}
@@ -56,6 +66,30 @@ def table_state(path: str) -> list[InputFile] | None:
         return [InputFile(address.shown, row["bytes"] or 0, changed.isoformat())] if changed else []
 
 
+_ADDRESS = re.compile(
+    r"bigquery://(?P<project>[a-z][a-z0-9.:-]{4,60}[a-z0-9])/(?P<name>\w{1,1024})", re.ASCII
+)
+
+
+class Dataset(NamedTuple):
+    """A dataset of BigQuery."""
+
+    project: str
+    name: str
+
+    def table(self, table: str) -> str:
+        """Returns the full name of a table."""
+        return f"{self.project}.{self.name}.{table}"
+
+
+def parse_dataset(url: str) -> Dataset:
+    """Returns the dataset of an address; raises ValueError if it has another form."""
+    address = _ADDRESS.fullmatch(url)
+    if not address:
+        raise ValueError("its form is bigquery://PROJECT/DATASET")
+    return Dataset(address["project"], address["name"])
+
+
 PATIENCE = 60.0
 """Seconds for which a service that does not answer is asked again before the run."""
 _STARTS = {
@@ -64,40 +98,87 @@ _STARTS = {
     "TIMESTAMP": "TIMESTAMP '{} 00:00:00+00'",
 }
 """Type of a partition column -> the start of a day."""
+_TIB, _GIB = 1 << 40, 1 << 30
+_SCANNED_USD, _READ_USD = 6.25, 1.1
+"""List prices of a TiB in the US, 2026: scanned by a query, and read by the Storage Read API."""
 
 
 class RowsQuery(NamedTuple):
-    """A query that was tried: its address in one line, the project that pays, and its text."""
+    """What an address reads, as it was tried.
+
+    Attributes:
+        shown: The address in one line.
+        project: The project that pays.
+        sql: A query, whose result is read; "": rows of the table are.
+        table: projects/P/datasets/D/tables/T.
+        where: Condition of the rows of the table.
+        size: Bytes that BigQuery bills: of a query at most, of a table as estimated.
+        limit: Bytes that a query may scan; None: any number.
+    """
 
     shown: str
     project: str
-    sql: str
+    sql: str = ""
+    table: str = ""
+    where: str = ""
+    size: int = 0
+    limit: int | None = None
+
+    @property
+    def plan(self) -> str:
+        """What will be read, and its list price, in one line."""
+        what, price = ("scans at most", _SCANNED_USD) if self.sql else ("reads about", _READ_USD)
+        usd = self.size / _TIB * price
+        cost = f"{usd:.2f} USD" if usd >= 0.01 or not self.size else "less than 0.01 USD"
+        return f"{self.shown}: BigQuery {what} {self.size / _GIB:.3g} GiB (list price: {cost})"
 
 
 def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
-    """Returns the query of an address after a dry run, which costs nothing and reads no row.
+    """Returns what an address reads, and how many bytes, after a trial that reads no row and costs nothing.
 
     Raises ConfigError if the address, the SQL or the permissions are wrong, or the service does not answer.
     """
-    from google.cloud.bigquery import QueryJobConfig
-
     address = parse_address(path)
     check_google(address.shown)
+    sql, where = address.query, ""
     with one_line(address.shown, ConfigError):
-        client = open_client(address.project)
-        sql = address.query or f"SELECT * FROM `{address.table}`"
-        if address.partition is not None:
-            sql += f" WHERE {day_condition(find_table(address, patience), address.partition)}"
-        tried = client.query(
-            sql,
-            QueryJobConfig(dry_run=True, use_query_cache=False),
-            retry=patient(patience),
-            job_retry=None,
-            timeout=REQUEST_SECONDS,
-        )
+        if not sql:
+            table = find_table(address, patience)
+            if address.partition is not None:
+                where = day_condition(table, address.partition)
+            if table.table_type == "TABLE":
+                query = RowsQuery(address.shown, address.project, "", _resource(table.reference), where)
+                session = _open_session(query, query.table, 1, patience)
+                return query._replace(size=session.estimated_total_bytes_scanned)
+            # Only tables can be read without a query.
+            sql = f"SELECT * FROM `{address.table}`"
+        return RowsQuery(address.shown, address.project, sql, size=_tried_bytes(address, sql, patience))
+
+
+def _tried_bytes(address: RowsAddress, sql: str, patience: float) -> int:
+    from google.cloud.bigquery import QueryJobConfig
+
+    tried = open_client(address.project).query(
+        sql,
+        QueryJobConfig(dry_run=True, use_query_cache=False),
+        retry=patient(patience),
+        job_retry=None,
+        timeout=REQUEST_SECONDS,
+    )
     if tried.statement_type not in (None, "SELECT"):
         raise ConfigError(f"{address.shown}: is a statement {tried.statement_type}, not one SELECT")
-    return RowsQuery(address.shown, address.project, sql)
+    return tried.total_bytes_processed or 0
+
+
+def bounded(queries: list[RowsQuery], limit_gb: float | None) -> list[RowsQuery]:
+    """Returns what is read under a limit of GiB; raises ConfigError if it is more."""
+    if limit_gb is None:
+        return queries
+    limit, size = int(limit_gb * _GIB), sum(query.size for query in queries)
+    if size > limit:
+        plans = "; ".join(query.plan for query in queries)
+        raise ConfigError(f"{plans}: more than --max_bigquery_gb {limit_gb:g}")
+    return [query._replace(limit=limit) for query in queries]
 
 
 def find_table(address: RowsAddress, patience: float = PATIENCE) -> "Table":
@@ -120,88 +201,162 @@ def day_condition(table: "Table", day: date) -> str:
     return f"`{column}` >= {start} AND `{column}` < {end}"
 
 
-PART_ROWS = 20_000
-"""Rows that one worker reads at a time."""
 _PATIENCE = 600.0
 
 
 class RowsPart(NamedTuple):
-    """So many rows of the result of a job from the 0-based `start` on; results are kept for a day."""
+    """Rows of a read session that one worker reads; the session ends after some hours.
+
+    Attributes:
+        shown: The address, and where there are several parts the number of this one.
+        stream: Name of the stream of rows.
+        schema: The columns, in Arrow's form.
+    """
 
     shown: str
-    project: str
-    location: str
-    job_id: str
-    start: int
-    number: int
+    stream: str
+    schema: bytes
 
 
-def result_parts(query: RowsQuery, part_rows: int = PART_ROWS, patience: float = _PATIENCE) -> list[RowsPart]:
-    """Runs a query and divides its result; raises OSError if the query failed."""
+def result_parts(query: RowsQuery, most: int = 0, patience: float = _PATIENCE) -> list[RowsPart]:
+    """Runs a query, and divides its result or the table; raises OSError if that failed.
+
+    `most`: number of parts at most; 0: what BigQuery chooses, which grows with the bytes, up to 1,000.
+    """
+    from google.cloud.bigquery import QueryJobConfig
+
     with one_line(query.shown, OSError):
-        client = open_client(query.project)
-        job = client.query(query.sql, retry=patient(patience), timeout=REQUEST_SECONDS)
-        total = job.result(max_results=0, retry=patient(patience), timeout=None).total_rows or 0
+        table = query.table
+        if query.sql:
+            client = open_client(query.project)
+            config = QueryJobConfig(maximum_bytes_billed=query.limit)
+            job = client.query(query.sql, config, retry=patient(patience), timeout=REQUEST_SECONDS)
+            job.result(max_results=0, retry=patient(patience), timeout=None)
+            table = _resource(job.destination)
+        session = _open_session(query, table, most, patience)
+    number = len(session.streams)
     return [
-        RowsPart(query.shown, query.project, job.location, job.job_id, start, min(part_rows, total - start))
-        for start in range(0, total, part_rows)
+        RowsPart(
+            query.shown if number == 1 else f"{query.shown} part {i} of {number}",
+            stream.name,
+            session.arrow_schema.serialized_schema,
+        )
+        for i, stream in enumerate(session.streams, 1)
     ]
 
 
 def part_records(part: RowsPart, limit: int, patience: float = _PATIENCE) -> Iterator[Record | Failure]:
-    """Yields the rows of a part as records; their position is their 1-based number in the result.
+    """Yields the rows of a part as records; their position is their 1-based number in it.
 
-    A row of more than `limit` bytes is a failure. Raises OSError if a page cannot be read, or rows are
-    missing.
+    A row of more than `limit` bytes is a failure. Raises OSError if the rows cannot be read to the end.
     """
-    last = part.start + part.number
-    with one_line(f"{part.shown}: rows {part.start + 1} to {last}", OSError):
-        for position, row in enumerate(_rows(part, patience), part.start + 1):
-            text = dump_json(plain_row(row))
-            if len(text) <= limit:
-                yield Record(part.shown, position, text)
-            else:
-                start = Record(part.shown, position, text[:KEPT_RECORD_BYTES])
-                yield record_failure("read", oversized_error(limit), start)
+    from pyarrow import py_buffer
+    from pyarrow.ipc import read_record_batch, read_schema
+
+    schema = read_schema(py_buffer(part.schema))
+    texts = {column.name: parse for column in schema if (parse := _text_parser(column))}
+    position = 0
+    with one_line(part.shown, OSError):
+        # A connection that breaks goes on behind the last row that came.
+        for reply in open_reader().read_rows(part.stream, retry=_patient_storage(patience)):
+            batch = read_record_batch(py_buffer(reply.arrow_record_batch.serialized_record_batch), schema)
+            for row in batch.to_pylist():
+                position += 1
+                row |= {name: parse(row[name]) for name, parse in texts.items()}
+                text = dump_json(plain_row(row))
+                if len(text) <= limit:
+                    yield Record(part.shown, position, text)
+                else:
+                    start = Record(part.shown, position, text[:KEPT_RECORD_BYTES])
+                    yield record_failure("read", oversized_error(limit), start)
 
 
-def _rows(part: RowsPart, patience: float) -> Iterator[JsonObject]:
-    """Yields the rows; reading goes on at the row reached where the service forgot its place in the pages."""
-    from google.api_core.exceptions import BadRequest
+def _text_parser(column: "Field") -> Callable[[Any], Any] | None:
+    """Returns what parses the JSON texts in the values of a column; None: it holds none."""
+    from pyarrow.types import is_list, is_struct
 
-    client = open_client(part.project)
-    job = cast("QueryJob", client.get_job(part.job_id, location=part.location, retry=patient(patience)))
-    done = before = 0
-    while done < part.number:
-        try:
-            pages = job.result(
-                max_results=part.number - done,
-                start_index=part.start + done,
-                retry=patient(patience),
-                job_retry=None,
-                timeout=REQUEST_SECONDS,
-            )
-            for row in pages:
-                yield dict(row)
-                done += 1
-        except BadRequest:
-            if done == before:
-                raise
-            before = done
-            continue
-        if done < part.number:
-            raise OSError(f"only {done} of {part.number} rows came")
+    if (column.metadata or {}).get(b"ARROW:extension:name") == b"google:sqlType:json":
+        return _parsed
+    if is_list(column.type):
+        inner = _text_parser(column.type.value_field)
+        return inner and (lambda values: [inner(value) for value in values or ()])
+    if is_struct(column.type):
+        parsers = {field.name: parse for field in column.type if (parse := _text_parser(field))}
+        if parsers:
+            return lambda value: value and value | {name: f(value[name]) for name, f in parsers.items()}
+    return None
+
+
+def _parsed(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_parsed(text) for text in value]
+    return value if value is None else json.loads(value)
 
 
 def query_records(path: str, limit: int) -> Iterator[Record | Failure]:
     """Yields the rows of an address, for commands without a pipeline; raises ConfigError or OSError."""
-    for part in result_parts(prepare_query(path)):
+    query = prepare_query(path)
+    complain(query.plan)
+    for part in result_parts(query, 1):
         yield from part_records(part, limit)
+
+
+STORAGE_EMULATOR = "BIGQUERY_STORAGE_EMULATOR_HOST"
+"""Variable of the environment with the address of another service, HOST:PORT without TLS."""
+
+
+def open_reader() -> "BigQueryReadClient":
+    """Returns a client of the Storage Read API with the credentials of the process."""
+    from google.cloud.bigquery_storage_v1 import BigQueryReadClient
+    from google.cloud.bigquery_storage_v1.services.big_query_read.transports import BigQueryReadGrpcTransport
+
+    return BigQueryReadClient(**storage_options(BigQueryReadGrpcTransport))
+
+
+def storage_options(transport: Callable[..., Any]) -> dict[str, Any]:
+    """Returns the options of a client of the Storage API; raises ConfigError if only half is emulated."""
+    if host := os.environ.get(STORAGE_EMULATOR):
+        import grpc
+
+        options = [("grpc.max_receive_message_length", -1)]
+        return {"transport": transport(channel=grpc.insecure_channel(host, options))}
+    if os.environ.get("BIGQUERY_EMULATOR_HOST"):
+        raise ConfigError(f"BIGQUERY_EMULATOR_HOST names another service: {STORAGE_EMULATOR} is missing")
+    return {}
+
+
+def _open_session(query: RowsQuery, table: str, most: int, patience: float) -> "ReadSession":
+    from google.cloud.bigquery_storage_v1.types import DataFormat, ReadSession
+
+    options = ReadSession.TableReadOptions(row_restriction=query.where)
+    wanted = ReadSession(table=table, data_format=DataFormat.ARROW, read_options=options)
+    return open_reader().create_read_session(
+        parent=f"projects/{query.project}",
+        read_session=wanted,
+        max_stream_count=most,
+        retry=_patient_storage(patience),
+        timeout=REQUEST_SECONDS,
+    )
+
+
+def _resource(table: Any) -> str:
+    return f"projects/{table.project}/datasets/{table.dataset_id}/tables/{table.table_id}"
+
+
+def _patient_storage(seconds: float) -> Any:
+    from google.api_core.exceptions import DeadlineExceeded, InternalServerError, ServiceUnavailable
+    from google.api_core.retry import Retry, if_exception_type
+
+    passing = if_exception_type(DeadlineExceeded, InternalServerError, ServiceUnavailable)
+    return Retry(passing, timeout=seconds)
 
 
 REQUEST_SECONDS = 120.0
 """Seconds after which a request without an answer is sent again."""
-_ROLES = "needed: BigQuery Data Viewer on the data, and BigQuery Job User on the project"
+_ROLES = (
+    "needed: BigQuery Data Viewer on the data, BigQuery Read Session User on the project, and for queries "
+    "BigQuery Job User"
+)
 _LONGEST = 400
 
 

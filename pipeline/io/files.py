@@ -1,28 +1,29 @@
-"""Finds, lists and reads input files. Local files need no Beam; other filesystems use Beam's."""
+"""Finds and lists input files. Local files need no Beam; other filesystems use Beam's."""
 
 import os
 import re
 import stat
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from turnwise.pipeline.io.containers import check_container, check_database, database_texts
+from turnwise.pipeline.io.bigquery_source import prepare_query, table_state
+from turnwise.pipeline.io.containers import check_container, check_database
 from turnwise.pipeline.io.event_join import EventJoin
-from turnwise.pipeline.io.listing import AS_CSV, KIND_BYTES, TABLES, buffered, check_text
+from turnwise.pipeline.io.listing import AS_CSV, KIND_BYTES, TABLES, check_text
 from turnwise.pipeline.io.records import (
     GZIP_MAGIC,
     OTHER_SUFFIXES,
+    READ_BYTES,
     SUFFIXES,
-    contained_records,
-    reading_error,
-    split_records,
-    unzipped,
+    SizedPath,
+    file_records,
+    opened,
 )
 from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.options import is_bigquery
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
 
 
-_BUFFER = 1 << 18
-"""Bytes that are read at once; long lines are read several times faster than with Python's own 8 KiB."""
 UNREAD_FILES = "unread_files"
 """Counter of files that an option names, of which not one record could be read."""
 READ_PART, UNREAD_PART = "read part of ", "unread part of "
@@ -77,8 +76,6 @@ def file_patterns(option: str, paths: Sequence[str]) -> list[str]:
 
 def _patterns_of(path: str) -> list[str]:
     if is_bigquery(path):
-        from turnwise.pipeline.io.bigquery_source import prepare_query
-
         prepare_query(path)
         return [path]
     if is_sqlite_url(path):
@@ -123,16 +120,6 @@ def check_file(path: str) -> None:
         check_text(head)
 
 
-SHORTENED = "the file became shorter while it was read"
-
-
-class SizedPath(NamedTuple):
-    """A file, or the URL of a database, and its size in bytes; 0: unknown."""
-
-    path: str
-    size: int
-
-
 def matched_files(patterns: list[str]) -> list[str | Failure]:
     """Returns what `listed_files` returns, without sizes."""
     return [file if isinstance(file, Failure) else file.path for file in listed_files(patterns)]
@@ -167,85 +154,6 @@ def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
             yield from match.metadata_list
 
 
-def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Failure]:
-    """Yields the records of one file, see `split_records`, or of the database or rows that a URL names.
-
-    Raises IncompleteReadError if it has become shorter since it was listed or opened.
-    """
-    if is_store_url(path):
-        yield from contained_records(database_texts(path), limit)
-        return
-    if is_bigquery(path):
-        from turnwise.pipeline.io.bigquery_source import query_records
-
-        yield from query_records(path, limit)
-        return
-    with opened(path) as whole, unzipped(whole) as file:
-        size = max(size, _local_size(path, whole))
-        yield from split_records(path, file, limit)
-        if is_local(path):
-            is_short = _local_size(path, whole) < size
-        else:  # the reads of a service may end early without an error
-            is_short = not whole.closed and whole.tell() < size and not whole.read(1)
-        if is_short:
-            raise IncompleteReadError(SHORTENED)
-
-
-def _local_size(path: str, file: BinaryIO) -> int:
-    """Returns the size of an open file in bytes; 0: it is on another filesystem."""
-    return os.fstat(file.fileno()).st_size if is_local(path) else 0
-
-
-def opened(path: str) -> BinaryIO:
-    """Opens a file as it is, without decompressing it."""
-    if is_local(path):
-        return open(path, "rb", buffering=_BUFFER)
-    from apache_beam.io.filesystem import CompressionTypes
-    from apache_beam.io.filesystems import FileSystems
-
-    return buffered(FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED))
-
-
-def file_records(
-    path: str | SizedPath | Failure,
-    limit: int,
-    stage: Stage = "read",
-    named: Container[str] = (),
-    unread: Callable[[], object] = lambda: None,
-) -> Iterator[Record | Failure]:
-    """Yields the records of one of the `listed_files`.
-
-    Args:
-        path: The file.
-        limit: A record of more bytes is a failure.
-        stage: Stage of the failure of a file that breaks off.
-        named: Paths that an option names.
-        unread: Called if such a file gave nothing but failures.
-    """
-    if isinstance(path, Failure):
-        yield path
-        return
-    file = path if isinstance(path, SizedPath) else SizedPath(path, 0)
-    has_records = has_failures = False
-    try:
-        for record in read_records(file.path, limit, file.size):
-            if isinstance(record, Record):
-                has_records = True
-            else:
-                has_failures = True
-            yield record
-    except Exception as error:
-        has_failures = True
-        yield unread_rest(stage, error, shown_place(file.path))
-    if has_failures and not has_records and file.path in named:
-        unread()
-
-
-def unread_rest(stage: Stage, error: Exception, place: str) -> Failure:
-    """Returns the failure of a file that cannot be read, or not to its end."""
-    return record_failure(stage, reading_error(error), Record(place, 0, b""))
-
-
 def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | None:
     """Returns the files and tables that an option names, as they are now; None: there are others.
 
@@ -254,8 +162,6 @@ def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | N
     listed: list[InputFile] = []
     for path in paths:
         if is_bigquery(path):
-            from turnwise.pipeline.io.bigquery_source import table_state
-
             if (state := table_state(path)) is None:
                 return None
             listed += state
@@ -280,7 +186,7 @@ def content_digest(path: str) -> str:
         if isinstance(name, Failure):  # the run says why
             continue
         with opened(name) as file:
-            while block := file.read(_BUFFER):
+            while block := file.read(READ_BYTES):
                 digest.update(block)
         digests.append(digest.hexdigest())
     return " ".join(sorted(digests))

@@ -1,21 +1,32 @@
-"""Splits open files into JSON records. Does not import Beam, so that short commands start fast."""
+"""Reads files and splits them into JSON records. Local files need no Beam: short commands start fast."""
 
 import gzip
 import io
 import json
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Container, Iterator, Sequence
 from datetime import date, datetime
 from itertools import chain, islice
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from pydantic_core import from_json
 
 from turnwise.pipeline.io.arrays import ArrayFault, array_elements
-from turnwise.pipeline.io.containers import Texts, container
-from turnwise.pipeline.io.listing import KIND_BYTES, check_text
+from turnwise.pipeline.io.bigquery_source import query_records
+from turnwise.pipeline.io.containers import Texts, container, database_texts
+from turnwise.pipeline.io.listing import KIND_BYTES, buffered, check_text
+from turnwise.pipeline.settings.options import is_bigquery
+from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.conversation import Record
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, IncompleteReadError, record_failure
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, is_local, is_store_url
+from turnwise.schemas.score import (
+    KEPT_RECORD_BYTES,
+    Failure,
+    IncompleteReadError,
+    Stage,
+    oversized_error,
+    record_failure,
+)
 from turnwise.transforms.formats.messages.streams import events_of
 from turnwise.transforms.formats.reading import FIRST_ELEMENTS, is_one_file, is_one_record
 
@@ -31,6 +42,8 @@ _LINES_TRIED = 3
 _FIRST_LINES = 2
 _LARGEST_ARRAY = 1 << 30
 _BLOCK = 1 << 18
+READ_BYTES = 1 << 18
+"""Bytes that are read at once; long lines are read several times faster than with Python's own 8 KiB."""
 _DECODER = json.JSONDecoder()
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
@@ -47,10 +60,6 @@ class EmptyFileError(ValueError):
     """A file that should hold one JSON text holds none: one record is missing."""
 
 
-class OversizedRecordError(ValueError):
-    """A record is larger than the limit."""
-
-
 def reading_error(error: Exception) -> Exception:
     """Returns the error of a file that raised while it was read: unless it is empty, its rest is unknown."""
     return error if isinstance(error, EmptyFileError) else IncompleteReadError(error)
@@ -61,6 +70,93 @@ def unzipped(file: BinaryIO) -> BinaryIO | gzip.GzipFile:
     is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     file.seek(0)
     return gzip.GzipFile(fileobj=file) if is_gzip else file
+
+
+SHORTENED = "the file became shorter while it was read"
+
+
+class SizedPath(NamedTuple):
+    """A file, or the URL of a database, and its size in bytes; 0: unknown."""
+
+    path: str
+    size: int
+
+
+def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Failure]:
+    """Yields the records of one file, see `split_records`, or of the database or rows that a URL names.
+
+    Raises IncompleteReadError if it has become shorter since it was listed or opened.
+    """
+    if is_store_url(path):
+        yield from contained_records(database_texts(path), limit)
+        return
+    if is_bigquery(path):
+        yield from query_records(path, limit)
+        return
+    with opened(path) as whole, unzipped(whole) as file:
+        size = max(size, _local_size(path, whole))
+        yield from split_records(path, file, limit)
+        if is_local(path):
+            is_short = _local_size(path, whole) < size
+        else:  # the reads of a service may end early without an error
+            is_short = not whole.closed and whole.tell() < size and not whole.read(1)
+        if is_short:
+            raise IncompleteReadError(SHORTENED)
+
+
+def _local_size(path: str, file: BinaryIO) -> int:
+    """Returns the size of an open file in bytes; 0: it is on another filesystem."""
+    return os.fstat(file.fileno()).st_size if is_local(path) else 0
+
+
+def opened(path: str) -> BinaryIO:
+    """Opens a file as it is, without decompressing it."""
+    if is_local(path):
+        return open(path, "rb", buffering=READ_BYTES)
+    from apache_beam.io.filesystem import CompressionTypes
+    from apache_beam.io.filesystems import FileSystems
+
+    return buffered(FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED))
+
+
+def file_records(
+    path: str | SizedPath | Failure,
+    limit: int,
+    stage: Stage = "read",
+    named: Container[str] = (),
+    unread: Callable[[], object] = lambda: None,
+) -> Iterator[Record | Failure]:
+    """Yields the records of one of the `listed_files`.
+
+    Args:
+        path: The file.
+        limit: A record of more bytes is a failure.
+        stage: Stage of the failure of a file that breaks off.
+        named: Paths that an option names.
+        unread: Called if such a file gave nothing but failures.
+    """
+    if isinstance(path, Failure):
+        yield path
+        return
+    file = path if isinstance(path, SizedPath) else SizedPath(path, 0)
+    has_records = has_failures = False
+    try:
+        for record in read_records(file.path, limit, file.size):
+            if isinstance(record, Record):
+                has_records = True
+            else:
+                has_failures = True
+            yield record
+    except Exception as error:
+        has_failures = True
+        yield unread_rest(stage, error, shown_place(file.path))
+    if has_failures and not has_records and file.path in named:
+        unread()
+
+
+def unread_rest(stage: Stage, error: Exception, place: str) -> Failure:
+    """Returns the failure of a file that cannot be read, or not to its end."""
+    return record_failure(stage, reading_error(error), Record(place, 0, b""))
 
 
 def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
@@ -187,11 +283,6 @@ def _line(text: bytes) -> JsonValue:
     """Returns the value of a line; an array as an object, as `_whole_file` does."""
     value = _value(text)
     return {"line": value} if isinstance(value, list) else value
-
-
-def oversized_error(limit: int) -> OversizedRecordError:
-    """Returns the error for a record larger than `limit` bytes."""
-    return OversizedRecordError(f"the record is larger than {limit / 1024 / 1024:g} MB")
 
 
 def _oversized(path: str, position: int, start: bytes, limit: int) -> Failure:

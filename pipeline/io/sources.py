@@ -20,19 +20,17 @@ from msgspec import Struct
 
 from turnwise.pipeline.io.bigquery_source import RowsPart, RowsQuery, part_records, result_parts
 from turnwise.pipeline.io.event_join import EventJoin
-from turnwise.pipeline.io.files import (
-    READ_PART,
+from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER, listed_files
+from turnwise.pipeline.io.records import (
     SHORTENED,
-    UNREAD_FILES,
-    UNREAD_PART,
-    WORKER,
     SizedPath,
     file_records,
-    listed_files,
+    holds_lines,
+    line_records,
+    named_as_lines,
     opened,
     unread_rest,
 )
-from turnwise.pipeline.io.records import holds_lines, line_records, named_as_lines
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.score import Failure, IncompleteReadError
@@ -455,7 +453,8 @@ class BigQuerySource:
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that run the queries and read their results."""
         queries = root | f"{name}Queries" >> beam.Create(self._queries, reshuffle=False)
-        parts = queries | f"{name}RunQueries" >> beam.FlatMap(result_parts)
+        most = 0 if self._is_distributed else 1
+        parts = queries | f"{name}RunQueries" >> beam.FlatMap(partial(result_parts, most=most))
         if self._is_distributed:
             parts = parts | f"{name}SpreadParts" >> beam.Reshuffle()
         read = _ReadPartFn(self._limit, self._rejected, frozenset())

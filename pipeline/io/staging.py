@@ -15,6 +15,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
+from pyarrow.parquet import write_table
 
 from turnwise.pipeline.io.sinks.base import TableSink, find_service
 from turnwise.pipeline.settings.options import SinkPlace
@@ -101,7 +102,6 @@ class _StageFn(beam.DoFn):
         yield from map(GlobalWindows.windowed_value, self._write())
 
     def _write(self) -> Iterator[StagedRows]:
-        from pyarrow.parquet import write_table
 
         waiting, self._waiting, self._size = self._waiting, {}, 0
         schema = arrow_schema(staged_columns(self._table, self._by_version))

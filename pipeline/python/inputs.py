@@ -17,10 +17,10 @@ from turnwise.pipeline.io.files import (
     Cases,
     case_records,
     file_patterns,
-    file_records,
     listed_files,
     read_cases,
 )
+from turnwise.pipeline.io.records import file_records
 from turnwise.pipeline.io.terminal import counted
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
@@ -323,7 +323,7 @@ class RunResult(Struct, frozen=True):
         Raises:
             ConfigError: There is another file at the path.
         """
-        # Imported late: an evaluation does not wait for the page and for numpy.
+        # Imported late: an evaluation does not wait for the page.
         from turnwise.pipeline.report.html import compare_versions, is_report, report_page
 
         file = Path(path)
@@ -342,7 +342,7 @@ class RunResult(Struct, frozen=True):
         Raises:
             ImportError: matplotlib is not installed.
         """
-        # Imported late: an evaluation does not wait for numpy.
+        # Imported late: an evaluation does not wait for it.
         from turnwise.pipeline.python.plot import plot
 
         return plot(self._run("Python"))
@@ -365,7 +365,7 @@ class RunResult(Struct, frozen=True):
             ConfigError: A result holds no conversation, or several versions of which none is named, or they
                 were not measured in the same way.
         """
-        # Imported late: an evaluation of one version does not wait for numpy.
+        # Imported late: an evaluation does not wait for the comparison.
         from turnwise.pipeline.report import comparison as texts
         from turnwise.transforms.decisions.comparison.differences import compare
         from turnwise.transforms.decisions.comparison.estimates import CompareOptions

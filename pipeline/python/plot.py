@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from turnwise.schemas.report import CriterionFigure, CriterionRow
-from turnwise.transforms.decisions.report.collect import collect, short_names
+from turnwise.transforms.decisions.report.collect import collect, run_names, short_names
 from turnwise.transforms.decisions.report.figures import criterion_rows
 from turnwise.transforms.decisions.run import Run
 
@@ -24,7 +24,7 @@ def plot(run: Run) -> "Figure":
     except ImportError:
         raise ImportError("plot() needs matplotlib: pip install matplotlib") from None
     collected = collect([run])
-    names = [*short_names(collected.versions)]
+    names = [*short_names(collected.versions, run_names([run]))]
     panels: dict[str, list[CriterionRow]] = {}
     for row in criterion_rows(collected):
         values = [figure for figure in row.figures if figure is not None and figure.mean is not None]

@@ -29,7 +29,7 @@ from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import beyond_verdicts, run_places, settings_changes
-from turnwise.transforms.decisions.first_page import NAMED, short_name, two_versions
+from turnwise.transforms.decisions.first_page import NAMED, short_name, two_versions, with_left_out
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -338,7 +338,8 @@ def first_page(found: Comparison, run: Run, version: str | None, how: str) -> Fi
         how: How baseline and candidate were chosen, as a clause.
     """
     rows = [row for row in run.conversations() if row["app_version"] == version]
-    return two_versions(found, GateConfig(**run.document.config.get("gate") or {}).primary, rows, how)
+    page = two_versions(found, GateConfig(**run.document.config.get("gate") or {}).primary, rows, how)
+    return with_left_out(page, run.document.counts)
 
 
 FailOn = Literal["worse", "not_noninferior"]
@@ -392,7 +393,7 @@ def _first(names: Sequence[str], most: int, number: int) -> str:
     return ", ".join(shown) + (f" and {number - len(shown)} more" if number > len(shown) else "")
 
 
-NO_VERSION = "(none)"
+NO_VERSION = "(no version)"
 """How an unknown app version is named on the command line."""
 _VERSIONS_SHOWN = 10
 _Version = str | None

@@ -11,7 +11,7 @@ from shlex import join
 
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say, wrapped
-from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS
+from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS, end_comparison
 from turnwise.pipeline.report.gate import page_of_versions, rule_problems, unknown_sides
 from turnwise.pipeline.report.terminal import (
     Figures,
@@ -37,10 +37,14 @@ from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
 from turnwise.transforms.decisions.first_page import count_destructive
 from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.review.problems import to_read
+from turnwise.transforms.review.problems import ReadingList
 from turnwise.transforms.scoring.redaction import REDACTED, redact_document
 
 _WIDTH = 110
+
+
+_MOST_READ_AGAIN = 20_000
+"""Conversations of a stream whose rows are read at its end: a second or two, which a signal may leave."""
 
 
 def end_run(
@@ -78,6 +82,9 @@ def end_run(
         "unread": list(figures.unread),
         "to_read": None if figures.to_read is None else list(map(_to_read, figures.to_read)),
     }
+    if settings.is_streaming and figures.counts["results"] <= _MOST_READ_AGAIN:
+        # A batch chose them while it wrote its rows; those of a stream may have been replaced since.
+        document["to_read"] = list(map(_to_read, ReadingList(read(document).conversations()).rows()))
     if settings.config.gate.rules:
         problems = problems + rule_problems(settings, partial(read, document), unused)
     place = settings.place
@@ -131,8 +138,8 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     """
     if not settings.is_streaming or figures.counts["results"]:
         run = written_run(settings.output, document)
-        if settings.is_streaming and figures.counts["results"] <= MOST_CONVERSATIONS:
-            figures = figures._replace(to_read=to_read(run.conversations()))
+        if settings.is_streaming:
+            figures = figures._replace(to_read=document["to_read"])
         figures = with_first_page(settings, figures, run)
     say(summary_text(settings, figures))
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
@@ -176,9 +183,6 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
     versions = versions_of(figures.rows)
     page, difference = None, ""
     if len([*filter(None, versions)]) > 1 or settings.baseline or settings.candidate:
-        # Imported late: a run of one version does not wait for numpy.
-        from turnwise.pipeline.report.comparison import end_comparison
-
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
         try:
             named = settings.baseline, settings.candidate

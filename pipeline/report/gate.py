@@ -41,7 +41,14 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.collect import Observed
-from turnwise.transforms.decisions.first_page import count_destructive, two_versions, without_baseline
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
+from turnwise.transforms.decisions.first_page import (
+    count_destructive,
+    two_versions,
+    with_left_out,
+    without_baseline,
+)
 from turnwise.transforms.decisions.gate.bounds import mark_missing
 from turnwise.transforms.decisions.gate.measured import (
     NO_BASELINE,
@@ -141,7 +148,8 @@ def page_of_versions(
     elif len(found) > 1 and passed + failed:
         passing = passed / (passed + failed), None, None
     rejected = sum(counts.get(name) or 0 for name in REJECTED)
-    return without_baseline(versions, passing, (passed, failed, missing), first_rows, rejected, destructive)
+    page = without_baseline(versions, passing, (passed, failed, missing), first_rows, rejected, destructive)
+    return with_left_out(page, counts)
 
 
 def run_rules(run: Run, config: str | None) -> GateConfig:
@@ -167,9 +175,6 @@ def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison
     """
     if named == NOT_NAMED:
         return None, NO_BASELINE, ""
-    # Imported late: numpy.
-    from turnwise.transforms.decisions.comparison.differences import compare
-    from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 
     baseline = named[0]
     may_be_version = baseline is None or may_name_version(baseline)

@@ -11,18 +11,23 @@ from pathlib import Path
 
 import msgspec
 
+from turnwise.pipeline.report.comparison import first_page, nothing_common
 from turnwise.pipeline.runs.directory import REPORT_DATA
-from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.comparison.collect import version_order
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
+from turnwise.transforms.decisions.comparison.words import beyond_verdicts, settings_changes
 from turnwise.transforms.decisions.first_page import NAMED
 from turnwise.transforms.decisions.report.collect import (
     VersionKey,
     exact_json,
     in_display_order,
+    run_names,
     short_names,
 )
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
@@ -217,13 +222,17 @@ def _add(read: Callable[[str], str], name: str, done: dict[str, str], above: tup
 
 MOST_COMPARED = 4
 _OF_RUNS = "baseline and candidate are the first and the last version of the runs in their order"
+_OF_LAST = "baseline and candidate are the last two versions in their order"
+_CHOSEN = "baseline and candidate were chosen above"
 _SLICES = ("language", "tag")
 
 
 def compare_versions(
     runs: Sequence[Run], baseline: str | None = None, candidate: str | None = None
 ) -> Compared:
-    """Compares the baseline with the other stated versions; refuses those that were measured otherwise.
+    """Compares the baseline with the other stated versions, and the last two with each other.
+
+    Those that were measured otherwise are refused. The first pair is the one that the report begins with.
 
     Args:
         runs: The runs.
@@ -236,7 +245,7 @@ def compare_versions(
     for run in runs:
         run.check_results()
     read = [read_versions(run) for run in runs]
-    keyed = list(_sides(read))
+    keyed = list(_sides(read, run_names(runs)))
     how = version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS
     for option, name, place in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
         if name is not None:
@@ -250,42 +259,42 @@ def compare_versions(
             how = NAMED
     if candidate is not None and keyed and baseline in (keyed[-1][1].name, keyed[-1][0].app_version):
         raise ConfigError(f"--candidate {candidate}: is the baseline, too; nothing to compare")
-    sides = [side for _, side in keyed]
-    others = sides[1:][-MOST_COMPARED:]
-    found = [compare_sides(sides[0], other) for other in others]
-    comparisons = [one for one in found if not isinstance(one, str)]
-    refused = [one for one in found if isinstance(one, str)]
-    if len(others) < len(sides) - 1:
-        refused.append(
-            f"{sides[0].name} is compared with the last {MOST_COMPARED} of {len(sides) - 1} versions."
-        )
-    page = None
-    if found and not isinstance(found[-1], str):
-        from turnwise.pipeline.report.comparison import first_page  # late, as in compare_sides
-
-        key, _ = keyed[-1]
-        page = first_page(found[-1], runs[key.run], key.app_version or None, how)
-    return Compared(comparisons, refused, page)
+    found: list[tuple[Comparison, FirstPage]] = []
+    refused: list[str] = []
+    for (first, last), why in _pairs(len(keyed), how).items():
+        key, side = keyed[last]
+        comparison = compare_sides(keyed[first][1], side)
+        if isinstance(comparison, str):
+            refused.append(comparison)
+            if how == NAMED and not found:
+                break  # no other pair answers what was asked
+            continue
+        found.append((comparison, first_page(comparison, runs[key.run], key.app_version or None, why)))
+    return Compared([one for one, _ in found], refused, [page for _, page in found])
 
 
-def _sides(runs: Sequence[RunVersions]) -> Iterator[tuple[VersionKey, ComparedSide]]:
+def _pairs(versions: int, how: str) -> dict[tuple[int, int], str]:
+    """Returns the places of baseline and candidate of each pair -> how they were chosen."""
+    last = versions - 1
+    others = range(last - 1, max(0, last - MOST_COMPARED), -1)
+    pairs = {(0, last): how} if last > 0 else {}
+    if others and how != NAMED:
+        pairs[last - 1, last] = _OF_LAST
+    return pairs | {(0, other): _CHOSEN for other in others}
+
+
+def _sides(runs: Sequence[RunVersions], names: Sequence[str]) -> Iterator[tuple[VersionKey, ComparedSide]]:
     """Yields the stated versions; all of them where no log states one."""
     found = [VersionKey(i, version or "") for i, run in enumerate(runs) for version in run.conversations]
     keys = in_display_order(found, [run.first_times for run in runs])
     stated = any(key.app_version for key in keys)
-    for key, name in zip(keys, short_names(keys), strict=True):
+    for key, name in zip(keys, short_names(keys, names), strict=True):
         if key.app_version or not stated:
             yield key, runs[key.run].side(key.app_version or None, name)
 
 
 def compare_sides(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     """Returns the comparison, or why there is none."""
-    # Imported late: a report of one version does not wait for numpy.
-    from turnwise.pipeline.report.comparison import nothing_common
-    from turnwise.transforms.decisions.comparison.differences import compare
-    from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-    from turnwise.transforms.decisions.comparison.words import beyond_verdicts, settings_changes
-
     found = beyond_verdicts(settings_changes(a, b))
     changes = [f"{c.what} ({c.baseline} for {a.name}, {c.candidate} for {b.name})" for c in found]
     if changes:

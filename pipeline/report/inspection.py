@@ -11,14 +11,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 from pydantic_core import from_json
 
-from turnwise.pipeline.io.files import (
-    agent_folder,
-    file_patterns,
-    file_records,
-    matched_files,
-    read_files,
-    whole_items,
-)
+from turnwise.pipeline.io.files import agent_folder, file_patterns, matched_files, read_files, whole_items
+from turnwise.pipeline.io.records import file_records
 from turnwise.pipeline.io.terminal import columns, counted, cut, padded, printable, wrapped
 from turnwise.pipeline.report.terminal import nameless_text
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES

@@ -22,7 +22,7 @@ from turnwise.pipeline.io.terminal import (
 )
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.comparison import FirstPage, ListedConversation
-from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, JudgeConfig
+from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow
@@ -36,10 +36,12 @@ from turnwise.transforms.criteria.base import (
     JudgedCriterion,
 )
 from turnwise.transforms.decisions.comparison.sentences import decimals
-from turnwise.transforms.decisions.first_page import counts_text, destructive_text, listed
+from turnwise.transforms.decisions.first_page import counts_text, destructive_text, left_out, listed
 from turnwise.transforms.formats.registry import NO_VERSION, no_version_text
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
+from turnwise.transforms.judging.routes import JUDGING
+from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
 from turnwise.transforms.matching.sample import NO_CASE, NO_CASES_GIVEN, USED_CASE
 from turnwise.transforms.scoring.config import (
@@ -47,7 +49,9 @@ from turnwise.transforms.scoring.config import (
     JOINT_CASCADE,
     JOINT_PANEL,
     JUDGED,
+    LEFT_BY_BATCH,
     LEFT_BY_BUDGET,
+    SHORT_OF_BATCH,
     SHORT_OF_BUDGET,
     VERDICTS,
     by_criterion,
@@ -79,6 +83,7 @@ def judge_document(
             "model": (f"{config.cascade.model} > {last}" if config.cascade else last),
             "concurrency": settings.judge.concurrency,
             "limits": _limits(settings),
+            **({} if settings.judge.batch_wait_s is None else {"batch_jobs": dict(JUDGING.jobs)}),
             "cost": total_cost(usage, config.prices),
             "usage": {model: _figures(own) for model, own in sorted(usage.items())},
             **{name: found for name, found in (joint or {}).items() if name != INAPPLICABLE},
@@ -138,13 +143,14 @@ def usage_of(figures: JsonObject) -> JudgeUsage:
 
 def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[MetricsByAppVersionRow]) -> str:
     """Returns the lines about the judge; "" if there are none."""
-    config = settings.judge.config
     kind = settings.judge.kind
     if kind.answer:
         is_asked = settings.selection.judged or (kind.is_judging and settings.eval_cases)
         return kind.note if is_asked else ""
     lines = [f"judge: {model}: {_usage_text(own)}" for model, own in sorted(usage.items())]
-    lines += _money_lines("cost", usage, config)
+    jobs = ", ".join(f"{job} ({printable(status)})" for job, status in JUDGING.jobs.items())
+    lines += [f"judge: batch jobs: {jobs}"] if jobs else []
+    lines += _money_lines("cost", usage, settings.judge)
     flips = ", ".join(
         f"{name} {own.flipped:,} of {own.voted:,} ({own.rate:.1%})"
         for name, own in flips_by_criterion(rows).items()
@@ -172,13 +178,16 @@ def _usage_text(usage: JudgeUsage) -> str:
 
 def estimate_text(settings: RunSettings, usage: UsageByModel) -> str:
     """Returns the estimated calls and tokens: if all samples agree, and at most."""
-    config = settings.judge.config
     lines = [
         f"{model}: {own.calls:,} calls if answers agree, {own.samples:,} at the most; "
         f"about {own.tokens_in:,} tokens in and {own.tokens_out:,} out"
         for model, own in sorted(usage.items())
     ]
-    return "\n".join([*lines, *_money_lines("about", usage, config)]) if lines else "no model would be asked"
+    return (
+        "\n".join([*lines, *_money_lines("about", usage, settings.judge)])
+        if lines
+        else "no model would be asked"
+    )
 
 
 def money_text(cost: float) -> str:
@@ -186,13 +195,14 @@ def money_text(cost: float) -> str:
     return f"{cost:,.{decimals(cost, 'mean', 'money')}f}"
 
 
-def _money_lines(word: str, usage: UsageByModel, config: JudgeConfig) -> list[str]:
-    if not usage or not config.prices:
+def _money_lines(word: str, usage: UsageByModel, judge: JudgeSettings) -> list[str]:
+    if not usage or not judge.config.prices:
         return []
-    cost = total_cost(usage, config.prices)
+    cost = total_cost(usage, judge.config.prices)
     if cost is None:
         return ["cost unknown: a model has no price in the config, or did not state its tokens"]
-    return [f"{word} {money_text(cost)} at the prices of the config"]
+    half = "" if judge.batch_wait_s is None else "half "
+    return [f"{word} {money_text(cost)} at {half}the prices of the config"]
 
 
 _SHOWN = 3
@@ -242,6 +252,7 @@ def _show_until(done: threading.Event) -> None:
         line = progress_line(
             PROGRESS.conversations - before[0], PROGRESS.turns - before[1], time.monotonic() - start
         )
+        line += f", waiting for {counted(len(JUDGING.jobs), 'batch job')}" if JUDGING.jobs else ""
         sys.stderr.write(f"\r{line}\x1b[K")
         sys.stderr.flush()
     if shown:
@@ -339,7 +350,8 @@ class RunCounts(TypedDict):
     (conversations that arrived again unchanged), `late_conversations` and `unread_ends`; its cases change
     while it runs, so `cases` and `unused_cases` are None. `short_of_budget` is the number of conversations
     with no score of a judged criterion because a budget of the judge was spent or kept for later ones,
-    `left_by_budget` that of those without a verdict for it, `no_cases_given` that of those that name an
+    `left_by_budget` that of those without a verdict for it, `short_of_batch` and `left_by_batch` the same
+    for batch jobs that failed or are late, `no_cases_given` that of those that name an
     eval case where none were given, `no_version` that of those that state no app version, by format ("": most
     formats). Failures and findings are counted by kind, failed conversations by app
     version, too ("": unknown).
@@ -362,6 +374,8 @@ class RunCounts(TypedDict):
     unread_files: NotRequired[int]
     short_of_budget: NotRequired[int]
     left_by_budget: NotRequired[int]
+    short_of_batch: NotRequired[int]
+    left_by_batch: NotRequired[int]
     no_cases_given: NotRequired[int]
     no_version: NotRequired[dict[str, int]]
     failures: dict[str, int]
@@ -402,10 +416,9 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
         "failures_by_version": _of(counts, _VERSION),
         "findings": _largest_first(_of(counts, FINDING)),
     }
-    if number[SHORT_OF_BUDGET]:
-        found["short_of_budget"] = number[SHORT_OF_BUDGET]
-    if number[LEFT_BY_BUDGET]:
-        found["left_by_budget"] = number[LEFT_BY_BUDGET]
+    for name in (SHORT_OF_BUDGET, LEFT_BY_BUDGET, SHORT_OF_BATCH, LEFT_BY_BATCH):
+        if number[name]:
+            found[name] = number[name]  # type: ignore[literal-required]
     if number[NO_CASES_GIVEN]:
         found["no_cases_given"] = number[NO_CASES_GIVEN]
     if unversioned := _largest_first(_of(counts, NO_VERSION)):
@@ -590,10 +603,6 @@ def balance_text(counts: RunCounts) -> str:
             f"{late} conversations came later than --allowed_lateness; they were added to their windows "
             "at the end"
         )
-    if short := counts.get("short_of_budget"):
-        verdicts = f"; {left} of them without a verdict" if (left := counts.get("left_by_budget")) else ""
-        who = counted(short, "conversation")
-        lines.append(f"budget: {who} with no score, because the judge's budget is spent or kept{verdicts}")
     for kind, number in counts["failures"].items():
         # Where nothing is scored, the problem of the run says it.
         if kind in _NEXT_STEPS and (counts["results"] or kind.startswith(_OF_CASES)):
@@ -772,6 +781,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         figures.difference,
         reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
         f"\n{balance_text(counts)}",
+        "" if figures.page else "\n".join(left_out(counts)),
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
         idle_text(settings, rows) if rows else "",

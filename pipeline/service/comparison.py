@@ -47,19 +47,19 @@ class EvaluationPair(NamedTuple):
     candidate: Verdicts
 
     @property
-    def change(self) -> Literal["REGRESSED", "IMPROVED", "unchanged", "onlyBaseline", "onlyCandidate", ""]:
+    def change(self) -> Literal["regressed", "fixed", "unchanged", "onlyBaseline", "onlyCandidate", ""]:
         """How the share of passed results changed; "": neither side has a verdict."""
         baseline, candidate = self.baseline.decided, self.candidate.decided
         if not baseline or not candidate:
             return "onlyBaseline" if baseline else "onlyCandidate" if candidate else ""
         # Shares are compared without dividing.
         before, after = self.baseline.passes * candidate, self.candidate.passes * baseline
-        return "unchanged" if before == after else "REGRESSED" if after < before else "IMPROVED"
+        return "unchanged" if before == after else "regressed" if after < before else "fixed"
 
 
 _MOST = 2**31 - 1
-_KINDS = ("REGRESSED", "IMPROVED", "unchanged", "onlyBaseline", "onlyCandidate")
-_RANKS: dict[str, int] = {"REGRESSED": 1, "IMPROVED": 2}
+_KINDS = ("regressed", "fixed", "unchanged", "onlyBaseline", "onlyCandidate")
+_RANKS: dict[str, int] = {"regressed": 1, "fixed": 2}
 _SidesTold = tuple[JsonObject, JsonObject, list[EvaluationPair]]
 """What is told of baseline and candidate, and the verdicts of their evaluations."""
 
@@ -292,7 +292,7 @@ def changes_page(
     left = [pair for pair in changes if paging.after is None or _position(pair) > paging.after]
     page = left[: paging.size]
     kinds: list[str] = [pair.change for pair in pairs]
-    counts = {f"{kind.lower() if kind.isupper() else kind}Count": kinds.count(kind) for kind in _KINDS}
+    counts = {f"{kind}Count": kinds.count(kind) for kind in _KINDS}
     return {
         **({"changes": [_change(pair, display_names) for pair in page]} if page else {}),
         **{name: count for name, count in counts.items() if count},

@@ -22,7 +22,7 @@ from turnwise.pipeline.store.runs import is_counted
 from turnwise.schemas.ces.names import checked_name, version_id
 from turnwise.schemas.ces.tools import GetCriterionTrendRequest, ListEvaluationRunsRequest
 from turnwise.schemas.comparison import Comparison
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.first_page import NAMED, two_versions
@@ -78,7 +78,7 @@ async def _answer(service: Service, workers: Workers, made: _Page, request: Requ
     try:
         return await workers.run(work, changes=False)
     except ServiceError as error:
-        return _page("problem", "No page", HTTP_CODES[error.status], message=str(error))
+        return _page("problem", "This page cannot be shown", HTTP_CODES[error.status], message=str(error))
 
 
 # The pages of the apps of a store, and of the runs of an app.
@@ -164,13 +164,15 @@ def trend_page(service: Service, query: TrendQuery) -> Response:
 
 
 def _measured(runs: Sequence[JsonObject]) -> list[tuple[str, str]]:
-    """Returns the criteria with their levels; of what was measured nowhere, without a level."""
+    """Returns the criteria with their levels, the verdict first; unmeasured ones without a level."""
     criteria: dict[str, set[str]] = {}
     for run in runs:
         for point in run.get("points", ()):
             criteria.setdefault(point["criterion"], set()).add(point.get("level", ""))
     return [
-        (name, level) for name, levels in sorted(criteria.items()) for level in sorted(levels - {""} or {""})
+        (name, level)
+        for name, levels in sorted(criteria.items(), key=lambda one: (one[0] != STATUS, one[0]))
+        for level in sorted(levels - {""} or {""})
     ]
 
 
@@ -267,7 +269,7 @@ def compare_page(service: Service, app: str, baseline: str, candidate: str) -> R
         compared = sum(int((~records.is_result).sum()) for records in sides.records)
         if sum(run.document.counts.get("results", 0) for run in runs) > compared:
             found = replace(found, notes=[*found.notes, _LEFT_OUT])
-        return runs, Compared([found], [], two_versions(found, sides.primary, sides.to_read, NAMED))
+        return runs, Compared([found], [], [two_versions(found, sides.primary, sides.to_read, NAMED)])
 
     service.keep_summaries(app)
     return _report(service, read, app)

@@ -189,6 +189,9 @@ class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     plugin: Sequence[str] = ()
     workers: int | None = None
     redact: list[str] | None = None
+    max_bigquery_gb: float | None = None
+    judge_batch: bool = False
+    judge_batch_wait: float | None = None
 
 
 class HelpShown(SystemExit):

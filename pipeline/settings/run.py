@@ -35,7 +35,7 @@ from turnwise.transforms.decisions.gate.measured import check_gate, outcome_faul
 from turnwise.transforms.formats.registry import AUTO, FORMATS, check_log_format
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.judges import JUDGES, NONE, JudgeKind, default_judge, find_judge
-from turnwise.transforms.judging.routes import check_provider, provider_of, route_of
+from turnwise.transforms.judging.routes import Routes, check_provider, provider_of, route_of
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.selection import Selection, select
@@ -52,6 +52,7 @@ class RunSettings(Struct, frozen=True):
     """The settings of a run.
 
     Attributes:
+        max_bigquery_gb: GiB that BigQuery may read for the input; None: no limit.
         max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: half of them.
         baseline: Output directory of the run that is compared with, or its address in a store (URL#NAME);
             `{date}` in it and `previous` are replaced when the run begins. None: there is none.
@@ -76,6 +77,7 @@ class RunSettings(Struct, frozen=True):
     overwrite: bool = False
     max_record_bytes: int = MAX_RECORD_BYTES
     max_failure_ratio: float | None = None
+    max_bigquery_gb: float | None = None
     baseline: str | None = None
     candidate: str | None = None
     is_distributed: bool = False
@@ -147,11 +149,6 @@ def check_options(
 ) -> RunSettings:
     """Converts options to settings; raises ConfigError for the first error."""
     _check_values(options)
-    if options.baseline == PREVIOUS and not is_store_url(options.store or ""):
-        raise ConfigError(
-            "--baseline previous: is the last run of a --store that is a database (sqlite:///FILE, "
-            "postgresql://...); name a directory of this name ./previous"
-        )
     if is_streaming:
         chosen = {
             "--date": options.date is not None,
@@ -183,7 +180,7 @@ def check_options(
         run=judged_by(run, judge),
         config=config,
         criteria=criteria,
-        judge=judge,
+        judge=with_batches(options, judge, criteria, is_distributed, is_streaming),
         sample_rate=options.sample_rate,
         input=tuple(options.input or ()),
         input_format=options.input_format,
@@ -193,6 +190,7 @@ def check_options(
         overwrite=options.overwrite,
         max_record_bytes=int(options.max_record_mb * 1024 * 1024),
         max_failure_ratio=options.max_failure_ratio,
+        max_bigquery_gb=options.max_bigquery_gb,
         baseline=options.baseline,
         candidate=options.candidate,
         is_distributed=is_distributed,
@@ -264,10 +262,17 @@ def _check_values(options: RawOptions) -> None:
         raise ConfigError("--output is missing: name a directory for the results")
     if options.max_failure_ratio is not None and not 0 <= options.max_failure_ratio <= 1:
         raise ConfigError(f"--max_failure_ratio must lie between 0 and 1, not {options.max_failure_ratio}")
+    if options.max_bigquery_gb is not None and not 0 < options.max_bigquery_gb < inf:
+        raise ConfigError(f"--max_bigquery_gb must be a number above 0, not {options.max_bigquery_gb}")
     if not 0 < options.max_record_mb < inf:
         raise ConfigError(f"--max_record_mb must be a number above 0, not {options.max_record_mb}")
     if options.store_app is not None and not is_name("app", options.store_app):
         raise ConfigError(f"--store_app {options.store_app}: its form is projects/P/locations/L/apps/A")
+    if options.baseline == PREVIOUS and not is_store_url(options.store or ""):
+        raise ConfigError(
+            "--baseline previous: is the last run of a --store that is a database (sqlite:///FILE, "
+            "postgresql://...); name a directory of this name ./previous"
+        )
 
 
 def try_judge(settings: RunSettings) -> None:
@@ -330,6 +335,53 @@ def judge_settings(
         is_named=is_named,
         shares_budget=renews,
     )
+
+
+_BATCH_WAIT_S = 6 * 3600.0
+
+
+def with_batches(
+    options: RawOptions,
+    judge: JudgeSettings,
+    criteria: Sequence[Criterion],
+    is_distributed: bool,
+    is_streaming: bool,
+) -> JudgeSettings:
+    """Returns the settings of a judge that is asked by batch jobs if `--judge_batch` says so.
+
+    Raises:
+        ConfigError: The judge takes no such jobs, or there is nowhere to keep them.
+    """
+    if not options.judge_batch:
+        if options.judge_batch_wait is not None:
+            raise ConfigError("--judge_batch_wait needs --judge_batch")
+        return judge
+    wait_s = _BATCH_WAIT_S if options.judge_batch_wait is None else options.judge_batch_wait
+    if not 0 <= wait_s < inf:
+        raise ConfigError(f"--judge_batch_wait must be 0 or more seconds, not {wait_s}")
+    if is_streaming:
+        raise ConfigError("--judge_batch cannot be used with --streaming")
+    if is_distributed:
+        raise ConfigError("--judge_batch is for DirectRunner: one process waits for the jobs")
+    if options.workers is not None and options.workers > 1:
+        raise ConfigError("--judge_batch: one process waits for the jobs; leave out --workers")
+    config = judge.config
+    if judge.kind.connect and config.cache is None:
+        raise ConfigError("--judge_batch: its jobs are kept in the judge cache; name one: --judge_cache FILE")
+    routes = Routes(config, os.environ, judge.kind)
+    stated = [JudgeModelOptions(), *_options_of(criteria)]
+    models = [each.judge_model or config.model for own in stated for each in own.within(config).by_model()]
+    for kind in [judge.kind, *(routes.find(model).kind for model in models if judge.kind.connect)]:
+        if not kind.has_batches:
+            able = ", ".join(sorted(name for name, known in JUDGES.items() if known.has_batches))
+            raise ConfigError(f"--judge_batch: the judge {kind.name} takes no batch jobs (there are: {able})")
+        if kind.access and not options.estimate and kind.access(routes.config(kind), os.environ).vertexai:
+            raise ConfigError(
+                "--judge_batch: Vertex AI reads batch jobs from Cloud Storage, where turnwise writes none; "
+                "use the Gemini API with GOOGLE_API_KEY"
+            )
+    halved = {model: prices.halved() for model, prices in config.prices.items()}
+    return replace(judge, config=config.model_copy(update={"prices": halved}), batch_wait_s=wait_s)
 
 
 def _models_of(criteria: Sequence[Criterion]) -> list[str]:

@@ -11,6 +11,8 @@ from zlib import crc32
 import apache_beam as beam
 from apache_beam.io.fileio import MatchContinuously
 from apache_beam.io.filesystem import FileMetadata
+from apache_beam.io.gcp.pubsub import ReadFromPubSub
+from apache_beam.io.kafka import ReadFromKafka
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import TimestampedValue
@@ -18,8 +20,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from turnwise.pipeline.batch.execution import made_pipeline, only_translates, run_to_the_end, translate
 from turnwise.pipeline.io.case_book import case_places, worker_cases
-from turnwise.pipeline.io.files import read_records, unread_rest
-from turnwise.pipeline.io.records import SUFFIXES, oversized_error
+from turnwise.pipeline.io.records import SUFFIXES, read_records, unread_rest
 from turnwise.pipeline.io.run_writer import publish, write_partial
 from turnwise.pipeline.io.sinks.base import ChangeWriter, StreamChange, open_changes, prepare_service
 from turnwise.pipeline.settings.extras import check_extra
@@ -28,16 +29,20 @@ from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_acces
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts import open_alert_sink
 from turnwise.pipeline.streaming.build import build_stream, outcome_change, window_change
-from turnwise.pipeline.streaming.inputs import base as kafka_uri
-from turnwise.pipeline.streaming.inputs import pubsub
-from turnwise.pipeline.streaming.inputs.base import attribute_time, message_position, parse_kafka_uri
+from turnwise.pipeline.streaming.inputs.base import (
+    KAFKA,
+    PUBSUB,
+    attribute_time,
+    message_position,
+    parse_kafka_uri,
+    pubsub_name,
+)
 from turnwise.pipeline.streaming.inputs.open import input_kind
-from turnwise.pipeline.streaming.inputs.pubsub import pubsub_name
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import score_lines
-from turnwise.schemas.score import Failure, record_failure
+from turnwise.schemas.score import Failure, oversized_error, record_failure
 from turnwise.transforms.beam.steps import FAILURES, CountingDoFn
 from turnwise.transforms.beam.windows import RecordOutcome, WindowMetrics
 from turnwise.transforms.formats.registry import record_time
@@ -93,9 +98,9 @@ def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any,
     kind = input_kind(name)
     if kind and kind.is_local:
         raise ConfigError(f"--input {name}: only the local runner reads {kind.form}")
-    if name.startswith(pubsub.SCHEME):
+    if name.startswith(PUBSUB):
         return _pubsub(name, options), MessageArrivalsFn(pubsub_name(name)[0], options)
-    if name.startswith(kafka_uri.SCHEME):
+    if name.startswith(KAFKA):
         return _kafka(name), KafkaArrivalsFn(options)
     is_directory = name.endswith("/") or Path(name).is_dir()
     pattern = f"{name.rstrip('/')}/**" if is_directory else name
@@ -106,7 +111,6 @@ def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any,
 
 def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":
     check_extra(f"--input {uri}", "turnwise[gcp]")
-    from apache_beam.io.gcp.pubsub import ReadFromPubSub
 
     name, is_topic = pubsub_name(uri)
     try:
@@ -121,7 +125,6 @@ def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":
 
 
 def _kafka(uri: str) -> "beam.PTransform[Any, Any]":
-    from apache_beam.io.kafka import ReadFromKafka
 
     topic = parse_kafka_uri(uri)
     fixed = {"bootstrap.servers": topic.brokers, "group.id": topic.group, "enable.auto.commit": "false"}

@@ -10,11 +10,9 @@ from turnwise.schemas.ces.result import Evaluation, MetricsByAppVersion
 from turnwise.schemas.proto.message import (
     Bool,
     Double,
-    Implicit,
     Int32,
     Int64,
     Message,
-    OpenEnum,
     Repeated,
     Struct,
     Text,
@@ -249,20 +247,12 @@ class VersionSummary(Message):
     metrics: MetricsByAppVersion | None = field("Averages and counts.")
 
 
-class Change(OpenEnum):
-    """Direction in which a case's share of passed results changed."""
-
-    CHANGE_UNSPECIFIED = 0
-    REGRESSED = 1
-    IMPROVED = 2
-
-
 class VersionChange(Message, proto="EvaluationChange"):
     """A case whose share of passed results differs between two versions."""
 
     evaluation: Text = field("Name of the evaluation.")
     display_name: Text = field("Its display name.")
-    change: Implicit[Change] = field("Direction of the change.")
+    change: Text = field("`regressed`: the share fell; `fixed`: it rose.")
     baseline_pass_count: Int32 = field("Results of the baseline that passed.")
     baseline_fail_count: Int32 = field("Results of the baseline that failed.")
     candidate_pass_count: Int32 = field("Results of the candidate that passed.")
@@ -359,7 +349,7 @@ class CasesChanged(Message):
         "Evaluations whose share of passed results changed, regressed ones first."
     )
     regressed_count: Int32 = field("Evaluations whose share fell.")
-    improved_count: Int32 = field("Evaluations whose share rose.")
+    fixed_count: Int32 = field("Evaluations whose share rose.")
     unchanged_count: Int32 = field("Evaluations whose share is the same.")
     only_baseline_count: Int32 = field("Evaluations with a verdict for the baseline alone.")
     only_candidate_count: Int32 = field("Evaluations with a verdict for the candidate alone.")

@@ -1,4 +1,4 @@
-"""Serves the part of BigQuery's Storage API that appends rows, over gRPC, into the tables of the service."""
+"""Serves BigQuery's Storage API over gRPC, and appends rows to the tables of the service."""
 
 import re
 from collections.abc import Iterator
@@ -11,10 +11,15 @@ import pyarrow
 from google.cloud.bigquery_storage_v1.types import (
     AppendRowsRequest,
     AppendRowsResponse,
+    CreateReadSessionRequest,
     GetWriteStreamRequest,
+    ReadRowsRequest,
+    ReadRowsResponse,
+    ReadSession,
     WriteStream,
 )
 
+from tests.bigquery.reading import READ_SERVICE, ReadService
 from tests.bigquery.service import BigQuery
 
 _SERVICE = "google.cloud.bigquery.storage.v1.BigQueryWrite"
@@ -153,9 +158,9 @@ def _rows(request: AppendRowsRequest) -> pyarrow.Table:
 
 
 @contextmanager
-def started_append(service: BigQuery) -> Iterator[tuple[AppendService, str]]:
-    """Starts the service on this machine; yields it and its address."""
-    appends = AppendService(service)
+def started_storage(service: BigQuery) -> Iterator[tuple[AppendService, str]]:
+    """Starts the Storage API on this machine; yields what appends, and the address."""
+    appends, reads = AppendService(service), ReadService(service)
     handlers = {
         "AppendRows": grpc.stream_stream_rpc_method_handler(
             appends.append, AppendRowsRequest.deserialize, AppendRowsResponse.serialize
@@ -164,9 +169,18 @@ def started_append(service: BigQuery) -> Iterator[tuple[AppendService, str]]:
             appends.get_stream, GetWriteStreamRequest.deserialize, WriteStream.serialize
         ),
     }
+    readers = {
+        "CreateReadSession": grpc.unary_unary_rpc_method_handler(
+            reads.create, CreateReadSessionRequest.deserialize, ReadSession.serialize
+        ),
+        "ReadRows": grpc.unary_stream_rpc_method_handler(
+            reads.read, ReadRowsRequest.deserialize, ReadRowsResponse.serialize
+        ),
+    }
     options = [("grpc.max_receive_message_length", 2 * _LARGEST)]
     server = grpc.server(ThreadPoolExecutor(8), options=options)
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, handlers),))
+    for name, methods in ((_SERVICE, handlers), (READ_SERVICE, readers)):
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, methods),))
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     try:

@@ -21,6 +21,7 @@ class Database:
         tables: Name -> resource; its reference and type may be left out.
         refused_rows: Start of the name of a table -> message of the load jobs into it.
         failing_sql: (text, message, times): statements with the text fail so.
+        views: Statements that made a view, as they were sent.
     """
 
     def __init__(self, project: str, dataset: str, bucket: Path) -> None:
@@ -33,6 +34,7 @@ class Database:
         self.tables: dict[str, dict[str, Any]] = {}
         self.refused_rows: dict[str, str] = {}
         self.failing_sql: tuple[str, str, int] = ("", "", 0)
+        self.views: list[str] = []
 
     def rows(self, table: str, order: str = "ALL") -> list[dict[str, Any]]:
         """Returns the rows of a table."""
@@ -100,6 +102,7 @@ class Database:
         assert query["useLegacySql"] is False
         named = query.get("queryParameters", ())
         values = {each["name"]: each["parameterValue"]["value"] for each in named}
+        self.views += [text for text in query["query"].split(";") if "CREATE OR REPLACE VIEW" in text]
         sql = re.sub(rf"`{self.project}\.(\w+)\.(\w+)`", r'"\1"."\2"', query["query"]).replace("`", '"')
         statements = [each.strip() for each in sql.replace("@", "$").split(";") if each.strip()]
         if configuration.get("dryRun"):

@@ -17,15 +17,16 @@ class BigQuery(Database):
     Attributes:
         answers: What queries give; none: DuckDB executes them.
         page: Rows of a page.
-        generation: Page tokens of other generations have expired.
-        requests: Every request as `METHOD /path?query`.
+        streams: Streams of a read session, unless fewer are wanted.
+        size: Bytes that a query or a read session reads.
+        requests: Every request as `METHOD /path?query`, `SESSION table?condition`, `READ stream?offset=N`.
         rules: Answers of the next requests.
     """
 
     def __init__(self, project: str, dataset: str, bucket: Path) -> None:
         super().__init__(project, dataset, bucket)
         self.answers: list[Answer] = []
-        self.page, self.generation = 1000, 0
+        self.page, self.streams, self.size = 1000, 3, 5 << 30
         self.requests: list[str] = []
         self.rules: list[Rule] = []
         self.jobs: dict[str, dict[str, Any]] = {}
@@ -54,7 +55,7 @@ class BigQuery(Database):
         line = f"{method} {path}?{'&'.join(f'{name}={value}' for name, value in query.items())}"
         with self.lock:
             self.requests.append(line)
-            rule = self._rule(line)
+            rule = self.take_rule(line)
             try:
                 if rule is not None and rule.trouble is not None:
                     raise rule.trouble
@@ -65,7 +66,8 @@ class BigQuery(Database):
             except Trouble as trouble:
                 return trouble.reply
 
-    def _rule(self, line: str) -> Rule | None:
+    def take_rule(self, line: str) -> Rule | None:
+        """Returns the answer to a request that a test wants, and counts it."""
         for i, rule in enumerate(self.rules):
             if re.search(rule.request, line):
                 self.rules[i : i + 1] = [rule._replace(times=rule.times - 1)] * (rule.times > 1)
@@ -163,18 +165,27 @@ class BigQuery(Database):
         return Reply(200, done)
 
     def _answer(self, name: str, done: dict[str, Any]) -> None:
-        """Finds the answer of a query."""
         sql = done["configuration"]["query"]["query"]
-        found = next((each for each in self.answers if re.search(each.sql, sql, re.DOTALL)), None)
-        if found is None:
-            raise Trouble(400, "invalidQuery", f"Syntax error: Unexpected {sql.split()[0]} at [1:1]")
-        self.answered[name] = found
-        to = {"projectId": self.project, "datasetId": "_anonymous", "tableId": "anon1"}
-        done["configuration"] = {"jobType": "QUERY", "query": {"query": sql, "destinationTable": to}}
-        done["statistics"] = {"query": {"statementType": found.kind}}
+        limit = done["configuration"]["query"].get("maximumBytesBilled")
+        found = self.answered[name] = self.find_answer(sql)
+        to = {
+            "projectId": self.project,
+            "datasetId": "_anonymous",
+            "tableId": f"anon_{name.replace('-', '_')}",
+        }
+        query = {"query": sql, "destinationTable": to, "maximumBytesBilled": limit}
+        done["configuration"] = {"jobType": "QUERY", "query": query}
+        done["statistics"] = {"query": {"statementType": found.kind, "totalBytesProcessed": str(self.size)}}
         if found.error:
             error = {"reason": "invalidQuery", "message": found.error}
             done["status"] |= {"errorResult": error, "errors": [error]}
+
+    def find_answer(self, sql: str) -> Answer:
+        """Returns the answer to a query."""
+        found = next((each for each in self.answers if re.search(each.sql, sql, re.DOTALL)), None)
+        if found is None:
+            raise Trouble(400, "invalidQuery", f"Syntax error: Unexpected {sql.split()[0]} at [1:1]")
+        return found
 
     def _job(self, name: str) -> Reply:
         if name not in self.jobs:
@@ -189,17 +200,12 @@ class BigQuery(Database):
         return Reply(200, reply | (self._page(self.answered[name], query) if name in self.answered else {}))
 
     def _page(self, answer: Answer, query: dict[str, str]) -> dict[str, Any]:
-        start = int(query.get("startIndex", 0))
-        if token := query.get("pageToken"):
-            place, _, generation = token.partition("-")
-            if int(generation) != self.generation:
-                raise Trouble(400, "invalid", "Invalid page token: it has expired")
-            start = int(place)
+        start = int(query.get("pageToken") or query.get("startIndex", 0))
         size = min(self.page, int(query.get("maxResults", self.page)))
         end = min(start + size, len(answer.rows))
         page: dict[str, Any] = {"schema": {"fields": answer.schema}, "totalRows": str(len(answer.rows))}
         if end > start:
             page["rows"] = [{"f": [{"v": cell} for cell in row]} for row in answer.rows[start:end]]
         if end < len(answer.rows):
-            page["pageToken"] = f"{end}-{self.generation}"
+            page["pageToken"] = str(end)
         return page

@@ -275,7 +275,7 @@ def _alert(
         count=count,
         **finding._asdict(),
         message=f"{rule.name}: {rule.measure} of {rule.criterion} ({level}s) is {value:.4g} over {count}, "
-        f"{_why(finding)}; app version {window.app_version or '(none)'}, {start} to {end}",
+        f"{_why(finding)}; app version {window.app_version or '(no version)'}, {start} to {end}",
     )
 
 

@@ -15,9 +15,16 @@ from apache_beam.utils.windowed_value import WindowedValue
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.scoring import JudgeFn, MeasuringDoFn
 from turnwise.transforms.beam.sessions import Ignored, RecordContent, RejectedConversation
-from turnwise.transforms.beam.steps import EVENTS, GROUPED, CountingDoFn, InspectedDoFn, ParsingDoFn
+from turnwise.transforms.beam.steps import (
+    EVENTS,
+    GROUPED,
+    CountingDoFn,
+    InspectedDoFn,
+    JudgeFn,
+    MeasuringDoFn,
+    ParsingDoFn,
+)
 from turnwise.transforms.beam.windows import (
     RecordOutcome,
     failed_outcome,

@@ -17,6 +17,7 @@ from msgspec.structs import asdict
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, field_validator
 from pydantic_core import from_json, to_json
 
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import STATUS, PromptGeneration
 from turnwise.schemas.conversation import ToolCall, Turn, turn_name
 from turnwise.schemas.jsonio import JsonObject, JsonValue, short_repr
@@ -252,8 +253,8 @@ class MeasuredCriterion(Criterion):
         """Scores the conversation as a whole, where the case states something about the whole."""
         return None
 
-    def applied_to(self, sample: Sample) -> Self:
-        """Returns the criterion as it applies to a conversation."""
+    def with_actions(self, case: EvalCase) -> Self:
+        """Returns the criterion as it applies where a case states the calls of the whole conversation."""
         return self
 
     def not_logged(self, turn: Turn | None) -> Score | None:
@@ -285,12 +286,10 @@ class ComparesTurns(MeasuredCriterion):
 
     informs_with_actions: StrictBool = False
 
-    def applied_to(self, sample: Sample) -> Self:
+    def with_actions(self, case: EvalCase) -> Self:
         """Returns the criterion, without its threshold where it only informs."""
-        case = sample.eval_case
-        if not self.informs_with_actions or case is None or case.actions is None:
-            return self
-        return self if any(turn.tool_calls is not None for turn in case.turns) else self._informing
+        states_turns = any(turn.tool_calls is not None for turn in case.turns)
+        return self._informing if self.informs_with_actions and not states_turns else self
 
     @cached_property
     def _informing(self) -> Self:

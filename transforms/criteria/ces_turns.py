@@ -13,8 +13,8 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import CriterionSeverityReason, Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, RestsOn, calls_text
 from turnwise.transforms.criteria.ces_conversations import most_frequent, with_items
+from turnwise.transforms.effects.arguments import OpenPair
 from turnwise.transforms.effects.changes import value_text
-from turnwise.transforms.effects.equivalence import OpenPair
 from turnwise.transforms.judging.ask import Ask, Question, ask_all
 from turnwise.transforms.judging.prompts import (
     MAX_SECTION,

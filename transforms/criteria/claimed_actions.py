@@ -9,6 +9,7 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.tool_effects import UsesToolEffects
+from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import argument_paths
 from turnwise.transforms.effects.changes import call_text
 from turnwise.transforms.effects.claims import (
@@ -19,7 +20,6 @@ from turnwise.transforms.effects.claims import (
     find_quote,
     match_claims,
 )
-from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
 from turnwise.transforms.judging.ask import Ask, Question, ask_all
 from turnwise.transforms.judging.prompts import ReasonedReply, Reply, Section, left_out, spoken_sections
 from turnwise.transforms.matching.sample import Sample

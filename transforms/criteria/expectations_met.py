@@ -1,6 +1,9 @@
 """expectations_met: the expectations of a case that can be checked without a judge."""
 
+import re
+import unicodedata
 from collections.abc import Sequence
+from functools import cached_property
 from typing import ClassVar
 
 from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse
@@ -8,9 +11,19 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.effects.changes import call_text, told_apart, value_text
-from turnwise.transforms.effects.equivalence import SpokenText
+from turnwise.transforms.effects.mentions import (
+    SPACED_LETTER,
+    Mention,
+    Passage,
+    language_root,
+    read_passage,
+    with_digits,
+    with_plain_signs,
+)
+from turnwise.transforms.effects.prose_values import states_moment
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.sentences import guessed_language, sentences
 
 _MOST_SHOWN = 3
 _CHECKED_ELSEWHERE = ("tool_call", "mock_tool_response")
@@ -124,3 +137,138 @@ def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
             failed.append(f"{expectation.kind} {wanted}{f', but {observed}' if observed else ''}")
     more = f"; and {len(failed) - _MOST_SHOWN} more" if len(failed) > _MOST_SHOWN else ""
     return f"Not met: {'; '.join(failed[:_MOST_SHOWN])}{more}." if failed else ""
+
+
+# Searches an agent's messages for expected texts, by words and by values.
+
+_LONGEST_SHOWN = 160
+_LONGEST_SEARCHED = 20_000
+_DIGIT = re.compile(r"\d")
+_LIST_NUMBER = re.compile(r"^[ \t>*-]*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?[ \t]+(?=\S)", re.MULTILINE)
+_WORD_OF_TEXT = re.compile(r"\w+")
+
+
+class SpokenText:
+    """The messages of an agent."""
+
+    def __init__(self, texts: Sequence[str], language: str | None) -> None:
+        self._texts, self._language = texts, language
+        known = language or guessed_language("\n".join(texts)[:_LONGEST_SEARCHED])
+        self._is_english = language_root(known) in ("", "en")
+
+    @cached_property
+    def _all(self) -> str:
+        return _words("\n".join(self._texts))
+
+    @cached_property
+    def _values(self) -> list[Passage]:
+        return [read_passage(_without_list_numbers(text), self._language) for text in self._spellings]
+
+    @cached_property
+    def _passages(self) -> list[Passage]:
+        return [read_passage(text, self._language) for text in self._spellings]
+
+    @cached_property
+    def _passages_in_digits(self) -> list[Passage]:
+        return [read_passage(text, self._language, False) for text in self._spellings]
+
+    @cached_property
+    def _spellings(self) -> list[str]:
+        """The messages, and again those with numbers in words, in digits; but `one` is often no number."""
+        in_digits = [_NUMBER_ONE.sub("#", text) for text in self._texts]
+        return [*self._texts, *(with_digits(text) for text in in_digits if with_digits(text) != text)]
+
+    def contains(self, wanted: str) -> bool:
+        """Returns whether a text was said.
+
+        Words are compared without regard to letter case, bold type, kind of apostrophe and encoding of
+        accents. They are whole words, but for endings as in `confirmed` for `confirm`, where there are spaces
+        between words. Numbers, amounts, dates and times of day are compared by value, in digits or words,
+        identifiers as a whole (`1` is not in `21`). Negated numbers (`not 5`) and numbers of list entries do
+        not count.
+        """
+        in_digits = with_digits(_NUMBER_ONE.sub("#", wanted))
+        spellings = [wanted, in_digits] if "#" not in in_digits else [wanted]
+        return any(map(self._contains, dict.fromkeys(spellings))) or any(
+            states_moment(text, wanted) for text in self._texts
+        )
+
+    def _contains(self, wanted: str) -> bool:
+        passage = read_passage(wanted, self._language) if _DIGIT.search(wanted) else None
+        if passage is None or not passage.mentions:
+            return _has_words(self._all, _words(wanted), self._is_english)
+        if not any(map(str.isalpha, "".join(passage.between))):
+            return any(_contains(stated, passage, self._is_english) for stated in self._values)
+        if any(_contains(stated, passage, self._is_english) for stated in self._passages):
+            return True
+        in_digits = read_passage(wanted, self._language, False)
+        return any(_contains(stated, in_digits, self._is_english) for stated in self._passages_in_digits)
+
+    def nearest_sentence(self, wanted: str) -> str:
+        """Returns the sentence most similar to a text, or the last sentence; "": there are no messages."""
+        text = "\n\n".join(text for text in self._texts if text.strip())[-_LONGEST_SEARCHED:]
+        if not text:
+            return ""
+        parts = [text[a:b] for a, b in sentences(text, self._language)] or [text]
+        likeness = [_likeness(wanted, part) for part in parts]
+        best = max(likeness)
+        last = len(parts) - 1 - likeness[::-1].index(best)
+        line = " ".join((parts[last] if best else parts[-1]).split())
+        return line if len(line) <= _LONGEST_SHOWN else f"…{line[1 - _LONGEST_SHOWN :]}"
+
+
+def _words(text: str) -> str:
+    """Normalises case, bold type, apostrophes and accents."""
+    if not text.isascii():
+        text = with_plain_signs(unicodedata.normalize("NFC", text))
+    return (text.replace("**", "") or text).casefold()
+
+
+def _has_words(
+    text: str, wanted: str, is_english: bool, is_start: bool = False, is_end: bool = False
+) -> bool:
+    """Returns whether a text holds the wanted one, at its start or end, as whole words or forms of them."""
+    last = _LAST_WORD.search(wanted)
+    ending = "" if last is None else "s?"
+    if last and last[1]:
+        ending = _ENDING if is_english and last[0].isascii() else _ANY_ENDING
+    before = r"\A" if is_start else rf"(?<!{SPACED_LETTER})" if _UNPREFIXED.match(wanted) else ""
+    after = r"\Z" if is_end else rf"{ending}(?!{SPACED_LETTER})" if _SPACED.match(wanted[-1:]) else ""
+    return re.search(f"{before}{re.escape(wanted)}{after}", text) is not None
+
+
+_ENDING = r"(?:[a-z]?(?:ed|ing)|e?[dns]|es|'s)?"
+_ANY_ENDING = rf"(?:['’]?{SPACED_LETTER}{{1,4}})?"
+_LAST_WORD = re.compile(r"([^\W\d_])?[^\W\d_]{3}$")
+_SPACED = re.compile(SPACED_LETTER)
+_UNPREFIXED = re.compile(rf"(?![\u0590-\u08ff]){SPACED_LETTER}")
+"""A letter that may begin a word; in Hebrew and Arabic, articles and prepositions stand before it."""
+_NUMBER_ONE = re.compile(
+    r"(?<![\w-])(?<!ty |nd )(?:one|eins|uno|하나|한|一)\b(?![ -](?:hundred|thousand|million))", re.IGNORECASE
+)
+
+
+def _without_list_numbers(text: str) -> str:
+    """Removes the numbers of list entries (`1.`, `2.`, ...)."""
+    numbers = list(map(int, _LIST_NUMBER.findall(text)))
+    is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
+    return _LIST_NUMBER.sub("", text) if is_list else text
+
+
+def _contains(stated: Passage, wanted: Passage, is_english: bool) -> bool:
+    size = len(wanted.mentions)
+    return any(
+        all(map(Mention.means, wanted.mentions, stated.mentions[i : i + size]))
+        and _has_words(stated.between[i], wanted.between[0], is_english, is_end=True)
+        and stated.between[i + 1 : i + size] == wanted.between[1:-1]
+        and _has_words(stated.between[i + size], wanted.between[-1], is_english, is_start=True)
+        for i in range(len(stated.mentions) - size + 1)
+    )
+
+
+def _likeness(wanted: str, part: str) -> float:
+    """Returns the share of the wanted words in a sentence; two numbers count as half a shared word."""
+    words = set(_WORD_OF_TEXT.findall(wanted.casefold()))
+    shared = len(words & set(_WORD_OF_TEXT.findall(part.casefold())))
+    both_count = _DIGIT.search(wanted) is not None and _DIGIT.search(part) is not None
+    return (shared + both_count / 2) / max(1, len(words))

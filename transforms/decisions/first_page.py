@@ -6,6 +6,8 @@ Every surface shows what this module says.
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from turnwise.schemas.comparison import (
     Comparison,
     CriterionComparison,
@@ -23,7 +25,7 @@ from turnwise.transforms.decisions.comparison.sentences import (
     needed_text,
     outcome_noun,
 )
-from turnwise.transforms.review.calls import DESTRUCTIVE
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_READ, to_read
 
 NAMED = "baseline and candidate are as they were named"
@@ -157,6 +159,28 @@ def without_baseline(
         destructive=destructive,
         read_first=listed(first_rows),
     )
+
+
+def left_out(*counts: Mapping[str, Any]) -> list[str]:
+    """Returns what a budget of the judge, or batch jobs, left without a score in runs; one sentence each."""
+    whys = {
+        "budget": "the judge's budget is spent or kept",
+        "batch": "batch jobs of the judge gave no answer, or none yet: run again to take it",
+    }
+    sentences = []
+    for name, why in whys.items():
+        short, left = (
+            sum(of_run.get(f"{word}_{name}") or 0 for of_run in counts) for word in ("short_of", "left_by")
+        )
+        if short:
+            verdicts = f"; {left} of them without a verdict" if left else ""
+            sentences.append(f"{counted(short, 'conversation')} with no score, because {why}{verdicts}.")
+    return sentences
+
+
+def with_left_out(page: FirstPage, *counts: Mapping[str, Any]) -> FirstPage:
+    """Returns a first page that says what was left out of runs with these counts."""
+    return replace(page, detail=" ".join(filter(None, (page.detail, *left_out(*counts)))))
 
 
 def count_destructive(rows: Iterable[ConversationRow]) -> int:

@@ -30,7 +30,7 @@ from turnwise.transforms.decisions.comparison.collect import (
     raised_errors,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
-from turnwise.transforms.review.calls import DESTRUCTIVE
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.review.problems import one_line
 from turnwise.transforms.text.dates import time_seconds
 

@@ -1,13 +1,30 @@
-"""Infers the effect of a call from arguments that state it: a query, an action or an HTTP method."""
+"""The effect of a call: by config, declaration or the tool's name, and by arguments that state it."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from typing import Final, NamedTuple
 
-from turnwise.schemas.conversation import GUESS, UNKNOWN, ToolEffect
+from msgspec import Struct, field
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import (
+    GUESS,
+    UNKNOWN,
+    Conversation,
+    Effect,
+    TimedSpan,
+    ToolCall,
+    ToolDeclaration,
+    ToolEffect,
+    ToolResponse,
+    ToolSetting,
+    Turn,
+)
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.rows import TranscriptCall
 from turnwise.transforms.effects.catalog import (
     ANSWERING,
     NOUNS_TOO,
@@ -18,7 +35,144 @@ from turnwise.transforms.effects.catalog import (
     verb_of_name,
     words_of,
 )
+from turnwise.transforms.effects.failures import has_failed
+from turnwise.transforms.matching.calls import pair_responses, tool_identity
+from turnwise.transforms.text.patterns import glob_matches
 from turnwise.transforms.text.words import word_set
+
+# Looks up the effects of a conversation's tools, by config, declaration or inference.
+
+CONFIG = "config"
+_CALLING = frozenset(("call", "execute", "invoke", "perform", "run", "use"))
+_TOOL_WORDS = frozenset(("action", "api", "command", "function", "method", "operation", "skill", "tool"))
+_GLOB_MARKS = frozenset("*?[")
+
+
+class ToolSettings(NamedTuple):
+    """Tool settings of the config, by full name and by glob, in its order."""
+
+    names: Mapping[str, ToolSetting]
+    globs: tuple[tuple[str, ToolSetting], ...]
+
+
+def sort_settings(tools: Mapping[str, ToolSetting]) -> ToolSettings:
+    """Separates names from globs (`*`, `?`, `[...]`)."""
+    globs = tuple((name, tool) for name, tool in tools.items() if _GLOB_MARKS & set(name))
+    return ToolSettings({name: tool for name, tool in tools.items() if not _GLOB_MARKS & set(name)}, globs)
+
+
+class ToolCatalog:
+    """Effects of the tools of one conversation.
+
+    For effect, idempotence and destructiveness separately, the config takes precedence over the declaration
+    of the log or case, and that over the inference. In the config, a full name takes precedence over globs;
+    the first matching glob counts.
+    """
+
+    def __init__(self, settings: ToolSettings, declared: Iterable[ToolDeclaration] = ()) -> None:
+        self._settings = settings
+        self._declared: dict[str, ToolDeclaration] = {}
+        for tool in declared:
+            self._declared.setdefault(tool.name, tool)
+        self._known: dict[str, ToolEffect] = {}
+
+    @property
+    def declared(self) -> list[str]:
+        """Names of the declared tools."""
+        return list(self._declared)
+
+    def effect(self, name: str) -> ToolEffect:
+        """Returns the effect of a tool."""
+        if name not in self._known:
+            self._known[name] = self._stated(name, self._inferred(name))
+        return self._known[name]
+
+    def effect_of(self, call: ToolCall) -> ToolEffect:
+        """Returns the effect of a call; a tool that calls another tool has the effect of that tool.
+
+        Where the effect of the tool is inferred, the arguments may state the one of the call.
+        """
+        name, args = called_tool(call), call.args or {}
+        tool = self.effect(name)
+        if not tool.is_guess or not may_state_effect(name, args):
+            return tool
+        inferred = self._inferred(name)
+        effect = effect_of_call(name, inferred, args)
+        return tool if effect is inferred else self._stated(name, effect)
+
+    def guesses(self, calls: Iterable[ToolCall]) -> dict[str, str]:
+        """Returns the called tools whose effect is inferred, with it; unknown if it is of any call."""
+        guesses: dict[str, str] = {}
+        for call in calls:
+            name, tool = called_tool(call), self.effect_of(call)
+            is_telling = tool.effect != "read" or name not in guesses
+            if tool.is_guess and is_telling and guesses.get(name) != UNKNOWN:
+                guesses[name] = tool.effect
+        return guesses
+
+    def _inferred(self, name: str) -> ToolEffect:
+        declared = self._declared.get(name)
+        return infer_effect(name, declared.description if declared else None)
+
+    def _stated(self, name: str, effect: ToolEffect) -> ToolEffect:
+        declared, setting = self._declared.get(name), self._settings.names.get(name)
+        if declared is not None:
+            effect = _overridden(effect, declared, declared.origin)
+        if setting is None:
+            by_glob = (tool for glob, tool in self._settings.globs if glob_matches(glob, name))
+            setting = next(by_glob, None)
+        return effect if setting is None else _overridden(effect, setting, CONFIG)
+
+
+def _overridden(base: ToolEffect, stated: ToolDeclaration | ToolSetting, source: str) -> ToolEffect:
+    """Returns an effect with the values that a source of higher precedence states; what destroys writes."""
+    effect: Effect | None = stated.effect
+    if effect is None and base.effect == UNKNOWN and stated.destructive:
+        effect = "write"
+    if effect is not None and effect != base.effect:
+        base = base._replace(idempotent=effect != "write", destructive=False)
+    return ToolEffect(
+        effect or base.effect,
+        base.idempotent if stated.idempotent is None else stated.idempotent,
+        base.destructive if stated.destructive is None else stated.destructive,
+        source if effect else base.source,
+    )
+
+
+def conversation_tools(
+    settings: ToolSettings, conversation: Conversation, case: EvalCase | None
+) -> ToolCatalog:
+    """Returns the catalog of a conversation's and its case's tools."""
+    return ToolCatalog(settings, [*conversation.tools, *(case.tools if case else ())])
+
+
+def called_tool(call: ToolCall) -> str:
+    """Returns the name of the tool that a call runs.
+
+    For a tool that calls tools (`call_tool`, `execute_action`) it is the value of an argument that names a
+    tool (`tool_name`, `action`), if there is one; else the name of the call.
+    """
+    name = call.name or ""
+    if not calls_tools(name):
+        return name
+    for key, value in (call.args or {}).items():
+        words = words_of(key)
+        is_tool = words == ["name"] or (
+            not _TOOL_WORDS.isdisjoint(words) and words[-1] in (*_TOOL_WORDS, "name", "id")
+        )
+        if is_tool and isinstance(value, str) and value and not any(map(str.isspace, value)):
+            return value
+    return name
+
+
+@lru_cache(maxsize=4096)
+def calls_tools(name: str) -> bool:
+    """Returns whether a tool calls other tools (`call_tool`, `execute_action`), by its name."""
+    words = words_of(name)
+    return len(words) > 1 and words[0] in _CALLING and words[-1] in _TOOL_WORDS
+
+
+# Infers the effect of a call from arguments that state it: a query, an action or an HTTP method.
 
 _ANSWERS = word_set("""answer content explanation message output plan reason response result status success
     summary text thought""")
@@ -253,3 +407,135 @@ def _statement_effect(statement: str) -> ToolEffect | None:
     if _DOING.match(statement):
         return ToolEffect(UNKNOWN, False, False, GUESS)
     return READ if _ASKING_SQL.match(statement) else None
+
+
+# The calls of a conversation, with their effects and failures.
+
+DESTRUCTIVE: Final = "destructive"
+_MOST_KNOWN = 10_000
+_MOST_TOOLS = 100
+_LONGEST_NAME = 200
+
+
+class CallEffect(NamedTuple):
+    """Effect of a call.
+
+    Attributes:
+        text: `read`, `write`, `handoff`, `destructive` or `unknown`.
+        is_guess: Whether the effect is guessed from the name of the tool, or unknown.
+        idempotent: Whether repeating the call has no further effect.
+    """
+
+    text: str
+    tool: str
+    is_guess: bool
+    idempotent: bool
+
+
+class CallEffects:
+    """Effects of calls."""
+
+    def __init__(self, catalog: ToolCatalog) -> None:
+        self._catalog = catalog
+        self._known: dict[str, CallEffect] = {}
+
+    def of(self, call: ToolCall) -> CallEffect:
+        """Returns the effect of a call."""
+        name = call.name or ""
+        # That of a tool, as long as the arguments name no other tool and state no effect.
+        is_known = not calls_tools(name) and not may_state_effect(name, call.args or {})
+        known = self._known.get(name) if is_known else None
+        if known is not None:
+            return known
+        effect = self._catalog.effect_of(call)
+        text = DESTRUCTIVE if effect.destructive else effect.effect
+        made = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
+        if is_known and len(self._known) < _MOST_KNOWN:
+            self._known[name] = made
+        return made
+
+
+class MadeCalls(Struct):
+    """The calls of one actor in a conversation.
+
+    Attributes:
+        turns: The calls, one list a turn.
+        errors: How many failed.
+        destructive: How many of the others destroyed something.
+        changing: Those of the others that destroyed something, or whose effect is unknown or guessed to be a
+            write, one list a turn.
+        guessed: Tools whose effect is guessed or unknown.
+        guessed_tools: Their names as `tool_names` gives them.
+    """
+
+    turns: list[list[TranscriptCall]] = field(default_factory=list)
+    errors: int = 0
+    destructive: int = 0
+    changing: list[list[ToolCall]] = field(default_factory=list)
+    guessed: set[str] = field(default_factory=set)
+    guessed_tools: list[str] = field(default_factory=list)
+    number: int = 0
+
+    def add(
+        self,
+        calls: Sequence[ToolCall],
+        responses: Sequence[ToolResponse],
+        spans: list[TimedSpan],
+        effects: CallEffects,
+    ) -> None:
+        """Adds the calls of a turn."""
+        made: list[TranscriptCall] = []
+        changing: list[ToolCall] = []
+        self.turns.append(made)
+        self.changing.append(changing)
+        if not calls:
+            return
+        self.number += len(calls)
+        for call, response in zip(calls, pair_responses(calls, responses), strict=True):
+            effect, tool, is_guess, _ = effects.of(call)
+            error: bool | str | None = None
+            if is_guess:
+                self.guessed.add(tool)
+            if response is not None and has_failed(response, tool, call.args):
+                error = response.error or True
+                self.errors += 1
+            elif effect == DESTRUCTIVE:
+                self.destructive += 1
+                changing.append(call)
+            elif is_guess and effect in ("write", UNKNOWN):
+                changing.append(call)
+            row: TranscriptCall = {
+                "name": call.name,
+                "args": call.args,
+                "result": None if response is None else response.response,
+                "error": error,
+                "effect": effect,
+                "seconds": _seconds(call, spans) if spans else None,
+            }
+            if call.inside:
+                row["inside"] = call.inside
+            made.append(row)
+
+
+def agent_calls(turns: Iterable[Turn], effects: CallEffects) -> MadeCalls:
+    """Returns the agent's calls."""
+    made = MadeCalls()
+    for turn in turns:
+        spans = [span for span in turn.spans if span.type == "TOOL"] if turn.spans else []
+        made.add(turn.tool_calls, turn.tool_responses, spans, effects)
+    made.guessed_tools = tool_names(made.guessed)
+    return made
+
+
+def tool_names(tools: Iterable[str]) -> list[str]:
+    """Returns names of tools, sorted, each once and at most 200 characters long; the first 100."""
+    return sorted({tool[:_LONGEST_NAME] for tool in tools})[:_MOST_TOOLS]
+
+
+def _seconds(call: ToolCall, spans: list[TimedSpan]) -> float | None:
+    """Returns the duration of the first span of the call's tool, and removes the span."""
+    for span in spans:
+        if (span.resource or span.name) == tool_identity(call) or span.name == call.name:
+            spans.remove(span)
+            return span.seconds
+    return None

@@ -1,12 +1,19 @@
-"""Reads the values of a call with their paths, and the words that name them."""
+"""Reads the values of a call, and compares addresses, codes, numbers and amounts in prose with them."""
 
 import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.effects.mentions import MONEY_NAMES
-from turnwise.transforms.text.cleaning import CURRENCY_CODES, plain
+from turnwise.transforms.effects.mentions import (
+    LARGE_NUMBERS,
+    MONEY_NAMES,
+    NUMBERS_IN_WORDS,
+    Mention,
+    number_in_words,
+    read_passage,
+)
+from turnwise.transforms.text.cleaning import CURRENCY_CODES, Amount, amount, plain, same_amount
 from turnwise.transforms.text.words import FUNCTION_WORDS, word_set
 
 _INDEX = re.compile(r"\.(\d+)(?=\.|$)")
@@ -127,3 +134,271 @@ def _is_currency(leaf: CallValue, around: str) -> bool:
 def _code(text: str) -> str | None:
     name = MONEY_NAMES.get(text, text)
     return name if CURRENCY_CODES.fullmatch(name) else None
+
+
+# Compares addresses of the internet and codes of letters and digits, which are equal as a whole only.
+
+_ADDRESS = re.compile(
+    r"[^\s@,;<>()\[\]{}\"'“”„|]+@[^\s@,;<>()\[\]{}\"'“”„|]+|(?:https?://|www\.)[^\s<>\"“”|]+"
+    r"|(?<![\w.])(?:[a-z0-9][\w-]*\.)+[a-z]{2,}(?![\w.]*\w)(?:/[^\s<>\"“”|]*)?"
+)
+_CODE = re.compile(r"(?<![^\W_])[^\W_]+(?:-[^\W_]+)*", re.ASCII)
+_AROUND = "#$€£¥₩.,:;()[]\"'“”"
+_LAST_DIGITS = 4
+_IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9_/.-]*")
+_AFTER_ADDRESS = ".,:;!?)]'\"/"
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def addresses_in(text: str) -> list[str]:
+    """Returns the e-mail and web addresses of a text, in lower case, without `https://www.`."""
+    addresses = (address.rstrip(_AFTER_ADDRESS) for address in _ADDRESS.findall(plain(text)))
+    return [re.sub(r"^(?:mailto:)?(?:https?://)?(?:www\.)?", "", address) for address in addresses]
+
+
+def codes_in(text: str) -> list[str]:
+    """Returns the codes of a text, of ASCII letters and digits, in lower case and without hyphens."""
+    codes = (code.replace("-", "") for code in _CODE.findall(_ADDRESS.sub(" ", plain(text))))
+    return [code for code in codes if not code.isdecimal() and any(map(str.isdecimal, code))]
+
+
+def without_codes(text: str) -> str:
+    """Returns a text without its codes."""
+    return _CODE.sub(lambda code: " " if codes_in(code[0]) else code[0], text)
+
+
+def compare_addresses(text: str, argument: str, path: str) -> ValueVerdict | None:
+    """Compares addresses as a whole; None: neither side has one."""
+    stated, given = addresses_in(text), addresses_in(argument)
+    if not stated or not given:
+        return "not_compared" if stated or given else None
+    if set(stated) <= set(given):
+        rest = _WORD.findall(_ADDRESS.sub(" ", plain(text)))
+        return "same" if all(is_plain_word(word, path) for word in rest) else "not_compared"
+    first = stated[0]
+    is_part = "@" not in first and any(first.startswith(one) or one.startswith(first) for one in given)
+    if len(stated) > 1 or is_part:
+        return "not_compared"
+    return (
+        "other" if all("@" in address or "/" in address for address in (*stated, *given)) else "not_compared"
+    )
+
+
+def compare_codes(text: str, argument: str) -> ValueVerdict | None:
+    """Compares codes; None: all that are stated are held, and other words remain to be compared."""
+    stated, given = set(codes_in(text)), set(codes_in(argument))
+    if stated <= given:
+        return None
+    unstated = given - stated
+    is_part = any(one in code or code in one for one in stated - given for code in unstated)
+    return "other" if unstated and not is_part else "not_compared"
+
+
+def is_named(identifier: str, text: str) -> bool:
+    """Returns whether a text holds a whole identifier with a digit, or the end of a long number.
+
+    `A1` is not in `A12`, but in `A-1`. Of words beside codes (`order A-77`), the codes are looked for.
+    """
+    wanted = plain(identifier).strip(_AROUND)
+    is_end = wanted.isdigit() and len(wanted) >= _LAST_DIGITS
+    before = "" if is_end else r"(?<![a-z0-9])"
+    if not any(map(str.isdecimal, wanted)):
+        return any(wanted == value.strip(_AROUND) for value in text.split(" | "))
+    if re.search(rf"{before}{re.escape(wanted)}(?![a-z0-9])", text):
+        return True
+    stated = set(map(compact, _IDENTIFIER.findall(text)))
+    codes = codes_in(wanted) if " " in wanted else []
+    return compact(wanted) in stated or (bool(codes) and stated.issuperset(codes))
+
+
+def compact(text: str) -> str:
+    """Returns the letters and digits of a text, in lower case."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+# Compares the numbers and amounts of money that an agent states with those of a call.
+
+_NO_WORD = re.compile(r"[^\s.,:;!?'\"“”„’#*|…]")
+_ENTRY = re.compile(r",\s+|;|&|\b(?:and|und|et|y)\b")
+_LETTER = re.compile(r"\b[A-Z] \d")
+_INNER = re.compile(r"(?<=\w)-(?=\w)|\w")
+_SHARE_NAMES = frozenset(("percent", "percentage", "pct", "rate", "share"))
+_MONEY_NAMES = word_set("""amount price fee cost total subtotal sum refund payment balance charge budget
+    deposit value tip fare bill donation credit debit money paid salary wage rent tax premium limit discount
+    due income revenue""")
+_COUNT_NAMES = frozenset(("count", "quantity", "qty"))
+_SMALL_UNITS = frozenset(("cent", "minor", "pence", "penny"))
+_SUMS = word_set("refund amount total sum price fee cost payment charge value")
+_THREE_AFTER_POINT = re.compile(r"(?<![\d.,])\d{1,3}\.\d{3}(?!\d)")
+_DOLLARS = frozenset(("aud", "cad", "hkd", "nzd", "sgd", "twd"))
+_OTHERS_OF_THE_NAME = {"usd": _DOLLARS, "jpy": {"cny"}, "cny": {"jpy", "twd", "hkd"}, "gbp": {"egp"}}
+_US = re.compile(r"\bU\.?S\b|US\$|\bUSD", re.IGNORECASE)
+_LONG_NUMBER, _ENDING_DIGITS = 7, 4
+_DECIMALS, _NO_PART = re.compile(r"[.,]\d{1,2}$"), re.compile(r"[^\d\s().,+#*…•·–-]")
+_LONG_DIGITS = re.compile(r"\+?[\d\s().-]{7,}")
+_ENDINGS = word_set("""ending ends endet endend endung auf in last digits card phone number termina terminant
+    par en""")
+# Words that are not counted things, but change the number, belong to it or are its unit.
+_NO_COUNTS = (
+    NUMBERS_IN_WORDS.keys()
+    | LARGE_NUMBERS.keys()
+    | CHANGING_WORDS
+    | word_set("""hundreds thousands millions billions lakhs crores hundert cent cien dozen dozens dutzend
+        douzaine docena pair pairs paar half halves quarter twice double triple minus negative percent prozent
+        per each second seconds minute minutes hour hours day days week weeks month months year years night
+        nights""")
+)
+_NUMERALS = frozenset("十百千万萬億亿兆十백천만억조십半반")
+
+
+class Given(NamedTuple):
+    """Numbers of an argument.
+
+    Attributes:
+        amounts: The numbers, with the currency that the call names for them.
+        is_share: Whether they are percentages.
+        is_currency_unclear: Whether the call names a currency that cannot be read.
+        path: Path of the argument.
+        is_money: Whether they may be amounts of money, by the argument's name or their own currency.
+        is_us: Whether dollars are stated as those of the United States.
+    """
+
+    amounts: tuple[Amount, ...]
+    is_share: bool
+    is_currency_unclear: bool
+    path: str
+    is_money: bool
+    is_us: bool = False
+
+
+def read_given(arguments: Sequence[JsonValue], path: str, currency: str | None) -> Given | None:
+    """Reads the numbers of an argument, of all entries if it is a list; None: one is no number."""
+    read = list(map(_read, arguments))
+    amounts = [mention.amount for mention in read if mention is not None and mention.amount is not None]
+    if not amounts or len(amounts) < len(arguments):
+        return None
+    is_share = any(mention is not None and mention.is_share for mention in read)
+    return Given(
+        tuple(number if number.currency else Amount(number.value, currency or "") for number in amounts),
+        is_share or bool(_SHARE_NAMES.intersection(path_words(path))),
+        currency is None,
+        path,
+        _is_money_name(path) or any(number.currency for number in amounts),
+    )
+
+
+def _read(argument: JsonValue) -> Mention | None:
+    """Reads an argument that is a number only; three digits behind a point are not read."""
+    number = amount(argument)
+    if isinstance(argument, str) and _THREE_AFTER_POINT.search(argument):
+        return None
+    if number is not None or not isinstance(argument, str):
+        return Mention(0, 0, number)
+    mentions, rest = _parts(argument, None)
+    return mentions[0] if len(mentions) == 1 and not rest.strip(" |") else None
+
+
+def _parts(text: str, language: str | None) -> tuple[list[Mention], str]:
+    passage = read_passage(text, language)
+    return passage.mentions, " | ".join(passage.between)
+
+
+def compare_amounts(text: str, given: Given) -> ValueVerdict:
+    """Compares a stated number with those of an argument.
+
+    All words beside the numbers must be read: a scale, a unit or a currency that is not read leaves the value
+    open. A number with three digits behind its only separator is open, too, but of money and behind a comma.
+    """
+    if _LETTER.search(text):
+        return "not_compared"
+    if len(given.amounts) > 1 and len(parts := _ENTRY.split(text)) > 1:
+        return _together([compare_amounts(part, given) for part in parts if part.strip()], given)
+    verdicts = {_compare_in(language, text, given) for language in (None, "de", "fr")}
+    if "same" in verdicts and "other" in verdicts:
+        # Three digits behind the only separator are thousands, if they are shown to be.
+        mentions, _ = _parts(text, None)
+        is_money = any(mention.amount and mention.amount.currency for mention in mentions)
+        has_point = _THREE_AFTER_POINT.search(text) is not None
+        verdict = _compare_in("de" if has_point else None, text, given)
+        return verdict if verdict == "same" and (is_money or not has_point) else "not_compared"
+    return "same" if "same" in verdicts else "other" if "other" in verdicts else "not_compared"
+
+
+def _compare_in(language: str | None, text: str, given: Given) -> ValueVerdict:
+    mentions, rest = _parts(text, language)
+    if not mentions:
+        value, rest = number_in_words(text)
+        money = {MONEY_NAMES[word] for word in _WORD.findall(rest) if word in MONEY_NAMES}
+        rest = " ".join(word for word in rest.split() if word not in MONEY_NAMES)
+        are_whole = all(float(number.value).is_integer() for number in given.amounts)
+        if value is None or not are_whole or len(money) > 1 or _NO_WORD.search(_INNER.sub("", text)):
+            return "not_compared"
+        if not _is_read(rest, given.path, True):
+            return "not_compared"
+        return _together([_compare_one(Amount(value, next(iter(money), "")), False, given)], given)
+    if any(mention.amount is None or mention.is_denied for mention in mentions):
+        return "not_compared"
+    if not _is_read(rest, given.path, bool(re.search(r"\|.*\w", rest))):
+        return "not_compared"
+    given = given._replace(is_us=_US.search(text) is not None)
+    return _together([_compare_one(m.amount, m.is_share, given) for m in mentions if m.amount], given)
+
+
+def _together(verdicts: Sequence[ValueVerdict], given: Given) -> ValueVerdict:
+    if not verdicts or len(verdicts) > len(given.amounts) or "not_compared" in verdicts:
+        return "not_compared"
+    return "other" if "other" in verdicts else "same"
+
+
+def _is_read(rest: str, path: str, may_count: bool) -> bool:
+    """Returns whether the words beside a number change nothing: of a count, any thing may be counted."""
+    if _NO_WORD.search(_WORD.sub("", rest)):
+        return False
+    names = path_words(path)
+    counts = may_count and (bool(_COUNT_NAMES.intersection(names[-1:])) or names[:1] == ["num"])
+    left = {word for word in _WORD.findall(plain(rest)) if not is_plain_word(word, path)} - _SUMS
+    return not left or (
+        counts and not any(word in _NO_COUNTS or _NUMERALS.intersection(word) for word in left)
+    )
+
+
+def _compare_one(stated: Amount, is_share: bool, given: Given) -> ValueVerdict:
+    """Compares one number; money must be compared with money, and a share with a share."""
+    is_money = stated.currency != ""
+    is_another_kind = is_money and (given.is_share or not given.is_money)
+    if stated.currency == "cent" or is_another_kind or (is_share and not given.is_share):
+        return "not_compared"
+    for passed in given.amounts:
+        if passed.currency in _OTHERS_OF_THE_NAME.get(stated.currency, ()) and not given.is_us:
+            is_usual = stated.currency == "usd" and same_amount(passed, stated._replace(currency=""))
+            return "same" if is_usual else "not_compared"
+        if same_amount(passed, stated) and not (is_share and abs(passed.value) <= 1):
+            return "not_compared" if is_money and given.is_currency_unclear else "same"
+    values = [passed.value for passed in given.amounts]
+    is_sum = len(values) > 1 and stated.value in (len(values), sum(values))
+    is_unsigned = any(value < 0 < stated.value for value in values)
+    has_small_unit = _SMALL_UNITS.intersection(path_words(given.path))
+    is_part = given.is_share and all(abs(value) <= 1 for value in values)
+    may_be_cents = given.is_money and round(100 * stated.value) in values
+    is_open = is_sum or is_unsigned or has_small_unit or is_part or may_be_cents
+    return "not_compared" if is_open else "other"
+
+
+def _is_money_name(path: str) -> bool:
+    last = path_words(path)[-1:]
+    return bool(_MONEY_NAMES.intersection(last)) or any(map(CURRENCY_CODES.fullmatch, last))
+
+
+def compare_digits(text: str, argument: str, path: str) -> ValueVerdict | None:
+    """Compares phone and card numbers, whose last digits may stand for all; None: the argument is none."""
+    if not _LONG_DIGITS.fullmatch(plain(argument)) or _DECIMALS.search(argument) or _is_money_name(path):
+        return None
+    stated, given = ("".join(filter(str.isdecimal, plain(side))).lstrip("0") for side in (text, argument))
+    left = {word for word in _WORD.findall(plain(text)) if not is_plain_word(word, path)}
+    is_short = len(given) < _LONG_NUMBER or len(stated) < _ENDING_DIGITS
+    if is_short or left - _ENDINGS or _NO_PART.search(_WORD.sub("", text)):
+        return "not_compared"
+    if given.endswith(stated):
+        return "same"
+    is_other = stated[-_LONG_NUMBER:] != given[-_LONG_NUMBER:] and (len(stated) >= _LONG_NUMBER or left)
+    return "other" if is_other else "not_compared"

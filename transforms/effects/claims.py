@@ -10,35 +10,32 @@ from msgspec import Struct
 
 from turnwise.schemas.conversation import UNKNOWN, Conversation, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import (
     CallValue,
     ValueVerdict,
-    currency_of,
-    currency_values,
-    is_plain_word,
-    leaves,
-    named,
-    nearly_named,
-    values_text,
-)
-from turnwise.transforms.effects.changes import call_text, without_repeats
-from turnwise.transforms.effects.equivalence import equivalent
-from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.effects.mentions import ToolCatalog, called_tool, normalized, read_passage
-from turnwise.transforms.effects.prose import compare_names, is_prose
-from turnwise.transforms.effects.prose_values import (
-    NUMBERS_IN_WORDS,
     addresses_in,
     codes_in,
     compare_addresses,
     compare_amounts,
     compare_digits,
-    compare_moments,
-    given_moments,
+    currency_of,
+    currency_values,
     is_named,
+    is_plain_word,
+    leaves,
+    named,
+    nearly_named,
     read_given,
+    values_text,
     without_codes,
 )
+from turnwise.transforms.effects.changes import call_text, without_repeats
+from turnwise.transforms.effects.equivalence import equivalent
+from turnwise.transforms.effects.failures import has_failed
+from turnwise.transforms.effects.mentions import NUMBERS_IN_WORDS, normalized, read_passage
+from turnwise.transforms.effects.prose import compare_names, is_prose
+from turnwise.transforms.effects.prose_values import compare_moments, given_moments
 from turnwise.transforms.matching.calls import answered_calls
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.cleaning import Amount, find_span, plain

@@ -1,23 +1,16 @@
 """Compares values of arguments and of session state by meaning, independent of spelling."""
 
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from collections.abc import Hashable, Sequence
+from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from msgspec import Struct, field, structs
-
-from turnwise.schemas.conversation import ToolCall
-from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, key_twice
+from turnwise.schemas.jsonio import JsonValue, json_structure, key_twice
 from turnwise.transforms.effects.mentions import (
-    SPACED_LETTER,
-    Mention,
-    Passage,
-    language_root,
     read_passage,
+    with_digits,
     with_plain_signs,
 )
 from turnwise.transforms.effects.prose import (
@@ -36,32 +29,16 @@ from turnwise.transforms.effects.prose_values import (
     likeness_of_calendar_names,
     likeness_of_moments,
     spell_alike,
-    states_moment,
-    with_digits,
 )
 from turnwise.transforms.local_judge.named_values import mark_named_values
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
-from turnwise.transforms.matching.calls import (
-    ArgumentMatcher,
-    directive_text,
-    is_directive,
-    plain_text,
-    value_matches,
-)
 from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
 from turnwise.transforms.text.dates import DateReading, Likeness, epoch_date, likeness_of_dates, read_dates
-from turnwise.transforms.text.sentences import guessed_language, sentences
 from turnwise.transforms.text.words import word_set
 
-_MOST_PAIRS = 20_000
-_NODE_LENGTH = 4
-_LONGEST_MOMENT = 48
-_LETTERS, _DIGITS_OF_A_CODE = 3, 7
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _NO_VALUES = frozenset(("null", "none", "nil", "undefined", "nan", "n/a", "na", "-"))
 _NORWAY = "NO"  # false, or the code of a country
-_CAMEL_CASE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+")
-_DECIMAL_COMMA = re.compile(r"(\D{0,4}\d{1,3}(?:[. '’]?\d{3})*),(\d\d)(\D{0,5})")
 Prose = Literal["unmet", "met", "ignored", "free"]
 """How prose counts that only a judge can compare: as different or as the same. Ignored: any prose is equal to
 any other, but not commands, code and the like; free: these too."""
@@ -168,6 +145,12 @@ def _may_be_nothing(value: JsonValue) -> bool:
     return isinstance(value, str) and plain(value) in _NO_VALUES
 
 
+# Pairs the elements of two lists, and tells values apart by keys, so that few pairs are compared.
+
+_MOST_PAIRS = 20_000
+_NODE_LENGTH = 4
+
+
 def pair_equivalent(
     expected: Sequence[JsonValue],
     actual: Sequence[JsonValue],
@@ -242,7 +225,15 @@ def _structure(value: JsonValue, name: str) -> JsonValue:
     return value if is_literal else with_plain_signs(value)
 
 
+# Compares two numbers, truths or texts.
+
+_LONGEST_MOMENT = 48
+_CAMEL_CASE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+")
+_CLOCK_IN_LETTERS = re.compile(r"\d{1,2}(?:h(?:\d\d)?|[ap]m)", re.IGNORECASE)
+
+
 def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
+    """Compares two values as what both may be: times, prose, truths, versions, amounts, dates, texts."""
     texts = (left, right) if isinstance(left, str) and isinstance(right, str) else None
     if texts and all(map(_may_spell_moment, texts)) and not is_version(name):
         likeness = likeness_of_moments(*texts)
@@ -254,8 +245,7 @@ def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
         return compare_texts(*texts, name)
     if isinstance(left, bool) or isinstance(right, bool):
         truth = _truth(left)
-        is_open = _NORWAY in (left, right)
-        return "different" if truth is None or truth != _truth(right) else "unclear" if is_open else "same"
+        return "different" if truth is None or truth != _truth(right) else "same"
     if texts and is_version(name):
         return "same" if texts[0].strip() == texts[1].strip() else "different"
     first, second = _amount(left), _amount(right)
@@ -316,6 +306,8 @@ _ORDINALS = {
 _ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
 _DEGREE = re.compile(r"(?<=\d)\s?(?:°|º|degrees?\b)?\s?([cf])(?:elsius|ahrenheit)?\b", re.IGNORECASE)
 _MONEY_TOKEN = re.compile(r"zqunit0[0-5]")
+_DECIMAL_COMMA = re.compile(r"(\D{0,4}\d{1,3}(?:[. '’]?\d{3})*),(\d\d)(\D{0,5})")
+_MILLION_OR_THOUSAND = re.compile(r"\bmil\b", re.IGNORECASE)
 
 
 def _amount(value: JsonValue) -> Amount | None:
@@ -351,8 +343,7 @@ def _may_be(value: JsonValue, number: Amount | None) -> bool:
     return False
 
 
-_MILLION_OR_THOUSAND = re.compile(r"\bmil\b", re.IGNORECASE)
-_CLOCK_IN_LETTERS = re.compile(r"\d{1,2}(?:h(?:\d\d)?|[ap]m)", re.IGNORECASE)
+_LETTERS, _DIGITS_OF_A_CODE = 3, 7
 _SIGNED = re.compile(r"(?:^|\W|UTC|GMT)-\d|^\(\d+\)$", re.IGNORECASE)
 
 
@@ -382,293 +373,3 @@ def _dates(value: JsonValue, number: Amount | None) -> tuple[DateReading, ...]:
 
 def _truth(value: JsonValue) -> bool | None:
     return value if isinstance(value, bool) else _TRUTHS.get(plain(value)) if isinstance(value, str) else None
-
-
-# Compares the arguments of two calls of one tool.
-
-ANY_TOOL = "*"
-
-
-class Difference(NamedTuple):
-    """A parameter whose values differ, or several parallel lists whose rows differ."""
-
-    parameter: str
-    expected: JsonValue
-    actual: JsonValue
-
-
-class OpenPair(NamedTuple):
-    """Two values that only a judge can compare, as text.
-
-    Attributes:
-        name: What they are values of: `reason of cancel_order`.
-    """
-
-    name: str
-    expected: str
-    actual: str
-
-
-class ArgumentComparison(Struct, frozen=True):
-    """Rules for comparing arguments, beside the default equivalence.
-
-    Attributes:
-        matchers: Tool or `*` -> parameter -> matcher.
-        ordered: Tool or `*` -> parameters whose lists are compared in order.
-        unclear: Result for a value that only a judge can compare: a directive, or prose.
-        ignores_prose: Whether prose is not compared at all.
-        free_tools: Names of the tools whose prose is not compared, unless it contradicts: hand-offs, whose
-            texts are for a person.
-        answers: What a judge said of values that only it can compare: whether they are the same.
-    """
-
-    matchers: Mapping[str, Mapping[str, ArgumentMatcher]] = field(default_factory=dict)
-    ordered: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    unclear: bool = False
-    ignores_prose: bool = False
-    free_tools: frozenset[str | None] = frozenset()
-    answers: Mapping[OpenPair, bool] = field(default_factory=dict)
-
-    def differences(self, expected: ToolCall, actual: ToolCall) -> list[Difference]:
-        """Returns the differences between the arguments of two calls of one tool.
-
-        No arguments, null and `{}` are one thing. If the expected call lists `compare_args`, only those
-        parameters are compared.
-        """
-        wanted, given = expected.args or {}, actual.args or {}
-        if are_equal(wanted, given):
-            return []
-        if expected.compare_args is not None:
-            wanted = {name: wanted.get(name) for name in expected.compare_args}
-            given = {name: value for name, value in given.items() if name in wanted}
-        tool = expected.name or ""
-        differences = self._compare(tool, wanted, given)
-        if not self.answers:
-            return differences
-        apart = {difference.parameter for difference in differences}
-        strict = structs.replace(self, unclear=False)._compare(tool, wanted, given)
-        return [d for d in strict if not self.answers.get(_open_pair(tool, d), d.parameter not in apart)]
-
-    def open_pairs(self, expected: ToolCall, actual: ToolCall) -> list[OpenPair]:
-        """Returns the arguments of two calls that only a judge can compare, where the case states any."""
-        strict, lenient = (structs.replace(self, unclear=unclear) for unclear in (False, True))
-        apart = {difference.parameter for difference in lenient.differences(expected, actual)}
-        open_ones = [d for d in strict.differences(expected, actual) if d.parameter not in apart]
-        return [_open_pair(expected.name or "", d) for d in open_ones if d.expected is not None]
-
-    def not_compared(self, expected: ToolCall, actual: ToolCall) -> list[str]:
-        """Returns the parameters of two calls that are equal only because their prose is not compared."""
-        strict = structs.replace(self, unclear=False, ignores_prose=False, free_tools=frozenset())
-        apart = {difference.parameter for difference in self.differences(expected, actual)}
-        names = (difference.parameter for difference in strict.differences(expected, actual))
-        wanted = expected.args or {}
-        return [name for name in names if name not in apart and not is_directive(wanted.get(name))]
-
-    def _compare(self, tool: str, wanted: JsonObject, given: JsonObject) -> list[Difference]:
-        matchers = {**self.matchers.get(ANY_TOOL, {}), **self.matchers.get(tool, {})}
-        ordered = {*self.ordered.get(ANY_TOOL, ()), *self.ordered.get(tool, ())}
-        free = {name for name in wanted if name not in matchers and name not in ordered}
-        together = _parallel_lists(wanted, given, free)
-        prose: Prose = "ignored" if self.ignores_prose else "met" if self.unclear else "unmet"
-        prose = "free" if tool in self.free_tools else prose
-        differences = [diff for group in together for diff in _rows_differ(group, wanted, given, prose)]
-        done = {name for group in together for name in group}
-        for name in (name for name in (*wanted, *(n for n in given if n not in wanted)) if name not in done):
-            want, value = wanted.get(name), given.get(name)
-            met = self._is_met(want, value, name in given, matchers.get(name))
-            if met is None and name in ordered and isinstance(want, list) and isinstance(value, list):
-                met = len(want) == len(value) and all(
-                    equivalent(*pair, prose, name, "names") for pair in zip(want, value, strict=True)
-                )
-            if not (equivalent(want, value, prose, name, "none") if met is None else met):
-                differences.append(Difference(name, want, value))
-        return differences
-
-    def _is_met(
-        self, want: JsonValue, value: JsonValue, is_given: bool, matcher: ArgumentMatcher | None
-    ) -> bool | None:
-        """Returns whether a matcher or directive is met; None: there is none."""
-        if matcher is not None and matcher.match == "ignore":
-            return True
-        if is_directive(want):
-            verdict = value_matches(want, value) if is_given else want["$matchType"] == "ignore"
-            return self.unclear if verdict is None else verdict
-        if matcher is not None and is_given and want is not None:
-            return matcher.matches(want, value)
-        return None
-
-
-def _open_pair(tool: str, difference: Difference) -> OpenPair:
-    wanted = difference.expected
-    text = directive_text(wanted) if is_directive(wanted) else plain_text(wanted)
-    return OpenPair(f"{difference.parameter} of {tool}", text, plain_text(difference.actual))
-
-
-def _parallel_lists(wanted: JsonObject, given: JsonObject, names: set[str]) -> list[list[str]]:
-    """Groups lists of scalars of equal length (2 or more) on both sides; entries at one index form a row."""
-    by_length: dict[int, list[str]] = {}
-    for name, value in wanted.items():
-        size = _size_of_list(value)
-        if name in names and size > 1 and order_of(name, value) != "fixed":
-            by_length.setdefault(size, []).append(name)
-    groups = [group for group in by_length.values() if len(group) > 1]
-    sizes = [{_size_of_list(given.get(name)) for name in group} for group in groups]
-    return [group for group, of in zip(groups, sizes, strict=True) if len(of) == 1 and -1 not in of]
-
-
-def _size_of_list(value: JsonValue) -> int:
-    """Returns the length of a list of scalars; -1: the value is none."""
-    is_list = isinstance(value, list) and not any(isinstance(item, dict | list) for item in value)
-    return len(value) if is_list else -1
-
-
-def _rows_differ(
-    group: Sequence[str], wanted: JsonObject, given: JsonObject, prose: Prose
-) -> list[Difference]:
-    rows = [dict(zip(group, row, strict=True)) for row in zip(*(wanted[n] for n in group), strict=True)]
-    made = [dict(zip(group, row, strict=True)) for row in zip(*(given[n] for n in group), strict=True)]
-    if len(rows) == len(made):
-        if prose == "unmet" and any(order_of(name, ()) == "open" for name in group):
-            is_same = all(map(partial(equivalent, prose=prose), rows, made))
-        else:
-            is_same = None not in pair_equivalent(rows, made, prose)
-        if is_same:
-            return []
-    apart = [name for name in group if not equivalent(wanted[name], given[name], prose, name)]
-    alone = [Difference(name, wanted[name], given[name]) for name in apart]
-    return alone or [Difference(" with ".join(group), rows, made)]
-
-
-# Searches an agent's messages for expected texts, by words and by values.
-
-_LONGEST_SHOWN = 160
-_LONGEST_SEARCHED = 20_000
-_DIGIT = re.compile(r"\d")
-_LIST_NUMBER = re.compile(r"^[ \t>*-]*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?[ \t]+(?=\S)", re.MULTILINE)
-_WORD_OF_TEXT = re.compile(r"\w+")
-
-
-class SpokenText:
-    """The messages of an agent."""
-
-    def __init__(self, texts: Sequence[str], language: str | None) -> None:
-        self._texts, self._language = texts, language
-        known = language or guessed_language("\n".join(texts)[:_LONGEST_SEARCHED])
-        self._is_english = language_root(known) in ("", "en")
-
-    @cached_property
-    def _all(self) -> str:
-        return _words("\n".join(self._texts))
-
-    @cached_property
-    def _values(self) -> list[Passage]:
-        return [read_passage(_without_list_numbers(text), self._language) for text in self._spellings]
-
-    @cached_property
-    def _passages(self) -> list[Passage]:
-        return [read_passage(text, self._language) for text in self._spellings]
-
-    @cached_property
-    def _passages_in_digits(self) -> list[Passage]:
-        return [read_passage(text, self._language, False) for text in self._spellings]
-
-    @cached_property
-    def _spellings(self) -> list[str]:
-        """The messages, and again those with numbers in words, in digits; but `one` is often no number."""
-        in_digits = [_NUMBER_ONE.sub("#", text) for text in self._texts]
-        return [*self._texts, *(with_digits(text) for text in in_digits if with_digits(text) != text)]
-
-    def contains(self, wanted: str) -> bool:
-        """Returns whether a text was said.
-
-        Words are compared without regard to letter case, bold type, kind of apostrophe and encoding of
-        accents. They are whole words, but for endings as in `confirmed` for `confirm`, where there are spaces
-        between words. Numbers, amounts, dates and times of day are compared by value, in digits or words,
-        identifiers as a whole (`1` is not in `21`). Negated numbers (`not 5`) and numbers of list entries do
-        not count.
-        """
-        in_digits = with_digits(_NUMBER_ONE.sub("#", wanted))
-        spellings = [wanted, in_digits] if "#" not in in_digits else [wanted]
-        return any(map(self._contains, dict.fromkeys(spellings))) or any(
-            states_moment(text, wanted) for text in self._texts
-        )
-
-    def _contains(self, wanted: str) -> bool:
-        passage = read_passage(wanted, self._language) if _DIGIT.search(wanted) else None
-        if passage is None or not passage.mentions:
-            return _has_words(self._all, _words(wanted), self._is_english)
-        if not any(map(str.isalpha, "".join(passage.between))):
-            return any(_contains(stated, passage, self._is_english) for stated in self._values)
-        if any(_contains(stated, passage, self._is_english) for stated in self._passages):
-            return True
-        in_digits = read_passage(wanted, self._language, False)
-        return any(_contains(stated, in_digits, self._is_english) for stated in self._passages_in_digits)
-
-    def nearest_sentence(self, wanted: str) -> str:
-        """Returns the sentence most similar to a text, or the last sentence; "": there are no messages."""
-        text = "\n\n".join(text for text in self._texts if text.strip())[-_LONGEST_SEARCHED:]
-        if not text:
-            return ""
-        parts = [text[a:b] for a, b in sentences(text, self._language)] or [text]
-        likeness = [_likeness(wanted, part) for part in parts]
-        best = max(likeness)
-        last = len(parts) - 1 - likeness[::-1].index(best)
-        line = " ".join((parts[last] if best else parts[-1]).split())
-        return line if len(line) <= _LONGEST_SHOWN else f"…{line[1 - _LONGEST_SHOWN :]}"
-
-
-def _words(text: str) -> str:
-    """Normalises case, bold type, apostrophes and accents."""
-    if not text.isascii():
-        text = with_plain_signs(unicodedata.normalize("NFC", text))
-    return (text.replace("**", "") or text).casefold()
-
-
-def _has_words(
-    text: str, wanted: str, is_english: bool, is_start: bool = False, is_end: bool = False
-) -> bool:
-    """Returns whether a text holds the wanted one, at its start or end, as whole words or forms of them."""
-    last = _LAST_WORD.search(wanted)
-    ending = "" if last is None else "s?"
-    if last and last[1]:
-        ending = _ENDING if is_english and last[0].isascii() else _ANY_ENDING
-    before = r"\A" if is_start else rf"(?<!{SPACED_LETTER})" if _UNPREFIXED.match(wanted) else ""
-    after = r"\Z" if is_end else rf"{ending}(?!{SPACED_LETTER})" if _SPACED.match(wanted[-1:]) else ""
-    return re.search(f"{before}{re.escape(wanted)}{after}", text) is not None
-
-
-_ENDING = r"(?:[a-z]?(?:ed|ing)|e?[dns]|es|'s)?"
-_ANY_ENDING = rf"(?:['’]?{SPACED_LETTER}{{1,4}})?"
-_LAST_WORD = re.compile(r"([^\W\d_])?[^\W\d_]{3}$")
-_SPACED = re.compile(SPACED_LETTER)
-_UNPREFIXED = re.compile(rf"(?![\u0590-\u08ff]){SPACED_LETTER}")
-"""A letter that may begin a word; in Hebrew and Arabic, articles and prepositions stand before it."""
-_NUMBER_ONE = re.compile(
-    r"(?<![\w-])(?<!ty |nd )(?:one|eins|uno|하나|한|一)\b(?![ -](?:hundred|thousand|million))", re.IGNORECASE
-)
-
-
-def _without_list_numbers(text: str) -> str:
-    """Removes the numbers of list entries (`1.`, `2.`, ...)."""
-    numbers = list(map(int, _LIST_NUMBER.findall(text)))
-    is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
-    return _LIST_NUMBER.sub("", text) if is_list else text
-
-
-def _contains(stated: Passage, wanted: Passage, is_english: bool) -> bool:
-    size = len(wanted.mentions)
-    return any(
-        all(map(Mention.means, wanted.mentions, stated.mentions[i : i + size]))
-        and _has_words(stated.between[i], wanted.between[0], is_english, is_end=True)
-        and stated.between[i + 1 : i + size] == wanted.between[1:-1]
-        and _has_words(stated.between[i + size], wanted.between[-1], is_english, is_start=True)
-        for i in range(len(stated.mentions) - size + 1)
-    )
-
-
-def _likeness(wanted: str, part: str) -> float:
-    """Returns the share of the wanted words in a sentence; two numbers count as half a shared word."""
-    words = set(_WORD_OF_TEXT.findall(wanted.casefold()))
-    shared = len(words & set(_WORD_OF_TEXT.findall(part.casefold())))
-    both_count = _DIGIT.search(wanted) is not None and _DIGIT.search(part) is not None
-    return (shared + both_count / 2) / max(1, len(words))

@@ -1,23 +1,11 @@
-"""Extracts numbers, amounts, dates, times of day and identifiers from prose, by value."""
+"""Extracts numbers, also in words, amounts, dates, times of day and identifiers from prose, by value."""
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from collections.abc import Iterable
+from functools import cache
 from typing import Literal, NamedTuple
 
-from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import (
-    UNKNOWN,
-    Conversation,
-    Effect,
-    ToolCall,
-    ToolDeclaration,
-    ToolEffect,
-    ToolSetting,
-)
-from turnwise.transforms.effects.call_effects import effect_of_call, may_state_effect
-from turnwise.transforms.effects.catalog import infer_effect, words_of
 from turnwise.transforms.text.cleaning import (
     CURRENCIES,
     CURRENCY_CODES,
@@ -28,8 +16,15 @@ from turnwise.transforms.text.cleaning import (
 )
 from turnwise.transforms.text.dates import DateReading, read_dates, same_date
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
-from turnwise.transforms.text.patterns import glob_matches
-from turnwise.transforms.text.words import CHARACTER_SCRIPTS, MONTHS, NEGATIONS, UNSPACED_SCRIPTS, word_set
+from turnwise.transforms.text.words import (
+    CHARACTER_SCRIPTS,
+    MONTHS,
+    NEGATIONS,
+    NUMBER_WORDS,
+    UNSPACED_SCRIPTS,
+    by_place,
+    word_set,
+)
 
 _SCALES = {**SCALES, "mn": 6, "mio": 6, "mrd": 9, "bn": 9, "lakh": 5, "crore": 7}
 _SIGNS = {
@@ -244,138 +239,6 @@ def _may_follow(letters: str) -> bool:
     return len(letters) < 2 or _unit().fullmatch(letters) is not None
 
 
-# Looks up the effects of a conversation's tools, by config, declaration or inference.
-
-CONFIG = "config"
-_CALLING = frozenset(("call", "execute", "invoke", "perform", "run", "use"))
-_TOOL_WORDS = frozenset(("action", "api", "command", "function", "method", "operation", "skill", "tool"))
-_GLOB_MARKS = frozenset("*?[")
-
-
-class ToolSettings(NamedTuple):
-    """Tool settings of the config, by full name and by glob, in its order."""
-
-    names: Mapping[str, ToolSetting]
-    globs: tuple[tuple[str, ToolSetting], ...]
-
-
-def sort_settings(tools: Mapping[str, ToolSetting]) -> ToolSettings:
-    """Separates names from globs (`*`, `?`, `[...]`)."""
-    globs = tuple((name, tool) for name, tool in tools.items() if _GLOB_MARKS & set(name))
-    return ToolSettings({name: tool for name, tool in tools.items() if not _GLOB_MARKS & set(name)}, globs)
-
-
-class ToolCatalog:
-    """Effects of the tools of one conversation.
-
-    For effect, idempotence and destructiveness separately, the config takes precedence over the declaration
-    of the log or case, and that over the inference. In the config, a full name takes precedence over globs;
-    the first matching glob counts.
-    """
-
-    def __init__(self, settings: ToolSettings, declared: Iterable[ToolDeclaration] = ()) -> None:
-        self._settings = settings
-        self._declared: dict[str, ToolDeclaration] = {}
-        for tool in declared:
-            self._declared.setdefault(tool.name, tool)
-        self._known: dict[str, ToolEffect] = {}
-
-    @property
-    def declared(self) -> list[str]:
-        """Names of the declared tools."""
-        return list(self._declared)
-
-    def effect(self, name: str) -> ToolEffect:
-        """Returns the effect of a tool."""
-        if name not in self._known:
-            self._known[name] = self._stated(name, self._inferred(name))
-        return self._known[name]
-
-    def effect_of(self, call: ToolCall) -> ToolEffect:
-        """Returns the effect of a call; a tool that calls another tool has the effect of that tool.
-
-        Where the effect of the tool is inferred, the arguments may state the one of the call.
-        """
-        name, args = called_tool(call), call.args or {}
-        tool = self.effect(name)
-        if not tool.is_guess or not may_state_effect(name, args):
-            return tool
-        inferred = self._inferred(name)
-        effect = effect_of_call(name, inferred, args)
-        return tool if effect is inferred else self._stated(name, effect)
-
-    def guesses(self, calls: Iterable[ToolCall]) -> dict[str, str]:
-        """Returns the called tools whose effect is inferred, with it; unknown if it is of any call."""
-        guesses: dict[str, str] = {}
-        for call in calls:
-            name, tool = called_tool(call), self.effect_of(call)
-            is_telling = tool.effect != "read" or name not in guesses
-            if tool.is_guess and is_telling and guesses.get(name) != UNKNOWN:
-                guesses[name] = tool.effect
-        return guesses
-
-    def _inferred(self, name: str) -> ToolEffect:
-        declared = self._declared.get(name)
-        return infer_effect(name, declared.description if declared else None)
-
-    def _stated(self, name: str, effect: ToolEffect) -> ToolEffect:
-        declared, setting = self._declared.get(name), self._settings.names.get(name)
-        if declared is not None:
-            effect = _overridden(effect, declared, declared.origin)
-        if setting is None:
-            by_glob = (tool for glob, tool in self._settings.globs if glob_matches(glob, name))
-            setting = next(by_glob, None)
-        return effect if setting is None else _overridden(effect, setting, CONFIG)
-
-
-def _overridden(base: ToolEffect, stated: ToolDeclaration | ToolSetting, source: str) -> ToolEffect:
-    """Returns an effect with the values that a source of higher precedence states; what destroys writes."""
-    effect: Effect | None = stated.effect
-    if effect is None and base.effect == UNKNOWN and stated.destructive:
-        effect = "write"
-    if effect is not None and effect != base.effect:
-        base = base._replace(idempotent=effect != "write", destructive=False)
-    return ToolEffect(
-        effect or base.effect,
-        base.idempotent if stated.idempotent is None else stated.idempotent,
-        base.destructive if stated.destructive is None else stated.destructive,
-        source if effect else base.source,
-    )
-
-
-def conversation_tools(
-    settings: ToolSettings, conversation: Conversation, case: EvalCase | None
-) -> ToolCatalog:
-    """Returns the catalog of a conversation's and its case's tools."""
-    return ToolCatalog(settings, [*conversation.tools, *(case.tools if case else ())])
-
-
-def called_tool(call: ToolCall) -> str:
-    """Returns the name of the tool that a call runs.
-
-    For a tool that calls tools (`call_tool`, `execute_action`) it is the value of an argument that names a
-    tool (`tool_name`, `action`), if there is one; else the name of the call.
-    """
-    name = call.name or ""
-    if not calls_tools(name):
-        return name
-    for key, value in (call.args or {}).items():
-        words = words_of(key)
-        is_tool = words == ["name"] or (
-            not _TOOL_WORDS.isdisjoint(words) and words[-1] in (*_TOOL_WORDS, "name", "id")
-        )
-        if is_tool and isinstance(value, str) and value and not any(map(str.isspace, value)):
-            return value
-    return name
-
-
-@lru_cache(maxsize=4096)
-def calls_tools(name: str) -> bool:
-    """Returns whether a tool calls other tools (`call_tool`, `execute_action`), by its name."""
-    words = words_of(name)
-    return len(words) > 1 and words[0] in _CALLING and words[-1] in _TOOL_WORDS
-
-
 # Reads numbers by the conventions of a language: `1.234,5` in German is `1,234.5` in English.
 
 GROUPED_BY_SPACE = word_set("be bg cs et fi fr hu hy ka kk lt lv nb nn no pl pt ru sk sv uk uz")
@@ -428,3 +291,145 @@ def first_of_day_and_month(language: str | None) -> Literal["day", "month"] | No
     root, _, region = code.partition("-")
     is_day = region in _ENGLISH_DAY_FIRST if root == "en" else root in _DAY_FIRST
     return "day" if is_day else None
+
+
+# Reads whole numbers that are written as words.
+
+
+_TEENS = (
+    "thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
+    "dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
+    "treize quatorze quinze seize",
+    "trece catorce quince dieciséis diecisiete dieciocho diecinueve",
+)
+_TENS = (
+    "twenty thirty forty fifty sixty seventy eighty ninety",
+    "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+    "vingt trente quarante cinquante soixante",
+    "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
+)
+_TWENTIES = """veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho
+    veintinueve"""
+_NO_NUMBERS = word_set("first second third fourth fifth")
+_GERMAN_UNITS = by_place("- ein zwei drei vier fünf sechs sieben acht neun")
+NUMBERS_IN_WORDS = {
+    **{word: int(value) for word, value in NUMBER_WORDS.items() if word not in _NO_NUMBERS},
+    **{word: value for words in _TEENS for value, word in enumerate(words.split(), 13)},
+    **{word: 10 * value for words in _TENS for value, word in enumerate(words.split(), 2)},
+    **{
+        f"{unit}und{ten}": 10 * tens + ones
+        for tens, ten in enumerate(_TENS[1].split(), 2)
+        for unit, ones in _GERMAN_UNITS.items()
+    },
+    **{f"{unit}hundert": 100 * value for unit, value in _GERMAN_UNITS.items()},
+    **{word: value for value, word in enumerate(_TWENTIES.split(), 21)},
+    "veintiún": 21,
+    "one": 1,
+    "hundert": 100,
+}
+"""Number word in lower case -> its value."""
+
+LARGE_NUMBERS = {
+    **{word: 10**power for word, power in SCALES.items() if len(word) > 1},
+    **{"hundred": 100, "lakh": 10**5, "crore": 10**7},
+}
+_ANY = "|".join(sorted(NUMBERS_IN_WORDS.keys() | LARGE_NUMBERS.keys(), key=len, reverse=True))
+_FIRST = "|".join(sorted(NUMBERS_IN_WORDS, key=len, reverse=True))
+_IN_WORDS = re.compile(
+    rf"(?<![^\W_])(?<!\d )(?:{_FIRST})(?:(?:-| |[ -](?:and|et|y)[ -])(?:{_ANY}))*"
+    r"(?P<one>[ -](?:et|y)[ -]une?o?)?(?![^\W_])",
+    re.IGNORECASE,
+)
+_LETTERS = re.compile(r"[^\W\d_]+")
+_JOIN = re.compile(r"[ -](?:et|y)[ -]", re.IGNORECASE)
+_BETWEEN = re.compile(r"( (?:and|et|y) )", re.IGNORECASE)
+
+_VALUES = {
+    **by_place("〇 一 二 三 四 五 六 七 八 九", "零 - 两", "- - 兩", "영 일 이 삼 사 오 육 칠 팔 구"),
+    **{"十": 10, "百": 100, "千": 1_000, "십": 10, "백": 100, "천": 1_000},
+    **{"万": 10**4, "萬": 10**4, "만": 10**4, "億": 10**8, "亿": 10**8, "억": 10**8},
+}
+_NATIVE_TENS = by_place("- 열 스물 서른 마흔 쉰 예순 일흔 여든 아흔", "- - 스무")
+_NATIVE = by_place("- 한 두 세 네 다섯 여섯 일곱 여덟 아홉", "- 하나 둘 셋 넷")
+_COUNTED = (
+    "개월|시간|주일|사람|가지|마리|차례|캡슐|방울|유로|달러|퍼센트|프로|그램|미터|정|알|개|명|번|시|살|병|잔|장|대|권|달|분|건"
+    "|포|곳|일|회|주|월|년|초|원|층|호|인|매|박|석|통|줄|끼|조각"
+)
+_IN_CHARACTERS = re.compile(
+    r"(?<![\d.,])[〇零一二三四五六七八九十百千万萬億亿两兩]{1,24}"
+    rf"|(?<![가-힣\d])(?P<tens>{'|'.join(_NATIVE_TENS)})?(?P<ones>{'|'.join(_NATIVE)})?(?=\s?(?:{_COUNTED}))"
+    rf"|(?<![가-힣\d])[일이삼사오육칠팔구십백천만억]{{1,24}}(?=\s?(?:{_COUNTED}))"
+)
+# Kinds of words: u below ten, t from ten, T whole tens, h hundred, m larger ones.
+_GROUP = "(?:u?h)?(?:Tu|[Ttu])?"
+_VALID = re.compile(rf"(?:{_GROUP}m)?{_GROUP}")
+
+
+def with_digits(text: str) -> str:
+    """Writes the whole numbers of a text in digits: `twenty-one`, `zweihundert`, `三十`, `이십 정`.
+
+    Korean numbers are read before what they count. A number that is not read stays as it is.
+    """
+    text = _IN_WORDS.sub(_digits_of_run, text)
+    return text if text.isascii() else _IN_CHARACTERS.sub(_digits_of_characters, text)
+
+
+def _digits_of_run(run: re.Match[str]) -> str:
+    text = run[0][: run.start("one") - run.start()] + " one" if run["one"] else run[0]
+    value, rest = number_in_words(_JOIN.sub(" ", text))
+    if value is not None and not rest:
+        return str(value)
+    parts = _BETWEEN.split(run[0])
+    return "".join(map(with_digits, parts)) if len(parts) > 1 else run[0]
+
+
+def _digits_of_characters(run: re.Match[str]) -> str:
+    if run["tens"] or run["ones"]:
+        return str(10 * _NATIVE_TENS.get(run["tens"] or "", 0) + _NATIVE.get(run["ones"] or "", 0))
+    total = group = digit = 0
+    for char in run[0]:
+        value = _VALUES[char]
+        if value >= 10_000:
+            total, group, digit = total + max(1, group + digit) * value, 0, 0
+        elif value >= 10:
+            group, digit = group + max(1, digit) * value, 0
+        else:
+            digit = 10 * digit + value
+    return str(total + group + digit) if run[0] else ""
+
+
+def number_in_words(text: str) -> tuple[int | None, str]:
+    """Reads the number of a text, and the words beside it, in lower case.
+
+    `twenty-one` and `two hundred and fifty` are read in English, single words in German, French and Spanish.
+
+    Returns:
+        None as number if there is none, several, or one that is not read.
+    """
+    read = _LETTERS.findall(text.lower())
+    numbers = [i for i, word in enumerate(read) if word in NUMBERS_IN_WORDS or word in LARGE_NUMBERS]
+    if not numbers:
+        return None, " ".join(read)
+    inside = [word for word in read[numbers[0] : numbers[-1] + 1] if word != "and"]
+    rest = " ".join([*read[: numbers[0]], *read[numbers[-1] + 1 :]])
+    if not _VALID.fullmatch("".join(map(_kind, inside))):
+        return None, rest
+    total = current = 0
+    for word in inside:
+        large = LARGE_NUMBERS.get(word, 0)
+        if large == 100:
+            current = max(1, current) * large
+        elif large:
+            total, current = total + max(1, current) * large, 0
+        else:
+            current += NUMBERS_IN_WORDS[word]
+    return total + current, rest
+
+
+def _kind(word: str) -> str:
+    value = NUMBERS_IN_WORDS.get(word, 0)
+    if word in LARGE_NUMBERS or value >= 100:
+        return "h" if word == "hundred" else "m"
+    if word not in NUMBERS_IN_WORDS:
+        return "?"
+    return "u" if value < 10 else "T" if value % 10 == 0 and value > 10 else "t"

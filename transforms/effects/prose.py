@@ -8,18 +8,24 @@ from string import ascii_lowercase
 from typing import Literal, NamedTuple
 from unicodedata import combining, normalize
 
-from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word, path_words
-from turnwise.transforms.effects.mentions import Mention, normalized, read_passage, with_plain_signs
-from turnwise.transforms.effects.prose_values import (
-    NUMBERS_IN_WORDS,
-    STREETS,
+from turnwise.transforms.effects.call_values import (
+    ValueVerdict,
     addresses_in,
     codes_in,
     compact,
     compare_codes,
-    spell_alike,
+    is_plain_word,
+    path_words,
     without_codes,
 )
+from turnwise.transforms.effects.mentions import (
+    NUMBERS_IN_WORDS,
+    Mention,
+    normalized,
+    read_passage,
+    with_plain_signs,
+)
+from turnwise.transforms.effects.prose_values import STREETS, spell_alike
 from turnwise.transforms.local_judge.named_values import (
     mark_named_values,
     replace_idioms,

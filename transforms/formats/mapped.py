@@ -6,6 +6,8 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
+import jmespath
+from jmespath.exceptions import JMESPathError
 from jmespath.visitor import TreeInterpreter
 
 from turnwise.schemas.config import MappingConfig, states_no_calls
@@ -51,7 +53,6 @@ FIELDS = (
 
 @lru_cache(maxsize=64)
 def _parsed(expression: str) -> Any:
-    import jmespath
 
     return jmespath.compile(expression).parsed
 
@@ -73,7 +74,6 @@ class MappedRecord:
         """
         if expression is None:
             return None
-        from jmespath.exceptions import JMESPathError
 
         try:
             result = self._interpreter.visit(_parsed(expression), self._record)

@@ -254,15 +254,14 @@ class Judge:
             await asyncio.wait(asking, timeout=patience_s)
 
     async def aclose(self) -> None:
-        """Closes the connections, and the cache when it is written."""
+        """Closes the cache when it is written, and the connections."""
         await self.rest()
+        if self._cache is not None:
+            self._cache.close()
         try:
             await self._backend.aclose()
         except RAISED as error:
             _LOG.warning("the judge was not closed: %s", error_text(error))
-        finally:
-            if self._cache is not None:
-                self._cache.close()
 
     def _given(self, model: str, answer: _Sampled, is_joined: bool) -> JudgeSample[Any]:
         sample = answer.sample

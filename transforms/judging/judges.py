@@ -71,6 +71,7 @@ class JudgeKind(Struct, frozen=True, kw_only=True):
         provider: Names before a slash that stand for it in the name of a model (`openai/gpt-4o`).
         paths: Other names before a slash that are part of its models' own names; None: any.
         needs_model: Whether a model must be named, because it has no default.
+        has_batches: Whether it takes batch jobs, at half the price; its backend is an `ApiBackend` then.
         extra: The extra of turnwise that its workers need; "": none.
         is_judging: False: it answers nothing, so that what needs a judge has no score.
         note: A line of the report of a run in which it was, or would have been, asked.
@@ -96,6 +97,7 @@ class JudgeKind(Struct, frozen=True, kw_only=True):
     provider: tuple[str, ...] = ()
     paths: tuple[str, ...] | None = None
     needs_model: bool = False
+    has_batches: bool = False
     extra: str = ""
     is_judging: bool = True
     note: str = ""

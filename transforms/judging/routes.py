@@ -157,13 +157,16 @@ class Connections:
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
         """Makes one call; see Backend; raises AuthenticationError if a judge cannot be connected."""
-        name = request.template.judge
-        if name not in self._backends:
+        return await self.backend(request.template.judge).generate(request, count)
+
+    def backend(self, judge: str) -> Backend:
+        """Returns the backend of a judge; raises AuthenticationError if it cannot be connected."""
+        if judge not in self._backends:
             try:
-                self._backends[name] = self._connected(JUDGES[name])
+                self._backends[judge] = self._connected(JUDGES[judge])
             except ConfigError as error:
                 raise AuthenticationError(str(error)) from None
-        return await self._backends[name].generate(request, count)
+        return self._backends[judge]
 
     async def aclose(self) -> None:
         """Closes all connections."""
@@ -181,9 +184,10 @@ class Connections:
 
 
 class JudgeProgress(Struct):
-    """Calls in flight in this process, and usage by model."""
+    """Calls in flight in this process, batch jobs by id with their status, and usage by model."""
 
     asking: int = 0
+    jobs: dict[str, str] = field(default_factory=dict)
     judged: dict[str, JudgeUsage] = field(default_factory=dict)
 
 

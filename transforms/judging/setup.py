@@ -15,10 +15,12 @@ from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import is_postgresql_url, shown_url
 from turnwise.schemas.registry import hook_errors
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
+from turnwise.transforms.judging.backends.base import Backend
+from turnwise.transforms.judging.batches import CONCURRENCY, MOST_WAITING, Batches
 from turnwise.transforms.judging.judge import Estimator, Judge, ReplyCache
 from turnwise.transforms.judging.judges import JudgeKind, find_judge
 from turnwise.transforms.judging.limits import Budget, JudgeCounts, JudgeUsage, Pace
-from turnwise.transforms.judging.routes import Connections, Requests, Routes
+from turnwise.transforms.judging.routes import JUDGING, Connections, Requests, Routes
 from turnwise.transforms.judging.shared_places import (
     NOTHING,
     PATIENCE_S,
@@ -43,6 +45,7 @@ class JudgeSettings(Struct, frozen=True):
         is_named: Whether an option or the config names a judge; False: it was found by its credentials, or by
             the model of a criterion.
         spent: What an earlier attempt of the run spent of limits that nothing else remembers.
+        batch_wait_s: Seconds for which the run waits for batch jobs; None: it makes single calls.
     """
 
     config: JudgeConfig
@@ -54,11 +57,12 @@ class JudgeSettings(Struct, frozen=True):
     workers: int = 1
     shares_budget: bool = False
     spent: Amounts = NOTHING
+    batch_wait_s: float | None = None
 
     @property
     def most_waiting(self) -> int:
         """Conversations that wait for answers at most: so many that the judge always has calls to make."""
-        return 2 * self.concurrency
+        return 2 * self.concurrency if self.batch_wait_s is None else MOST_WAITING
 
     @property
     def per_worker(self) -> dict[str, float]:
@@ -72,7 +76,7 @@ class JudgeSettings(Struct, frozen=True):
 
     def key(self) -> str:
         """Returns a text that is the same for equal settings."""
-        limits = f"{self.workers}\n{self.shares_budget}\n{self.spent}"
+        limits = f"{self.workers}\n{self.shares_budget}\n{self.spent}\n{self.batch_wait_s}"
         config = self.config.model_dump_json()
         return f"{self.run_id}\n{self.concurrency}\n{self.only_estimates}\n{limits}\n{config}"
 
@@ -103,9 +107,16 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
         counts.add(model, JudgeUsage(retries=1))
         pace.charge()
 
-    backend = Connections(routes, kind, environ, note_retry)
+    connections = Connections(routes, kind, environ, note_retry)
+    backend: Backend = connections
     budget = Budget(limited, settings.spent, shared, settings.run_id)
-    return Judge(config, backend, requests, counts, pace, budget, settings.concurrency, cache)
+    concurrency = settings.concurrency
+    if settings.batch_wait_s is not None:
+        assert config.cache is not None
+        JUDGING.jobs.clear()
+        backend = Batches(config, connections, open_place(config.cache), settings.batch_wait_s)
+        pace, concurrency = Pace(None), CONCURRENCY
+    return Judge(config, backend, requests, counts, pace, budget, concurrency, cache)
 
 
 async def close_judge(judge: Ask) -> None:
@@ -172,6 +183,7 @@ WORKER_PATIENCE_S = 20.0
 """Seconds for which a judge that is closed waits for the replies to calls in flight."""
 WAITING = f"waiting at most {WORKER_PATIENCE_S:.0f} s for replies of the judge (press again to stop now)"
 """What a command says meanwhile."""
+BATCHES_GO_ON = "the batch jobs of the judge go on; run again to take their results"
 
 
 def run_loop(loop: asyncio.AbstractEventLoop) -> None:
@@ -248,7 +260,8 @@ class JudgeWorker:
     async def _shut(self) -> None:
         try:
             if isinstance(self.ask, Judge):
-                await self.ask.finish(WORKER_PATIENCE_S)
+                # Batch jobs go on without this process, and the next run takes their results.
+                await self.ask.finish(0.0 if JUDGING.jobs else WORKER_PATIENCE_S)
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
             for task in tasks:
                 task.cancel()

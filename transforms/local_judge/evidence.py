@@ -95,16 +95,16 @@ class _Piece:
         self.grammar = sum([not word.is_content for word in self.words])
         size = len(self.words)
         self.is_prose = self.grammar >= _LEAST_PROSE * size and len(self.flags) <= _MOST_KEYS * size
-        self._windows_of: dict[str, list[int]] = {}
+        self.windows_of: dict[str, list[int]] = {}
         self._keys_near: dict[int, set[str]] = {}
         for number, start in enumerate(range(0, len(self.words), _BLOCK)):
             self._index(number, self.words[start : start + _BLOCK])
 
     def _index(self, number: int, block: list[Word]) -> None:
         for key in chain.from_iterable([word.keys for word in block if word.is_content]):
-            windows = self._windows_of.get(key)
+            windows = self.windows_of.get(key)
             if windows is None:
-                self._windows_of[key] = [number - 1, number]
+                self.windows_of[key] = [number - 1, number]
             elif windows[-1] == number - 1:
                 windows.append(number)
             elif windows[-1] != number:
@@ -113,7 +113,7 @@ class _Piece:
     def best_window(self, content: Mapping[str, float]) -> tuple[float, int]:
         """Returns the weight of a claim that the best window covers, and the number of that window."""
         covered: dict[int, float] = {}
-        windows_of = self._windows_of
+        windows_of = self.windows_of
         for key, weight in content.items():
             for window in windows_of.get(key, ()):
                 covered[window] = covered.get(window, 0.0) + weight
@@ -198,6 +198,10 @@ class EvidencePassage(NamedTuple):
     def span(self, content: Mapping[str, float]) -> EvidenceSpan:
         """Returns its sentence that covers most of a claim."""
         return self.piece.span(self.window, content)
+
+    def holds(self, key: str) -> bool:
+        """Returns whether a key of a content word is in it."""
+        return self.window in self.piece.windows_of.get(key, ())
 
     def keys(self) -> set[str]:
         """Returns the keys of the words in it and around it."""

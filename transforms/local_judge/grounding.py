@@ -156,9 +156,9 @@ def _refuting(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage]
     return None
 
 
-LOG_ODDS_OF_NOTHING = -9.20
+LOG_ODDS_OF_NOTHING = -9.19
 """Log odds where the coverage is 0. Both constants are those of `python -m benchmarks.local_judge_fit`."""
-LOG_ODDS_OF_ALL = 2.24
+LOG_ODDS_OF_ALL = 2.22
 """Log odds where the coverage is 1."""
 _FULL_WEIGHT = 3 * WORD_WEIGHT  # of a claim that counts wholly among the sentences of an answer
 _CREDIT = 2 * WORD_WEIGHT
@@ -214,10 +214,13 @@ class _Compared:
         self._anywhere = fsum([weight for key, weight in claim.content.items() if key in known.keys])
         # What words of alphabets weigh that are not known: those of little meaning, and others.
         light = other = 0.0
+        self._light: dict[str, float] = {}
         for word in claim.words:
             if word.is_content and not is_run_of_characters(word.lower):
                 unknown = fsum([weight for key, weight in word.features if key not in known.keys])
                 light, other = (light + unknown, other) if word.lower in LIGHT else (light, other + unknown)
+                if word.lower in LIGHT:
+                    self._light |= {key: claim.content[key] for key in word.keys if key in known.keys}
         if other:
             self._all += _MISSING.get(guessed_language(claim.text), _MISSING_ELSEWHERE) * other
         if self._anywhere:
@@ -227,7 +230,9 @@ class _Compared:
 
     def with_passage(self, passage: EvidencePassage) -> float:
         # Of a long claim, only what a passage can hold must stand there.
-        close = self._anywhere - (self._anywhere - passage.weight) * self._in_passage
+        # A word of little meaning may stand anywhere; unknown, it would not count at all.
+        near = fsum([weight for key, weight in self._light.items() if not passage.holds(key)])
+        close = self._anywhere - (self._anywhere - passage.weight - near) * self._in_passage
         if not passage.piece.is_prose:
             return ((self._anywhere + close) / 2 + _CREDIT) / (self._content + _CREDIT)
         return self.held / 2 + (close + self._grammar_in(passage.keys())) / self._all / 2

@@ -85,6 +85,8 @@ class Sample:
         is_whole: Whether there are no gaps, every turn can be scored, and the agent spoke in the last one.
         tags: The tags of the conversation and those of its case, each once.
         run_of: The key of the case that the conversation is a run of; None: it has none that is named.
+        unit: What intervals count once: the named case; without a name, what is expected after which words,
+            or, where nothing is expected, the conversation.
 
     >>> import turnwise
     >>> log = turnwise.Conversation(conversation_id="c1", turns=[turnwise.Turn(user="Hi", agent="Hello")])
@@ -104,11 +106,14 @@ class Sample:
     is_whole: bool = field(init=False)
     tags: list[str] = field(init=False)
     run_of: str | None = field(init=False, default=None)
+    unit: str = field(init=False)
     _paired: dict[int, PairedCalls] = field(init=False, default_factory=dict)
     _replays: dict[int, TurnReplay] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        case, turns = self.eval_case, self.conversation.turns
+        case, conversation, turns = self.eval_case, self.conversation, self.conversation.turns
+        if conversation.app_version is not None and not conversation.app_version.strip():
+            conversation.app_version = None
         self.pairs = pair_turns(case.turns if case else [], turns)
         if case is not None:
             self.has_gaps = bool(case.unread or case.not_found)
@@ -128,28 +133,18 @@ class Sample:
             self.unanswered = [pair for pair in self.pairs if unanswered_state(pair) is not None]
         last = turns[-1].agent if turns else None
         self.is_whole = not self.has_gaps and not self.unanswered and bool(last and not last.isspace())
-        self.tags = self.conversation.tags
+        self.tags, self.unit = conversation.tags, f"\0{conversation.conversation_id}"
         if case is None:
             return
         if case.tags:
             known = set(self.tags)
             self.tags = [*self.tags, *(tag for tag in case.tags if tag not in known)]
-        if stated_case(self.conversation) is not None:
-            self.run_of = case.key.text
-
-    @property
-    def unit(self) -> str:
-        """What intervals count once: the named case; without a name, what is expected after which words.
-
-        Where nothing is expected, it is the conversation.
-        """
-        if self.run_of is not None:
-            return self.run_of
-        digest = None if self.eval_case is None else self.eval_case.digest
-        if digest is None:
-            return f"\0{self.conversation.conversation_id}"
-        said = [turn.user for turn in self.conversation.turns]
-        return f"\0{digest}\0{msgspec.json.encode(said).decode()}"
+        if stated_case(conversation) is not None:
+            self.unit = self.run_of = case.key.text
+            return
+        said = [turn.user for turn in turns]
+        if case.digest is not None:
+            self.unit = f"\0{case.digest}\0{said!r}"
 
     def calls(self, pair: TurnPair) -> PairedCalls:
         """Returns the expected and the made calls of a pair, paired once."""

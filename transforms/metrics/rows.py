@@ -1,31 +1,22 @@
-"""Scored conversations and metrics as rows."""
+"""Metrics and failures as rows."""
 
 from collections import Counter
-from functools import lru_cache
-from hashlib import blake2b
 from typing import NamedTuple, TypeAlias
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from turnwise.schemas.config import STATUS, RedactConfig
-from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import (
     FailureRow,
-    MadeScoreRow,
     MetricRow,
     MetricsByAppVersionRow,
     MetricsBySliceRow,
     MetricsByTurnRow,
-    ResultRow,
-    ScoreRow,
 )
-from turnwise.schemas.run import RunInfo
-from turnwise.schemas.score import Failure, Score
-from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion
+from turnwise.schemas.score import Failure
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.ask import Flips
-from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, panel_column
-from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
 from turnwise.transforms.scoring.redaction import REDACTED, redact_failure
 from turnwise.transforms.statistics.tests import wilson_interval
 from turnwise.transforms.text.dates import rfc3339
@@ -47,97 +38,6 @@ class RowWindow(NamedTuple):
     end: float
     pane: str
     revision: int
-
-
-def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
-    """Returns one row per score: the turns of every criterion, then the conversation as a whole."""
-    sample, conversation = scored.sample, scored.sample.conversation
-    start = conversation.start_time
-    run_id, eval_id = run.run_id, sample.eval_case.eval_id if sample.eval_case else None
-    conversation_id, app_version = conversation.conversation_id, conversation.app_version
-    language, tags, revision = conversation.language, sample.tags, conversation.revision
-    times, spans = (
-        [start] * len(sample.pairs),
-        [None if not pair.actual else pair.actual.span for pair in sample.pairs],
-    )
-    traces = {turn.span.rpartition("/")[0] if turn.span else None for turn in conversation.turns}
-    trace = traces.pop() if len(traces) == 1 else None
-    for place, pair in enumerate(sample.pairs):
-        if pair.actual is not None and pair.actual.timestamp is not None:
-            times[place] = rfc3339(pair.actual.timestamp)
-    key = conversation_key(sample)
-    rows: list[ScoreRow] = []
-    for entry in scored.scores:
-        name = entry.criterion.name
-        scores: list[tuple[int | None, Score]] = [*entry.turns]
-        if entry.overall is not None:
-            scores.append((None, entry.overall))
-        # A key is CONVERSATION-CRITERION-TURN[.NUMBER]; scores of one turn are numbered from the second on.
-        before, number = f"{key}-{criterion_key(entry.criterion, run.judge)}-", 0
-        last: int | None = -1
-        for turn, score in scores:
-            score_id = f"{before}{_WHOLE if turn is None else turn}"
-            number = number + 1 if turn == last else 0
-            if number:
-                score_id = f"{score_id}.{number}"
-            last = turn
-            # Names of columns would double the cost.
-            row = MadeScoreRow(
-                run_id, conversation_id, eval_id, app_version, turn, name, score.value, score.outcome,
-                score.threshold, score.label, score.reason, score.explanation, score.details,
-                None if score.judge is None else asdict(score.judge),
-                start if turn is None else times[turn], language, tags, revision, score_id,
-                trace if turn is None else spans[turn],
-            )  # fmt: skip
-            rows.append(row)
-    return rows
-
-
-# Stable keys of scores, by which labels and other runs refer to them.
-
-_CONVERSATION_BYTES = 8
-_CRITERION_BYTES = 4
-_WHOLE = "all"
-
-
-def conversation_key(sample: Sample) -> str:
-    """Returns the first part of the keys, the same for the same conversation, app version and case."""
-    conversation, case = sample.conversation, sample.eval_case
-    ids = (case.eval_set_id, case.eval_id) if case else ()
-    return _digest((conversation.conversation_id, conversation.app_version, *ids), _CONVERSATION_BYTES)
-
-
-def criterion_key(criterion: Criterion, judge: str) -> str:
-    """Returns the second part of the keys, the same for equal parameters and, if judged, an equal judge."""
-    if isinstance(criterion, JudgedCriterion):
-        return _judged_key(criterion.digest, judge)
-    return criterion.digest
-
-
-@lru_cache(maxsize=1024)
-def _judged_key(criterion: str, judge: str) -> str:
-    return _digest((criterion, judge), _CRITERION_BYTES)
-
-
-def _digest(texts: tuple[str | None, ...], size: int) -> str:
-    text = "\0".join(["" if text is None else f"={text}" for text in texts])
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
-
-
-def result_row(sample: Sample, verdict: Verdict, message: JsonObject, digest: str | None) -> ResultRow:
-    """Returns the row of an evaluation result, which holds its message and the digest of its case."""
-    case, conversation = sample.eval_case, sample.conversation
-    return {
-        "name": message["name"],
-        "conversation_id": conversation.conversation_id,
-        "eval_id": case.eval_id if case else None,
-        "eval_set_id": case.eval_set_id if case else None,
-        "case_etag": case.etag if case else None,
-        "case_digest": digest,
-        "app_version": conversation.app_version,
-        "verdict": verdict.status,
-        "result": message,
-    }
 
 
 _FAILURE_FIELDS = tuple(name for name in FailureRow.__annotations__ if name != "run_id")

@@ -353,8 +353,7 @@ class MetricsState(Struct):
         key = scored.sample.run_of
         if key is not None:
             overall = ((e.criterion.name, e.overall.outcome) for e in scored.scores if e.overall)
-            status = [] if STATUS in scored.sampled_out else [(STATUS, verdict.status)]
-            self.repeats.add(key, [*status, *overall])
+            self.repeats.add(key, [(STATUS, verdict.status), *overall])
         for name, turns in scored.slices.items():
             self.slices.setdefault(name, MetricsState())._add_part(scored, verdict, turns)
 
@@ -424,8 +423,17 @@ class MetricsState(Struct):
         for name, state in other.slices.items():
             part = self.slices.setdefault(name, MetricsState())
             part.merge(state, sign)
-            if not part.conversations:
+            if part.is_empty:
                 del self.slices[name]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was added, or everything was taken back.
+
+        A conversation that is scored again leaves a change without conversations, but with other sums.
+        """
+        counts = self.conversations or self.turns or self.passes or self.fails
+        return not (counts or self.tallies or self.sampled_out or self.repeats.cases or self.units.kept)
 
     def criterion_tallies(self) -> dict[tuple[str, bool], Tally]:
         """Returns the sums by (criterion, whether of whole conversations), over all turns."""

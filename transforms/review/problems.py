@@ -15,8 +15,10 @@ from turnwise.transforms.criteria.base import Criterion, why_unpaired
 from turnwise.transforms.criteria.ces_turns import Hallucination, in_ces_terms, unjustified_text
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.tool_effects import ToolEffects, states_calls
+from turnwise.transforms.effects.arguments import ArgumentComparison, Difference
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE, CallEffects, MadeCalls, tool_names
 from turnwise.transforms.effects.changes import call_text, comparison_cost, told_apart
-from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference, are_equal
+from turnwise.transforms.effects.equivalence import are_equal
 from turnwise.transforms.matching.calls import arguments_match, call_key, equal_calls, held_calls, same_tool
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import (
@@ -27,7 +29,6 @@ from turnwise.transforms.matching.sample import (
     end_text,
     unanswered_state,
 )
-from turnwise.transforms.review.calls import DESTRUCTIVE, CallEffects, MadeCalls, tool_names
 from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, Verdict
 from turnwise.transforms.scoring.panels import conversation_gap
 from turnwise.transforms.text.dates import time_seconds

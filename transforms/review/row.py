@@ -1,23 +1,43 @@
-"""Decides a scored conversation, and makes its rows, without Beam."""
+"""Decides a scored conversation, and makes its rows and its transcript, without Beam."""
 
 from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import zip_longest
+from math import isfinite
 from typing import Any, NamedTuple, TypeVar, cast
 
+import msgspec
+from msgspec.structs import asdict
+
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import RedactConfig
-from turnwise.schemas.conversation import Conversation, Turn, turn_name
-from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
+from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, ToolCall, Turn, turn_name
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.rows import (
+    MOST_BYTES,
+    ConversationRow,
+    ExpectedCall,
+    ExpectedPart,
+    LeftOut,
+    MadeScoreRow,
+    ResultRow,
+    ScoreRow,
+    Transcript,
+    TranscriptCall,
+    TranscriptTurn,
+)
 from turnwise.schemas.run import RunInfo
-from turnwise.schemas.score import SEVERITIES
+from turnwise.schemas.score import SEVERITIES, Score
 from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.ces.verdict import ces_verdict
+from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.criteria.tool_effects import ToolEffects
-from turnwise.transforms.effects.mentions import ToolCatalog
-from turnwise.transforms.matching.sample import Sample, stated_task
+from turnwise.transforms.effects.call_effects import CallEffects, MadeCalls, ToolCatalog, agent_calls
+from turnwise.transforms.effects.changes import call_text, value_text
+from turnwise.transforms.matching.sample import Sample, TurnPair, stated_task
 from turnwise.transforms.metrics.repeats import slices_of
-from turnwise.transforms.metrics.rows import result_row, score_rows
 from turnwise.transforms.metrics.state import SumPart
-from turnwise.transforms.review.calls import CallEffects, agent_calls, transcript_of
 from turnwise.transforms.review.problems import (
     ReviewProblem,
     one_line,
@@ -93,6 +113,100 @@ def _foreign_texts(scored: ScoredConversation) -> list[Any]:
     entries = [e for e in scored.scores if not type(e.criterion).__module__.startswith("turnwise.")]
     scores = [score for entry in entries for score in (*(turn for _, turn in entry.turns), entry.overall)]
     return [(score.reason, score.explanation, score.label, score.details) for score in scores if score]
+
+
+# Rows of scores and results.
+
+
+def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
+    """Returns one row per score: the turns of every criterion, then the conversation as a whole."""
+    sample, conversation = scored.sample, scored.sample.conversation
+    start = conversation.start_time
+    run_id, eval_id = run.run_id, sample.eval_case.eval_id if sample.eval_case else None
+    conversation_id, app_version = conversation.conversation_id, conversation.app_version
+    language, tags, revision = conversation.language, sample.tags, conversation.revision
+    times, spans = (
+        [start] * len(sample.pairs),
+        [None if not pair.actual else pair.actual.span for pair in sample.pairs],
+    )
+    traces = {turn.span.rpartition("/")[0] if turn.span else None for turn in conversation.turns}
+    trace = traces.pop() if len(traces) == 1 else None
+    for place, pair in enumerate(sample.pairs):
+        if pair.actual is not None and pair.actual.timestamp is not None:
+            times[place] = rfc3339(pair.actual.timestamp)
+    key = conversation_key(sample)
+    rows: list[ScoreRow] = []
+    for entry in scored.scores:
+        name = entry.criterion.name
+        scores: list[tuple[int | None, Score]] = [*entry.turns]
+        if entry.overall is not None:
+            scores.append((None, entry.overall))
+        # A key is CONVERSATION-CRITERION-TURN[.NUMBER]; scores of one turn are numbered from the second on.
+        before, number = f"{key}-{criterion_key(entry.criterion, run.judge)}-", 0
+        last: int | None = -1
+        for turn, score in scores:
+            score_id = f"{before}{_WHOLE if turn is None else turn}"
+            number = number + 1 if turn == last else 0
+            if number:
+                score_id = f"{score_id}.{number}"
+            last = turn
+            # Names of columns would double the cost.
+            row = MadeScoreRow(
+                run_id, conversation_id, eval_id, app_version, turn, name, score.value, score.outcome,
+                score.threshold, score.label, score.reason, score.explanation, score.details,
+                None if score.judge is None else asdict(score.judge),
+                start if turn is None else times[turn], language, tags, revision, score_id,
+                trace if turn is None else spans[turn],
+            )  # fmt: skip
+            rows.append(row)
+    return rows
+
+
+# Stable keys of scores, by which labels and other runs refer to them.
+
+_CONVERSATION_BYTES = 8
+_CRITERION_BYTES = 4
+_WHOLE = "all"
+
+
+def conversation_key(sample: Sample) -> str:
+    """Returns the first part of the keys, the same for the same conversation, app version and case."""
+    conversation, case = sample.conversation, sample.eval_case
+    ids = (case.eval_set_id, case.eval_id) if case else ()
+    return _digest((conversation.conversation_id, conversation.app_version, *ids), _CONVERSATION_BYTES)
+
+
+def criterion_key(criterion: Criterion, judge: str) -> str:
+    """Returns the second part of the keys, the same for equal parameters and, if judged, an equal judge."""
+    if isinstance(criterion, JudgedCriterion):
+        return _judged_key(criterion.digest, judge)
+    return criterion.digest
+
+
+@lru_cache(maxsize=1024)
+def _judged_key(criterion: str, judge: str) -> str:
+    return _digest((criterion, judge), _CRITERION_BYTES)
+
+
+def _digest(texts: tuple[str | None, ...], size: int) -> str:
+    text = "\0".join(["" if text is None else f"={text}" for text in texts])
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
+
+
+def result_row(sample: Sample, verdict: Verdict, message: JsonObject, digest: str | None) -> ResultRow:
+    """Returns the row of an evaluation result, which holds its message and the digest of its case."""
+    case, conversation = sample.eval_case, sample.conversation
+    return {
+        "name": message["name"],
+        "conversation_id": conversation.conversation_id,
+        "eval_id": case.eval_id if case else None,
+        "eval_set_id": case.eval_set_id if case else None,
+        "case_etag": case.etag if case else None,
+        "case_digest": digest,
+        "app_version": conversation.app_version,
+        "verdict": verdict.status,
+        "result": message,
+    }
 
 
 # The row of a conversation: what there is to read, and why.
@@ -224,3 +338,275 @@ def _figures(
 def _sum(numbers: Sequence[N | None]) -> N | None:
     stated = [number for number in numbers if number is not None]
     return sum(stated) if len(stated) == len(numbers) else None
+
+
+# Makes the transcript of a sample: what was said and called, with what was expected beside it.
+
+_NO_TURN = Turn()
+_encode = msgspec.msgpack.Encoder().encode
+_DOUBLE = b"\xcb"
+_NOT_FINITE = (b"\x7f", b"\xff")
+"""First bytes of doubles whose exponent has all bits set; great numbers start so too."""
+_SURELY_FITS = MOST_BYTES // 6
+"""Bytes of MessagePack whose JSON fits: one byte is at most six in JSON (a control character)."""
+
+
+def transcript_of(
+    sample: Sample, made: MadeCalls, effects: CallEffects, kept: int | None = None
+) -> Transcript:
+    """Returns the transcript of a sample, at most 64 KiB of JSON.
+
+    Args:
+        sample: The conversation and its case.
+        made: The agent's calls.
+        effects: Effects of the tools.
+        kept: Index of the turn that is left out last.
+    """
+    calls = iter(made.turns)
+    turns: list[TranscriptTurn] = []
+    for pair in sample.pairs:
+        turns.append(_turn(sample, pair, next(calls) if pair.actual else [], effects))
+    expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
+    transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
+    try:  # MessagePack costs less than to look at every part for a number that JSON does not have
+        data = _encode(transcript)
+        is_finite = not any(part.startswith(_NOT_FINITE) for part in data.split(_DOUBLE)[1:])
+    except (ValueError, OverflowError, TypeError):  # it has no room for a value
+        data, is_finite = None, False
+    if not is_finite:
+        transcript = cast(Transcript, _with_finite_numbers(cast(JsonValue, transcript)))
+    is_small = data is not None and len(data) <= _SURELY_FITS
+    return transcript if is_small else limited(transcript, kept)
+
+
+def _turn(sample: Sample, pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> TranscriptTurn:
+    actual = pair.actual or _NO_TURN
+    turn: TranscriptTurn = {
+        "index": pair.index,
+        "label": pair.label,
+        "user": actual.user,
+        "agent": actual.agent,
+        "tool_calls": made,
+        "seconds": None if actual.latency_ms is None else actual.latency_ms / 1000,
+        "expected": None if pair.expected is None else _expected(sample, pair, pair.expected, made, effects),
+    }
+    # What only some turns have.
+    if len(actual.agent_messages) > 1:
+        turn["messages"] = actual.agent_messages
+    if actual.user_tool_calls:
+        made_by_user = MadeCalls()
+        made_by_user.add(actual.user_tool_calls, actual.user_tool_responses, [], effects)
+        turn["user_tool_calls"] = made_by_user.turns[0]
+    if actual.transfers:
+        turn["transfers"] = actual.transfers
+    is_named = bool(actual.speakers or actual.transfers or [c for c in actual.tool_calls if c.agent])
+    if is_named and (agents := actual.agents):
+        turn["agents"] = agents
+    if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
+        doubts = (actual.unknown_calls, actual.unknown_words, actual.unknown_latency)
+        turn["unknown"] = [doubt for doubt in doubts if doubt]
+    return turn
+
+
+def _expected(
+    sample: Sample,
+    pair: TurnPair,
+    expected: ExpectedTurn,
+    made: Sequence[TranscriptCall],
+    effects: CallEffects,
+) -> ExpectedPart | None:
+    """Returns what is expected of a turn; None: nothing."""
+    part: ExpectedPart = {}
+    if expected.user and (pair.actual is None or pair.actual.user != expected.user):
+        part["user"] = expected.user
+    if expected.response is not None:
+        part["response"] = expected.response
+    if expected.tool_calls is not None:
+        part["tool_calls"] = expected_calls(expected.tool_calls, effects, made)
+    if expected.intermediate_responses:
+        part["texts"] = expected.intermediate_responses
+    if expected.scripted_transfers:
+        part["transfers"] = expected.scripted_transfers
+    if expected.expectations:
+        add_expectations(part, expected.expectations, effects)
+    if expected.rubrics:
+        part["rubrics"] = [rubric.text for rubric in expected.rubrics]
+    if expected.unread:
+        part["other"] = [*part.get("other", ()), expected.unread]
+    return part or None
+
+
+def _with_finite_numbers(value: JsonValue) -> JsonValue:
+    """Replaces infinite numbers and NaN by texts: JSON has null for them, as if nothing was there."""
+    if isinstance(value, dict):
+        return {name: _with_finite_numbers(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_with_finite_numbers(item) for item in value]
+    if not isinstance(value, float) or isfinite(value):
+        return value
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+# What a case expects of a whole conversation, and single expectations, as they stand in transcripts.
+
+
+def expected_calls(
+    calls: Sequence[ToolCall], effects: CallEffects, made: Sequence[TranscriptCall] = ()
+) -> list[ExpectedCall]:
+    """Returns expected calls with their effects; equal calls that were made have the same."""
+    rows: list[ExpectedCall] = []
+    for want, row in zip_longest(calls, made[: len(calls)]):
+        is_made = row is not None and row["name"] == want.name and row["args"] == want.args
+        effect = row["effect"] if is_made else effects.of(want).text
+        rows.append({"name": want.name, "args": want.args, "effect": effect})
+    return rows
+
+
+def expected_of_whole(case: EvalCase, effects: CallEffects) -> ExpectedPart | None:
+    """Returns what is expected of a conversation as a whole; None: nothing."""
+    part: ExpectedPart = {}
+    if case.actions is not None:
+        part["tool_calls"] = expected_calls(case.actions, effects)
+    if case.user_actions:
+        part["user_tool_calls"] = expected_calls(case.user_actions, effects)
+    if case.outputs:
+        part["texts"] = case.outputs
+    if case.expectations:
+        add_expectations(part, case.expectations, effects)
+    if case.final_session_state:
+        part["variables"] = {**part.get("variables", {}), **case.final_session_state}
+    if case.rubrics or case.evaluation_expectations:
+        part["rubrics"] = [*(rubric.text for rubric in case.rubrics), *case.evaluation_expectations]
+    if case.task:
+        part["task"] = case.task
+    if case.unread or case.not_found:
+        doubts = [doubt for doubt in (case.unread, case.not_found) if doubt]
+        part["other"] = [*part.get("other", ()), *doubts]
+    return part or None
+
+
+def add_expectations(part: ExpectedPart, expectations: Sequence[Expectation], effects: CallEffects) -> None:
+    """Adds single expectations; calls and texts that a turn states already are not repeated."""
+    states_calls = "tool_calls" in part
+    for wanted in expectations:
+        if wanted.skip:
+            part["other"] = [*part.get("other", ()), f"skipped: {_expectation_text(wanted)}"]
+        elif wanted.kind == "tool_call" and wanted.tool_call:
+            if not states_calls:
+                calls = expected_calls([wanted.tool_call], effects)
+                part["tool_calls"] = [*part.get("tool_calls", ()), *calls]
+        elif wanted.kind == "no_tool_calls":
+            part.setdefault("tool_calls", [])
+        elif wanted.kind == "agent_response" and wanted.text is not None:
+            if wanted.text != part.get("response"):
+                part["texts"] = [*part.get("texts", ()), wanted.text]
+        elif wanted.kind == "agent_transfer" and wanted.target_agent:
+            if wanted.target_agent not in part.get("transfers", ()):
+                part["transfers"] = [*part.get("transfers", ()), wanted.target_agent]
+        elif wanted.kind == "updated_variables":
+            part["variables"] = {**part.get("variables", {}), **(wanted.variables or {})}
+        elif wanted.kind != "mock_tool_response":
+            part["other"] = [*part.get("other", ()), _expectation_text(wanted)]
+
+
+def _expectation_text(expectation: Expectation) -> str:
+    """Returns a single expectation in one line."""
+    if expectation.tool_call is not None:
+        return f"{expectation.kind}: {call_text(expectation.tool_call)}"
+    response = expectation.tool_response
+    if response is not None:
+        return f"{expectation.kind}: {response.name}: {value_text(response.response)}"
+    value = expectation.text or expectation.target_agent or expectation.variables
+    return f"{expectation.kind}: {value_text(value)}" if value else expectation.kind
+
+
+# Limits the size of transcripts, with a mark at every cut and counts of what was left out.
+
+
+_STEPS = ((8_000, 200), (2_000, 50), (500, 20), (100, 5))
+"""Characters of a text or value, and entries of a list, at most."""
+_WHOLE_KEYS = frozenset(("index", "label", "seconds", "effect"))
+_VALUES = frozenset(("args", "result", "variables"))
+
+
+def limited(transcript: Transcript, kept: int | None = None, most: int = MOST_BYTES) -> Transcript:
+    """Returns a transcript whose compact JSON has at most `most` bytes, shortened where it is longer.
+
+    Long texts and values are shortened first, in four steps of 8,000 to 100 characters, and long lists to
+    their first entries. Then turns are left out: the turn with the index `kept` stays, then the first and
+    the last ones, as far as there is room.
+    """
+    if _size(transcript) <= most:
+        return transcript
+    for characters, entries in _STEPS:
+        cut = _Cut(characters, entries)
+        shortened = cut.transcript(transcript)
+        if _size(shortened) <= most:
+            return shortened
+    turns = shortened["turns"]
+    room = most - _size({**shortened, "turns": []}) - 64
+    chosen, last = set(), len(turns) - 1
+    # The one to keep, then alternately from the start and from the end.
+    named = [place for place, turn in enumerate(turns) if turn["index"] == kept]
+    ends = [place for i in range(len(turns) // 2 + 1) for place in (i, last - i) if 0 <= place <= last]
+    for place in dict.fromkeys([*named, *ends]):
+        size = len(dump_json(cast(JsonValue, turns[place]))) + 1
+        if size <= room:
+            room -= size
+            chosen.add(place)
+    cut.left_out["turns"] = len(turns) - len(chosen)
+    return {**shortened, "turns": [turns[place] for place in sorted(chosen)]}
+
+
+def _size(transcript: Transcript) -> float:
+    """Returns the number of bytes of the compact JSON; infinite: it cannot be written as it is."""
+    try:
+        return len(dump_json(cast(JsonValue, transcript)))
+    except ValueError:  # a lone surrogate
+        return float("inf")
+
+
+class _Cut:
+    """Shortens the parts of a transcript, and counts what is left out."""
+
+    def __init__(self, characters: int, entries: int) -> None:
+        self._characters, self._entries = characters, entries
+        self.left_out: LeftOut = {"turns": 0, "entries": 0, "characters": 0}
+
+    def transcript(self, transcript: Transcript) -> Transcript:
+        """Returns a shortened copy."""
+        turns = [cast(TranscriptTurn, self._part(turn)) for turn in transcript["turns"]]
+        expected = transcript["expected"] and self._part(transcript["expected"])
+        return {"turns": turns, "expected": expected, "cut": True, "left_out": self.left_out}
+
+    def _part(self, part: Any) -> Any:
+        return {key: value if key in _WHOLE_KEYS else self._value(key, value) for key, value in part.items()}
+
+    def _value(self, key: str, value: JsonValue) -> JsonValue:
+        if isinstance(value, str):
+            return self._text(value)
+        if key in _VALUES:
+            return self._any(value)
+        if isinstance(value, list):
+            self.left_out["entries"] += max(0, len(value) - self._entries)
+            return [self._value("", item) for item in value[: self._entries]]
+        return self._part(value) if isinstance(value, dict) else value
+
+    def _text(self, text: str) -> str:
+        clean = text.encode("utf-8", "replace").decode()
+        more = len(clean) - self._characters
+        if more <= 0:
+            return clean
+        self.left_out["characters"] += more
+        return f"{clean[: self._characters]}… [{more:,} characters left out]"
+
+    def _any(self, value: JsonValue) -> JsonValue:
+        """Returns a value as it is, or the start of its JSON text."""
+        try:
+            text = dump_json(value).decode()
+        except ValueError:
+            text = repr(value)
+        else:
+            if len(text) <= self._characters:
+                return value
+        return self._text(text)

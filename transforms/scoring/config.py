@@ -24,6 +24,7 @@ from turnwise.transforms.criteria.base import (
     CustomMetric,
     JudgedCriterion,
 )
+from turnwise.transforms.judging.batches import BATCH_JOB
 from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.scoring.evaluate import ScoredConversation
 from turnwise.transforms.scoring.redaction import check_redaction
@@ -295,10 +296,12 @@ NO_VERDICT = "U"
 SHORT_OF_BUDGET, LEFT_BY_BUDGET = "short_of_budget", "left_by_budget"
 """Counters of conversations with no score, and of those with no verdict, for a budget of the judge."""
 _BUDGET = "budget"
+SHORT_OF_BATCH, LEFT_BY_BATCH = "short_of_batch", "left_by_batch"
+"""The same for batch jobs that failed or are late."""
 
 
 def judged_counts(scored: ScoredConversation, status: str | None) -> Counter[str]:
-    """Returns the counts of a conversation: of verdicts, panels, cascades, and of a spent budget."""
+    """Returns the counts of a conversation: of verdicts, panels, cascades, a spent budget, and batch jobs."""
     counts: Counter[str] = Counter()
     for entry in scored.scores:
         name = entry.criterion.name
@@ -310,6 +313,8 @@ def judged_counts(scored: ScoredConversation, status: str | None) -> Counter[str
             counts += joint_counts((name, score.details) for score in scores)
             if any(score.reason and _BUDGET in score.reason for score in scores):
                 counts |= Counter({SHORT_OF_BUDGET: 1, LEFT_BY_BUDGET: int(status is None)})
+            if any(score.reason and BATCH_JOB in score.reason for score in scores):
+                counts |= Counter({SHORT_OF_BATCH: 1, LEFT_BY_BATCH: int(status is None)})
     return counts
 
 

@@ -24,7 +24,7 @@ from turnwise.transforms.criteria.base import (
 from turnwise.transforms.criteria.ces_conversations import items_of
 from turnwise.transforms.criteria.ces_turns import SemanticMatch
 from turnwise.transforms.criteria.tool_effects import LeavesOpen, OpenScore, UsesToolEffects
-from turnwise.transforms.effects.equivalence import OpenPair
+from turnwise.transforms.effects.arguments import OpenPair
 from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, Rationed, sum_uses
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.prompts import UNREAD, Reply, unread_reason
@@ -124,8 +124,10 @@ def score_conversation(sample: Sample, criteria: Sequence[MeasuredCriterion]) ->
     """
     findings = record_findings(sample) if sample.has_findings or sample.has_gaps else []
     scored = ScoredConversation(sample, [], findings)
+    case = sample.eval_case
     for criterion in criteria:
-        scored.scores.append(_score(criterion.applied_to(sample), sample, scored.failures))
+        applied = criterion if case is None or case.actions is None else criterion.with_actions(case)
+        scored.scores.append(_score(applied, sample, scored.failures))
     return scored
 
 
@@ -196,6 +198,12 @@ async def _settle(
 
 def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]) -> CriterionScores:
     result = CriterionScores(criterion)
+    whole: object = None
+    try:
+        if not (criterion.needs_answers and sample.unanswered):
+            whole = criterion.score_conversation(sample)
+    except RAISED as error:
+        whole = error
     for pair in sample.evaluable:
         try:
             returned = criterion.score(sample, pair)
@@ -210,12 +218,6 @@ def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]
         gaps = [turn_gap(criterion, sample, sample.pairs[i]) for i, _ in result.turns]
         scores = zip(result.turns, gaps, strict=True)
         result.turns = [(i, withheld(score, gap) if gap else score) for (i, score), gap in scores]
-    whole: object = None
-    try:
-        if not (criterion.needs_answers and sample.unanswered):
-            whole = criterion.score_conversation(sample)
-    except RAISED as error:
-        whole = error
     return _with_overall(result, sample, failures, whole)
 
 

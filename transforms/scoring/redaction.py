@@ -25,8 +25,15 @@ from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.text.patterns import compiled
-from turnwise.transforms.text.personal import MAYBE, Finding, find, folded, is_secret_key
-from turnwise.transforms.text.personal_services import check_backend, service_findings
+from turnwise.transforms.text.personal import (
+    MAYBE,
+    Finding,
+    check_backend,
+    find,
+    folded,
+    is_secret_key,
+    service_findings,
+)
 
 REDACTED = "redacted "
 """Start of the names of counts: `redacted KIND`, the values of a kind, each once in a conversation."""

@@ -91,7 +91,7 @@ def _plain(value: Any) -> JsonValue:
         if value == value.to_integral_value():
             return int(value)
         number = float(value)
-        return number if Decimal(repr(number)) == value else str(value)
+        return number if Decimal(repr(number)) == value else f"{value:f}".rstrip("0")
     if isinstance(value, bytes):
         try:
             return value.decode()

@@ -34,7 +34,7 @@ register_sink(
 
 def _check_tables(option: str, url: str) -> None:
     try:
-        _bigquery("parse_dataset")(url)
+        deferred("io.bigquery_source", "parse_dataset")(url)
     except ValueError as error:
         raise ConfigError(f"{option} {url}: {error}") from None
     check_extra(f"{option} {url}", "turnwise[gcp]")

@@ -1,5 +1,6 @@
 """Explains the difference of two lists: as pytest does where its plugin is loaded, else by difflib."""
 
+import difflib
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -17,7 +18,5 @@ def difference_lines(made: Sequence[object], expected: Sequence[object]) -> list
 
 
 def _plain_lines(made: Sequence[object], expected: Sequence[object]) -> list[str]:
-    import difflib
-
     lines = difflib.ndiff([f"{call!r}" for call in expected], [f"{call!r}" for call in made])
     return ["- expected, + made", *(line.rstrip("\n") for line in lines)]

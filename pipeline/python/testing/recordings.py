@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
+from turnwise.pipeline.io.files import file_patterns, matched_files
+from turnwise.pipeline.io.records import file_records
 from turnwise.pipeline.python.evaluate import read_any_config
 from turnwise.pipeline.python.inputs import Inputs, eval_cases, logged_conversations
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES

@@ -2,6 +2,7 @@
 
 import { labelTag, outcome, tag, versionHead } from "./badges.js";
 import { SEVERITY, explained } from "./about.js";
+import { compared } from "./compared.js";
 import { callCard, sameArguments } from "./calls.js";
 import { conversation, details, heldBy, idName, nameOf, report, siblingNames, versionName } from "./data.js";
 import { button, choice, copy, h } from "./dom.js";
@@ -99,7 +100,7 @@ function sampleLink(place) {
 function besideOf(place, detail) {
   const names = [...siblingNames(place).keys()];
   if ([EXPECTED, NOTHING, ...names].includes(state.beside)) return state.beside;
-  const { baseline, candidate } = report.first_page ?? {};
+  const { baseline, candidate } = compared().page ?? {};
   const version = versionName(conversation(place).version);
   const other = version === candidate ? baseline : version === baseline ? candidate : null;
   if (names.includes(other)) return other;

@@ -1,6 +1,7 @@
 // All conversations: filters, search, and the list.
 
 import { SEVERITY } from "./about.js";
+import { compared } from "./compared.js";
 import { nameOf, report, size } from "./data.js";
 import { button, choice, copy, h } from "./dom.js";
 import { counted, number, shown } from "./format.js";
@@ -45,6 +46,7 @@ function omittedText() {
 function filters() {
   const set = (name) => (value) => go(link({ [name]: value, at: "" }));
   const pick = (name, label, options) => choice(label, options, state[name], set(name));
+  const { page } = compared();
   const isFiltered = [...FILTERS, "slice"].some((name) => state[name] !== "");
   return h("form", { role: "search", onsubmit: (event) => event.preventDefault() },
     h("div", { class: "filters" }, searchField(), isFiltered || state.text ? button("Remove filters", () => go(fresh({ view: "conversations" }))) : null),
@@ -52,7 +54,7 @@ function filters() {
     report.versions.length > 1
       ? pick("version", "version", [["", "any"], ...report.versions.map(({ name }) => [name, shown(name)])])
       : null,
-    report.first_page?.regressed === null || !report.first_page ? null : pick("change", "change", CHANGES),
+    (page?.regressed ?? null) === null ? null : pick("change", "change", CHANGES),
     pick("criterion", "criterion", named(criteria(), "verdict")),
     pick("outcome", "outcome", OUTCOMES),
     ...[["label", "labels"], ["tool", "tools"], ["agent", "agents"], ["language", "language"], ["tag", "tags"], ["problem_type", "problem_type"]].map(

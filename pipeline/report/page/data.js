@@ -66,6 +66,10 @@ export async function details(place) {
   return chunk < 0 ? null : (await openChunk(chunk))[place];
 }
 
+export function versionAt(name) {
+  return report.versions.findIndex((one) => one.name === name);
+}
+
 // One conversation as an object.
 export function conversation(place) {
   const row = { place };
@@ -112,7 +116,7 @@ export function placeAt({ id, of, nth }) {
 }
 
 // Places whose column has a value, in the order of reading. Halves of characters are alike, as in addresses.
-function placesOf(column, value) {
+export function placesOf(column, value) {
   report.places ??= {};
   report.places[column] ??= grouped(report.conversations[column]);
   return report.places[column].get(wellFormed(value)) ?? [];
@@ -134,7 +138,7 @@ function grouped(values) {
 }
 
 // The column that pairs two versions; of a task, there is none.
-const PAIRED_BY = { eval_id: "eval_id", conversation_id: "id" };
+export const PAIRED_BY = { eval_id: "eval_id", conversation_id: "id" };
 
 // Places of the other conversations of the same eval case, or with the same id where ids pair the versions.
 export function siblings(place) {
@@ -151,28 +155,6 @@ export function siblingNames(place) {
     seen.set(name, (seen.get(name) ?? 0) + 1);
     return [seen.get(name) > 1 ? `${name} #${seen.get(name)}` : name, other];
   }));
-}
-
-// Tests whether a conversation of the candidate is of a case that changed so, by what is counted, or fails in both.
-export function changed(kind) {
-  const page = report.first_page;
-  if (!page?.baseline) return () => true;
-  const [baseline, candidate] = [page.baseline, page.candidate].map((name) => report.versions.findIndex((one) => one.name === name));
-  const { id, version, verdict, failed } = report.conversations;
-  const by = report.names.indexOf(page.counts_by);
-  const { flips, pairing } = report.comparisons.find((one) => one.baseline.name === page.baseline && one.candidate.name === page.candidate);
-  const idsOf = (test) => new Set(flips.filter((one) => one.criterion === page.counts_by && test(one)).flatMap((one) => one.candidate_conversations));
-  const ids = idsOf((one) => one.kind === kind);
-  if (kind !== "still_failing") return (place) => version[place] === candidate && ids.has(id[place]);
-  const hasFailed = (place) => (page.counts_by === "verdict" ? verdict[place] === "FAIL" : failed[place].includes(by));
-  const fails = (place, of) => version[place] === of && hasFailed(place);
-  const names = report.conversations[PAIRED_BY[pairing.by]];
-  if (!names) {
-    const flipped = idsOf(() => true);
-    return (place) => fails(place, candidate) && !flipped.has(id[place]);
-  }
-  const failing = new Set(names.filter((_, place) => fails(place, baseline)));
-  return (place) => fails(place, candidate) && names[place] !== null && failing.has(names[place]);
 }
 
 export function typeSizes() {

@@ -1,6 +1,7 @@
 // Which conversations the filters of the state leave, in display order.
 
-import { changed, heldBy, nameOf, openChunk, report, size, versionName } from "./data.js";
+import { changed } from "./compared.js";
+import { heldBy, nameOf, openChunk, report, size, versionName } from "./data.js";
 import { jsonText } from "./exact.js";
 import { state } from "./state.js";
 
@@ -12,7 +13,7 @@ let deep = { query: "", places: new Set(), done: 0, failed: null };
 export const FILTERS = ["version", "change", "criterion", "outcome", "label", "tool", "agent", "language", "tag", "severity", "problem_type"];
 
 export function filtered() {
-  const key = JSON.stringify([...FILTERS, "text", "deep", "sort", "order", "slice"].map((name) => state[name])) + deep.done;
+  const key = JSON.stringify([...FILTERS, "text", "deep", "sort", "order", "slice", "baseline", "candidate"].map((name) => state[name])) + deep.done;
   if (last.key !== key) last = { key, places: sorted(allPlaces().filter(test())) };
   return last.places;
 }

@@ -11,8 +11,9 @@ export function judge() {
 }
 
 function run({ run_id: name, judge: own, sampled_out: out }, place) {
+  if ((own.backend ?? "none") === "none") return h("section", { "aria-label": `Judge of ${shown(name)}` }, h("h2", null, shown(name)), h("p", null, "No judge was asked."), ownLabels(place));
   const usage = Object.entries(own.usage ?? {});
-  const facts = [["backend", own.backend ?? "none"], own.model ? ["model", own.model] : null, ["sample rate", percent(own.sample_rate)],
+  const facts = [["backend", own.backend], own.model ? ["model", own.model] : null, ["sample rate", percent(own.sample_rate)],
     ["conversations sampled out", number(out)], ["cost", costText(own)]];
   return h("section", { "aria-label": `Judge of ${shown(name)}` }, h("h2", null, shown(name)),
     h("dl", { class: "facts" }, facts.filter(Boolean).map(([term, value]) => h("div", null, h("dt", null, explained(term)), h("dd", null, shown(value))))),

@@ -2,6 +2,7 @@
 
 import { explained, meaning } from "./about.js";
 import { outcome, tag } from "./badges.js";
+import { compared } from "./compared.js";
 import { typeSizes, conversation, heldBy, idName, nameOf, report, siblings, versionName } from "./data.js";
 import { button, h } from "./dom.js";
 import { isAscending } from "./filter.js";
@@ -11,7 +12,7 @@ import { go, link, state } from "./state.js";
 const SPARE = 6;
 const MOST_TAGS = 4;
 const LONGEST_ID = 24;
-const WIDTH = { base: 690, number: 76 };
+const WIDTH = { base: 648, number: 84 };
 
 export function readingTable(places) {
   const columns = columnsOf([]);
@@ -64,8 +65,10 @@ function row(columns, place, selected) {
 
 function outcomes(own) {
   const { verdict, version } = report.conversations;
+  const baseline = compared().page?.baseline;
+  const isBaseline = (place) => versionName(version[place]) === baseline;
   return [outcome(own.verdict, versionName(own.version)),
-    siblings(own.place).slice(0, 3).map((other) => outcome(verdict[other], versionName(version[other])))];
+    siblings(own.place).toSorted((a, b) => isBaseline(b) - isBaseline(a)).slice(0, 3).map((other) => outcome(verdict[other], versionName(version[other])))];
 }
 
 function why(own) {

@@ -13,8 +13,8 @@ export function missing() {
   return [
     h("h1", null, "No score, no verdict, rejected"),
     h("section", { "aria-labelledby": "no_score" }, h("h2", { id: "no_score" }, "No score or no verdict"), no_score()),
-    h("section", { "aria-labelledby": "failures" }, h("h2", { id: "failures" }, "Failures"),
-      failures.length ? failures.map(group) : h("p", null, "No record, conversation or criterion failed.")),
+    h("section", { "aria-labelledby": "failures" }, h("h2", { id: "failures" }, "Rejected, and errors of criteria"),
+      failures.length ? failures.map(group) : h("p", null, "Nothing was rejected, and no criterion failed with an error.")),
     h("section", { "aria-labelledby": "findings" }, h("h2", { id: "findings" }, "Findings"),
       h("p", { class: "hint" }, "Problems of records that were scored nevertheless."),
       findings.length ? findings.map(group) : h("p", null, "There are none.")),

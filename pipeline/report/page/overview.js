@@ -1,8 +1,9 @@
 // The first screen: verdicts in sentences, the balance of records, the table of criteria, and what to read.
 
 import { explained, meaning } from "./about.js";
-import { versionHead, word } from "./badges.js";
-import { report, size, versionName } from "./data.js";
+import { tag, versionHead, word } from "./badges.js";
+import { compared, pairChoice, shownVersions } from "./compared.js";
+import { report, size, versionAt, versionName } from "./data.js";
 import { breakable, h, table } from "./dom.js";
 import { NONE, counted, decimal, number, pValue, percent, points, quantity, shown } from "./format.js";
 import { readingTable } from "./list.js";
@@ -10,25 +11,23 @@ import { intervalBar, sparkline } from "./plots.js";
 import { fresh } from "./state.js";
 
 const VERDICT = "verdict";
-const DECIDED = ["better", "worse", "same", "not worse", "differs"];
 const SENTENCES = 6;
 
 export function overview() {
+  const { page, read } = compared();
   return [
-    ...firstPage(),
+    ...firstPage(page),
     sentences(),
-    h("ul", { class: "coverage", "aria-label": "Coverage" }, report.coverage.map((one) => h("li", null, shown(one.text)))),
     h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()),
     h("section", { "aria-labelledby": "read" }, h("h2", { id: "read" }, "Read these first"),
-      h("p", { class: "hint" }, report.first_page?.baseline ? "Regressions of the candidate first, then its other failures: at most three of a problem type." : "The worst conversation of each problem type, then further ones: at most three of a type."),
-      report.read_first.length ? readingTable(report.read_first) : h("p", null, nothingToRead())),
+      h("p", { class: "hint" }, page?.baseline ? "Regressions of the candidate first, then what else went wrong in it: at most three of a problem type." : "The worst conversation of each problem type, then further ones: at most three of a type."),
+      read.length ? readingTable(read) : h("p", null, nothingToRead())),
   ];
 }
 
 // The answer, what could change it, five counts that are links, and how it was chosen.
-function firstPage() {
-  const page = report.first_page;
-  if (!page) return [h("h1", null, "Verdict")];
+function firstPage(page) {
+  if (!page) return [h("h1", null, report.versions.length ? "The versions are not compared" : "Nothing was scored")];
   const list = (changes) => fresh({ view: "conversations", ...changes });
   const by = page.counts_by === VERDICT ? "" : page.counts_by;
   const counts = [
@@ -47,14 +46,14 @@ function firstPage() {
     page.destructive || page.baseline_destructive ? h("p", { class: "problem" }, "Unexpected destructive calls: in ",
       h("a", { href: list({ version: page.candidate, severity: "destructive" }) }, counted(page.destructive, "conversation")), ` of ${shown(page.candidate)}`,
       page.baseline_destructive === null ? null : [", in ", h("a", { href: list({ version: page.baseline, severity: "destructive" }) }, number(page.baseline_destructive)), ` of ${shown(page.baseline)}`], ".") : null,
-    page.baseline === null ? null : h("p", { class: "hint" }, `${shown(page.chosen)}.`),
+    page.baseline === null ? null : h("div", { class: "actions" }, pairChoice(), h("span", { class: "hint" }, `${shown(page.chosen)}.`)),
   ];
 }
 
 // Says that nothing is wrong only where every conversation (of the candidate) is here and has a verdict.
 function nothingToRead() {
   const missing = report.runs.map(missingOf).filter(Boolean);
-  const { candidate, baseline } = report.first_page ?? {};
+  const { candidate, baseline } = compared().page ?? {};
   const { verdict, version } = report.conversations;
   const verdicts = verdict.filter((_, place) => !baseline || report.versions[version[place]].name === candidate);
   const open = verdicts.filter((one) => one !== "PASS").length;
@@ -64,26 +63,30 @@ function nothingToRead() {
   return shown(missing.length ? missing.join(" ") : `Every conversation${of} passed.`);
 }
 
-function missingOf({ run_id: id, counts }) {
+function missingOf({ name: run, counts }) {
   const rejected = [["rejected_records", "record"], ["rejected_conversations", "conversation"], ["rejected_cases", "eval case"]]
     .filter(([name]) => counts[name]).map(([name, noun]) => counted(counts[name], noun));
-  return rejected.length ? `${id} rejected ${rejected.join(", ")}.` : null;
+  return rejected.length ? `${run} rejected ${rejected.join(", ")}.` : null;
 }
 
-// Problems first, then the verdicts and what can be told; the rest is folded.
+// Problems first, then what the headline does not say, folded, as is what is of runs that are not compared.
 function sentences() {
-  const of = (test) => report.sentences.filter(test);
-  const problems = of(({ tone }) => tone === "problem");
-  const said = of(({ tone }) => !["problem", "note"].includes(tone));
-  const first = said.filter(({ criterion, tone }) => criterion === VERDICT || DECIDED.includes(tone));
-  // The headline has said it: the sentences of the criteria are folded below it.
-  const shownFirst = report.first_page?.baseline ? [] : (first.length ? first : said).slice(0, SENTENCES);
-  const rest = said.filter((one) => !shownFirst.includes(one));
+  const { page, comparison } = compared();
+  const pair = page?.baseline ? [page.baseline, page.candidate].map((name) => report.versions[versionAt(name)].run) : null;
+  const isOfPair = ({ run }) => pair === null || run === null || pair.includes(run);
+  const problems = report.sentences.filter(({ tone }) => tone === "problem");
+  const texts = comparison ? comparison.criteria.map((one) => ({ text: `${one.sentence}.`, tone: one.overall.word, criterion: one.criterion }))
+    : report.sentences.filter(({ tone }) => tone !== "problem");
+  const balance = (all) => h("ul", { class: "coverage", "aria-label": "Coverage" }, all.map((one) => h("li", null, shown(one.text))));
+  const others = [...problems, ...report.coverage].filter((one) => !isOfPair(one));
   return [
-    problems.length ? h("ul", { class: "problems", "aria-label": "Problems" }, problems.map(sentence)) : null,
-    shownFirst.length ? h("ul", { class: "sentences", "aria-label": "Verdicts" }, shownFirst.map(sentence)) : null,
-    folded(rest, report.comparisons.length ? ["criterion in a sentence", "criteria in sentences"] : ["more sentence", "more sentences"]),
-    folded(of(({ tone }) => tone === "note"), ["note on the comparison", "notes on the comparison"]),
+    problems.some(isOfPair) ? h("ul", { class: "problems", "aria-label": "Problems" }, problems.filter(isOfPair).map(sentence)) : null,
+    page ? folded(texts, ["criterion in a sentence", "criteria in sentences"])
+      : h("ul", { class: "sentences", "aria-label": "Verdicts" }, texts.slice(0, SENTENCES).map(sentence)),
+    page ? null : folded(texts.slice(SENTENCES), ["more sentence", "more sentences"]),
+    folded((comparison?.notes ?? []).map((text) => ({ text: `${text}.`, tone: "note" })), ["note on the comparison", "notes on the comparison"]),
+    folded(others, ["sentence on the other runs", "sentences on the other runs"]),
+    balance(report.coverage.filter(isOfPair)),
   ];
 }
 
@@ -99,21 +102,30 @@ function sentence(one) {
 }
 
 function criteriaTable() {
-  const head = (name) => versionHead(report.versions.findIndex((one) => one.name === name));
-  const compared = report.comparisons.map((one) => [head(one.candidate.name), " − ", head(one.baseline.name), explained("", "difference")]);
-  const columns = ["criterion", ...report.versions.map((_, i) => versionHead(i)), ...compared, explained("by turn"), explained("no score")];
-  return table("Criteria by version, with 95 % intervals", columns, report.criteria.map(criterionRow),
-    { class: "criteria stack" });
+  const { page, comparison } = compared();
+  const versions = shownVersions();
+  const rest = report.versions.length - versions.length;
+  const difference = comparison ? [[versionHead(versionAt(page.candidate)), " − ", versionHead(versionAt(page.baseline)), explained("", "difference")]] : [];
+  const columns = ["criterion", ...versions.map(versionHead), ...difference, explained("by turn"), explained("no score")];
+  return [
+    rest ? h("p", { class: "hint" }, `Of ${counted(rest, "other version")}, the screens Where and Trend have figures; \`turnwise report\` compares others with --baseline and --candidate.`) : null,
+    table("Criteria by version, with 95 % intervals", columns, report.criteria.map((row) => criterionRow(row, versions, page, comparison)), { class: "criteria stack" }),
+  ];
 }
 
-function criterionRow(row) {
+// Values that the comparison takes for outcomes, such as a reward of 0 or 1, are shown as a share here, too.
+function criterionRow(row, versions, page, comparison) {
   const scale = scaleOf(row);
+  const own = comparison?.criteria.find(({ criterion }) => criterion === row.name);
+  const isShare = own?.measure === "pass_rate";
+  const figures = versions.map((i) => row.figures[i]);
   return [
-    explained(row.name, row.name, h("a", { href: fresh({ view: "conversations", ...failing(row.name) }) }, breakable(nameOf(row)))),
-    ...row.figures.map((figure) => figureCell(row, figure, scale)),
-    ...report.comparisons.map((one) => differenceCell(one, row)),
+    [explained(row.name, row.name, h("a", { href: fresh({ view: "conversations", ...failing(row.name) }) }, breakable(nameOf(row)))),
+      page?.baseline && page.criterion === row.name ? [" ", h("span", { title: shown(page.chosen) }, tag("leads"))] : null],
+    ...figures.map((figure) => figureCell(row, figure, scale, isShare)),
+    ...(comparison ? [differenceCell(comparison, row, own)] : []),
     turnsCell(row, scale),
-    noScoreCell(row),
+    noScoreCell(figures),
   ];
 }
 
@@ -131,31 +143,26 @@ function scaleOf(row) {
   return [0, Math.max(...row.figures.filter(Boolean).map((f) => f.high ?? f.mean ?? 0), 0.001)];
 }
 
-function figureText(row, figure) {
-  return figure.share !== null ? percent(figure.share) : quantity(figure.mean, row.unit);
-}
-
-function figureCell(row, figure, scale) {
+function figureCell(row, figure, scale, isShare) {
   if (figure === null) return NONE;
   const value = figure.share ?? figure.mean;
-  const bounds = figure.low === null ? "" : ` (${[figure.low, figure.high].map((bound) => boundText(row, figure, bound)).join(" to ")})`;
+  const asShare = isShare || figure.share !== null;
+  const bounds = figure.low === null ? "" : ` (${[figure.low, figure.high].map((bound) => (asShare ? percent(bound) : boundText(figure, bound))).join(" to ")})`;
   const count = figure.share !== null ? figure.passed + figure.failed : figure.scored;
   return [
-    h("span", { class: "figure" }, figureText(row, figure)),
+    h("span", { class: "figure" }, asShare ? percent(value) : quantity(value, row.unit)),
     value === null ? null : intervalBar(value, figure.low === null ? null : [figure.low, figure.high], scale),
     h("small", null, `${bounds} n ${number(count)}${row.level === "turn" ? ` turn${count === 1 ? "" : "s"}` : ""}`),
   ];
 }
 
 // A bound that differs from the mean is never printed as the mean.
-function boundText(row, figure, bound) {
-  if (figure.share !== null) return percent(bound);
+function boundText(figure, bound) {
   const text = decimal(bound);
   return text === decimal(figure.mean) && bound !== figure.mean ? bound.toPrecision(4) : text;
 }
 
-function differenceCell(comparison, row) {
-  const own = comparison.criteria.find((one) => one.criterion === row.name);
+function differenceCell(comparison, row, own) {
   if (!own) return h("small", null, shown(comparison.not_compared[row.name] ?? NONE));
   const { difference, interval, word: said } = own.overall;
   const text = own.measure === "pass_rate" ? points : (value) => signed(value, own.unit);
@@ -189,9 +196,9 @@ function turnsCell(row, scale) {
   return sparkline(values, row.unit === "score" ? scale : [0, most || 1], `${versionName(last)}: ${text.join(", ")}`);
 }
 
-function noScoreCell(row) {
-  const missing = row.figures.reduce((sum, figure) => sum + (figure?.no_score ?? 0), 0);
-  const errors = row.figures.reduce((sum, figure) => sum + (figure?.errors ?? 0), 0);
+function noScoreCell(figures) {
+  const missing = figures.reduce((sum, figure) => sum + (figure?.no_score ?? 0), 0);
+  const errors = figures.reduce((sum, figure) => sum + (figure?.errors ?? 0), 0);
   const text = [missing ? number(missing) : "0", errors ? counted(errors, "error") : null].filter(Boolean).join(", ");
   return missing || errors ? h("a", { class: "open-count", href: fresh({ view: "missing" }) }, text) : text;
 }

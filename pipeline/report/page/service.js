@@ -2,13 +2,14 @@
 
 import { unpack } from "./data.js";
 import { button, choice, h, table } from "./dom.js";
-import { NONE, number, shown, shortNames } from "./format.js";
+import { NONE, number, short, shown, shortNames } from "./format.js";
 import { applyTheme, main, startFrame } from "./frame.js";
 import { readState } from "./state.js";
 import { trendChart } from "./trend.js";
 
 const PAGES = "/ui";
 const DATE = 10;
+const LONGEST_VERSION = 24;
 let data = {};
 
 // The address of a page; the theme stays.
@@ -60,19 +61,20 @@ function runList() {
     open.disabled = chosen.size < 1 || chosen.size > data.most_runs;
   } });
   return h("section", { "aria-labelledby": "runs" }, h("h2", { id: "runs" }, "Runs"),
-    h("p", { class: "hint" }, `A run opens as a report. Up to ${data.most_runs} runs are one report: its baseline is the first version of the oldest, its candidate the last version of the newest.`),
+    h("p", { class: "hint" }, `A run opens as a report. Up to ${data.most_runs} runs are one report: it compares the first version of the oldest with the last one of the newest, and others to choose from.`),
     h("p", { class: "actions" }, open),
-    table("Runs, the newest first", RUN_COLUMNS, data.runs.map((run) => runCells(run, box)), { class: "criteria" }));
+    table("Runs, the newest first", RUN_COLUMNS, data.runs.map((run) => runCells(run, box)), { class: "criteria stack" }));
 }
 
 function runCells(run, box) {
   const isComplete = run.state === "COMPLETED";
-  const told = run.error ? `${run.state}: ${run.error}` : run.state;
+  const state = run.state.toLowerCase().replaceAll("_", " ");
+  const told = run.error ? `${state}: ${run.error}` : state;
   return [
     isComplete ? link(run.runId, "/report", { run: run.name }) : shown(run.runId),
     isComplete ? box(run) : null,
     h("span", { class: isComplete ? null : run.error ? "badge fail" : "badge open" }, shown(told)),
-    (run.appVersions ?? []).map(shown).join(", ") || NONE,
+    h("span", { title: (run.appVersions ?? []).map(shown).join(", ") }, (run.appVersions ?? []).map((name) => short(name.split("/").at(-1), LONGEST_VERSION)).join(", ") || NONE),
     ...COUNTS.map((name) => number(run[name] ?? (isComplete ? 0 : null))),
     run.createTime ? h("time", { datetime: run.createTime, title: run.createTime }, run.createTime.slice(0, 16).replace("T", " ")) : NONE,
     run.cost === undefined ? NONE : run.cost.toFixed(2),

@@ -24,9 +24,11 @@ const DEFAULTS = {
   nth: "",
   beside: "",
   slice: "",
+  baseline: "",
+  candidate: "",
   theme: "",
 };
-const KEPT = ["theme", "beside"];
+const KEPT = ["theme", "beside", "baseline", "candidate"];
 
 // `at` is the place of the conversation; "": none, "-1": there is no such one.
 export const state = { ...DEFAULTS, at: "" };

@@ -12,6 +12,7 @@ const BOTTOM = 40;
 const COLOURS = 6;
 const DAY = 86_400_000;
 const TICK = 96;
+const DAY_WIDTH = 112;
 const COUNTS = [["scored", "scored"], ["no_score", "no score"], ["errors", "errors"]];
 
 // The days of the runs: their date, else that of the first conversation, else that of their start.
@@ -84,6 +85,10 @@ function day(time) {
   return new Date(time).toISOString().slice(0, 10);
 }
 
+function moment(time) {
+  return new Date(time).toISOString().slice(0, 16).replace("T", " ");
+}
+
 function versionText(version) {
   return version ? shown(version) : "(no version)";
 }
@@ -115,7 +120,7 @@ function drawn(width, { inOrder, lines, changes, text, isShare }) {
     ticksOf(low, high).map((value) => [
       at("grid", LEFT, width - RIGHT, y(value), y(value)), h("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, text(value))]),
     daysOf(start, end, width).map((time) => [
-      at("grid", x(time), x(time), HEIGHT - BOTTOM, HEIGHT - BOTTOM + 4), h("text", { x: x(time), y: HEIGHT - 6, "text-anchor": "middle" }, day(time))]),
+      at("grid", x(time), x(time), HEIGHT - BOTTOM, HEIGHT - BOTTOM + 4), h("text", { x: Math.max(DAY_WIDTH / 2, Math.min(x(time), width - DAY_WIDTH / 2)), y: HEIGHT - 6, "text-anchor": "middle" }, end > start && end - start < DAY ? moment(time) : day(time))]),
     changes.map((time) => [at("change", x(time), x(time), TOP, HEIGHT - BOTTOM), h("text", { x: x(time), y: 12, "text-anchor": x(time) > width / 2 ? "end" : "start" }, "settings changed")]),
     inOrder.filter(({ value }) => value === null).map((one) => h("text", { x: x(one.time), y: HEIGHT - BOTTOM - 2, "text-anchor": "middle" },
       h("title", null, `${day(one.time)}, ${versionText(one.version)}: ${shown(one.gap)}, run ${shown(one.run)}`), "×")),
@@ -168,10 +173,10 @@ function ticksOf(low, high) {
   return found;
 }
 
-// As many days as have room, evenly.
+// As many days as have room, evenly; within a day its ends, with their times.
 function daysOf(start, end, width) {
   const first = Math.ceil(start / DAY) * DAY;
-  if (end - start < DAY || first > end) return [start];
+  if (end - start < DAY || first > end) return [...new Set([start, end])];
   const most = Math.max(1, Math.floor((width - LEFT - RIGHT) / TICK));
   const apart = Math.ceil(((end - first) / DAY + 1) / most);
   const found = [];

@@ -2,7 +2,8 @@
 
 import { explained, heads, meaning } from "./about.js";
 import { versionHead, word } from "./badges.js";
-import { heldBy, report, versionName } from "./data.js";
+import { compared, pairChoice, shownVersions } from "./compared.js";
+import { heldBy, report, versionAt, versionName } from "./data.js";
 import { breakable, choice, h, table } from "./dom.js";
 import { NONE, counted, decimal, number, percent, points, shortNames, shown, turnName } from "./format.js";
 import { lines } from "./plots.js";
@@ -12,17 +13,26 @@ const FILTER = { language: "language", tag: "tag", tool: "tool", turns: "slice" 
 const MOST = 60;
 
 export function where() {
+  const { comparison } = compared();
+  const names = criterionNames(comparison);
+  const name = [state.criterion, compared().page?.criterion, names[0]].find((one) => names.includes(one));
+  const isOfOne = report.versions.length === 1;
   return [
     h("h1", null, "Where it goes wrong"),
-    h("section", { "aria-labelledby": "slices" }, h("h2", { id: "slices" }, "Slices"), slices()),
-    report.comparisons.some((one) => one.flips.length) ? h("section", { "aria-labelledby": "changes" }, h("h2", { id: "changes" }, "What changed, case by case"), report.comparisons.map(flips)) : null,
+    h("div", { class: "filters" }, pairChoice(),
+      isOfOne || !name ? null : choice("criterion", names.map((one) => [one, label(one)]), name, (value) => go(link({ criterion: value })))),
+    h("section", { "aria-labelledby": "slices" }, h("h2", { id: "slices" }, "Slices"),
+      !report.slices.length ? h("p", null, "All conversations are in the same slice: there is nothing to compare.") : isOfOne ? allCriteria() : besideEachOther(name, comparison)),
+    comparison ? h("section", { "aria-labelledby": "changes" }, h("h2", { id: "changes" }, "What changed, case by case"), flips(comparison, name)) : null,
     h("section", { "aria-labelledby": "turns" }, h("h2", { id: "turns" }, "Turns"), turns()),
   ];
 }
 
-function slices() {
-  if (!report.slices.length) return h("p", null, "All conversations are in the same slice: there is nothing to compare.");
-  return report.versions.length > 1 ? besideEachOther() : allCriteria();
+// Criteria with something to show beside each other.
+function criterionNames(comparison) {
+  const changed = new Set([...comparison?.slices ?? [], ...comparison?.flips ?? []].map(({ criterion }) => criterion));
+  const isKnown = (name) => changed.has(name) || report.slices.some((slice) => heldBy(slice.figures, name)?.some(Boolean));
+  return report.criteria.map((row) => row.name).filter(isKnown);
 }
 
 // One version: all criteria.
@@ -32,26 +42,20 @@ function allCriteria() {
     report.slices.map((slice) => [sliceLink(slice), conversationsOf(slice, 0), ...names.map((name) => cell(slice, name, 0))]), { class: "grid stack" });
 }
 
-// Several versions beside each other, and how they differ, for one criterion.
-function besideEachOther() {
-  const differences = report.comparisons.map((one) => new Map(one.slices.map((own) => [`${own.slice}\n${own.criterion}`, own])));
-  const isKnown = (name) => report.slices.some((slice) => heldBy(slice.figures, name)?.some(Boolean)) || report.comparisons.some((one) => one.slices.some((own) => own.criterion === name));
-  const names = report.criteria.map((row) => row.name).filter(isKnown);
-  const name = [state.criterion, report.first_page?.criterion, names[0]].find((one) => names.includes(one));
-  const found = (slice, i) => differences[i].get(`${sliceName(slice)}\n${name}`);
+// Several versions beside each other, and how the compared ones differ, for one criterion.
+function besideEachOther(name, comparison) {
+  const versions = shownVersions();
+  const differences = new Map(comparison?.slices.filter(({ criterion }) => criterion === name).map((own) => [own.slice, own]));
+  const found = (slice) => differences.get(sliceName(slice));
+  const head = comparison ? [[versionHead(versionAt(comparison.candidate.name)), " − ", versionHead(versionAt(comparison.baseline.name)), explained("", "difference")]] : [];
   return [
-    choice("criterion", names.map((one) => [one, label(one)]), name, (value) => go(link({ criterion: value }))),
     h("p", { class: "hint" }, "Shares are coloured where a slice differs from the other conversations of its version, differences where the versions differ within the slice; both at a false discovery rate of 10 %. Shares are of all conversations, differences of the pairs alone."),
-    table(`${label(name)} by slice`, [explained("slice"), ...report.versions.map((_, i) => versionHead(i)), ...report.comparisons.map((one) => [versionHead(nameIndex(one.candidate.name)), " − ", versionHead(nameIndex(one.baseline.name)), explained("", "difference")])],
+    table(`${label(name)} by slice`, [explained("slice"), ...versions.map(versionHead), ...head],
       report.slices.map((slice) => [sliceLink(slice),
-        ...report.versions.map((_, i) => (heldBy(slice.figures, name) ? cell(slice, name, i) : meanCell(report.comparisons.map((_one, j) => found(slice, j)), i))),
-        ...report.comparisons.map((one, i) => differenceCell(one, slice, name, found(slice, i)))]),
+        ...versions.map((i) => (heldBy(slice.figures, name) ? cell(slice, name, i) : meanCell(comparison, found(slice), i))),
+        ...(comparison ? [differenceCell(comparison, slice, name, found(slice))] : [])]),
       { class: "grid stack" }),
   ];
-}
-
-function nameIndex(name) {
-  return report.versions.findIndex((one) => one.name === name);
 }
 
 // How a comparison calls a slice; of tools and numbers of turns, it has none.
@@ -60,11 +64,9 @@ function sliceName({ kind, value }) {
 }
 
 // A mean, which the comparison alone knows by slice.
-function meanCell(differences, version) {
-  const at = report.comparisons.findIndex(({ baseline, candidate }, i) => differences[i] && [baseline.name, candidate.name].includes(versionName(version)));
-  if (at < 0) return NONE;
-  const { difference: own } = differences[at];
-  return h("span", { class: "cell" }, decimal(report.comparisons[at].baseline.name === versionName(version) ? own.baseline_value : own.candidate_value));
+function meanCell(comparison, found, version) {
+  const value = { [comparison?.baseline.name]: found?.difference.baseline_value, [comparison?.candidate.name]: found?.difference.candidate_value }[versionName(version)];
+  return value === undefined ? NONE : h("span", { class: "cell" }, decimal(value));
 }
 
 function differenceCell({ baseline, candidate }, slice, name, found) {
@@ -72,7 +74,7 @@ function differenceCell({ baseline, candidate }, slice, name, found) {
     const kind = found.stands_out ? { better: "good", worse: "bad" }[found.difference.word] ?? "" : "";
     return h("span", { class: `cell ${kind}` }, difference(found.difference), found.stands_out ? [" ", word(found.difference.word)] : null);
   }
-  const [before, after] = [baseline, candidate].map((side) => heldBy(slice.figures, name)?.[nameIndex(side.name)]).map((own) => own && own.passed / (own.passed + own.failed));
+  const [before, after] = [baseline, candidate].map((side) => heldBy(slice.figures, name)?.[versionAt(side.name)]).map((own) => own && own.passed / (own.passed + own.failed));
   return Number.isFinite(before) && Number.isFinite(after) ? h("span", { class: "cell" }, points(after - before), h("small", null, " not tested")) : NONE;
 }
 
@@ -109,20 +111,25 @@ function seen(own) {
   return own.detectable === null ? "too few conversations to see any difference from the others" : `a difference of ${Math.round(own.detectable * 100)} points from the others would have been seen`;
 }
 
-const KINDS = { regressed: "regressed", fixed: "fixed", newly_missing: "no verdict any more", newly_measured: "has a verdict now" };
 const FLIP_CLASS = { regressed: "fail", fixed: "pass" };
 
-// Cases whose outcome differs, regressed ones first.
-function flips({ flips: all, baseline, candidate }) {
-  if (!all.length) return null;
-  const title = shown(`${candidate.name} against ${baseline.name}`);
-  const names = shortNames(all.map((one) => one.case));
-  const rows = all.slice(0, MOST).map((one) => [
+function changeText({ kind, criterion }) {
+  const of = criterion === "verdict" ? "verdict" : "score";
+  return { newly_missing: `no ${of} any more`, newly_measured: `has a ${of} now` }[kind] ?? shown(kind);
+}
+
+// Cases whose outcome by a criterion differs, regressed ones first.
+function flips({ flips: all, baseline, candidate }, name) {
+  const own = all.filter(({ criterion }) => criterion === name);
+  const title = shown(`${candidate.name} against ${baseline.name}, by ${label(name ?? "verdict")}`);
+  if (!own.length) return h("p", null, `${title}: no outcome changed.`);
+  const names = shortNames(own.map((one) => one.case));
+  const rows = own.slice(0, MOST).map((one) => [
     h("a", { href: fresh({ view: "conversations", text: names.get(one.case) }), dir: "auto" }, shown(names.get(one.case))),
-    h("span", { class: `badge ${FLIP_CLASS[one.kind] ?? "open"}`, title: meaning(one.kind) }, KINDS[one.kind] ?? shown(one.kind)), breakable(label(one.criterion)),
-    h("span", { dir: "auto" }, shown([one.turn_index === null ? null : `${turnName(one.turn_index)}: `, one.reason].filter(Boolean).join("")))]);
-  const more = all.length > MOST ? h("p", { class: "hint" }, `The first ${MOST} of ${number(all.length)}.`) : null;
-  return [table(title, heads(["case", "change", "criterion", "why it fails or has no verdict"]), rows, { class: "stack" }), more];
+    h("span", { class: `badge ${FLIP_CLASS[one.kind] ?? "open"}`, title: meaning(one.kind) }, changeText(one)),
+    h("span", { dir: "auto" }, shown([one.turn_index === null ? null : `${turnName(one.turn_index)}: `, one.reason ?? NONE].filter(Boolean).join("")))]);
+  const more = own.length > MOST ? h("p", { class: "hint" }, `The first ${MOST} of ${number(own.length)}.`) : null;
+  return [table(title, heads(["case", "change", "why it fails or failed, or has no score"]), rows, { class: "stack" }), more];
 }
 
 function amount({ difference: { baseline_value: a, candidate_value: b } }, value) {
@@ -148,7 +155,7 @@ function turns() {
   return [
     choice("criterion", rows.map((one) => [one.name, label(one.name)]), row.name, (value) => go(link({ criterion: value }))),
     length > 1 ? lines({
-      label: `${label(row.name)} by turn, ${isShare ? "share that passes" : "mean"}`, x, xLabel: "turn", yLabel: "",
+      label: `${label(row.name)} by turn, ${isShare ? "share that passes" : row.unit === "score" ? "mean" : `mean, ${row.unit}`}`, x, xLabel: "turn", yLabel: "",
       xFormat: (value) => (Number.isInteger(value) ? String(value + 1) : ""), format: text,
       series: used.map(([figure, i]) => ({ name: shown(versionName(i)), values: x.map((turn) => figure.by_turn[turn]?.[0] ?? null) })),
     }) : null,

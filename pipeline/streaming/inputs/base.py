@@ -1,18 +1,18 @@
 """Defines the interface of a source of a stream in this process."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
-from turnwise.pipeline.io.records import oversized_error
 from turnwise.pipeline.service.serve import TOKEN, bearer_token
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.proto.scalars import timestamp_nanos
-from turnwise.schemas.score import KEPT_RECORD_BYTES
+from turnwise.schemas.score import KEPT_RECORD_BYTES, oversized_error
 
 
 class SourceOptions(NamedTuple):
@@ -198,7 +198,7 @@ def parse_address(uri: str, environ: Mapping[str, str]) -> OtlpAddress:
     return OtlpAddress(host, port, tuple(name for name in names.split(",") if name), token)
 
 
-SCHEME = "kafka:"
+KAFKA = "kafka:"
 PASSWORD = "KAFKA_SASL_PASSWORD"
 _GROUP = "turnwise"
 _RESERVED = ("bootstrap.servers", "group.id", "enable.auto.commit", "enable.auto.offset.store")
@@ -235,3 +235,17 @@ def sasl_password() -> dict[str, str]:
     """Returns the password property from the environment; empty if it is not set."""
     password = os.environ.get(PASSWORD)
     return {"sasl.password": password} if password else {}
+
+
+PUBSUB = "pubsub:"
+_PUBSUB_NAME = re.compile(r"projects/([^/\s]+)/(subscriptions|topics)/([^/\s]+)")
+
+
+def pubsub_name(uri: str) -> tuple[str, bool]:
+    """Returns the resource name in a URI and whether it is a topic; raises ConfigError if it is neither."""
+    match = _PUBSUB_NAME.fullmatch(uri.removeprefix(PUBSUB))
+    if not match:
+        raise ConfigError(
+            f"--input {uri}: use pubsub:projects/P/subscriptions/S or pubsub:projects/P/topics/T"
+        )
+    return match.group(), match.group(2) == "topics"

@@ -14,30 +14,19 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, BinaryIO
 
-from turnwise.pipeline.io.files import (
-    Seen,
-    check_file,
-    glob_root,
-    look_at,
-    matches,
-    name_problem,
-    read_records,
-    walk,
-)
+from turnwise.pipeline.io.files import Seen, check_file, glob_root, look_at, matches, name_problem, walk
 from turnwise.pipeline.io.listing import KIND_BYTES, check_text
-from turnwise.pipeline.io.records import (
-    BOM,
-    GZIP_MAGIC,
-    SUFFIXES,
-    OversizedRecordError,
-    oversized_error,
-    reading_error,
-)
+from turnwise.pipeline.io.records import BOM, GZIP_MAGIC, SUFFIXES, read_records, reading_error
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SettledPositions, SourceRecord, StreamSource
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local
-from turnwise.schemas.score import KEPT_RECORD_BYTES, IncompleteReadError
+from turnwise.schemas.score import (
+    KEPT_RECORD_BYTES,
+    IncompleteReadError,
+    OversizedRecordError,
+    oversized_error,
+)
 
 _CHUNK = 1 << 16
 _HELD_BYTES = 1 << 24

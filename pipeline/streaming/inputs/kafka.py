@@ -4,9 +4,10 @@ import contextlib
 from collections import deque
 from collections.abc import Iterable, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from turnwise.pipeline.settings.extras import check_extra
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
 from turnwise.pipeline.streaming.inputs.base import (
     SourceRecord,
     StreamSource,
@@ -15,10 +16,6 @@ from turnwise.pipeline.streaming.inputs.base import (
     sasl_password,
 )
 from turnwise.schemas.config import ConfigError
-
-if TYPE_CHECKING:
-    from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
-
 
 _START_ATTEMPTS = 10
 _MOST_AT_ONCE = 10_000
@@ -46,9 +43,7 @@ class KafkaSource(StreamSource):
         self._last_error = ""
         self._consumer = self._connect()
 
-    def _connect(self) -> "Consumer":
-        check_extra("--input kafka://...", "turnwise[kafka]")
-        from confluent_kafka import Consumer, KafkaException
+    def _connect(self) -> Consumer:
 
         consumer = None
         try:
@@ -75,10 +70,8 @@ class KafkaSource(StreamSource):
             raise ConfigError(f"--input kafka://{self._uri.brokers}/{self._uri.topic}: {reason}") from None
         return consumer
 
-    def _find_topic(self, consumer: "Consumer") -> None:
+    def _find_topic(self, consumer: Consumer) -> None:
         """Raises KafkaException if the topic does not exist or no broker answers."""
-        from confluent_kafka import KafkaException
-
         for attempt in range(_START_ATTEMPTS):
             try:
                 topic = consumer.list_topics(self._uri.topic, timeout=1.0).topics[self._uri.topic]
@@ -91,20 +84,19 @@ class KafkaSource(StreamSource):
                     raise KafkaException(topic.error)
                 return
 
-    def _note_error(self, error: "KafkaError") -> None:
-        from confluent_kafka import KafkaError
+    def _note_error(self, error: KafkaError) -> None:
 
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
             self._last_error = " ".join(error.str().split())
         if error.fatal():
             self._problem = error
 
-    def _assign(self, _: Any, partitions: "list[TopicPartition]") -> None:
+    def _assign(self, _: Any, partitions: list[TopicPartition]) -> None:
         with self._lock:
             for partition in partitions:
                 self._trackers[partition.partition] = OffsetTracker()
 
-    def _revoke(self, _: Any, partitions: "list[TopicPartition]") -> None:
+    def _revoke(self, _: Any, partitions: list[TopicPartition]) -> None:
         with self._lock:
             for partition in partitions:
                 self._trackers.pop(partition.partition, None)
@@ -122,10 +114,8 @@ class KafkaSource(StreamSource):
             raise OSError(f"Kafka topic {self._uri.topic}: {self._problem.str()}")
         return items
 
-    def _item(self, message: "Message") -> SourceRecord | None:
+    def _item(self, message: Message) -> SourceRecord | None:
         """Returns the record of a message; None for an error or a tombstone. The caller holds the lock."""
-        from confluent_kafka import KafkaError
-
         error, partition, offset = message.error(), message.partition(), message.offset()
         if error is not None:
             passing = (KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED)
@@ -158,23 +148,18 @@ class KafkaSource(StreamSource):
 
     def _commit(self) -> None:
         """Commits the offsets that have moved. The caller holds the lock."""
-        from confluent_kafka import KafkaException
-
         trackers = self._trackers.items()
         if moved := [(number, offset) for number, tracker in trackers if (offset := tracker.commit())]:
             # A later commit covers one that fails.
             with contextlib.suppress(KafkaException):
                 self._consumer.commit(offsets=self._places(moved), asynchronous=True)
 
-    def _places(self, offsets: Iterable[tuple[int, int]]) -> "list[TopicPartition]":
-        from confluent_kafka import TopicPartition
+    def _places(self, offsets: Iterable[tuple[int, int]]) -> list[TopicPartition]:
 
         return [TopicPartition(self._uri.topic, partition, offset) for partition, offset in offsets]
 
     def backlog(self) -> int | None:
         """Returns how many records of the assigned partitions are waiting, by the last known watermarks."""
-        from confluent_kafka import KafkaException
-
         with self._lock:
             ahead = [(partition, tracker.next) for partition, tracker in self._trackers.items()]
         waiting = 0
@@ -188,8 +173,6 @@ class KafkaSource(StreamSource):
 
     def close(self) -> None:
         """Commits synchronously and leaves the group."""
-        from confluent_kafka import KafkaException
-
         with self._lock:
             places = [(number, tracker.committed) for number, tracker in self._trackers.items()]
         with contextlib.suppress(KafkaException):

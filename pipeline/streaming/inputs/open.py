@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from turnwise.pipeline.io.sinks.base import deferred
+from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
 from turnwise.pipeline.streaming.inputs.files import LinesSource
@@ -123,12 +124,16 @@ def _open_standard_input(name: str, options: SourceOptions, checkpoints: Checkpo
 
 
 def _open_pubsub(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
+    check_extra(f"--input {name}", "turnwise[gcp]")
+    # Imported late: Google's libraries.
     from turnwise.pipeline.streaming.inputs.pubsub import PubSubSource
 
     return PubSubSource(name, options.max_record_bytes, options.timestamp_attribute)
 
 
 def _open_kafka(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
+    check_extra("--input kafka://...", "turnwise[kafka]")
+    # Imported late: an optional library.
     from turnwise.pipeline.streaming.inputs.kafka import KafkaSource
 
     return KafkaSource(name, options.max_record_bytes)

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from concurrent import futures
@@ -10,13 +9,18 @@ from threading import Lock
 from typing import Any
 from uuid import uuid4
 
-from turnwise.pipeline.settings.extras import check_extra, check_google
+from google.api_core.exceptions import PermissionDenied
+from google.cloud.pubsub_v1 import SubscriberClient
+from google.cloud.pubsub_v1.types import FlowControl
+
+from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.streaming.inputs.base import (
     SourceRecord,
     StreamSource,
     attribute_time,
     message_item,
     message_position,
+    pubsub_name,
 )
 from turnwise.schemas.config import ConfigError
 
@@ -50,8 +54,6 @@ class PubSubSource(StreamSource):
         self._settled: OrderedDict[int, None] = OrderedDict()
         self._client, self._subscription = _connect(uri)
         self._is_temporary = is_topic
-
-        from google.cloud.pubsub_v1.types import FlowControl
 
         flow = FlowControl(
             max_bytes=_HELD_BYTES,
@@ -131,21 +133,9 @@ class PubSubSource(StreamSource):
             self._client.modify_ack_deadline(request=request)
 
 
-SCHEME = "pubsub:"
-_NAME = re.compile(r"projects/([^/\s]+)/(subscriptions|topics)/([^/\s]+)")
 _START_SECONDS = 10.0
 _ACK_SECONDS = 60
 _DAY_SECONDS = 86_400
-
-
-def pubsub_name(uri: str) -> tuple[str, bool]:
-    """Returns the resource name in a URI and whether it is a topic; raises ConfigError if it is neither."""
-    match = _NAME.fullmatch(uri.removeprefix(SCHEME))
-    if not match:
-        raise ConfigError(
-            f"--input {uri}: use pubsub:projects/P/subscriptions/S or pubsub:projects/P/topics/T"
-        )
-    return match.group(), match.group(2) == "topics"
 
 
 def _connect(uri: str) -> tuple[Any, str]:
@@ -155,11 +145,8 @@ def _connect(uri: str) -> tuple[Any, str]:
     the library are missing.
     """
     name, is_topic = pubsub_name(uri)
-    check_extra(f"--input {uri}", "turnwise[gcp]")
     if not os.environ.get("PUBSUB_EMULATOR_HOST"):
         check_google(f"--input {uri}")
-    from google.api_core.exceptions import PermissionDenied
-    from google.cloud.pubsub_v1 import SubscriberClient
 
     try:
         client = SubscriberClient()

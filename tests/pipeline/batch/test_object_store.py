@@ -18,7 +18,8 @@ from tests.object_store import FAULTS, OBJECTS, READS, StoredObject
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.run import conclude
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.files import SizedPath, file_patterns, file_records
+from turnwise.pipeline.io.files import file_patterns
+from turnwise.pipeline.io.records import SizedPath, file_records
 from turnwise.pipeline.io.run_writer import RunSink
 from turnwise.pipeline.io.sources import FileSource
 from turnwise.pipeline.runs.directory import open_run

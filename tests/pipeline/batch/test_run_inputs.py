@@ -17,7 +17,8 @@ import pyarrow.parquet
 import pytest
 
 from turnwise import evaluate
-from turnwise.pipeline.io.files import file_records, listed_files
+from turnwise.pipeline.io.files import listed_files
+from turnwise.pipeline.io.records import file_records
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 

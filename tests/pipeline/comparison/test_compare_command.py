@@ -328,7 +328,7 @@ ERRORS = [
     (lambda scored: [scored([log(1, "v1")])], "holds one app version, v1; name a second directory"),
     (
         lambda scored: [scored([log(1, "v1"), log(1, None)])],
-        "holds 2 app versions; name one by --baseline (there are: (none), v1)",
+        "holds 2 app versions; name one by --baseline (there are: (no version), v1)",
     ),
     (lambda scored: [scored(versions(2)), *SIDES[:3], "v9"], "--candidate v9: is no app version"),
     (lambda scored: [scored([log(1, v) for v in V]), *BY, "eval_id"], "--by eval_id: no case of v1 is in v2"),

@@ -48,8 +48,8 @@ def test_terminal_compare_report_python_store_and_mcp(turnwise, tmp_path):
     assert "by their first conversations" in found["chosen"]
     assert headline in " ".join(done.out.split()) and counts in done.out
     run = open_run(str(tmp_path / "out"))
-    page = compare_versions([run]).page
-    assert page is not None and (page.headline, counts_text(page)) == (headline, counts)
+    (page,) = compare_versions([run]).pages
+    assert (page.headline, counts_text(page)) == (headline, counts)
     named = [one.conversation_id for one in page.read_first]
     assert set(named) <= {f"1-{i}" for i in range(20, 24)}, "the candidate's regressions come first"
     summary = api.evaluate(list(logs()), config=CONFIG).summary

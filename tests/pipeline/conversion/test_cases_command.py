@@ -69,8 +69,10 @@ def test_a_recording_is_expected_and_marked(tmp_path, made):
 
 
 def test_what_was_asked_and_done_before_is_left_out(tmp_path, made):
-    other = {"tool_calls": [{"name": "book", "args": {"people": 3}}]}
-    logs = [log("b"), log("a", " book  IT", "Other words"), log("c", turn=other), log("d", "Cancel")]
+    orders = {"people": 2, "day": "Monday"}, {"day": "Monday", "people": 2}, {"people": 3, "day": "Monday"}
+    first, same, other = ({"tool_calls": [{"name": "book", "args": args}]} for args in orders)
+    logs = [log("b", turn=first), log("a", " book  IT", "Other words", turn=same), log("c", turn=other)]
+    logs.append(log("d", "Cancel"))
     status, done, cases = made(lines(tmp_path / "l.jsonl", logs), "sample")
     assert status == 0 and [case.eval_id for case in cases] == ["a", "c", "d"]
     assert done["skipped"] == {"asked and done as in another conversation": 1}

@@ -13,6 +13,8 @@ import yaml
 from tests.documentation import ROOT, blocks
 
 CASES = 100
+PULL_REQUEST = "https://github.com/our-org/desk/pull/7"  # of all addresses of it, `gh` takes this one alone
+EVENT = {"${{ github.event.pull_request.html_url }}": PULL_REQUEST, "${{ github.token }}": "secret"}
 RULES = [
     {"rule": "bound", "criterion": "verdict", "side": "lower", "at_least": 0.8},
     {"rule": "coverage", "at_least": 0.95},
@@ -116,7 +118,7 @@ def run_workflow(workspace: Path) -> list[Step]:
             git(workspace, *clone)
         if "run" in step:
             command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-            own = {name: "" if "${{" in value else value for name, value in step.get("env", {}).items()}
+            own = {name: EVENT.get(value, value) for name, value in step.get("env", {}).items()}
             ended = subprocess.run(
                 command,
                 cwd=workspace,
@@ -156,7 +158,8 @@ def test_its_steps_decide_about_a_pull_request(workspace, wrong, status):
     assert "Would install turnwise-" in done[0].text
     assert ("| read first | case | verdict |" in summary) == bool(status)
     assert f"regressed {wrong}, fixed 0, still failing 0" in summary
-    assert (workspace.parent / "comment.md").read_text().endswith(summary)
+    comment = (workspace.parent / "comment.md").read_text()
+    assert comment.startswith(f"pr comment {PULL_REQUEST} ") and comment.endswith(summary)
     result = json.loads((workspace / "result.json").read_text())
     assert [rule["status"] for rule in result["rules"]].count("failed") == (3 if status else 0)
     assert (workspace / "junit.xml").read_text().count("<testcase ") == 2 * CASES + len(RULES)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.pipeline.io.files import file_records
-from turnwise.pipeline.io.records import split_records
+from turnwise.pipeline.io.records import file_records, split_records
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readings import read_file, turns
-from turnwise.pipeline.io.files import file_records
+from turnwise.pipeline.io.records import file_records
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import key_twice

@@ -13,7 +13,8 @@ from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.pipeline.io.files import WORKER, read_records
+from turnwise.pipeline.io.files import WORKER
+from turnwise.pipeline.io.records import read_records
 from turnwise.pipeline.io.sources import (
     FileRange,
     FileSource,

@@ -13,7 +13,8 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from turnwise.pipeline.io.files import WORKER, read_records
+from turnwise.pipeline.io.files import WORKER
+from turnwise.pipeline.io.records import read_records
 from turnwise.pipeline.io.sources import (
     FileRange,
     FileSource,

@@ -46,10 +46,22 @@ def test_several_runs_are_columns_of_one_report(tmp_path):
     data = report(one, two).data("report")
     assert isinstance(data, dict)
     assert [(version["name"], version["passed"], version["failed"]) for version in data["versions"]] == [
-        ("v1 (run 1)", 1, 0),
-        ("v1 (run 2)", 0, 1),
+        ("v1 (one)", 1, 0),
+        ("v1 (two)", 0, 1),
     ]
     assert [run["run_id"] for run in data["runs"]] == ["run-1", "run-2"]
+
+
+def test_runs_of_a_directory_are_columns_by_their_start(tmp_path):
+    """The names of directories, in another order, stand for conversations without a version."""
+    for name, day in (("before", "01"), ("after", "02")):
+        own = {"run_id": name, "create_time": f"2026-11-{day}T00:00:00Z"}
+        write_run(tmp_path / name, [conversation("a", eval_id="e", app_version=None)], **own)
+    data = report(tmp_path).data("report")
+    assert isinstance(data, dict)
+    (comparison,) = data["comparisons"]
+    assert [version["name"] for version in data["versions"]] == ["before", "after"]
+    assert (comparison["baseline"]["name"], comparison["candidate"]["name"]) == ("before", "after")
 
 
 def test_the_share_of_one_version_is_that_of_the_run(tmp_path, capsys):
@@ -71,7 +83,8 @@ def test_the_share_of_one_version_is_that_of_the_run(tmp_path, capsys):
     ended = capsys.readouterr().out
     data = report(tmp_path / "run").data("report")
     assert isinstance(data, dict)
-    assert data["first_page"]["headline"] in ended and "% pass (" in data["first_page"]["headline"]
+    (page,) = data["first_pages"]
+    assert page["headline"] in ended and "% pass (" in page["headline"]
 
 
 def test_versions_are_compared_in_one_sentence_a_criterion(tmp_path):
@@ -82,9 +95,10 @@ def test_versions_are_compared_in_one_sentence_a_criterion(tmp_path):
     ]
     data = report(write_run(tmp_path / "run", rows)).data("report")
     assert isinstance(data, dict)
-    first = data["sentences"][0]
-    assert first["text"].startswith("v2 is better than v1: +75.0 points") and first["tone"] == "better"
     (comparison,) = data["comparisons"]
+    first = comparison["criteria"][0]
+    assert first["sentence"].startswith("v2 is better than v1: +75.0 points")
+    assert data["sentences"] == [], "the headline has said it"
     assert (comparison["baseline"]["name"], comparison["candidate"]["name"]) == ("v1", "v2")
     assert comparison["pairing"]["pairs"] == 40
 
@@ -112,15 +126,15 @@ def test_a_run_that_is_not_whole_says_so_first(tmp_path):
     counts = {"rejected_records": 2, "rejected_conversations": 1, "rejected_cases": 0}
     run = write_run(tmp_path / "run", rows, counts=counts, exit_status=1, problems=["too many failures"])
     assert problems(run) == [
-        "run-1 ended with exit status 1: too many failures.",
-        "run-1 rejected 2 records and 1 conversation; they are in no figure.",
-        "run-1: only 2 of 4 conversations have a verdict (50%); nothing is known of the others.",
+        "This run ended with exit status 1: too many failures.",
+        "This run rejected 2 records and 1 conversation; they are in no figure.",
+        "This run: only 2 of 4 conversations have a verdict (50%); nothing is known of the others.",
     ]
 
 
 def test_a_run_without_transcripts_says_so(tmp_path):
     run = write_run(tmp_path / "run", [conversation("a", transcript=None)])
-    assert problems(run) == ["run-1 wrote no transcripts, so that no conversation of it can be read here."]
+    assert problems(run) == ["This run wrote no transcripts, so that no conversation of it can be read here."]
 
 
 @pytest.mark.parametrize(("room", "is_whole"), [(15_000, False), (5_000_000, True)])
@@ -182,8 +196,8 @@ def test_what_was_asked_for_and_not_measured_stands_first(tmp_path):
     counts = {"cases": 60, "unused_cases": 10}
     run = write_run(tmp_path / "run", [conversation("a")], criteria=criteria, counts=counts)
     found = [
-        "run-1: 10 of 60 eval cases have no recording; nothing is known of them.",
-        "run-1: turn_latency has a threshold, and is not applicable to any conversation.",
+        "This run: 10 of 60 eval cases have no recording; nothing is known of them.",
+        "This run: turn_latency has a threshold, and is not applicable to any conversation.",
     ]
     assert problems(run) == found
     data = report(run).data("report")

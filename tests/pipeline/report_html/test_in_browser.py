@@ -132,6 +132,25 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys
         cells[0]
     )
     assert cells[1][:4] == ["2026-11-05", "v2", "night-5", "75%"] and cells[-1][:2] == ["2026-11-01", "v1"]
+    ends = "[...document.querySelectorAll('.trend svg text')].map((t) => t.getBBox().x + t.getBBox().width)"
+    assert max(browser.run(f"return {ends}")) <= browser.run(
+        "return document.querySelector('.trend svg').clientWidth"
+    )
+    browser.open(tmp_path / "report.html")
+    assert browser.texts("main label option") == [
+        "v3 against v2 (2026-11-05)",
+        "v2 (2026-11-03) against v1 (2026-11-01)",
+        "v1 (2026-11-03) against v1 (2026-11-01)",
+    ], "the first and the last version are refused, because they were not measured in the same way"
+    assert "baseline and candidate are the last two versions in their order" in browser.find("main").text
+    browser.choose("compared", "1")
+    browser.wait(lambda: "candidate=v2" in browser.state)
+    assert "v2 (2026-11-03) may be up to 49.4 points worse" in browser.find("h1").text
+    assert [text.split(",")[0] for text in browser.texts(".problems li")] == [
+        "v3 is not compared with v1 (2026-11-01)",
+        "v2 (2026-11-05) is not compared with v1 (2026-11-01)",
+    ], "what is of the runs of other pairs is folded"
+    assert "baseline=v1+%282026-11-01%29" in browser.run("return document.querySelector('.counts a').href")
 
 
 def test_a_report_of_one_run_has_no_trend(browser, report):
@@ -151,7 +170,7 @@ def test_the_first_screen_holds_verdicts_and_coverage(browser, report):
     assert browser.find("h1").text.startswith("v2 is better than v1: 96.6% pass against 65.5%, +31.0 points")
     coverage = browser.find(".coverage")
     assert coverage.rect["y"] + coverage.rect["height"] <= 720
-    assert coverage.text.startswith("run-1: 60 records = 60 read + 0 rejected.")
+    assert coverage.text.startswith("This run: 60 records = 60 read + 0 rejected.")
     assert browser.texts("table.criteria tbody th a")[0] == "verdict"
     counts = ["0 regressed", "9 fixed", "1 still failing", "1 no verdict", "0 rejected"]
     assert browser.texts(".counts li") == counts
@@ -618,7 +637,8 @@ def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser, tmp_path):
     texts = {
         whole: "Every conversation passed.",
         write_run(tmp_path / "pairs", pairs): "Every conversation of v2 passed.",
-        rejected: "Nothing was scored, so that there is no conversation to read. run-1 rejected 5 records.",
+        rejected: "Nothing was scored, so that there is no conversation to read. "
+        "This run rejected 5 records.",
     }
     for run, text in texts.items():
         assert main(["report", str(run)]) == 0

@@ -130,7 +130,7 @@ def test_the_page_holds_the_data_of_the_run(tmp_path):
     data = page.data("report")
     assert isinstance(data, dict)
     assert data["conversations"]["id"] == ["b", "a"]
-    assert data["read_first"] == [0]
+    assert data["read_first"] == [[0]]
     chunk = page.data("chunk-0")
     assert isinstance(chunk, dict)
     assert chunk["0"]["transcript"]["turns"][0]["user"] == "Please book slot 0."

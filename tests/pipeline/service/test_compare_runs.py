@@ -60,7 +60,7 @@ def test_two_runs_of_one_version(service, put):
     assert (found["baseline"]["passCount"], found["candidate"]["passCount"]) == (9, 2)
     verdict = found["verdict"]
     assert (verdict["word"], verdict["pairCount"], verdict["regressedCount"]) == ("worse", 10, 8)
-    assert (found["regressedCount"], found["improvedCount"], found["unchangedCount"]) == (8, 1, 1)
+    assert (found["regressedCount"], found["fixedCount"], found["unchangedCount"]) == (8, 1, 1)
     assert compared(service, baselineRun=f"{APP}/evaluationRuns/r1") == found
     changes, token = [], ""
     while True:
@@ -69,9 +69,7 @@ def test_two_runs_of_one_version(service, put):
         token = page.get("nextPageToken", "")
         if not token:
             break
-    assert changes == found["changes"] and [one["change"] for one in changes] == ["REGRESSED"] * 8 + [
-        "IMPROVED"
-    ]
+    assert changes == found["changes"] and [one["change"] for one in changes] == ["regressed"] * 8 + ["fixed"]
 
 
 def test_a_run_that_is_called_as_a_version_is_the_run(service, put):

@@ -132,7 +132,7 @@ async def a_whole_session(tools: Tools) -> None:
     found = [one["name"] for one in page["evaluationResults"] + rest["evaluationResults"]]
     assert found == [result(n)["name"] for n in range(27, -1, -1)]
     compared = await tools("compare_app_versions", parent=APP, baselineVersion="v7", candidateVersion="v8")
-    assert compared["changes"][0]["change"] == "IMPROVED" and compared["candidate"]["passRate"] == 1
+    assert compared["changes"][0]["change"] == "fixed" and compared["candidate"]["passRate"] == 1
     failures = await tools("get_failures", parent=APP, filter="stage = match")
     assert [one["errorType"] for one in failures["failures"]] == ["UnknownCaseError"] * 3
     with pytest.raises(MCPError, match="Unknown tool"):

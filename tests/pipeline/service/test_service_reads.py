@@ -309,14 +309,14 @@ def test_two_versions_are_compared(service, app, create, put_result):
     numbers = ("pairCount", "difference", "wordIfMissingFail", "wordIfMissingPass")
     assert [found["verdict"][name] for name in numbers] == [4, -0.25, "inconclusive", "inconclusive"]
     assert [(short([{"name": c["evaluation"]}])[0], c["change"]) for c in found["changes"]] == [
-        ("worse", "REGRESSED"),
-        ("worst", "REGRESSED"),
-        ("better", "IMPROVED"),
+        ("worse", "regressed"),
+        ("worst", "regressed"),
+        ("better", "fixed"),
     ]
     assert found["changes"][0] | {"evaluation": ""} == {
         "evaluation": "",
         "displayName": "Case worse",
-        "change": "REGRESSED",
+        "change": "regressed",
         "baselinePassCount": 2,
         "candidatePassCount": 1,
         "candidateFailCount": 1,
@@ -324,7 +324,7 @@ def test_two_versions_are_compared(service, app, create, put_result):
     counts = {key: value for key, value in found.items() if key.endswith("Count")}
     assert counts == {
         "regressedCount": 2,
-        "improvedCount": 1,
+        "fixedCount": 1,
         "unchangedCount": 1,
         "onlyBaselineCount": 1,
         "onlyCandidateCount": 2,

@@ -77,9 +77,10 @@ def test_two_versions_are_compared_as_the_command_does_with_their_conversations(
     put_run(store, [*talks("v2", 16, 4), *talks("v3", 2, 2)], 1, run_id="second")
     report = shown(compare_page(service, LOCAL_APP, "v1", "v2"), "report")
     sides = store.read(lambda connection: StoredRuns(connection, LOCAL_APP).sides(["v1", "v2"], "here"))
-    assert report["first_page"]["headline"] == version_verdict(sides)["headline"]
+    (page,) = report["first_pages"]
+    assert page["headline"] == version_verdict(sides)["headline"]
     assert [version["name"] for version in report["versions"]] == ["v1", "v2"]
-    assert len(report["conversations"]["id"]) == 41 and report["first_page"]["fixed"] == 4
+    assert len(report["conversations"]["id"]) == 41 and page["fixed"] == 4
     assert any("of other app versions" in note for note in report["comparisons"][0]["notes"])
     for names, why in {
         ("v1", "v1"): "nothing to compare",
@@ -192,5 +193,5 @@ def test_a_browser_is_asked_for_the_token(start, sqlite_url):
     assert code == 200 and "turnwise report" in page
     assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
     code, _, page = ask(f"{view}/report?run={LOCAL_APP}/evaluationRuns/gone", **signed)
-    assert code == 400 and "No page" in page
+    assert code == 400 and "This page cannot be shown" in page
     assert given not in server.stop()

@@ -68,6 +68,7 @@ def told(run):
         "reading": sorted(reading, key=repr),
         "counts": {key: counts[key] for key in COUNTED},
         "totals": run.document("aggregated_metrics.json"),
+        "to_read": run.document("run.json")["to_read"],
     }
 
 

@@ -3,7 +3,7 @@
 from turnwise.schemas.conversation import Conversation, Record, Turn
 from turnwise.schemas.rows import plain_rows
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.beam.scoring import RESULTS, ROWS, SCORES, STATISTICS, BundleSums
+from turnwise.transforms.beam.steps import RESULTS, ROWS, SCORES, STATISTICS, BundleSums
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.row import EvaluatedConversation, decide

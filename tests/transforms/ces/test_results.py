@@ -22,8 +22,7 @@ from turnwise.transforms.ces.result import evaluation_result, result_name
 from turnwise.transforms.criteria.figures import TurnLatency
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.metrics.rows import score_rows
-from turnwise.transforms.review.row import RULES
+from turnwise.transforms.review.row import RULES, score_rows
 from turnwise.transforms.scoring.evaluate import Verdict, conversation_verdict, score_conversation
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"

@@ -473,9 +473,12 @@ def test_slices_are_pulled_towards_the_whole_by_how_noisy_they_are():
         assert 0.05 < kept < 0.95 and one.shrunk == pytest.approx(whole + gap * kept, abs=1e-6)
 
 
-@pytest.mark.parametrize(("size", "sees", "is_told"), [(5, False, False), (6, True, False), (10, True, True)])
-def test_few_cases_show_no_difference_and_ratios_of_quantiles_have_no_interval(size, sees, is_told):
-    found = only(compare(*sides(*latencies(size)), CompareOptions()))
+@pytest.mark.parametrize(
+    ("size", "alpha", "sees", "is_told"),
+    [(5, 0.05, False, False), (6, 0.05, True, False), (7, 0.01, False, False), (10, 0.05, True, True)],
+)
+def test_few_cases_show_no_difference_and_ratios_of_quantiles_have_no_interval(size, alpha, sees, is_told):
+    found = only(compare(*sides(*latencies(size)), CompareOptions(alpha=alpha)))
     assert (found.overall.detectable is not None) is sees
     assert [ratio.interval is not None for ratio in found.quantiles] == [is_told] * 3
     assert all(ratio.ratio < 0.8 for ratio in found.quantiles)

@@ -115,6 +115,14 @@ def test_calls_and_words_that_may_be_missing_are_not_expected():
     assert (expected.tool_calls, expected.response) == (None, None)
 
 
+def test_what_a_tool_called_and_the_answer_itself_are_no_expectations_of_their_own():
+    calls = [CALL, ToolCall("inner", inside=CALL.id or "1")]
+    turn = Turn(user="a", agent="one two", agent_messages=["one", "two"], tool_calls=calls)
+    (expected,) = recorded_case(Conversation("c", turns=[turn])).turns
+    assert [call.name for call in expected.tool_calls] == [CALL.name]
+    assert (expected.intermediate_responses, expected.response) == (["one"], "one two")
+
+
 @pytest.mark.parametrize("target", ["openai_chat", "adk_eval_set", "ces_evaluation"])
 def test_a_case_without_turns_is_refused(target):
     with pytest.raises(ValueError, match="has no turns"):

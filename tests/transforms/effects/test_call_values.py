@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.effects.equivalence import SpokenText
+from turnwise.transforms.criteria.expectations_met import SpokenText
 from turnwise.transforms.effects.mentions import read_number
 
 SAID = [
@@ -95,6 +95,8 @@ SAID = [
     ("twenty", "There are 20 seats.", None, True),
     ("1", "one moment please", None, False),
     ("100 dollars", "one hundred dollars", "en", True),
+    ("2", "1. Go on\n2. Wait", None, False),
+    ("7", "3. Go on\n7. Wait", None, True),
 ]
 
 

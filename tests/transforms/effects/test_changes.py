@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.transforms.effects import changes as pairing
+from turnwise.transforms.effects.arguments import ArgumentComparison
+from turnwise.transforms.effects.call_effects import ToolCatalog, sort_settings
 from turnwise.transforms.effects.changes import call_text, calls_by, value_text, without_repeats
-from turnwise.transforms.effects.equivalence import ArgumentComparison
-from turnwise.transforms.effects.mentions import ToolCatalog, sort_settings
 from turnwise.transforms.matching.alignment import count_matches
 
 BOOK = ToolCatalog(sort_settings({}))

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.effects.equivalence import ArgumentComparison, equivalent, key_of, pair_equivalent
+from turnwise.transforms.effects.arguments import ArgumentComparison
+from turnwise.transforms.effects.equivalence import equivalent, key_of, pair_equivalent
 from turnwise.transforms.effects.prose import is_prose
 from turnwise.transforms.matching.calls import ArgumentMatcher
 from turnwise.transforms.text.dates import read_dates, same_date
@@ -369,6 +370,7 @@ def test_lists_that_are_declared_ordered():
     ordered = ArgumentComparison(ordered={"*": ["a"], "t": ["b"]})
     assert differing({"a": [1, 2], "ids": [1, 2]}, {"a": ["1", 2.0], "ids": [2, 1]}, ordered) == []
     assert differing({"a": [1, 2], "b": [1, 2]}, {"a": [2, 1], "b": [2, 1]}, ordered) == ["a", "b"]
+    assert differing({"a": [1, 2]}, {"a": [1]}, ordered) == ["a"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,12 @@ import pytest
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolDeclaration, ToolSetting
-from turnwise.transforms.effects.mentions import ToolCatalog, called_tool, conversation_tools, sort_settings
+from turnwise.transforms.effects.call_effects import (
+    ToolCatalog,
+    called_tool,
+    conversation_tools,
+    sort_settings,
+)
 
 
 def catalog(config, *declared):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.readings import FORMATS, one
-from turnwise.pipeline.io.files import file_records
+from turnwise.pipeline.io.records import file_records
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.reading import CaseReader

@@ -13,7 +13,7 @@ import pytest
 from tests.readings import FORMATS, read, read_file, turns
 from tests.transforms.formats.messages import test_any_values as messages
 from tests.transforms.formats.test_readings import READINGS
-from turnwise.pipeline.io.files import file_records
+from turnwise.pipeline.io.records import file_records
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import json_structure
 from turnwise.transforms.formats.mapped import recognise

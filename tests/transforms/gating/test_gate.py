@@ -20,6 +20,7 @@ from turnwise.schemas.comparison import (
 from turnwise.schemas.config import GateConfig
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, ScoredId
 from turnwise.transforms.decisions.comparison.sides import columns_of
+from turnwise.transforms.decisions.gate.bounds import mark_missing
 from turnwise.transforms.decisions.gate.measured import GatedVersion, Rejected, rejected_of, unrecorded_cases
 from turnwise.transforms.decisions.gate.rules import apply_rules
 
@@ -256,9 +257,9 @@ def test_a_case_counts_once_however_often_it_was_run():
     repeated = applied(rate("lower", at_least=0.9), version(conversations(outcomes, cases=cases)))
     assert (alone.status, repeated.status) == ("passed", "failed")
     assert repeated.interval.low == pytest.approx(0.342, abs=1e-3)
-    # The mean is over cases: one passes always, one never.
-    uneven = version(conversations([P] * 9 + [F], cases=["a"] * 9 + ["b"]))
-    assert applied(rate(at_least=0.6), uneven).value == 0.5
+    # The mean is over cases: one passes mostly, one never.
+    uneven = version(conversations([F, P, P, P, F], cases=["a"] * 4 + ["b"]))
+    assert applied(rate(at_least=0.6), uneven).value == 0.375
 
 
 def test_what_raised_an_error_is_not_decided():
@@ -464,13 +465,11 @@ def test_a_baseline_that_says_nothing_is_no_pass():
     assert applied(rule, fewer, NOTHING_REJECTED, allowed).status == "passed"
 
 
-@pytest.mark.parametrize(
-    ("high", "baseline_only", "status"), [(-0.4, 1, "failed"), (-0.4, 5, "inconclusive")]
-)
-def test_what_was_not_compared_may_have_been_gained(high, baseline_only, status):
-    gated = version(
-        conversations([P]), comparison=comparison(compared(-0.5, high), baseline_only=baseline_only)
-    )
+@pytest.mark.parametrize(("low", "high", "better_is"), [(-0.5, -0.4, "more"), (0.4, 0.5, "less")])
+@pytest.mark.parametrize(("baseline_only", "status"), [(1, "failed"), (5, "inconclusive")])
+def test_what_was_not_compared_may_have_been_gained(low, high, better_is, baseline_only, status):
+    share = compared(low, high, better_is=better_is)
+    gated = version(conversations([P]), comparison=comparison(share, baseline_only=baseline_only))
     assert applied(NOT_WORSE, gated).status == status
 
 
@@ -480,6 +479,24 @@ def test_of_several_rules_on_coverage_the_strictest_counts(shares):
     coverage = [{"rule": "coverage", "at_least": share} for share in shares]
     found = applied(NOT_WORSE, gated, NOTHING_REJECTED, *coverage)
     assert (found.status, "90 % asked for" in found.why) == ("inconclusive", True)
+
+
+@pytest.mark.parametrize("side", ["baseline_only", "candidate_only"])
+def test_cases_that_one_side_alone_has_a_value_for_are_not_compared(side):
+    gated = version(conversations([P]), comparison=comparison(compared(0.0, **{side: 5})))
+    found = applied(NOT_WORSE, gated, NOTHING_REJECTED, coverage(0.8))
+    assert found.status == "inconclusive" and "66.67 % compared, 80 % asked for" in found.why
+
+
+def test_what_has_a_value_on_the_other_side_alone_is_missing():
+    # The lowest value of a scale is a value; what a sample left out is not missing.
+    scores: Any = {"safety_v1": Observed(0.0, None)}
+    other = columns_of([ComparedConversation("b", eval_id="e", criteria=scores)])
+    for left_out, why in (({}, "no value, and the other side has one"), ({"safety_v1"}, None)):
+        own = columns_of([ComparedConversation("a", eval_id="e", sampled_out=frozenset(left_out))])
+        mark_missing(own, other)
+        found = own.given(0, "safety_v1")
+        assert (None if found is None else found.why) == why
 
 
 @pytest.mark.parametrize(("low", "high", "status"), [(-0.01, 0.1, "passed"), (-0.3, 0.1, "inconclusive")])

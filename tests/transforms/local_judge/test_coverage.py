@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from turnwise.transforms.local_judge.claims import read_claim
@@ -33,6 +33,7 @@ def test_coverages(sentence, piece, wanted):
 
 
 @settings(deadline=None)
+@example(sentence="old get", pieces=["The old"], more=["get"])
 @given(TEXTS, st.lists(TEXTS, max_size=3), st.lists(TEXTS, max_size=3))
 def test_more_evidence_never_lowers_a_coverage(sentence, pieces, more):
     if read_claim(sentence).content:
@@ -43,7 +44,7 @@ def test_probabilities_grow_with_the_mean_coverage():
     shares = [step / 20 for step in range(21)]
     found = [probability([(share, 1.0)]) for share in shares]
     assert found == sorted(found)
-    assert (round(found[0], 3), round(found[-1], 3)) == (0.0, 0.904)
+    assert (round(found[0], 3), round(found[-1], 3)) == (0.0, 0.902)
     assert probability([(0.6, 1.0), (1.0, 1.0)]) == pytest.approx(probability([(0.8, 1.0)]))
     assert probability([(0.4, 0.5), (1.0, 1.0)]) == pytest.approx(probability([(0.8, 1.0)]))
 

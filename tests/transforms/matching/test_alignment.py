@@ -93,6 +93,7 @@ def banded(rows, columns, similarity, width=16):
 SHARES = st.sampled_from([0.0, 1.0, 1.0, 1.0, 2 / 3, 1 / 3, 0.1, 0.7]) | st.floats(0, 1)
 
 
+@example(2, 2, 0, [0.1, 0.1, 0.0, 0.0, 0.0, 1.0])  # as good off the diagonal as the bound allows
 @given(st.integers(0, 12), st.integers(0, 12), st.integers(0, 4), st.lists(SHARES, min_size=1, max_size=40))
 def test_a_band_gives_what_the_whole_table_gives(rows, columns, width, shares):
     def similarity(i, j):
@@ -130,6 +131,7 @@ def test_long_sequences_in_another_order_are_compared_in_a_band_only():
 SIMILARITIES = [
     (ExpectedTurn(user="a b"), Turn(user="a b"), 1.0),
     (ExpectedTurn(user="a"), Turn(user=None), 0.0),
+    (ExpectedTurn(user="a"), Turn(user="a a a"), 0.5),
     (ExpectedTurn(user="a", tool_calls=[]), Turn(user="a", tool_calls=calls("x")), 1.0),
     (ExpectedTurn(user="a", tool_calls=calls("x")), Turn(user="b", tool_calls=calls("x")), 1 / 3),
     (ExpectedTurn(user="a", tool_calls=calls("xy")), Turn(user="a", tool_calls=calls("yz")), (2 + 1 / 3) / 3),

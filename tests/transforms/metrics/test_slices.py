@@ -12,7 +12,7 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.repeats import slices_of
 from turnwise.transforms.metrics.rows import slice_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState, add_conversation
+from turnwise.transforms.metrics.state import MetricsState, Tally, add_conversation
 from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.selection import Criteria
@@ -96,6 +96,26 @@ def test_a_slice_of_whole_conversations_is_as_the_version():
     shared = whole[0].keys() & sliced[0].keys()
     assert [{k: row[k] for k in shared} for row in sliced] == [{k: row[k] for k in shared} for row in whole]
     assert {(row["slice"], row["share_of_turns"]) for row in sliced} == {("language:de", 1.0)}
+
+
+def test_a_conversation_that_is_scored_again_is_in_its_slices_as_it_is_now():
+    before, after = (state_of(case_of(turn(["X"], latency=latency))) for latency in (1000.0, 3000.0))
+    change = MetricsState()
+    change.merge(before, -1)
+    change.merge(after)
+    before.merge(change)
+    assert rows_of(before) == rows_of(after)
+
+
+def test_what_raised_is_counted_in_the_slices_of_its_turn():
+    found = decide(evaluate(case_of(turn(), turn(["X"])), Criteria(CRITERIA_USED))[0], RUN)
+    found.scored.scores[0].errors = [None, 0, 1]
+    state, name = MetricsState(), found.scored.scores[0].criterion.name
+    state.add(found.scored, found.verdict)
+    errors = {
+        place: state.slices["skipped:X"].tallies.get((name, place), Tally()).errors for place in (None, 0, 1)
+    }
+    assert errors == {None: 1, 0: 0, 1: 1}
 
 
 def test_without_labels_there_are_no_rows():

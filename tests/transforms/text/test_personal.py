@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from turnwise.schemas.config import REDACTED_KINDS, RedactConfig
-from turnwise.transforms.text.personal import find, folded
-from turnwise.transforms.text.personal_services import google_detector, presidio_detector
+from turnwise.transforms.text.personal import find, folded, google_detector, presidio_detector
 
 LABELLED = Path(__file__).parent / "labelled.jsonl"
 _LABEL = re.compile("«(\\w+):([^»]*)»")

@@ -27,6 +27,7 @@ from turnwise.transforms.decisions.gate.measured import (
     range_text,
     without_text,
 )
+from turnwise.transforms.statistics.resampling import SEED, CaseMeans
 from turnwise.transforms.statistics.tests import wilson_interval
 
 
@@ -169,7 +170,6 @@ def _estimate(
     mean = sum(means.values()) / len(means)
     if is_rate:
         return _Estimated(mean, _scaled_interval(mean, len(means), scale), len(means))
-    from turnwise.transforms.statistics.resampling import SEED, CaseMeans  # numpy, loaded if needed
 
     interval = CaseMeans(means, SEED).interval()
     return _Estimated(mean, interval or _scaled_interval(mean, len(means), scale), len(means))

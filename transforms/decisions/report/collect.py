@@ -174,17 +174,31 @@ def tools_of(row: ConversationRow) -> list[str]:
 # Short names of app versions, unique in a report.
 
 
-def short_names(versions: Sequence[VersionKey]) -> Iterator[str]:
-    """Yields the last segments of the versions; with a number of the run where two are the same."""
+def run_names(runs: Sequence[Run]) -> list[str]:
+    """Returns how texts tell runs apart: by their dates, or else by the names of their directories."""
+    documents = [run.document for run in runs]
+    known = (
+        [document.date or "" for document in documents],
+        [run.directory.rstrip("/").rsplit("/", 1)[-1] for run in runs],
+        [document.run_id for document in documents],
+    )
+    fits = (names for names in known if all(names) and len({*names}) == len(runs))
+    return next(fits, [f"run {number}" for number in range(1, len(runs) + 1)])
+
+
+def short_names(versions: Sequence[VersionKey], runs: Sequence[str]) -> Iterator[str]:
+    """Yields the last segments of the versions; with the name of the run where two are the same."""
     short = [version.app_version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
     for name, version in zip(short, versions, strict=True):
         same = [other for other, seen in zip(versions, short, strict=True) if seen == name]
         if len(same) == 1:
             yield name
+        elif not version.app_version:
+            yield runs[version.run]
         elif len({other.run for other in same}) == len(same):
-            yield f"{name} (run {version.run + 1})"
+            yield f"{name} ({runs[version.run]})"
         else:
-            yield f"{version.app_version} (run {version.run + 1})"
+            yield f"{version.app_version} ({runs[version.run]})"
 
 
 # JSON for the page, in which integers stay exact that a number of JavaScript cannot hold.

@@ -22,7 +22,7 @@ from turnwise.schemas.report import (
 )
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.tool_effects import ToolEffects
-from turnwise.transforms.decisions.first_page import count_destructive, without_baseline
+from turnwise.transforms.decisions.first_page import count_destructive, with_left_out, without_baseline
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
@@ -30,6 +30,7 @@ from turnwise.transforms.decisions.report.collect import (
     VersionKey,
     collect,
     exact_json,
+    run_names,
     short_names,
     tools_of,
     turns_of,
@@ -49,9 +50,9 @@ from turnwise.transforms.decisions.report.figures import (
     without_score,
 )
 from turnwise.transforms.decisions.run import REJECTED, Run
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.effects.changes import call_text
 from turnwise.transforms.matching.calls import parameter_score
-from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.review.problems import reading_key, to_read
 
 
@@ -89,19 +90,26 @@ def build_report(
     found, names = columns(
         entries, collected.versions, placed.chunk_of, (sample or set()) if omitted else None
     )
-    infos, versions = _runs(runs, collected), _versions(collected)
+    infos, versions = _runs(runs, collected), _versions(runs, collected)
     rows = criterion_rows(collected)
     by_run = [(run, [one for one in versions if one.run == i]) for i, run in enumerate(infos)]
-    texts = [text for run, own in by_run for text in problem_sentences(run, own)]
-    problems = [Sentence(text, "problem") for text in (*texts, *compared.refused)]
-    page = compared.page or (_only_version(versions[0], rows, entries, infos) if len(versions) == 1 else None)
+    problems = [
+        Sentence(text, "problem", run=i) for i, pair in enumerate(by_run) for text in problem_sentences(*pair)
+    ]
+    problems += [Sentence(text, "problem") for text in compared.refused]
+    pages = [*compared.pages]
+    if len(versions) == 1 and not pages:
+        pages = [_only_version(versions[0], rows, entries, infos)]
     return Report(
         report_id=report_id,
         runs=infos,
         versions=versions,
-        first_page=page,
-        sentences=[*problems, *verdict_sentences(rows, versions, compared.comparisons)],
-        coverage=[coverage_sentence(*pair, *_score_counts(entries, i)) for i, pair in enumerate(by_run)],
+        first_pages=pages,
+        sentences=[*problems, *(() if compared.comparisons else verdict_sentences(rows, versions))],
+        coverage=[
+            Sentence(coverage_sentence(*pair, *_score_counts(entries, i)), "neutral", run=i)
+            for i, pair in enumerate(by_run)
+        ],
         comparisons=list(compared.comparisons),
         criteria=rows,
         slices=slices(collected),
@@ -110,7 +118,8 @@ def build_report(
         no_score=without_score(collected, entries),
         failures=failure_groups(collected.failures),
         names=names,
-        read_first=_listed_first(page, entries) if page and page.baseline else read_first(entries),
+        read_first=[_listed_first(page, entries, collected, versions) for page in compared.pages]
+        or [read_first(entries)],
         conversations=found,
         chunks=placed.total,
         inline_chunks=placed.inline,
@@ -127,7 +136,7 @@ def _only_version(
     rejected = [
         number for run in runs for name in REJECTED if isinstance(number := run.counts.get(name), int)
     ]
-    return without_baseline(
+    page = without_baseline(
         [version.name],
         (share, figure.low, figure.high) if figure and share is not None else None,
         (version.passed, version.failed, version.no_verdict),
@@ -135,13 +144,22 @@ def _only_version(
         sum(rejected),
         count_destructive(entry.row for entry in entries),
     )
+    return with_left_out(page, *(run.counts for run in runs))
 
 
-def _listed_first(page: FirstPage, entries: Sequence[Entry]) -> list[int]:
-    """Returns the places of the conversations that the first page lists."""
-    keys = [(e.row["conversation_id"], e.row["app_version"], e.row["eval_id"]) for e in entries]
-    places = {key: place for place, key in reversed([*enumerate(keys)])}
-    return [places[one.conversation_id, one.app_version, one.eval_id] for one in page.read_first]
+def _listed_first(
+    page: FirstPage, entries: Sequence[Entry], collected: CollectedRuns, versions: Sequence[ReportVersion]
+) -> list[int]:
+    """Returns the places of the conversations that a first page lists."""
+    (candidate,) = (
+        key for key, own in zip(collected.versions, versions, strict=True) if own.name == page.candidate
+    )
+    places = {
+        (entry.row["conversation_id"], entry.row["eval_id"]): place
+        for place, entry in reversed([*enumerate(entries)])
+        if entry.version == candidate
+    }
+    return [places[one.conversation_id, one.eval_id] for one in page.read_first]
 
 
 def _runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
@@ -152,7 +170,14 @@ def _runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
         if entry.is_repeated:
             repeated[entry.version.run].add(entry.row["conversation_id"])
     return [
-        report_run(run, i not in silent, collected.sampled_out[i], collected.idle[i], repeated[i])
+        report_run(
+            run,
+            run.document.run_id if len(runs) > 1 else "This run",
+            i not in silent,
+            collected.sampled_out[i],
+            collected.idle[i],
+            repeated[i],
+        )
         for i, run in enumerate(runs)
     ]
 
@@ -163,7 +188,7 @@ def _score_counts(entries: Sequence[Entry], run: int) -> tuple[int, int]:
     return sum("value" not in score for score in scores), len(scores)
 
 
-def _versions(collected: CollectedRuns) -> list[ReportVersion]:
+def _versions(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportVersion]:
     verdicts = Counter((entry.version, entry.row["verdict"]) for entry in collected.entries)
     turns: Counter[VersionKey] = Counter()
     for entry in collected.entries:
@@ -179,7 +204,9 @@ def _versions(collected: CollectedRuns) -> list[ReportVersion]:
             failed=verdicts[version, "FAIL"],
             no_verdict=verdicts[version, None],
         )
-        for version, name in zip(collected.versions, short_names(collected.versions), strict=True)
+        for version, name in zip(
+            collected.versions, short_names(collected.versions, run_names(runs)), strict=True
+        )
     ]
 
 

@@ -43,7 +43,7 @@ _IDS_SHOWN = 3
 
 def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iterator[str]:
     """Yields why a run cannot be relied on: gates, rejections, too few verdicts, gaps, no transcripts."""
-    name = run.run_id
+    name = run.name
     if run.exit_status:
         why = "; ".join(run.problems) or "it does not say why"
         yield f"{name} ended with exit status {run.exit_status}: {why}."
@@ -90,31 +90,24 @@ def percent(share: float) -> str:
 
 
 class Compared(Struct, frozen=True):
-    """The first version against others.
+    """Pairs of versions.
 
     Attributes:
-        page: The first page of the last version against the first; None: nothing is compared.
-        refused: Why other versions are not compared, one sentence each.
+        pages: The first page of each comparison.
+        refused: Why other pairs are not compared, one sentence each.
     """
 
     comparisons: Sequence[Comparison] = ()
     refused: Sequence[str] = ()
-    page: FirstPage | None = None
+    pages: Sequence[FirstPage] = ()
 
 
-def verdict_sentences(
-    rows: Sequence[CriterionRow], versions: Sequence[ReportVersion], comparisons: Sequence[Comparison]
-) -> Iterator[Sentence]:
-    """Yields one sentence a criterion: of the difference between versions, or else of each version."""
-    for comparison in comparisons:
-        for one in comparison.criteria:
-            yield Sentence(f"{one.sentence}.", one.overall.word, one.criterion)
-    for row in () if comparisons else rows:
+def verdict_sentences(rows: Sequence[CriterionRow], versions: Sequence[ReportVersion]) -> Iterator[Sentence]:
+    """Yields one sentence a criterion and version."""
+    for row in rows:
         for version, figure in zip(versions, row.figures, strict=True):
             if figure is not None and (figure.share is not None or row.name == STATUS):
                 yield Sentence(f"{version.name}: {_outcome_text(row, figure)}.", "neutral", row.name)
-    for comparison in comparisons:
-        yield from (Sentence(f"{note}.", "note") for note in comparison.notes)
 
 
 def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
@@ -132,9 +125,7 @@ def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
     return f"{figure.passed:,} of {what} passed{name} ({interval}){rest}"
 
 
-def coverage_sentence(
-    run: ReportRun, versions: Sequence[ReportVersion], no_score: int, scores: int
-) -> Sentence:
+def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_score: int, scores: int) -> str:
     """Returns the balance of a run: what came in, and what became of all of it."""
     passed, failed, no_verdict = (
         sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
@@ -153,16 +144,22 @@ def coverage_sentence(
         unusable = sum(sum((own.get("unusable") or {}).values()) for own in usage.values())
         parts.append(f"{unusable:,} unusable answers")
     parts.append(f"{run.sampled_out:,} conversations sampled out")
-    return Sentence(f"{run.run_id}: {text} {', '.join(parts)}.", "neutral")
+    return f"{run.name}: {text} {', '.join(parts)}."
 
 
 def report_run(
-    run: Run, has_transcripts: bool, sampled_out: int, idle: Sequence[str], repeated: Collection[str]
+    run: Run,
+    name: str,
+    has_transcripts: bool,
+    sampled_out: int,
+    idle: Sequence[str],
+    repeated: Collection[str],
 ) -> ReportRun:
     """Returns what a report says about a run."""
     document = run.document
     return ReportRun(
         run_id=document.run_id,
+        name=name,
         directory=run.directory,
         date=document.date,
         settings=settings_digest(document.scoring_settings),
@@ -174,26 +171,26 @@ def report_run(
         judge=document.judge,
         has_transcripts=has_transcripts,
         sampled_out=sampled_out,
-        gaps=[*_gaps(document, idle, repeated)],
+        gaps=[*_gaps(document, name, idle, repeated)],
     )
 
 
-def _gaps(document: RunDocument, idle: Sequence[str], repeated: Collection[str]) -> Iterator[str]:
+def _gaps(document: RunDocument, name: str, idle: Sequence[str], repeated: Collection[str]) -> Iterator[str]:
     """Yields what was asked for and not measured at all."""
     unused = document.counts.get("unused_cases") or 0
     if unused:
         cases = _counted(document.counts.get("cases") or unused, "eval case")
         verb = "has" if unused == 1 else "have"
-        yield f"{document.run_id}: {unused:,} of {cases} {verb} no recording; nothing is known of them."
+        yield f"{name}: {unused:,} of {cases} {verb} no recording; nothing is known of them."
     if repeated:
         shown = ", ".join(sorted(repeated)[:_IDS_SHOWN]) + (", ..." if len(repeated) > _IDS_SHOWN else "")
         what = f"{_counted(len(repeated), 'conversation id')} ({shown})"
         yield (
-            f"{document.run_id}: several recordings of one app version and case have the same id: {what}; "
+            f"{name}: several recordings of one app version and case have the same id: {what}; "
             "their scores cannot be told apart, and are not shown beside them."
         )
-    for name in idle:
-        yield f"{document.run_id}: {name} has a threshold, and is not applicable to any conversation."
+    for criterion in idle:
+        yield f"{name}: {criterion} has a threshold, and is not applicable to any conversation."
 
 
 # Where it goes wrong: outcomes by language, tag, tool and length, and which of them stand out.

@@ -17,7 +17,17 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, key_twice
 
 FaultKind = Literal[
-    "blocked", "max_tokens", "empty", "http", "timeout", "connection", "json", "schema", "budget", "other"
+    "blocked",
+    "max_tokens",
+    "empty",
+    "http",
+    "timeout",
+    "connection",
+    "json",
+    "schema",
+    "budget",
+    "batch",
+    "other",
 ]
 MAX_CANDIDATES = 8
 
@@ -100,6 +110,22 @@ class RawReply(Struct, frozen=True):
     model: str = ""
     tokens_in: int | None = 0
     tokens_out: int | None = 0
+
+
+class BatchState(NamedTuple):
+    """What became of a batch job.
+
+    Attributes:
+        status: The provider's word for it.
+        is_ended: Whether it has no more answers to give.
+        answers: Id of a request -> body of the response, or why there is none.
+        why: What the provider says of a job that failed; "": nothing.
+    """
+
+    status: str
+    is_ended: bool
+    answers: Mapping[str, str | bytes | Fault] = {}
+    why: str = ""
 
 
 class Backend(Protocol):

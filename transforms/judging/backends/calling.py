@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from math import isfinite
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import orjson
 from msgspec import Struct
@@ -21,6 +21,7 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.base import (
     AuthenticationError,
+    BatchState,
     Fault,
     OneCandidateError,
     RawReply,
@@ -166,6 +167,18 @@ class OtherFormError(Exception):
     """The server refuses the form of a request; the API's object will send it in another one."""
 
 
+class BatchError(Exception):
+    """A request about a batch job failed, in one line.
+
+    Attributes:
+        may_pass: Whether it is transient.
+    """
+
+    def __init__(self, reason: str, may_pass: bool):
+        super().__init__(reason)
+        self.may_pass = may_pass
+
+
 class ApiFailure(Struct, frozen=True):
     """What an error of an API means.
 
@@ -218,6 +231,28 @@ class Api(Protocol):
         """Closes the connections."""
 
 
+class BatchApi(Api, Protocol):
+    """An API that also takes batch jobs.
+
+    Attributes:
+        batch_bytes: Bytes of requests in a job at most.
+    """
+
+    batch_bytes: int
+
+    async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
+        """Makes a job of requests for one model, each with its number of candidates; returns the job's id."""
+
+    async def find_job(self, name: str) -> str | None:
+        """Returns the id of the job that was made under a name, if it is among the last ones."""
+
+    async def job(self, job: str, ids: Sequence[str]) -> BatchState:
+        """Returns what became of a job, given the ids of its requests in order."""
+
+    async def discard(self, job: str) -> None:
+        """Removes a job with its requests and answers from the provider."""
+
+
 class ApiBackend:
     """A backend of one API.
 
@@ -231,6 +266,31 @@ class ApiBackend:
         """Takes an API, what is called with the model's name before a repeated request, and the API key."""
         self._config, self._api, self._on_retry, self._key = config, api, on_retry, key
 
+    @property
+    def batch_api(self) -> BatchApi:
+        """The API, of a judge that takes batch jobs."""
+        api: Any = self._api
+        return cast(BatchApi, api)
+
+    async def about_job(self, send: Callable[[], Coroutine[Any, Any, T]], model: str, most: int | None) -> T:
+        """Makes a request about a batch job, with `most` attempts.
+
+        Raises:
+            BatchError: It failed.
+            AuthenticationError: The credentials are refused.
+        """
+        attempts = Attempts(most, self._config.retry_delay_s)
+        try:
+            return await self._within(self._config.timeout_s, send, attempts, model)
+        except Exception as error:
+            is_late = isinstance(error, asyncio.TimeoutError | _WaitTooLongError)
+            may_pass = is_late or self._api.failure(error).may_pass
+            raise BatchError(self._fault(error, attempts).reason, may_pass) from None
+
+    def replies(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
+        """Returns the replies out of the body of a response."""
+        return [cleaned(reply, self._key) for reply in self._api.read(body, model, count)]
+
     async def generate(self, request: Request, count: int) -> list[RawReply]:
         """Makes one call; see Backend."""
         model, name = request.template.model, request.template.name
@@ -242,7 +302,7 @@ class ApiBackend:
             raise
         except Exception as error:
             return [RawReply(None, self._fault(error, attempts), model)] * count
-        return [cleaned(reply, self._key) for reply in self._api.read(body, model, count)]
+        return self.replies(body, model, count)
 
     async def check(self, model: str) -> None:
         """Checks credentials and model at no cost.

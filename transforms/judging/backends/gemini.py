@@ -4,18 +4,20 @@ import json
 import math
 import re
 import time
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
 from uuid import uuid4
 
+import orjson
 from pydantic import ValidationError
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.judging.backends.base import (
     EMPTY,
+    BatchState,
     Fault,
     OneCandidateError,
     RawReply,
@@ -51,6 +53,7 @@ _MOST_PREPARED = 1024
 _BAD_KEYS = ("API_KEY_INVALID", "API key not valid", "API key expired")
 _OBJECT = re.compile(r"\s?ssl:<[^>]*>")
 """A part of aiohttp's messages without information, which differs between runs."""
+_ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 _FINISHED = (None, "STOP", "FINISH_REASON_UNSPECIFIED")
 
 
@@ -64,6 +67,10 @@ class PreparedRequest:
     body: bytes
     ssl: Any
     made: float
+
+    def with_text(self, text: str) -> bytes:
+        """Returns the body with a text in the place of PLACE."""
+        return self.body.replace(_PLACE_IN_JSON, json.dumps(text).encode())
 
     @property
     def is_fresh(self) -> bool:
@@ -98,6 +105,8 @@ async def _prepared(call: Awaitable[object]) -> PreparedRequest:
 
 class GeminiApi(Api):
     """One client of the Gemini API or of Vertex AI, for one event loop; made at the first call."""
+
+    batch_bytes = 15_000_000  # of 20 MB, and JSON escapes some characters
 
     def __init__(self, config: JudgeConfig, access: Access):
         import aiohttp
@@ -147,6 +156,50 @@ class GeminiApi(Api):
             if error.code == 400 and count > 1 and "candidate" in str(error.message).lower():
                 raise OneCandidateError from None
             raise
+
+    async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
+        """Makes a job of the same requests as are sent one by one; see BatchApi."""
+        inlined, made = [], None
+        for key, (request, count) in requests.items():
+            made = await self._made(request.template, count)
+            body = orjson.loads(made.with_text(request.evidence))
+            inlined.append({"request": body, "metadata": {"key": key}})
+        assert made is not None
+        url = made.url.with_name(made.url.name.replace(":generateContent", ":batchGenerateContent"))
+        batch = {"displayName": name, "inputConfig": {"requests": {"requests": inlined}}}
+        sent = replace(made, url=url, body=orjson.dumps({"batch": batch}))
+        return str(orjson.loads(await self._sent("POST", sent))["name"])
+
+    async def find_job(self, name: str) -> str | None:
+        """Looks for a job among the last hundred; see BatchApi."""
+        self.open()
+        listed = orjson.loads(await self._get(self._client.aio.batches.list(config={"page_size": 100})))
+        jobs: list[JsonObject] = listed.get("operations") or []
+        return next((job["name"] for job in jobs if job["metadata"].get("displayName") == name), None)
+
+    async def job(self, job: str, ids: Sequence[str]) -> BatchState:
+        """Returns what became of a job; see BatchApi.
+
+        Responses are in the order of the requests, and do not always bring along the key of theirs.
+        """
+        self.open()
+        stated = orjson.loads(await self._get(self._client.aio.batches.get(name=job)))
+        known, error = stated.get("metadata") or {}, stated.get("error") or {}
+        status = str(known.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
+        if status not in _ENDED and not stated.get("done"):
+            return BatchState(status.lower(), is_ended=False)
+        output = known.get("output") or stated.get("response") or {}
+        inlined: list[JsonObject] = (output.get("inlinedResponses") or {}).get("inlinedResponses") or []
+        keys = [str((item.get("metadata") or {}).get("key") or "") for item in inlined]
+        if "" in keys:
+            keys = list(ids) if len(ids) == len(inlined) else []
+        answers = {key: _answer(item) for key, item in zip(keys, inlined, strict=False)}
+        return BatchState(status.lower() or "ended", True, answers, str(error.get("message") or ""))
+
+    async def discard(self, job: str) -> None:
+        """Removes a job; see BatchApi."""
+        self.open()
+        await self._sent("DELETE", await _prepared(self._client.aio.batches.delete(name=job)))
 
     async def find(self, model: str) -> None:
         """Counts tokens, which costs nothing."""
@@ -203,9 +256,16 @@ class GeminiApi(Api):
         return request
 
     async def _post(self, request: PreparedRequest, text: str) -> str:
-        async with self._sessions[0].post(
+        return await self._sent("POST", replace(request, body=request.with_text(text)))
+
+    async def _get(self, call: Awaitable[object]) -> str:
+        return await self._sent("GET", await _prepared(call))
+
+    async def _sent(self, method: str, request: PreparedRequest) -> str:
+        async with self._sessions[0].request(
+            method,
             request.url,
-            data=request.body.replace(_PLACE_IN_JSON, json.dumps(text).encode()),
+            data=request.body or None,
             headers=request.headers,
             ssl=request.ssl,
             timeout=self._http.ClientTimeout(total=self._timeout_ms / 1000),
@@ -255,6 +315,15 @@ def _read(answer: JsonObject) -> ReadAnswer:
             int((usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)),
         )
     return ReadAnswer(texts, tokens, answer.get("modelVersion"), missing)
+
+
+def _answer(item: JsonObject) -> bytes | Fault:
+    """Returns the body of a response of a job, or why there is none."""
+    if item.get("response"):
+        return orjson.dumps(item["response"])
+    error = item.get("error") or {}
+    words = " ".join(str(error[name]) for name in ("code", "message") if error.get(name))
+    return Fault("http", one_line(words or "the request failed"))
 
 
 def _text(candidate: JsonObject) -> str | Fault:
@@ -326,4 +395,5 @@ register_api(
     provider=(_NAME, "vertex_ai"),
     paths=("models", "tunedModels", "publishers", "projects", "google"),
     needs_model=False,
+    has_batches=True,
 )

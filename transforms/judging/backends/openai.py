@@ -1,15 +1,18 @@
 """The judges `openai` and `azure`: OpenAI's API. Its client is loaded when one is connected."""
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+import orjson
 from pydantic import Field
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.judging.backends.base import (
+    BatchState,
     Fault,
     OneCandidateError,
     RawReply,
@@ -17,6 +20,7 @@ from turnwise.transforms.judging.backends.base import (
     Request,
     cut_off,
     failed,
+    one_line,
     replies_of,
     stated_tokens,
     withheld,
@@ -41,6 +45,9 @@ _FORMAT_WORDS = (
 )
 _WRONG_SCHEMA = ("invalid schema", "features not supported", "schema conversion")
 _COUNT_WORDS = ("'n'", '"n"', "choice", "best_of")
+_ENDED = ("completed", "failed", "expired", "cancelled")
+_JOB_NAME = "turnwise"
+"""Key of a job's metadata that holds its name."""
 _FINISHED = (None, "", "stop", "end_turn", "eos", "eos_token", "stop_sequence")
 _BROKEN_OFF = ("abort", "error")
 
@@ -72,6 +79,8 @@ class OpenAiApi(ClientApi):
     asked without it.
     """
 
+    batch_bytes = 40_000_000  # of 200 MB; a job is put together in memory
+
     def __init__(self, access: Access, is_azure: bool = False):
         with needing(_NAME):
             import openai
@@ -86,9 +95,10 @@ class OpenAiApi(ClientApi):
         """Returns the body of the response; see Api."""
         model, kind = request.template.model, request.template.digest
         has_format = self._without_format.isdisjoint((model, kind))
-        send = self._respond if model.startswith(_RESPONSES) else self._complete
+        path, body = self._body(request, count, has_format)
+        resource = self.client.responses if path == "/responses" else self.client.chat.completions
         try:
-            return await send(request, count, has_format)
+            return bytes((await resource.with_raw_response.create(**body)).http_response.content)
         except self.status_error as error:
             if error.status_code == 500:  # as some versions of llama.cpp have it
                 refuses_format = "response_format" in error.response.text
@@ -123,41 +133,96 @@ class OpenAiApi(ClientApi):
             return replies_of(body, model, 1, _response)
         return replies_of(body, model, count, _completion)
 
-    async def _complete(self, request: Request, count: int, has_format: bool) -> bytes:
+    async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
+        """Uploads the requests as JSON Lines, and makes a job of them; see BatchApi."""
+        endpoint, lines = "", []
+        for key, (request, count) in requests.items():
+            endpoint, body = self._body(request, count, has_format=True)
+            lines.append(
+                orjson.dumps({"custom_id": key, "method": "POST", "url": f"/v1{endpoint}", "body": body})
+            )
+        content = (f"{name}.jsonl", b"\n".join(lines) + b"\n")
+        file = await self.client.files.create(file=content, purpose="batch")
+        job = await self.client.batches.create(
+            input_file_id=file.id,
+            endpoint=f"/v1{endpoint}",
+            completion_window="24h",
+            metadata={_JOB_NAME: name},
+        )
+        return str(job.id)
+
+    async def find_job(self, name: str) -> str | None:
+        """Looks for a job among the last hundred; see BatchApi."""
+        listed = await self.client.batches.list(limit=100)
+        return next((job.id for job in listed.data if (job.metadata or {}).get(_JOB_NAME) == name), None)
+
+    async def job(self, job: str, ids: Sequence[str]) -> BatchState:
+        """Returns what became of a job; see BatchApi. One that expired may have answered some requests."""
+        stated = await self.client.batches.retrieve(job)
+        if stated.status not in _ENDED:
+            return BatchState(stated.status, is_ended=False)
+        answers: dict[str, str | bytes | Fault] = {}
+        for file in filter(None, (stated.output_file_id, stated.error_file_id)):
+            content = (await self.client.files.content(file)).content
+            answers |= dict(_batch_line(line) for line in content.splitlines() if line.strip())
+        errors = (stated.errors.data or []) if stated.errors else []
+        return BatchState(stated.status, True, answers, "; ".join(error.message or "" for error in errors))
+
+    async def discard(self, job: str) -> None:
+        """Removes the files of a job; the job itself stays listed, without texts."""
+        stated = await self.client.batches.retrieve(job)
+        for file in filter(None, (stated.input_file_id, stated.output_file_id, stated.error_file_id)):
+            await self.client.files.delete(file)
+
+    def _body(self, request: Request, count: int, has_format: bool) -> tuple[str, dict[str, Any]]:
+        """Returns the path and the body of a request."""
         template = request.template
+        model = template.model.removeprefix(_RESPONSES)
+        if model != template.model:
+            if count > 1:
+                raise OneCandidateError
+            body: dict[str, Any] = dict(
+                model=model,
+                instructions=self._instructions(request, has_format),
+                input=request.evidence,
+                store=False,
+                **_settings(template.model, template.settings),
+            )
+            if has_format:
+                body["text"] = {"format": {"type": "json_schema", **_format(template.schema)}}
+            return "/responses", body
         limit = "max_completion_tokens" if self._is_newest else "max_tokens"
-        body: dict[str, Any] = _settings(template.model, template.settings, limit)
+        body = {
+            "model": model,
+            "messages": [
+                {"role": "system", "content": self._instructions(request, has_format)},
+                {"role": "user", "content": request.evidence},
+            ],
+            **_settings(model, template.settings, limit),
+        }
         if has_format:
             body["response_format"] = {"type": "json_schema", "json_schema": _format(template.schema)}
         if count > 1:
             body["n"] = count
-        messages = [
-            {"role": "system", "content": self._instructions(request, has_format)},
-            {"role": "user", "content": request.evidence},
-        ]
-        create = self.client.chat.completions.with_raw_response.create
-        return (await create(model=template.model, messages=messages, **body)).http_response.content
-
-    async def _respond(self, request: Request, count: int, has_format: bool) -> bytes:
-        if count > 1:
-            raise OneCandidateError
-        template = request.template
-        body: dict[str, Any] = _settings(template.model, template.settings)
-        if has_format:
-            body["text"] = {"format": {"type": "json_schema", **_format(template.schema)}}
-        response = await self.client.responses.with_raw_response.create(
-            model=template.model.removeprefix(_RESPONSES),
-            instructions=self._instructions(request, has_format),
-            input=request.evidence,
-            store=False,
-            **body,
-        )
-        return response.http_response.content
+        return "/chat/completions", body
 
     def _instructions(self, request: Request, has_format: bool) -> str:
         if has_format and self._is_newest:
             return request.template.instructions
         return instructions_with_schema(request.template)
+
+
+def _batch_line(line: bytes) -> tuple[str, str | bytes | Fault]:
+    """Returns the id of a request of a job, and the body of its response or why there is none."""
+    stated = orjson.loads(line)
+    response, error = stated.get("response") or {}, stated.get("error")
+    body = response.get("body")
+    if not error and response.get("status_code") == 200:
+        return stated["custom_id"], orjson.dumps(body)
+    error = error or (body.get("error") if isinstance(body, dict) else None) or {}
+    words = " ".join(str(error[name]) for name in ("code", "message") if error.get(name))
+    status = f"HTTP {response['status_code']} " if response.get("status_code") else ""
+    return stated["custom_id"], Fault("http", one_line(f"{status}{words}" or "the request failed"))
 
 
 def _format(schema: JsonObject) -> JsonObject:
@@ -227,6 +292,7 @@ register_api(
     lambda config, access: OpenAiApi(access),
     _settings,
     extra=_NAME,
+    has_batches=True,
 )
 register_api(
     "azure",
@@ -235,4 +301,5 @@ register_api(
     lambda config, access: OpenAiApi(access, is_azure=True),
     _settings,
     extra=_NAME,
+    has_batches=True,
 )

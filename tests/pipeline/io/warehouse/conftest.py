@@ -10,11 +10,11 @@ from uuid import uuid4
 import pytest
 from pyarrow.parquet import write_table
 
-from tests.bigquery.append import AppendService, started_append
+from tests.bigquery.append import AppendService, started_storage
 from tests.bigquery.http import started_bigquery
 from tests.bigquery.service import BigQuery
 from tests.served import in_environment
-from turnwise.pipeline.io.bigquery_sink import EMULATOR
+from turnwise.pipeline.io.bigquery_source import STORAGE_EMULATOR
 from turnwise.pipeline.io.staging import StagedRows, staged_columns
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.rows import arrow_rows, arrow_schema
@@ -101,12 +101,14 @@ def bigquery(tmp_path: Path) -> Iterator[BigQuery]:
 @pytest.fixture
 def rows(tmp_path: Path) -> Iterator[BigQuery]:
     """Returns the service with the dataset that logs are read from."""
-    with connected(tmp_path, "logs") as service:
-        yield service
+    with connected(tmp_path, "logs") as service, started_storage(service) as (_, address):
+        service.tables |= {"turns": {}, "agent_events": {}}
+        with in_environment({STORAGE_EMULATOR: address}):
+            yield service
 
 
 @pytest.fixture
 def appends(bigquery: BigQuery) -> Iterator[AppendService]:
     """Returns the service to which the client of this process appends."""
-    with started_append(bigquery) as (service, address), in_environment({EMULATOR: address}):
+    with started_storage(bigquery) as (service, address), in_environment({STORAGE_EMULATOR: address}):
         yield service

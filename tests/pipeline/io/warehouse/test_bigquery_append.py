@@ -1,5 +1,7 @@
 """Changes of a stream in BigQuery: every row once, whatever connections and workers do."""
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,30 @@ def test_views_show_the_latest_revision_once(bigquery, writer):
     assert day == "2025-11-21"
     for table in WAREHOUSE_TABLES:
         assert bigquery.tables[f"stream_{table}"]["timePartitioning"] == {"type": "DAY", "field": "date"}
+
+
+def test_a_date_selects_partitions_and_the_newest_revision_of_all_dates(bigquery, writer):
+    def scanned(day: str) -> str:
+        sql = f"EXPLAIN (FORMAT JSON) SELECT criterion FROM scores WHERE date >= DATE '{day}'"
+        [[_, plan]] = bigquery.duckdb.execute(f"USE {DATASET}").execute(sql).fetchall()
+        nodes = [*json.loads(plan)]
+        for node in nodes:
+            nodes += node["children"]
+        tables = [str(node["extra_info"]) for node in nodes if "stream_scores" in str(node["extra_info"])]
+        return tables[0] if tables else ""
+
+    day = 86400.0
+    writer.write([change("a"), change("b", scores=1)._replace(time=TIME + day)])
+    # A conversation that goes on at midnight has a later date, and none at the earlier one.
+    writer.write([change("a", 1, scores=1)._replace(time=TIME + day)])
+    assert re.search("Filters.*date.*2025-11-22", scanned("2025-11-22")), "the filter is not below the window"
+    assert seen(bigquery) == [("a", "c0", 1), ("b", "c0", 0)]
+    assert bigquery.select("SELECT * FROM scores WHERE date < DATE '2025-11-22'") == []
+    # What has no time is of the day of its writing: a copy of another day counts once, too.
+    for table in ("scores", "conversations", "changes"):
+        bigquery.duckdb.execute(f"UPDATE {DATASET}.stream_{table} SET date = date - 1")
+    writer.write([change("a", 1, scores=1)._replace(time=TIME + day)])
+    assert seen(bigquery) == [("a", "c0", 1), ("b", "c0", 0)]
 
 
 def test_of_one_revision_the_change_that_was_first_written_later_counts(bigquery, writer):

@@ -7,20 +7,28 @@ from typing import Any
 import pytest
 from google.cloud.bigquery import Table
 
-from turnwise.pipeline.io.bigquery_source import day_condition, part_records, prepare_query, result_parts
+from turnwise.pipeline.io.bigquery_source import (
+    STORAGE_EMULATOR,
+    bounded,
+    day_condition,
+    part_records,
+    prepare_query,
+    result_parts,
+)
 from turnwise.pipeline.settings.options import parse_address, with_query_text
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 
 URL = "bigquery://our-project/logs/turns"
+QUERY = "bigquery://our-project?query=SELECT * FROM logs.turns"
 LIMIT = 1 << 20
 NUMBERS = [("n", "INTEGER")]
 
 
-def records(url: str, part_rows: int = 100, patience: float = 30.0) -> list[Record | Failure]:
+def records(url: str, most: int = 0, patience: float = 30.0) -> list[Record | Failure]:
     """Reads an address as the workers of a pipeline do."""
-    parts = result_parts(prepare_query(url), part_rows, patience)
+    parts = result_parts(prepare_query(url), most, patience)
     return [record for part in parts for record in part_records(part, LIMIT, patience)]
 
 
@@ -86,61 +94,84 @@ def test_every_kind_of_column_comes_as_the_readers_expect(rows):
     }
 
 
-@pytest.mark.parametrize(("page", "part"), [(7, 20), (1, 30)])
-def test_pages_and_parts_give_every_row_once(rows, page, part):
+@pytest.mark.parametrize("url", [URL, QUERY])
+@pytest.mark.parametrize(("page", "most"), [(7, 0), (1, 1), (50, 4)])
+def test_parts_give_every_row_once(rows, url, page, most):
     rows.page = page
     rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(45)))
-    assert numbers(records(URL, part)) == [(i + 1, i) for i in range(45)]
+    found = records(url, most)
+    assert sorted(n for _, n in numbers(found)) == list(range(45))
+    shown = {each.source for each in found}
+    number = most or rows.streams
+    assert shown == ({url} if number == 1 else {f"{url} part {i} of {number}" for i in range(1, number + 1)})
+    assert len({(each.source, each.position) for each in found}) == 45
 
 
-def test_a_page_token_that_expired_is_no_loss_and_no_repetition(rows):
-    rows.page = 10
-    rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(45)))
-    [part] = result_parts(prepare_query(URL))
-    found: list[Record | Failure] = []
-    for record in part_records(part, LIMIT):
-        found.append(record)
-        if len(found) in (15, 35):
-            rows.generation += 1
-    assert numbers(found) == [(i + 1, i) for i in range(45)]
+def test_a_table_is_read_without_a_query(rows):
+    rows.answer("SELECT", NUMBERS, ["1"])
+    assert numbers(records(URL)) == [(1, 1)]
+    assert rows.asked("/jobs") == []
+
+
+def test_a_view_is_read_by_a_query(rows):
+    rows.tables["turns"] = {"type": "VIEW"}
+    rows.answer("SELECT [*] FROM `our-project.logs.turns`$", NUMBERS, ["1"])
+    assert numbers(records(URL)) == [(1, 1)]
+    assert len(rows.asked("POST .*/jobs")) == 2
 
 
 def test_a_service_that_is_away_is_asked_again(rows):
     rows.page = 10
     rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(25)))
-    rows.fail("pageToken=10", 503, "try later", "backendError", times=2)
+    rows.fail("READ .*offset=10", 503, "try later", times=2)
+    rows.fail("SESSION", 503, "try later")
     rows.fail("POST .*/jobs", 503, "try later", "backendError")
-    assert len(numbers(records(URL))) == 25
-    assert len(rows.asked("pageToken=10")) == 3
+    assert numbers(records(QUERY, 1)) == [(i + 1, i) for i in range(25)]
+    assert len(rows.asked("READ .*offset=10")) == 3
 
 
 @pytest.mark.parametrize(
-    ("status", "reason", "message", "said"),
+    ("status", "message", "said"),
     [
-        (503, "backendError", "try later", "BigQuery does not answer: try later"),
-        (403, "accessDenied", "Access Denied: Table", "no permission: Access Denied: Table (needed: "),
+        (503, "try later", "BigQuery does not answer: try later"),
+        (403, "Access Denied: Table", "no permission: Access Denied: Table (needed: "),
+        (400, "session expired", "session expired"),
     ],
 )
-def test_a_page_that_fails_for_good_is_an_error(rows, status, reason, message, said):
+def test_a_part_that_fails_for_good_is_an_error(rows, status, message, said):
     rows.page = 10
     rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(25)))
-    rows.fail("pageToken|startIndex=[1-9]", status, message, reason, times=1000)
+    rows.fail("READ .*offset=[1-9]", status, message, times=1000)
     with pytest.raises(OSError) as raised:
-        records(URL, patience=2.0)
-    assert str(raised.value).startswith(f"{URL}: rows 1 to 25: {said}")
+        records(URL, 1, patience=2.0)
+    assert str(raised.value).startswith(f"{URL}: {said}")
     assert "\n" not in str(raised.value)
 
 
-def test_a_result_that_ends_early_is_an_error(rows):
-    rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(5)))
-    [part] = result_parts(prepare_query(URL))
-    with pytest.raises(OSError, match="rows 1 to 8: only 5 of 8 rows came"):
-        list(part_records(part._replace(number=8), LIMIT))
+@pytest.mark.parametrize(
+    ("url", "plan"),
+    [
+        (URL, f"{URL}: BigQuery reads about 5 GiB (list price: less than 0.01 USD)"),
+        (QUERY, f"{QUERY}: BigQuery scans at most 5 GiB (list price: 0.03 USD)"),
+    ],
+)
+def test_what_will_be_read_is_known_before_and_bounded(rows, url, plan):
+    rows.answer("SELECT", NUMBERS, ["1"])
+    query = prepare_query(url)
+    assert query.plan == plan
+    with pytest.raises(ConfigError) as raised:
+        bounded([query, query], 9.5)
+    assert str(raised.value) == f"{plan}; {plan}: more than --max_bigquery_gb 9.5"
+    [limited] = bounded([query], 5)
+    [part] = result_parts(limited)
+    assert len(list(part_records(part, LIMIT))) == 1
+    limits = [job["configuration"]["query"]["maximumBytesBilled"] for job in rows.jobs.values()]
+    assert limits == ([] if url == URL else [str(5 << 30)])
 
 
 def test_a_row_that_is_too_large_is_a_failure_with_its_number(rows):
     rows.answer("SELECT", [("text", "STRING")], ["short"], ["x" * 2000], ["short"])
-    [part] = result_parts(prepare_query(URL))
+    [part] = result_parts(prepare_query(URL), 1)
     first, large, last = part_records(part, 1000)
     assert isinstance(first, Record) and isinstance(last, Record)
     assert isinstance(large, Failure)
@@ -149,23 +180,39 @@ def test_a_row_that_is_too_large_is_a_failure_with_its_number(rows):
 
 def test_a_query_that_fails_midway_is_one_line(rows):
     rows.answer("SELECT", NUMBERS, error="Division by zero: 1 / 0")
-    with pytest.raises(OSError, match=f"^{URL}: Division by zero: 1 / 0$"):
-        records(URL)
+    with pytest.raises(OSError) as raised:
+        records(QUERY)
+    assert str(raised.value) == f"{QUERY}: Division by zero: 1 / 0"
 
 
 @pytest.mark.parametrize(
-    ("status", "reason", "message", "said"),
+    ("url", "request_", "status", "message", "said"),
     [
-        (503, "backendError", "try later", "BigQuery does not answer: try later"),
-        (400, "invalidQuery", "Unrecognized name: turn\nat [1:8]", "Unrecognized name: turn at [1:8]"),
+        (URL, "SESSION", 503, "try later", "BigQuery does not answer: try later"),
+        (
+            URL,
+            "SESSION",
+            403,
+            "no right",
+            "no permission: no right (needed: BigQuery Data Viewer on the data, ",
+        ),
+        (QUERY, "POST .*/jobs", 503, "try later", "BigQuery does not answer: try later"),
+        (QUERY, "POST .*/jobs", 400, "Unrecognized name: turn\nat [1:8]", "Unrecognized name: turn at [1:8]"),
     ],
 )
-def test_what_a_dry_run_finds_is_said_before_the_run(rows, status, reason, message, said):
-    rows.fail("POST .*/jobs", status, message, reason, times=1000)
+def test_what_a_trial_finds_is_said_before_the_run(rows, url, request_, status, message, said):
+    rows.answer("SELECT", NUMBERS)
+    rows.fail(request_, status, message, "invalidQuery" if status == 400 else "backendError", times=1000)
     with pytest.raises(ConfigError) as raised:
-        prepare_query(URL, patience=2.0)
-    assert str(raised.value).startswith(f"{URL}: {said}")
+        prepare_query(url, patience=2.0)
+    assert str(raised.value).startswith(f"{url}: {said}")
     assert "\n" not in str(raised.value)
+
+
+def test_half_an_emulator_is_refused(rows, monkeypatch):
+    monkeypatch.delenv(STORAGE_EMULATOR)
+    with pytest.raises(ConfigError, match=f"{STORAGE_EMULATOR} is missing"):
+        prepare_query(URL)
 
 
 def test_statements_that_change_something_are_refused(rows):
@@ -203,7 +250,7 @@ def test_a_partition_is_a_day_in_utc(rows, resource, where):
     rows.tables["turns"] = resource
     rows.answer("SELECT", NUMBERS)
     query = prepare_query(f"{URL}?partition=2026-11-21")
-    assert query.sql == f"SELECT * FROM `our-project.logs.turns` WHERE {where}"
+    assert (query.table, query.where) == ("projects/our-project/datasets/logs/tables/turns", where)
 
 
 def test_a_table_without_partitions_has_none_of_a_day():

@@ -143,10 +143,10 @@ def test_a_date_is_a_table_or_a_word_of_a_file_of_sql(rows, turnwise, tmp_path):
 def test_a_page_that_fails_for_good_leaves_no_run(rows, turnwise, tmp_path):
     rows.page = 2
     rows.answer("SELECT", CONVERSATION, *conversations(*"abcdef"))
-    rows.fail("pageToken|startIndex=[1-9]", 404, "the result is gone", times=1000)
+    rows.fail("READ .*offset=[1-9]", 404, "the result is gone", times=1000)
     done = turnwise("run", "--input", EVENTS, output=tmp_path / "out")
     assert done.status == 1
-    assert done.err == f"turnwise: {EVENTS}: rows 1 to 6: the result is gone\n"
+    assert done.err.splitlines()[1:] == [f"turnwise: {EVENTS}: the result is gone"]
     assert not (tmp_path / "out/run.json").exists()
 
 
@@ -159,12 +159,22 @@ def test_a_page_that_fails_for_good_leaves_no_run(rows, turnwise, tmp_path):
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(rows, turnwise, tmp_path, status, message, said):
-    rows.fail("POST .*/jobs", status, message)
+    rows.fail("SESSION", status, message)
     done = turnwise("run", "--input", EVENTS, output=tmp_path / "out")
     assert done.status == 2
     assert done.err.startswith(f"turnwise: --input: {EVENTS}: {said}")
     assert done.err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_run_says_what_bigquery_reads_and_ends_above_the_bound(rows, turnwise, tmp_path):
+    rows.answer("SELECT", CONVERSATION, *conversations("a"))
+    plan = f"{EVENTS}: BigQuery reads about 5 GiB (list price: less than 0.01 USD)"
+    done = turnwise("run", "--input", EVENTS, "--max_bigquery_gb", "5", output=tmp_path / "out")
+    assert done.status == 0 and plan in done.err
+    done = turnwise("run", "--input", EVENTS, "--max_bigquery_gb", "4.9", output=tmp_path / "more")
+    assert (done.status, done.err) == (2, f"turnwise: --input: {plan}: more than --max_bigquery_gb 4.9\n")
+    assert len(rows.asked("READ")) == 1
 
 
 def test_a_result_without_rows_is_a_problem(rows, turnwise, tmp_path):
@@ -213,8 +223,8 @@ def test_no_row_is_read_before_the_pipeline_runs(rows):
     root = beam.Pipeline(runner="FnApiRunner")
     BigQuerySource([prepare_query(EVENTS)], None, 1 << 20, "unread_records", True).read(root, "Logs")
     root.to_runner_api()
-    assert rows.asked("GET .*/queries/") == []
-    assert len(rows.asked("POST .*/jobs")) == 1
+    assert len(rows.asked("SESSION")) == 1
+    assert rows.asked("READ") == []
     root.run().wait_until_finish()
-    assert len(rows.asked("POST .*/jobs")) == 2
-    assert rows.asked("GET .*/queries/")
+    assert len(rows.asked("SESSION")) == 2
+    assert rows.asked("READ")

@@ -1,0 +1,340 @@
+"""Judges that are asked by batch jobs: real clients at a server that takes the jobs of Gemini and OpenAI."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.served import in_environment
+
+pytestmark = pytest.mark.usefixtures("with_credentials")
+MATCH, FACTS = "final_response_match_v2", "hallucinations_v1"
+ONE = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 1}}}
+PRICES = {"in": 1000.0, "out": 4000.0}
+
+
+class Provider(NamedTuple):
+    judge: str
+    model: str
+    path: str = ""
+
+
+PROVIDERS = [
+    Provider("gemini", "gemini-2.5-flash"),
+    Provider("openai", "gpt-x", "/v1"),
+    Provider("openai", "responses/gpt-x", "/v1"),
+]
+
+
+@pytest.fixture(params=PROVIDERS[:2], ids=lambda each: each.judge)
+def provider(request: Any) -> Provider:
+    named: Provider = request.param
+    return named
+
+
+def conversation(number: int, words: str = "") -> dict[str, Any]:
+    reply = f"Order {number} arrives on Monday."
+    turn = {
+        "user": f"Where is order {number}? {words}",
+        "agent": reply,
+        "tool_calls": [{"name": "track", "args": {"order": number}}],
+        "tool_responses": [{"name": "track", "response": {"order": number, "arrives": "Monday"}}],
+        "expected": {"response": f"Your order {number} will come on Monday."},
+    }
+    return {"conversation_id": f"c{number}", "app_version": "v1", "turns": [turn]}
+
+
+class Runs:
+    """Runs the command over conversations, with one judge cache."""
+
+    def __init__(self, turnwise: Any, server: Any, folder: Path, provider: Provider):
+        self._turnwise, self._server, self._folder, self._provider = turnwise, server, folder, provider
+        self.cache = folder / "replies.sqlite"
+
+    def arguments(self, logs: Any = 6, criteria: Any = None, **judge: Any) -> list[Any]:
+        rows = [conversation(number) for number in range(logs)] if isinstance(logs, int) else logs
+        log, config = self._folder / "log.jsonl", self._folder / "config.json"
+        log.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        own = {
+            "backend": self._provider.judge,
+            "model": self._provider.model,
+            "base_url": f"{self._server.url}{self._provider.path}",
+            "retry_delay_s": 0.01,
+            "prices": {self._provider.model: PRICES},
+        }
+        config.write_text(json.dumps({"criteria": criteria or ONE, "judge": {**own, **judge}}))
+        batch = ["--judge_batch", "--judge_cache", self.cache]
+        return ["run", "--input", log, "--config", config, *batch]
+
+    def environment(self) -> dict[str, str]:
+        return {"OPENAI_API_KEY": self._server.key, "GOOGLE_API_KEY": self._server.key}
+
+    def __call__(self, *options: Any, name: str = "out", **given: Any) -> Any:
+        with in_environment(self.environment()):
+            return self._turnwise(*self.arguments(**given), *options, output=self._folder / name)
+
+    def open_jobs(self) -> list[dict[str, Any]]:
+        """Returns the records of jobs that the cache holds."""
+        with sqlite3.connect(self.cache) as connection:
+            texts = [text for (text,) in connection.execute("SELECT text FROM replies")]
+        return [json.loads(text) for text in texts if text.startswith('{"name":"turnwise-')]
+
+
+@pytest.fixture
+def run(turnwise: Any, server: Any, tmp_path: Path, provider: Provider) -> Runs:
+    return Runs(turnwise, server, tmp_path, provider)
+
+
+def scores(done: Any, criterion: str = MATCH) -> list[dict[str, Any]]:
+    rows = done.rows("scores")
+    return [row for row in rows if row["criterion"] == criterion and row["turn_index"] is not None]
+
+
+def judge_of(done: Any) -> Any:
+    return done.document("run.json")["judge"]
+
+
+def usage(done: Any) -> dict[str, Any]:
+    (figures,) = judge_of(done)["usage"].values()
+    return dict(figures)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS, indirect=True, ids=lambda each: each.model)
+def test_a_run_asks_by_one_job_at_half_the_price(run, server, provider):
+    kept = server.stats()["kept"]
+    server.script({"jobs": True, "polls": 2})
+    done = run()
+    assert done.status == 0 and {row["outcome"] for row in scores(done)} == {"PASS"}
+    stats = server.stats()
+    assert (stats["jobs"], stats["lines"], stats["requests"]) == (1, 6, 0)
+    assert stats["kept"] == kept + (provider.judge == "openai")  # of its jobs the list stays, no texts
+    figures = usage(done)
+    assert (figures["calls"], figures["cached"], figures["uncounted"]) == (6, 0, 0)
+    cost = (figures["tokens_in"] * 1000 + figures["tokens_out"] * 4000) / 1e6
+    assert (
+        judge_of(done)["cost"] == pytest.approx(cost / 2) and "at half the prices of the config" in done.out
+    )
+    assert list(judge_of(done)["batch_jobs"].values()) in (["succeeded"], ["completed"])
+    assert run.open_jobs() == []
+    again = run(name="again")
+    assert (server.stats()["jobs"], usage(again)["cached"]) == (1, 6)
+
+
+def test_equal_questions_are_one_line_and_votes_go_on_as_with_calls(run, server):
+    """Three votes are asked for at first; where one differs, two more follow by a second job."""
+    server.script({"match": "order 1?", "times": 1, "values": {"verdict": "invalid"}})
+    criteria = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 5}}}
+    same = [{**conversation(0), "conversation_id": f"same{i}"} for i in range(4)]
+    done = run(logs=[*same, conversation(1)], criteria=criteria)
+    stats = server.stats()
+    assert (stats["jobs"], stats["lines"]) == (2, 3 + 3 + 1)
+    assert {row["outcome"] for row in scores(done)} == {"PASS"}
+    assert {row["judge"]["samples"] for row in scores(done)} == {3, 4}
+
+
+def test_a_second_question_that_rests_on_the_first_makes_another_job(run, server):
+    wanted = {FACTS: {"threshold": 0.5, "judge_model_options": {"num_samples": 1}}}
+    cascade = {"model": run._provider.model, "num_samples": 2}
+    last = {"gemini": "gemini-2.5-pro", "openai": "gpt-y"}[run._provider.judge]
+    server.script({"match": "order 2", "times": 1, "values": {"label": "unsupported", "verdict": "invalid"}})
+    options = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 1}}, **wanted}
+    prices = {run._provider.model: PRICES, last: PRICES}
+    done = run(logs=3, criteria=options, model=last, cascade=cascade, prices=prices)
+    assert done.status == 0
+    stats = server.stats()
+    assert set(stats["models"]) == set() and stats["requests"] == 0
+    assert stats["jobs"] >= 2 and judge_of(done)["cascades"][MATCH]["questions"] == 3
+    assert sum(own["calls"] for own in judge_of(done)["usage"].values()) == stats["lines"]
+
+
+def test_a_line_that_fails_leaves_one_score_out(run, server):
+    server.script({"match": "order 2?", "status": 500, "message": "this one broke"})
+    done = run()
+    rows = {row["conversation_id"]: row for row in scores(done)}
+    assert [name for name, row in rows.items() if row["value"] is None] == ["c2"]
+    assert rows["c2"]["reason"].startswith("the batch job ") and "this one broke" in rows["c2"]["reason"]
+    assert done.document("run.json")["counts"]["left_by_batch"] == 1
+    why = "because batch jobs of the judge gave no answer, or none yet: run again to take it"
+    assert f"1 conversation with no score, {why}; 1 of them without a verdict." in " ".join(done.out.split())
+    assert usage(done)["unusable"] == {"batch": 1} and judge_of(done)["cost"] is not None
+    server.script()
+    again = run(name="again")
+    assert {row["outcome"] for row in scores(again)} == {"PASS"}
+    assert server.stats()["lines"] == usage(again)["calls"] == 1
+
+
+@pytest.mark.parametrize("state", ["failed", "expired", "cancelled"])
+def test_a_job_that_breaks_leaves_no_score_and_is_made_anew_by_the_next_run(run, server, state):
+    server.script({"jobs": True, "state": state}, *([] if state == "failed" else [{"status": 500}]))
+    done = run()
+    assert {row["value"] for row in scores(done)} == {None} and run.open_jobs() == []
+    assert all(f" {state}: " in row["reason"] for row in scores(done))
+    assert done.status == 1 and "no conversation was scored" in done.err
+    server.script()
+    assert {row["outcome"] for row in scores(run(name="again"))} == {"PASS"}
+
+
+def test_a_late_job_is_taken_up_by_the_next_run(run, server):
+    server.script({"jobs": True, "polls": 3})
+    first = run("--judge_batch_wait", "0")
+    (job,) = run.open_jobs()
+    reason = f"the batch job {job['job']} is still running; run again to take its results"
+    assert {(row["value"], row["reason"]) for row in scores(first)} == {(None, reason)}
+    counts = first.document("run.json")["counts"]
+    assert counts["short_of_batch"] == counts["left_by_batch"] == 6
+    assert f"batch jobs: {job['job']} (" in first.out and "6 conversations with no score" in first.out
+    assert judge_of(first)["cost"] is None and usage(first)["uncounted"] == 6
+    still = run("--judge_batch_wait", "0", name="still")
+    assert {row["reason"] for row in scores(still)} == {reason}
+    second = run(name="second", logs=7)  # one more conversation makes a job of its own
+    assert (server.stats()["jobs"], server.stats()["lines"]) == (2, 7)
+    assert {row["outcome"] for row in scores(second)} == {"PASS"}
+    assert usage(second)["calls"] == 7 and judge_of(second)["cost"] > 0 and run.open_jobs() == []
+
+
+def test_answers_that_nobody_asks_for_are_kept(run, server):
+    server.script({"jobs": True, "polls": 1})
+    run("--judge_batch_wait", "0")
+    assert {row["outcome"] for row in scores(run(logs=2, name="few"))} == {"PASS"}
+    later = run(name="later")
+    assert server.stats()["lines"] == 6 == usage(later)["cached"]
+
+
+def test_a_job_that_broke_while_nobody_looked_is_asked_anew(run, server):
+    server.script({"jobs": True, "polls": 1, "state": "failed", "times": 1})
+    run("--judge_batch_wait", "0")
+    done = run(name="again")
+    assert {row["outcome"] for row in scores(done)} == {"PASS"} and server.stats()["jobs"] == 2
+
+
+@pytest.fixture
+def process(own_server: Any, turnwise: Any, tmp_path: Path, provider: Provider) -> Iterator[Any]:
+    """Starts the command in a process of its own, at a server whose jobs do not end."""
+    own_server.script({"jobs": True, "polls": 1_000_000})
+    runs = Runs(turnwise, own_server, tmp_path, provider)
+    with in_environment(runs.environment()):
+        arguments = [*map(str, runs.arguments()), "--output", str(tmp_path / "killed")]
+        started = subprocess.Popen(
+            [sys.executable, "-m", "turnwise", *arguments], stderr=subprocess.PIPE, text=True
+        )
+        yield runs, own_server, started
+        started.kill()
+        started.communicate()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_killed_while_it_waits_loses_no_job(process, ending):
+    runs, server, started = process
+    while server.stats()["jobs"] == 0 or not (runs.cache.exists() and runs.open_jobs()[0].get("job")):
+        assert started.poll() is None
+        time.sleep(0.05)
+    started.send_signal(ending)
+    said = started.communicate(timeout=20)[1]
+    if ending == signal.SIGINT:
+        assert "the batch jobs of the judge go on; run again to take their results" in said
+    (job,) = runs.open_jobs()
+    late = runs("--judge_batch_wait", "0", name="late")
+    assert server.stats()["jobs"] == 1 and job["job"] in scores(late)[0]["reason"]
+
+
+def test_a_job_whose_id_was_not_kept_is_found_by_its_name(run, server):
+    """The process ended after the provider had made the job, and before it could write the id down."""
+    server.script({"jobs": True, "polls": 1})
+    run("--judge_batch_wait", "0")
+    (job,) = run.open_jobs()
+    with sqlite3.connect(run.cache) as connection:
+        text = json.dumps({**job, "job": ""}, separators=(",", ":"))
+        connection.execute('UPDATE replies SET text = ? WHERE text LIKE \'{"name":"turnwise-%\'', (text,))
+    done = run(name="again")
+    assert server.stats()["jobs"] == 1 and {row["outcome"] for row in scores(done)} == {"PASS"}
+
+
+def test_a_job_that_is_refused_is_said_and_credentials_end_the_run(run, server):
+    server.script({"jobs": True, "status": 400, "message": "no such batch for you"})
+    done = run()
+    assert {row["reason"] for row in scores(done)} == {scores(done)[0]["reason"]}
+    assert "the batch job was not made: HTTP 400" in scores(done)[0]["reason"] and run.open_jobs() == []
+    server.script({"jobs": True, "status": 503, "times": 2, "message": "busy"})
+    assert {row["outcome"] for row in scores(run(name="busy"))} == {"PASS"}
+    server.script({"jobs": True, "status": 401, "message": "revoked"})
+    refused = run(name="refused", logs=8)
+    assert refused.status == 2 and "credentials are refused" in refused.err
+
+
+@pytest.mark.parametrize("provider", PROVIDERS[:1], indirect=True)
+def test_responses_without_keys_are_matched_by_their_order(run, server):
+    server.script({"jobs": True, "nameless": True}, {"match": "order 3?", "values": {"verdict": "invalid"}})
+    outcomes = {row["conversation_id"]: row["outcome"] for row in scores(run())}
+    assert outcomes == {f"c{i}": "FAIL" if i == 3 else "PASS" for i in range(6)}
+
+
+def test_no_personal_data_and_no_key_stand_in_a_job(run, server, tmp_path):
+    canary = "canary.mail@example.com"
+    server.script({"jobs": True, "polls": 1})
+    done = run("--redact", "default", "--judge_batch_wait", "0", logs=[conversation(1, f"I am {canary}.")])
+    bodies = server.last()["bodies"]
+    assert bodies and "<EMAIL_1>" in bodies[-1]
+    written = b"".join(
+        path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != "log.jsonl"
+    )
+    for text in (*bodies, written.decode("utf-8", "replace"), done.out, done.err):
+        assert canary not in text and server.key not in text
+
+
+def test_a_budget_counts_half_the_price_and_limits_the_lines(run, server):
+    done = run(logs=30, max_calls=4)
+    assert server.stats()["lines"] == 4
+    assert sum(row["value"] is None for row in scores(done)) == 26
+    text = done.document("run.json")["counts"]
+    assert text["short_of_budget"] == 26 and "short_of_batch" not in text
+
+
+REFUSED = {
+    "--streaming": (["--streaming"], {}, "--judge_batch cannot be used with --streaming"),
+    "anthropic": (["--judge", "anthropic"], {}, "takes no batch jobs (there are: azure, gemini, openai)"),
+    "local": (["--judge", "local"], {}, "the judge local takes no batch jobs"),
+    "no cache": ([], {"cache": "none"}, "its jobs are kept in the judge cache; name one: --judge_cache FILE"),
+    "workers": (["--workers", "2"], {}, "one process waits for the jobs; leave out --workers"),
+    "runner": (["--runner", "PrismRunner"], {}, "is for DirectRunner"),
+    "panel": ([], {"panel": ["gpt-x", "anthropic/x"]}, "the judge anthropic takes no batch jobs"),
+    "vertex": (["--judge", "gemini"], {"project": "p"}, "Vertex AI reads batch jobs from Cloud Storage"),
+    "wait": (["--judge_batch_wait", "-1"], {}, "--judge_batch_wait must be 0 or more"),
+}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS[1:2], indirect=True)
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_takes_no_jobs_is_refused_by_name(run, turnwise, tmp_path, case):
+    options, judge, reason = REFUSED[case]
+    arguments = [str(each) for each in run.arguments(**judge)]
+    if case == "no cache":
+        arguments[-1] = "none"
+    if case in ("anthropic", "local"):
+        arguments[-1:] = [arguments[-1], "--judge_model", "m"]
+    with in_environment({**run.environment(), "ANTHROPIC_API_KEY": "k"}):
+        done = turnwise(*arguments, *options, output=tmp_path / "out")
+    assert done.status == 2 and reason in done.err and done.err.count("\n") == 1
+    assert not done.directory.exists()
+
+
+def test_a_later_night_runs_a_date_again_whose_job_was_late(run, server, turnwise, tmp_path):
+    server.script({"jobs": True, "polls": 1})
+    arguments = [str(each) for each in run.arguments()]
+    for day in ("2026-11-20", "2026-11-21"):
+        (tmp_path / f"logs/dt={day}").mkdir(parents=True)
+        (tmp_path / f"logs/dt={day}/a.jsonl").write_bytes((tmp_path / "log.jsonl").read_bytes())
+    arguments[2] = str(tmp_path / "logs/dt={date}/")
+    arguments += ["--output", str(tmp_path / "out/{date}"), "--judge_batch_wait", "0"]
+    with in_environment(run.environment()):
+        first = turnwise(*arguments, "--date", "2026-11-20")
+        assert "6 conversations with no score, because batch jobs" in first.out
+        done = turnwise(*arguments, "--date", "2026-11-21", "--lookback", "1")
+    assert "run again: batch jobs of its judge left 6 conversations without a score" in done.out
+    assert server.stats()["lines"] == 6

@@ -1,0 +1,390 @@
+"""Batch jobs of providers: questions are gathered into jobs at half the price, whose answers are waited for.
+
+To the judge it is a backend whose calls take long, so that votes, cascades, second questions, budgets and the
+cache work as they do with single calls. A job is kept beside the replies, in the judge cache, before it is
+made and until its answers are there: a run that ends before loses none, and the next one pays for none twice.
+"""
+
+import asyncio
+import logging
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import Counter, defaultdict, deque
+from collections.abc import Coroutine, Iterator, Sequence
+from functools import partial
+from hashlib import sha256
+from secrets import randbits
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+from msgspec import Struct, field
+
+from turnwise.schemas.config import ConfigError, JudgeConfig
+from turnwise.transforms.judging.backends.base import (
+    AuthenticationError,
+    BatchState,
+    Fault,
+    RawReply,
+    Request,
+    one_line,
+)
+from turnwise.transforms.judging.backends.calling import ApiBackend, BatchError
+from turnwise.transforms.judging.routes import JUDGING, Connections
+from turnwise.transforms.judging.shared_places import PlaceError, ReplyPlace, ReplyRow
+
+CONCURRENCY = 1_000_000
+"""Calls in flight: only the conversations that wait together are limited."""
+MOST_WAITING = 1_000
+"""Conversations that wait for a job together; each takes up to a megabyte."""
+BATCH_JOB = "the batch job "
+"""Start of the reason where a job gives no answer."""
+
+_AGAIN = "run again to take its results"
+_JOBS = sha256(b"turnwise: batch jobs").digest()
+"""The question whose replies in the cache are the records of jobs; one that is done is empty."""
+_QUIET_S = 0.5
+_LONGEST_PAUSE_S = 60.0
+_MOST_REQUESTS = 20_000
+_OVERHEAD_BYTES = 1_000
+_FORGOTTEN_S = 30 * 86_400
+_READ_AT_ONCE = 500
+_LOG = logging.getLogger(__name__)
+
+Slot = tuple[bytes, int]
+"""Key of a request, and its number of candidates."""
+
+
+class JobRecord(Struct):
+    """A job as it is kept; it holds no text.
+
+    Attributes:
+        name: The name under which it was made.
+        judge: Name of the judge.
+        model: The model at its API.
+        made: When, in seconds since 1970.
+        requests: Ids of its requests, in order.
+        job: The provider's id; "": not known to be made.
+    """
+
+    name: str
+    judge: str
+    model: str
+    made: float
+    requests: list[str]
+    job: str = ""
+
+
+class _Gathered(Struct, frozen=True):
+    request: Request
+    count: int
+    answer: "asyncio.Future[list[RawReply]]"
+
+
+class _Job(Struct):
+    """A job of this run, or of an earlier one.
+
+    Attributes:
+        number: Number of its record in the cache.
+        waiting: Id -> who waits for the answer.
+        replies: Id -> the replies, when it has ended; None: it has not.
+    """
+
+    record: JobRecord
+    number: int
+    is_earlier: bool = False
+    waiting: dict[str, _Gathered] = field(default_factory=dict)
+    replies: dict[str, list[RawReply]] | None = None
+    is_watched: bool = False
+
+
+class Batches:
+    """A backend that asks by batch jobs, for one event loop."""
+
+    def __init__(self, config: JudgeConfig, connections: Connections, place: ReplyPlace, wait_s: float):
+        """Takes a place for the records of jobs, and how many seconds a run waits for answers."""
+        self._connections, self._place, self._wait_s = connections, place, wait_s
+        self._delay_s = max(0.01, config.retry_delay_s)
+        self._jobs: list[_Job] = []
+        self._earlier: dict[Slot, deque[tuple[_Job, str]]] = defaultdict(deque)
+        self._gathered: list[_Gathered] = []
+        self._gathered_at = self._deadline = 0.0
+        self._taken_up: asyncio.Task[None] | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def generate(self, request: Request, count: int) -> list[RawReply]:
+        """Waits for the answer of a job, which may be one of an earlier run; see Backend."""
+        if self._taken_up is None:
+            self._deadline = time.monotonic() + self._wait_s
+            self._taken_up = asyncio.create_task(self._take_up())
+        await asyncio.shield(self._taken_up)
+        waiting = _Gathered(request, count, asyncio.get_running_loop().create_future())
+        earlier = self._earlier[request.key, count]
+        while earlier:
+            job, key = earlier.popleft()
+            if job.replies is None:
+                job.waiting[key] = waiting
+                if not job.is_watched:
+                    job.is_watched = True
+                    self._spawn(self._watched(job))
+                return await waiting.answer
+            if key in job.replies:
+                return job.replies[key]
+        self._gather(waiting)
+        return await waiting.answer
+
+    async def aclose(self) -> None:
+        """Keeps the replies that nobody asked for, ends the records of what is done, and closes all."""
+        tasks = [task for task in (self._taken_up, self._sending, *self._tasks) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        try:
+            for job in self._jobs:
+                if job.replies is not None:
+                    await asyncio.to_thread(self._keep_replies, job.record.requests, job.replies)
+                    await self._end_record(job)
+        except PlaceError as error:
+            _LOG.warning("%s; the next run takes up the batch jobs again", error)
+        finally:
+            await asyncio.to_thread(self._place.close)
+            await self._connections.aclose()
+
+    def _gather(self, waiting: _Gathered) -> None:
+        self._gathered.append(waiting)
+        self._gathered_at = time.monotonic()
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.create_task(self._send_when_quiet())
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _take_up(self) -> None:
+        """Finds the jobs whose answers were not read."""
+        try:
+            rows = await asyncio.to_thread(lambda: list(self._place.read([_JOBS])))
+        except PlaceError as error:
+            _LOG.warning("%s; earlier batch jobs are not taken up", error)
+            return
+        for _, number, text, *_ in rows:
+            try:
+                record = msgspec.json.decode(text, type=JobRecord)
+            except (msgspec.DecodeError, ValueError):  # it is done
+                continue
+            if time.time() - record.made < _FORGOTTEN_S:
+                job = _Job(record, number, is_earlier=True)
+                self._jobs.append(job)
+                for key in record.requests:
+                    self._earlier[_slot(key)].append((job, key))
+
+    async def _send_when_quiet(self) -> None:
+        """Makes jobs of what was gathered when no more came for a moment."""
+        while self._gathered:
+            await asyncio.sleep(_QUIET_S)
+            if time.monotonic() - self._gathered_at >= _QUIET_S:
+                gathered, self._gathered = self._gathered, []
+                for part in self._parts(gathered):
+                    self._spawn(self._made(part))
+
+    def _parts(self, gathered: Sequence[_Gathered]) -> Iterator[list[_Gathered]]:
+        """Divides requests by judge and model, and by the size of a job."""
+        by_model: dict[tuple[str, str], list[_Gathered]] = {}
+        for waiting in gathered:
+            template = waiting.request.template
+            by_model.setdefault((template.judge, template.model), []).append(waiting)
+        for of_model in by_model.values():
+            part: list[_Gathered] = []
+            size = 0
+            most = self._backend(of_model[0].request.template.judge).batch_api.batch_bytes
+            for waiting in of_model:
+                template = waiting.request.template
+                texts = waiting.request.evidence + template.instructions + str(template.schema)
+                length = len(texts.encode("utf-8", "surrogatepass")) + _OVERHEAD_BYTES
+                if part and (size + length > most or len(part) >= _MOST_REQUESTS):
+                    yield part
+                    part, size = [], 0
+                part.append(waiting)
+                size += length
+            yield part
+
+    async def _made(self, part: Sequence[_Gathered]) -> None:
+        """Makes a job, and waits for its end."""
+        template, times = part[0].request.template, Counter[Slot]()
+        job = _Job(
+            JobRecord(f"turnwise-{uuid4()}", template.judge, template.model, time.time(), []), randbits(31)
+        )
+        for waiting in part:
+            slot = (waiting.request.key, waiting.count)
+            job.waiting[f"{_text(slot[0])}.{slot[1]}.{times[slot]}"] = waiting
+            times[slot] += 1
+        job.record.requests = list(job.waiting)
+        try:
+            await self._keep(job)
+            job.record.job = await self._submitted(job)
+            await self._keep(job)
+        except (BatchError, PlaceError) as error:
+            JUDGING.jobs[job.record.name] = f"not made: {error}"
+            self._refuse(job, one_line(f"{BATCH_JOB}was not made: {error}"))
+            if isinstance(error, BatchError) and not error.may_pass:
+                job.replies = {}  # nothing of it can come
+            return
+        except AuthenticationError as error:
+            job.replies = {}
+            for waiting in job.waiting.values():
+                waiting.answer.set_exception(AuthenticationError(str(error)))
+            return
+        finally:
+            self._jobs.append(job)
+        await self._watched(job)
+
+    async def _submitted(self, job: _Job) -> str:
+        """Makes a job once: before it is tried again, it is looked for.
+
+        Raises:
+            BatchError: It cannot be made, or that is not known.
+        """
+        backend, record = self._backend(job.record.judge), job.record
+        requests = {key: (waiting.request, waiting.count) for key, waiting in job.waiting.items()}
+        pause = self._delay_s
+        while True:
+            try:
+                submit = partial(backend.batch_api.submit, record.name, requests)
+                return await backend.about_job(submit, record.model, 1)
+            except BatchError as error:
+                if not error.may_pass or time.monotonic() + pause > self._deadline:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+            if made := await self._found(job):
+                return made
+
+    async def _found(self, job: _Job) -> str | None:
+        backend, record = self._backend(job.record.judge), job.record
+        return await backend.about_job(partial(backend.batch_api.find_job, record.name), record.model, None)
+
+    async def _watched(self, job: _Job) -> None:
+        """Waits for the end of a job, as long as the run waits, and gives its answers."""
+        backend, pause = self._backend(job.record.judge), self._delay_s
+        while True:
+            try:
+                if not job.record.job and not (made := await self._found(job)):
+                    return await self._end(job, BatchState("not made", is_ended=True))
+                job.record.job = job.record.job or made or ""
+                look = partial(backend.batch_api.job, job.record.job, job.record.requests)
+                state = await backend.about_job(look, job.record.model, None)
+            except BatchError as error:
+                state = BatchState("lost", is_ended=not error.may_pass, why=str(error))
+            except AuthenticationError as error:
+                for waiting in job.waiting.values():
+                    waiting.answer.set_exception(AuthenticationError(str(error)))
+                return
+            JUDGING.jobs[job.record.job or job.record.name] = state.status
+            if state.is_ended:
+                return await self._end(job, state)
+            left = self._deadline - time.monotonic()
+            if left <= 0:
+                is_lost = state.status == "lost"
+                status = f"does not answer: {state.why}" if is_lost else "is still running"
+                job.is_watched = False  # an equal question later looks again, and is not paid for twice
+                for key in job.waiting:
+                    self._earlier[_slot(key)].append((job, key))
+                name = job.record.job or job.record.name
+                return self._refuse(job, f"{BATCH_JOB}{name} {status}; {_AGAIN}", tokens=None)
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+    async def _end(self, job: _Job, state: BatchState) -> None:
+        """Gives the answers of a job that has ended."""
+        backend = self._backend(job.record.judge)
+        replies = {}
+        for key, answer in state.answers.items():
+            if not isinstance(answer, Fault):
+                replies[key] = backend.replies(answer, job.record.model, _slot(key)[1])
+        job.replies, waiting = replies, job.waiting
+        job.waiting = {}
+        for key, asked in waiting.items():
+            if asked.answer.done():
+                continue
+            if key in replies:
+                asked.answer.set_result(replies[key])
+            elif job.is_earlier:  # it was paid for in vain, and is asked anew
+                self._gather(asked)
+            else:
+                fault = state.answers.get(key)
+                why = fault.reason if isinstance(fault, Fault) else state.why or "without an answer to this"
+                reason = one_line(f"{BATCH_JOB}{job.record.job} {state.status}: {why}")
+                asked.answer.set_result(_refused(asked, reason))
+
+    def _refuse(self, job: _Job, reason: str, tokens: int | None = 0) -> None:
+        waiting, job.waiting = job.waiting, {}
+        for asked in waiting.values():
+            if not asked.answer.done():
+                asked.answer.set_result(_refused(asked, reason, tokens))
+
+    def _keep_replies(self, ids: Sequence[str], replies: dict[str, list[RawReply]]) -> None:
+        """Adds to the cache what is not there: what was not asked for, or not yet written."""
+        given: dict[bytes, list[RawReply]] = defaultdict(list)
+        for key in ids:
+            given[_slot(key)[0]] += [reply for reply in replies.get(key, ()) if reply.text is not None]
+        keys = list(given)
+        for start in range(0, len(keys), _READ_AT_ONCE):
+            part = keys[start : start + _READ_AT_ONCE]
+            known: dict[bytes, dict[int, str]] = defaultdict(dict)
+            for question, number, text, *_ in self._place.read(part):
+                known[question][number] = text
+            rows: list[ReplyRow] = []
+            for question in part:
+                texts, numbers = Counter(known[question].values()), _free(known[question])
+                for reply in given[question]:
+                    assert reply.text is not None
+                    if texts[reply.text]:
+                        texts[reply.text] -= 1
+                        continue
+                    tokens = reply.tokens_in or 0, reply.tokens_out or 0
+                    rows.append((question, next(numbers), reply.text, reply.model, *tokens))
+            self._place.write(rows)
+
+    async def _keep(self, job: _Job) -> None:
+        text = msgspec.json.encode(job.record).decode()
+        await asyncio.to_thread(self._place.write, [(_JOBS, job.number, text, job.record.model, 0, 0)])
+
+    async def _end_record(self, job: _Job) -> None:
+        await asyncio.to_thread(self._place.write, [(_JOBS, job.number, "", job.record.model, 0, 0)])
+        if job.record.job:
+            backend = self._backend(job.record.judge)
+            try:
+                discard = partial(backend.batch_api.discard, job.record.job)
+                await backend.about_job(discard, job.record.model, 2)
+            except (BatchError, ConfigError) as error:
+                _LOG.warning("the batch job %s stays at its provider: %s", job.record.job, error)
+
+    def _backend(self, judge: str) -> ApiBackend:
+        backend = self._connections.backend(judge)
+        assert isinstance(backend, ApiBackend)
+        return backend
+
+
+def _refused(asked: _Gathered, reason: str, tokens: int | None = 0) -> list[RawReply]:
+    model = asked.request.template.model
+    return [RawReply(None, Fault("batch", reason), model, tokens, tokens)] * asked.count
+
+
+def _text(key: bytes) -> str:
+    return urlsafe_b64encode(key).decode().rstrip("=")
+
+
+def _slot(text: str) -> Slot:
+    """Returns the key of a request and its number of candidates, by its id in a job."""
+    key, count, _ = text.split(".")
+    return urlsafe_b64decode(key + "=" * (-len(key) % 4)), int(count)
+
+
+def _free(taken: dict[int, str]) -> Iterator[int]:
+    number = 0
+    while True:
+        if number not in taken:
+            yield number
+        number += 1
