@@ -32,17 +32,19 @@ export function shownVersions() {
   return all.length <= MOST_SHOWN || !page?.baseline ? all : [page.baseline, page.candidate].map(versionAt);
 }
 
-// Tests whether a conversation of the candidate is of a case that changed its verdict so, or fails in both.
+// Tests whether a conversation of the candidate is of a case that changed so, by what is counted, or fails in both.
 export function changed(kind) {
   const { page, comparison } = compared();
   if (!page?.baseline) return () => true;
   const [baseline, candidate] = [page.baseline, page.candidate].map(versionAt);
-  const { id, version, verdict } = report.conversations;
+  const { id, version, verdict, failed } = report.conversations;
+  const by = report.names.indexOf(page.counts_by);
   const { flips, pairing } = comparison;
-  const idsOf = (test) => new Set(flips.filter((one) => one.criterion === "verdict" && test(one)).flatMap((one) => one.candidate_conversations));
+  const idsOf = (test) => new Set(flips.filter((one) => one.criterion === page.counts_by && test(one)).flatMap((one) => one.candidate_conversations));
   const ids = idsOf((one) => one.kind === kind);
   if (kind !== "still_failing") return (place) => version[place] === candidate && ids.has(id[place]);
-  const fails = (place, of) => version[place] === of && verdict[place] === "FAIL";
+  const hasFailed = (place) => (page.counts_by === "verdict" ? verdict[place] === "FAIL" : failed[place].includes(by));
+  const fails = (place, of) => version[place] === of && hasFailed(place);
   const names = report.conversations[PAIRED_BY[pairing.by]];
   if (!names) {
     const flipped = idsOf(() => true);

@@ -29,19 +29,23 @@ export function overview() {
 function firstPage(page) {
   if (!page) return [h("h1", null, nothingCompared())];
   const list = (changes) => fresh({ view: "conversations", ...changes });
+  const by = page.counts_by === VERDICT ? "" : page.counts_by;
   const counts = [
     ["regressed", page.regressed, list({ change: "regressed" })],
     ["fixed", page.fixed, list({ change: "fixed" })],
     [page.baseline === null ? "failed" : "still failing", page.still_failing, page.baseline === null ? list({ outcome: "FAIL" }) : list({ change: "still_failing" })],
-    ["no verdict", page.no_verdict, list({ version: page.candidate, outcome: "no_verdict" })],
+    [by ? "no score" : "no verdict", page.no_verdict, list({ version: page.candidate, criterion: by, outcome: "no_verdict" })],
     ["rejected", page.rejected, fresh({ view: "missing" })],
   ];
   return [
     h("h1", { class: "headline" }, shown(page.headline)),
     page.detail ? h("p", null, shown(page.detail)) : null,
+    page.criterion === VERDICT ? null : h("p", { class: "hint" }, `Counts by ${shown(page.counts_by)}:`),
     h("ul", { class: "counts", "aria-label": "Counts" }, counts.filter(([, value]) => value !== null).map(([name, value, href]) =>
       h("li", null, h("a", { href, title: meaning(name) }, h("strong", null, number(value)), ` ${name}`)))),
-    page.destructive ? h("p", { class: "problem" }, h("a", { href: list({ version: page.candidate, severity: "destructive" }) }, counted(page.destructive, "conversation")), ` of ${shown(page.candidate)} with an unexpected destructive call.`) : null,
+    page.destructive || page.baseline_destructive ? h("p", { class: "problem" }, "Unexpected destructive calls: in ",
+      h("a", { href: list({ version: page.candidate, severity: "destructive" }) }, counted(page.destructive, "conversation")), ` of ${shown(page.candidate)}`,
+      page.baseline_destructive === null ? null : [", in ", h("a", { href: list({ version: page.baseline, severity: "destructive" }) }, number(page.baseline_destructive)), ` of ${shown(page.baseline)}`], ".") : null,
     mostOften(page),
     page.baseline === null ? null : h("div", { class: "actions" }, pairChoice(), h("span", { class: "hint" }, `${shown(page.chosen)}.`)),
   ];
@@ -55,8 +59,8 @@ function nothingCompared() {
 
 // Why conversations of the candidate most often have no verdict, with the next step that the reason names.
 function mostOften(page) {
-  const why = page.no_verdict && report.no_score.find(({ criterion, version }) => criterion === VERDICT && versionName(version) === page.candidate);
-  return why ? h("p", null, `No verdict, most often (${number(why.count)}): ${shown(why.reason).replace(/\.$/, "")}.`) : null;
+  const why = page.no_verdict && report.no_score.find(({ criterion, version }) => criterion === page.counts_by && versionName(version) === page.candidate);
+  return why ? h("p", null, `No ${page.counts_by === VERDICT ? "verdict" : "score"}, most often (${number(why.count)}): ${shown(why.reason).replace(/\.$/, "")}.`) : null;
 }
 
 // Says that nothing is wrong only where every conversation (of the candidate) is here and has a verdict.
