@@ -227,9 +227,11 @@ def test_filters(browser, report, label, value, count):
     browser.wait(lambda: shown(browser).startswith("60 of 60"))
 
 
-@pytest.mark.parametrize("by", ["eval_id", "conversation_id", "task"])
-def test_the_counts_of_the_first_screen_are_links(browser, tmp_path, by):
-    """Each leads to as many conversations of the candidate as it counts."""
+@pytest.mark.parametrize(
+    ("by", "has_reward"), [("eval_id", False), ("conversation_id", False), ("task", False), ("eval_id", True)]
+)
+def test_the_counts_of_the_first_screen_are_links(browser, tmp_path, by, has_reward):
+    """Each leads to as many conversations of the candidate as it counts, by verdict or a reward of 0 or 1."""
     rows = [
         conversation(
             f"c{i}" if by == "conversation_id" else f"c{i}-{version}",
@@ -240,9 +242,15 @@ def test_the_counts_of_the_first_screen_are_links(browser, tmp_path, by):
         for version, failing in (("v1", range(12)), ("v2", range(8, 14)))
         for i in range(30)
     ]
-    run = write_run(tmp_path / "run", rows, counts={"rejected_records": 3})
+    reward = {"criterion": "recorded_reward", "outcome": None, "threshold": None}
+    values = {"PASS": 1.0, "FAIL": 0.0, None: None}
+    own = [score(row, None, values[row["verdict"]], **reward) for row in rows] if has_reward else None
+    if has_reward:
+        rows = [row | {"verdict": "PASS"} for row in rows]
+    run = write_run(tmp_path / "run", rows, own_scores=own, counts={"rejected_records": 3})
     assert main(["report", str(run)]) == 0
-    counts = {"regressed": 2, "fixed": 8, "still failing": 4, "no verdict": 1}
+    missing = "no score" if has_reward else "no verdict"
+    counts = {"regressed": 2, "fixed": 8, "still failing": 4, missing: 1}
     browser.open(run / "report.html")
     listed = [f"{number} {name}" for name, number in counts.items()]
     assert browser.texts(".counts a") == [*listed, "3 rejected"]
