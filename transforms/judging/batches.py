@@ -23,6 +23,7 @@ from msgspec import Struct, field
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.registry import error_text
+from turnwise.transforms.judging.ask import LATER
 from turnwise.transforms.judging.backends.base import (
     AuthenticationError,
     BatchState,
@@ -43,7 +44,6 @@ MOST_WAITING = 1_000
 BATCH_JOB = "the batch job "
 """Start of the reason where a job gives no answer."""
 
-_AGAIN = "run again to take its results"
 _JOBS = sha256(b"turnwise: batch jobs").digest()
 """The question whose replies in the cache are the records of jobs; one that is done is empty."""
 _QUIET_S = 0.5
@@ -112,6 +112,7 @@ class Batches:
         self._jobs: list[_Job] = []
         self._earlier: dict[Slot, deque[tuple[_Job, str]]] = defaultdict(deque)
         self._gathered: list[_Gathered] = []
+        self._late: dict[bytes, str] = {}
         self._gathered_at = self._deadline = 0.0
         self._taken_up: asyncio.Task[None] | None = None
         self._sending: asyncio.Task[None] | None = None
@@ -124,6 +125,8 @@ class Batches:
             self._taken_up = asyncio.create_task(self._take_up())
         await asyncio.shield(self._taken_up)
         waiting = _Gathered(request, count, asyncio.get_running_loop().create_future())
+        if why := self._late.get(request.key):  # no other vote is asked for in place of one that comes later
+            return _refused(waiting, why)
         earlier = self._earlier[request.key, count]
         while earlier:
             job, key = earlier.popleft()
@@ -298,11 +301,10 @@ class Batches:
             if left <= 0:
                 is_lost = state.status == "lost"
                 status = f"does not answer: {state.why}" if is_lost else "is still running"
-                job.is_watched = False  # an equal question later looks again, and is not paid for twice
-                for key in job.waiting:
-                    self._earlier[_slot(key)].append((job, key))
                 name = job.record.job or job.record.name
-                return self._refuse(job, f"{BATCH_JOB}{name} {status}; {_AGAIN}", tokens=None)
+                why = f"{BATCH_JOB}{name} {status}; {LATER}"
+                self._late |= {waiting.request.key: why for waiting in job.waiting.values()}
+                return self._refuse(job, why, tokens=None)
             await asyncio.sleep(min(pause, left))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
