@@ -103,16 +103,20 @@ class _Job(Struct):
 
 
 class Batches:
-    """A backend that asks by batch jobs, for one event loop."""
+    """A backend that asks by batch jobs, for one event loop.
+
+    Attributes:
+        owed: Key of a request whose answer comes later -> the reason; no other vote is asked for instead.
+    """
 
     def __init__(self, config: JudgeConfig, connections: Connections, place: ReplyPlace, wait_s: float):
         """Takes a place for the records of jobs, and how many seconds a run waits for answers."""
         self._connections, self._place, self._wait_s = connections, place, wait_s
         self._delay_s = max(0.01, config.retry_delay_s)
+        self.owed: dict[bytes, str] = {}
         self._jobs: list[_Job] = []
         self._earlier: dict[Slot, deque[tuple[_Job, str]]] = defaultdict(deque)
         self._gathered: list[_Gathered] = []
-        self._late: dict[bytes, str] = {}
         self._gathered_at = self._deadline = 0.0
         self._taken_up: asyncio.Task[None] | None = None
         self._sending: asyncio.Task[None] | None = None
@@ -125,8 +129,6 @@ class Batches:
             self._taken_up = asyncio.create_task(self._take_up())
         await asyncio.shield(self._taken_up)
         waiting = _Gathered(request, count, asyncio.get_running_loop().create_future())
-        if why := self._late.get(request.key):  # no other vote is asked for in place of one that comes later
-            return _refused(waiting, why)
         earlier = self._earlier[request.key, count]
         while earlier:
             job, key = earlier.popleft()
@@ -303,7 +305,7 @@ class Batches:
                 status = f"does not answer: {state.why}" if is_lost else "is still running"
                 name = job.record.job or job.record.name
                 why = f"{BATCH_JOB}{name} {status}; {LATER}"
-                self._late |= {waiting.request.key: why for waiting in job.waiting.values()}
+                self.owed |= {waiting.request.key: why for waiting in job.waiting.values()}
                 return self._refuse(job, why, tokens=None)
             await asyncio.sleep(min(pause, left))
             pause = min(2 * pause, _LONGEST_PAUSE_S)

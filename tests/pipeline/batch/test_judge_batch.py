@@ -230,6 +230,7 @@ def test_no_other_vote_is_asked_for_in_place_of_a_late_answer(run, server):
     criteria = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 5}}}
     first = run("--judge_batch_wait", "0", criteria=criteria)
     assert server.stats()["lines"] == 6 * 3 and {row["value"] for row in scores(first)} == {None}
+    assert usage(first)["calls"] == 6 * 3
     done = run(name="again", criteria=criteria)
     assert server.stats()["lines"] == 6 * 3 and {row["outcome"] for row in scores(done)} == {"PASS"}
 
