@@ -404,11 +404,12 @@ _SUGGEST = (
 )
 
 
-def recognise(value: JsonValue) -> str:
+def recognise(value: JsonValue, is_table: bool = False) -> str:
     """Returns the name of a parsed record's format.
 
     Args:
         value: A JSON object; of the formats that are lists (see `Format.is_list`) also the list.
+        is_table: Whether it is of a CSV file.
 
     Raises:
         ValueError: No format fits, or it is another system's that is not read; one line that says what it is.
@@ -426,7 +427,7 @@ def recognise(value: JsonValue) -> str:
                     return kind.name
     if isinstance(record, dict) and isinstance(record.get("criteria"), dict):
         raise ConfigInLogsError("a config of criteria, no log; give it with --config")
-    raise UnknownFormatError(_refusal(value, record))
+    raise UnknownFormatError(_refusal(value, record, is_table))
 
 
 def _is_list_of(value: JsonValue, sample: JsonValue) -> bool:
@@ -437,7 +438,7 @@ def _is_list_of(value: JsonValue, sample: JsonValue) -> bool:
     return fits and (isinstance(value, list) or not dialects_of(sample))
 
 
-def _refusal(value: JsonValue, record: JsonValue) -> str:
+def _refusal(value: JsonValue, record: JsonValue, is_table: bool) -> str:
     """Returns what is said of a record that no format fits, given also as a sample of a list."""
     dialects = dialects_of(record) if isinstance(record, dict) else frozenset()
     if len(dialects) > 1:
@@ -449,6 +450,9 @@ def _refusal(value: JsonValue, record: JsonValue) -> str:
     if _is_list_of(value, value):
         why = "a single message; a chat is one record that holds all its messages in a list under messages"
         return f"unrecognised record: {_described(value)}: {why}"
+    if is_table and not near:
+        step = "`turnwise inspect --suggest FILE` proposes a `mapping` of the config that does"
+        return f"a CSV file, {_described(record)}: nothing says what its columns hold; {step}"
     shown = f"{near}; {_described(record)}" if near else f"{_described(record)}; near to none of the formats"
     return f"unrecognised record: {shown}; {_SUGGEST}, or {NEXT_STEP}"
 

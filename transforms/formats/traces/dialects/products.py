@@ -320,11 +320,11 @@ register_dialect(SpanDialect(name="beeai", prefixes=frozenset(("openinference",)
 _PREFIX = "adk_events."
 _ADK_EVENTS_KINDS: tuple[tuple[str, Kind], ...] = (
     ("LLM_", "model"),
-    ("AGENT_RESPONSE", "model"),
     ("AGENT_TRANSFER", "handoff"),
     ("TOOL_", "tool"),
     ("INVOCATION_", "agent"),
     ("USER_MESSAGE", "agent"),
+    ("AGENT_RESPONSE", "agent"),
     ("AGENT_", "chain"),
 )
 _SAID = ("USER_MESSAGE_RECEIVED", "LLM_RESPONSE", "AGENT_RESPONSE")
@@ -347,15 +347,18 @@ def _read_adk_events(span: TraceSpan, step: SpanStep) -> None:
     # google-adk 2.13 logs a COMPLETED or an ERROR of every invocation, of a paused one too.
     if "INVOCATION_STARTING" in rows and rows.keys().isdisjoint(("INVOCATION_COMPLETED", "INVOCATION_ERROR")):
         step.error = span.message or NO_END
-    for name, row in rows.items():
-        _add_row(name, row, step)
+    for name, row in sorted(rows.items()):
+        _add_row(name.partition("@")[0], row, step)
+    if step.kind == "tool" and len(rows) == 1:
+        # After an AgentTool, the end of the call has another span than its start.
+        step.event = "start" if "TOOL_STARTING" in rows else "end"
 
 
 def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
     content = row.get("content")
     held = content if isinstance(content, dict) else {}
     if row.get("is_truncated") and name in _SAID:
-        step.output = None if name == _SAID[0] else [SpanMessage(AGENT, parts=[CUT])]
+        step.output = None if name == _SAID[0] else [*(step.output or ()), SpanMessage(AGENT, parts=[CUT])]
     elif name == "USER_MESSAGE_RECEIVED":
         texts = [part["text"] for part in objects_in(row.get("parts")) if part.get("text").__class__ is str]
         summary = text_at(held, "text_summary", "text") or (content if isinstance(content, str) else None)
@@ -373,8 +376,8 @@ def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
             response = text_at(response, "text_summary", "text")
         if isinstance(response, str) and response:
             texts = _TEXT.findall(response) or ([] if response.startswith("call: ") else [response])
-            step.output = [SpanMessage(AGENT, texts)] if texts else step.output
-        step.usage = usage_at(held.get("usage"))
+            step.output = [*(step.output or ()), SpanMessage(AGENT, texts)] if texts else step.output
+        step.usage = step.usage or usage_at(held.get("usage"))
     elif name == "AGENT_TRANSFER":
         step.target = text_at(held, "to_agent", "target_agent", "agent_name")
 
