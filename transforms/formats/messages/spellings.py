@@ -394,6 +394,7 @@ def _add_content(message: SpanMessage, value: JsonObject, is_spelt: bool) -> Non
     if not message.calls:
         message.parts += [kind for kind in kinds if kind in PIECES]
     extra = value.get("additional_kwargs")
+    message.keys += [] if isinstance(extra, dict) or not extra else ["additional_kwargs"]
     if isinstance(extra, dict):
         # They repeat the calls of a message, or hold what stands nowhere else.
         names = {call.name for call in message.calls}
