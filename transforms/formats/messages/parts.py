@@ -276,6 +276,8 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
             message.parts.append(HIDDEN_TEXT)
         elif known == TEXT:
             text = first_of(part, _WORDS)
+            if isinstance(text, dict) and isinstance(text.get("value"), str):
+                text = text["value"]  # of OpenAI's Assistants
             add_text(message, text)
             message.parts += [] if isinstance(text, str) else [f"{kind}: {type(text).__name__}"]
             message.parts += [STREAMING] if part.get("state") == "streaming" else []
