@@ -136,7 +136,7 @@ def identify(
     Raises:
         ValueError: The records name several eval cases; one line.
     """
-    own = Identity(conversation.app_version, conversation.eval_id, conversation.eval_set_id)
+    own = _own(conversation)
     kept = map(_kept, _holders(conversation))
     if is_alone:
         known = _first(given, identity_at(_KEY_PATHS, value), own)
@@ -149,10 +149,14 @@ def identify(
 
 def identify_kept(conversation: Conversation) -> None:
     """Adds, in place, what a conversation's own labels, state and meta state."""
-    if conversation.app_version is None or conversation.eval_id is None:
-        own = Identity(conversation.app_version, conversation.eval_id, conversation.eval_set_id)
-        known = _first(own, *map(_kept, _holders(conversation)))
-        conversation.app_version, conversation.eval_id, conversation.eval_set_id = known
+    known = _first(_own(conversation), *map(_kept, _holders(conversation)))
+    conversation.app_version, conversation.eval_id, conversation.eval_set_id = known
+
+
+def _own(conversation: Conversation) -> Identity:
+    version = conversation.app_version
+    stated = version if version and version.strip() else None
+    return Identity(stated, conversation.eval_id, conversation.eval_set_id)
 
 
 def _holders(conversation: Conversation) -> Iterator[JsonObject]:

@@ -113,8 +113,9 @@ class LogReader:
         if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
             conversation = quick.read_text(record.data)
             # Most records need nothing else: no path of a config, and no labels that may name a version.
+            is_blank = conversation.app_version is not None and not conversation.app_version.strip()
             may_say_more = self._has_paths or conversation.labels or conversation.state or conversation.meta
-            if conversation.turns and conversation.conversation_id and not may_say_more:
+            if conversation.turns and conversation.conversation_id and not (may_say_more or is_blank):
                 return [conversation]
             if conversation.turns or chosen:
                 return [self._of_text(conversation, quick, record)]
@@ -176,7 +177,7 @@ class LogReader:
         if self._has_paths:
             value = from_json(record.data)
             identify(conversation, kind.places, value, identity_at(self._settings.identity, value))
-        elif conversation.labels or conversation.state or conversation.meta:
+        else:
             identify_kept(conversation)
         return conversation
 

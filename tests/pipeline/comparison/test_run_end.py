@@ -13,7 +13,7 @@ from turnwise.pipeline.io.terminal import columns
 from turnwise.pipeline.report.comparison import criteria_table, end_comparison
 from turnwise.pipeline.report.terminal import _mean
 from turnwise.pipeline.runs.directory import open_run
-from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.conversation import Conversation, Record
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
@@ -289,4 +289,7 @@ def test_the_table_of_differences_keeps_both_versions(width):
 
 @pytest.mark.parametrize("stated", ["", "  ", None])
 def test_an_empty_app_version_is_none(stated):
-    assert Conversation(conversation_id="c", app_version=stated).app_version is None
+    sample = turnwise.Sample(
+        Conversation(conversation_id="c", app_version=stated), None, Record("log", 1, b"")
+    )
+    assert sample.conversation.app_version is None
