@@ -215,8 +215,8 @@ def _discard(places: Sequence[SinkPlace]) -> None:
 def _listed(settings: RunSettings) -> InputFiles | None:
     """Returns the input files of a run with a date; raises ConfigError if a path names none."""
     for path in settings.input:
-        found = list_inputs([path])
-        if found is not None and not found.count:
+        listed = list_inputs([path])
+        if listed is not None and not listed.count:
             raise ConfigError(f"--input {shown_address(path)}: there is no input of {settings.date}")
     return list_inputs(settings.input)
 
@@ -256,12 +256,12 @@ def report_batch(settings: RunSettings) -> int:
     Raises:
         OSError: It left no run.json, another run has replaced it, or it cannot be read back.
     """
-    own = settings.run
+    run_of_batch = settings.run
     document = read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}
     run_id, create_time = document.get("run_id"), document.get("create_time") or ""
     # Every execution of a date has the same run_id.
-    if (run_id, create_time) != (own.run_id, own.create_time):
-        if not document or (run_id == own.run_id and create_time < own.create_time):
+    if (run_id, create_time) != (run_of_batch.run_id, run_of_batch.create_time):
+        if not document or (run_id == run_of_batch.run_id and create_time < run_of_batch.create_time):
             raise OSError(f"{settings.output}: the run has ended, but left no run.json")
         raise OSError(f"{settings.output}: another run, {run_id} of {create_time}, has replaced this one")
     try:
@@ -306,9 +306,9 @@ def keep_inputs(settings: RunSettings) -> None:
     baseline = settings.baseline or ""
     places = filter(None, (baseline, baseline.rpartition("#")[0]))
     for path in (*settings.input, *settings.eval_cases, *places):
-        place = Path(path).resolve()
+        folder = Path(path).resolve()
         may_remove = settings.overwrite or settings.date
-        if may_remove and is_local(path) and output in (place, *place.parents):
+        if may_remove and is_local(path) and output in (folder, *folder.parents):
             raise ConfigError(
                 f"--output {settings.output}: holds the input {path}, which --overwrite could remove"
             )

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
     add_options(stream, streaming_options)
     gates: OptionRows = (
         ("--max_failure_ratio", {"type": float, "metavar": "SHARE"},
-         "fail if a larger share (0..1) of records and conversations is rejected"),
+         "fail if a larger share (0..1) of records and conversations is rejected (default: more than half)"),
         ("--baseline", {"metavar": "OUT"},
          "app version of this run, or output directory of the run to compare with (OUT#VERSION: one of its "
          "versions), by the report and the config's rules (`gate`); with {date} that of the last earlier "

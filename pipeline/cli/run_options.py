@@ -329,7 +329,12 @@ def _ending_if_empty(day: date, argv: Sequence[str], empty: EmptyDates) -> Endin
     """Returns how a date without input ends that is no failure; None: it is to run."""
     if empty == "fail":
         return None
-    looked = _looked(day, lambda: why_empty(parse_options(argv)[0]))
+
+    def why() -> Again | None:
+        settings = parse_options(argv)[0]
+        return why_empty(settings.input, settings.output)
+
+    looked = _looked(day, why)
     return _stayed(day, looked, empty, "not run") if isinstance(looked, Again) else looked
 
 

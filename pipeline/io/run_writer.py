@@ -440,10 +440,10 @@ Told = dict[str, int] | list[ConversationRow] | Written | str
 class _AllTold:
     """Everything that was told of a run."""
 
-    def __init__(self, told: Iterable[Told]) -> None:
+    def __init__(self, parts: Iterable[Told]) -> None:
         self.counts, self.written = Counter[str](), list[Written]()
         to_read = ReadingList()
-        for item in told:
+        for item in parts:
             if isinstance(item, dict):
                 self.counts.update(item)
             elif isinstance(item, Written):
@@ -520,11 +520,11 @@ class ConcludeFn(InspectedDoFn):
         _, folder = begun
         replaced = current_folder(self._directory)
         if replaced != folder:
-            told = _AllTold(element[1])
-            named = told.files(folder, self._format)
-            files = sorted(told.rows(_PUBLISHED) or (_published(self._directory, file) for file in named))
-            tables, versions = self._tables(folder, files), told.rows(BY_VERSION)
-            finished = Finished(dict(told.counts), told.to_read, versions, tables, told.rows(STORED))
+            parts = _AllTold(element[1])
+            named = parts.files(folder, self._format)
+            files = sorted(parts.rows(_PUBLISHED) or (_published(self._directory, file) for file in named))
+            tables, versions = self._tables(folder, files), parts.rows(BY_VERSION)
+            finished = Finished(dict(parts.counts), parts.to_read, versions, tables, parts.rows(STORED))
             write_run_file(self._directory, self._conclude(finished), folder)
             _clear_replaced(self._directory, folder, {file.name for file in files}, replaced)
         if self._discard:

@@ -161,7 +161,7 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     return status
 
 
-_LOOKED_AT, _LONGEST_MESSAGE = 1_000, 240
+_LOOKED_AT, _LONGEST_MESSAGE = 1_000, 400
 
 
 def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str]:
@@ -177,7 +177,7 @@ def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str
         row = next((row for row in found if kind == f"{row['stage']}: {row['error_type']}"), None)
         if row is not None:
             place = f"{row['source']}:{row['position']}: " if row["source"] else ""
-            yield printable(f"first of {kind}: {place}{row['message']}", _LONGEST_MESSAGE)
+            yield printable(f"such as {place}{row['message']}", _LONGEST_MESSAGE)
 
 
 def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figures:

@@ -8,12 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from turnwise.schemas.comparison import (
-    Comparison,
-    CriterionComparison,
-    FirstPage,
-    ListedConversation,
-)
+from turnwise.schemas.comparison import Comparison, CriterionComparison, FirstPage, ListedConversation
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.figures import RecordedReward
@@ -22,8 +17,8 @@ from turnwise.transforms.decisions.comparison.sentences import (
     amount,
     counted,
     decimals,
+    needed_text,
     outcome_noun,
-    rounded,
 )
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_READ, to_read
@@ -83,7 +78,10 @@ def two_versions(
     effects = by_name.get(ToolEffects.name)
     stating = [ToolEffects.name] if effects and effects.measure == "pass_rate" else []
     lead = leading(primary, list(by_name), stating)
-    own, verdicts = by_name.get(lead.name), by_name.get(STATUS)
+    own = by_name.get(lead.name)
+    has_outcomes = own is not None and own.measure == "pass_rate"
+    counts_by = lead.name if has_outcomes else STATUS
+    counts = by_name.get(counts_by)
     details = _details(own, found) if own else []
     if primary and lead.name not in primary:
         # Another criterion leads, and answers nothing about the one that was asked for.
@@ -92,23 +90,24 @@ def two_versions(
     regressed = {
         conversation
         for flip in found.flips
-        if flip.criterion == STATUS and flip.kind == "regressed"
+        if flip.criterion == counts_by and flip.kind == "regressed"
         for conversation in flip.candidate_conversations
     }
-    destructive = None if rows is None else count_destructive(rows)
     return FirstPage(
-        headline=_headline(own, found, destructive) if own else _nothing(found),
+        headline=_headline(own, found) if own else _nothing(found),
         detail=" ".join(details),
         criterion=lead.name,
+        counts_by=counts_by,
         chosen=f"{_criterion_name(lead.name)} leads, because {lead.why}; {chosen}",
         baseline=found.baseline.name,
         candidate=found.candidate.name,
-        regressed=verdicts.regressed if verdicts else None,
-        fixed=verdicts.fixed if verdicts else None,
-        still_failing=verdicts.still_failing if verdicts else None,
-        no_verdict=found.candidate.no_verdict,
+        regressed=counts.regressed if counts else None,
+        fixed=counts.fixed if counts else None,
+        still_failing=counts.still_failing if counts else None,
+        no_verdict=_without_outcome(counts, found),
         rejected=found.candidate.rejected,
-        destructive=destructive,
+        destructive=found.candidate.destructive,
+        baseline_destructive=found.baseline.destructive,
         read_first=listed(read_first(rows or (), regressed)),
     )
 
@@ -141,6 +140,7 @@ def one_version(
         headline=f"One version only: {share}{passed + failed:,} with a verdict, {missing:,} without.",
         detail="",
         criterion=STATUS,
+        counts_by=STATUS,
         chosen="The verdict leads, because there is no other version to compare",
         baseline=None,
         candidate=version,
@@ -187,21 +187,35 @@ def listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedConversation]:
     return [ListedConversation(**{name: row[name] for name in names}) for row in rows]
 
 
-def _headline(own: CriterionComparison, found: Comparison, destructive: int | None) -> str:
+def _without_outcome(own: CriterionComparison | None, found: Comparison) -> int:
+    """Returns the number of the candidate's conversations without a verdict, or score, of a criterion."""
+    if own is None or own.criterion == STATUS:
+        return found.candidate.no_verdict
+    return own.missing.candidate_missing if own.missing else 0
+
+
+def _headline(own: CriterionComparison, found: Comparison) -> str:
     """Returns the headline, which claims and advises nothing that what was not measured could turn."""
     a, b = short_name(found.baseline.name), short_name(found.candidate.name)
-    side, overall = found.candidate, own.overall
-    missing = own.missing.candidate_missing if own.missing else 0
-    missing = side.no_verdict if own.criterion == STATUS else missing
-    unknown = (side.rejected or 0) + missing
+    side, overall, missing = found.candidate, own.overall, _without_outcome(own, found)
+    rejected = side.rejected or 0
+    unknown = rejected + missing
     measured = overall.pairs or overall.candidate_count
     share = unknown / (unknown + measured)
     # Had all of the unknown failed, a gain of this share of the scale would be gone.
     gain = abs(overall.difference or 0) if own.unit == "score" else 0.0
-    said = headline(own, a, b, found.margin, share <= found.margin and not destructive)
+    said = headline(own, a, b, found.margin, share <= found.margin and not side.destructive)
     if overall.word in ("better", "same", "not worse") and share > max(gain, found.margin):
-        of_all = f"{unknown:,} of {unknown + measured:,} records and conversations"
-        return f"Inconclusive: {of_all} of {b} have no figure, which could turn “{said.removesuffix('.')}”."
+        # Nobody knows of which version the record was that could not be read.
+        unmeasured = [
+            f"{counted(missing, 'conversation')} of {b} without a {outcome_noun(own)}" if missing else "",
+            f"{rejected:,} rejected records or conversations, which may be of {b}" if rejected else "",
+        ]
+        open_ones = " and ".join(filter(None, unmeasured))
+        return (
+            f"Inconclusive: beside {_cases(own)} there are {open_ones}; they could turn "
+            f"“{said.removesuffix('.')}”."
+        )
     return said
 
 
@@ -293,10 +307,8 @@ def _needed(own: CriterionComparison) -> str:
     overall = own.overall
     if overall.fewest is not None:
         return f"; at least {overall.fewest} cases are needed for a word"
-    if not overall.pairs_needed or not overall.difference:
-        return ""
-    each = "" if overall.pairs else " of each version"
-    return f"; about {rounded(overall.pairs_needed)} cases{each} would settle a difference of this size"
+    needed = needed_text(own)
+    return f"; {needed}" if needed else ""
 
 
 def _details(own: CriterionComparison, found: Comparison) -> list[str]:
@@ -348,12 +360,26 @@ def _criterion_name(name: str) -> str:
 
 
 def counts_text(page: FirstPage) -> str:
-    """Returns the counts of a first page in one line."""
+    """Returns the counts of a first page in one line; by which criterion, if not by verdict alone."""
+    is_verdict = page.counts_by == STATUS
     counts = {
         "regressed": page.regressed,
         "fixed": page.fixed,
         "still failing" if page.baseline else "failed": page.still_failing,
-        "no verdict": page.no_verdict,
+        "no verdict" if is_verdict else "no score": page.no_verdict,
         "rejected": page.rejected,
     }
-    return ", ".join(f"{name} {number:,}" for name, number in counts.items() if number is not None)
+    text = ", ".join(f"{name} {number:,}" for name, number in counts.items() if number is not None)
+    return text if is_verdict and page.criterion == STATUS else f"{page.counts_by}: {text}"
+
+
+def destructive_text(page: FirstPage) -> str:
+    """Returns a line about unexpected destructive calls, of the candidate and of the baseline; "": none."""
+    if not page.destructive and not page.baseline_destructive:
+        return ""
+    sides = [(page.candidate or "no version", page.destructive), (page.baseline, page.baseline_destructive)]
+    (name, number), *others = (
+        (short_name(name), number) for name, number in sides if name and number is not None
+    )
+    text = f"unexpected destructive calls: in {counted(number, 'conversation')} of {name}"
+    return text + "".join(f", in {number:,} of {name}" for name, number in others)

@@ -1,5 +1,6 @@
 """A finished run, wherever it is kept: its document, its rows, and its conversations by app version."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from hashlib import blake2b
@@ -29,6 +30,7 @@ from turnwise.transforms.decisions.comparison.collect import (
     raised_errors,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.review.problems import one_line
 from turnwise.transforms.text.dates import time_seconds
 
@@ -131,6 +133,7 @@ class RunVersions(Struct):
         judges: App version -> criterion -> judge models and prompts.
         errors: App version -> criterion -> conversations with an error.
         first_times: App version -> start of its first conversation in RFC 3339; None: unknown of one.
+        destructive: App version -> conversations with an unexpected destructive call.
     """
 
     run: Run
@@ -138,6 +141,7 @@ class RunVersions(Struct):
     judges: dict[_VersionName, dict[str, set[str]]]
     errors: dict[_VersionName, dict[str, int]]
     first_times: dict[_VersionName, str | None]
+    destructive: Counter[_VersionName]
 
     def side(self, version: _VersionName, name: str) -> ComparedSide:
         """Returns one app version as a side of a comparison."""
@@ -148,6 +152,7 @@ class RunVersions(Struct):
             conversations=self.conversations[version],
             run_ids=[document.run_id],
             rejected=sum(document.counts.get(name) or 0 for name in REJECTED),
+            destructive=self.destructive[version],
             problems=problems_of(document),
             document=document,
             judges=self.judges.get(version, {}),
@@ -188,10 +193,12 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
             yield row
 
     first_times: dict[_VersionName, str | None] = {}
+    destructive: Counter[_VersionName] = Counter()
 
     def conversations() -> Iterator[ConversationRow]:
         for row in run.conversations():
             add_first_time(first_times, row)
+            destructive[row["app_version"]] += row["severity_reason"] == DESTRUCTIVE
             yield row
 
     raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
@@ -222,7 +229,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     columns = {version: columns_of(own) for version, own in by_version.items()}
     for version in columns if raised else ():
         columns[version].add_errors(raised_errors(raised))
-    return RunVersions(run, columns, judges, errors, first_times)
+    return RunVersions(run, columns, judges, errors, first_times, destructive)
 
 
 def unnamed_case(row: ConversationRow) -> str | None:

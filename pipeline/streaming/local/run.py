@@ -177,9 +177,9 @@ def _report(
 ) -> int:
     unread, problems = [*refused, *ends], store.refused_rows()
     if ends:
-        said = f"{counted(len(ends), 'input')} could not be read to the end"
+        lost = f"{counted(len(ends), 'input')} could not be read to the end"
         problems.append(
-            f"{said}: an unknown number of records is missing; start again when the rest is there"
+            f"{lost}: an unknown number of records is missing; start again when the rest is there"
         )
     rows = _total_rows(store, settings.run.run_id)
     counts = stream_counts(store.counts)
@@ -298,8 +298,8 @@ class LiveView:
 
     def _tell_alerts(self) -> None:
         """Prints the alerts that have not been printed; a screen is gone when the stream ends."""
-        told, self._told = self._told, len(self._runtime.alerts)
-        for alert in self._runtime.alerts[told : self._told]:
+        before, self._told = self._told, len(self._runtime.alerts)
+        for alert in self._runtime.alerts[before : self._told]:
             complain(f"alert: {alert}")
 
     def _tell(self) -> None:

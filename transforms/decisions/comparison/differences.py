@@ -122,6 +122,7 @@ def _side(side: ComparedSide, by: PairedBy) -> Side:
         failed=outcomes["FAIL"],
         no_verdict=len(conversations) - outcomes["PASS"] - outcomes["FAIL"],
         rejected=side.rejected,
+        destructive=side.destructive,
         problems=[*side.problems],
         create_time=side.document.create_time if side.document else None,
     )
@@ -245,9 +246,7 @@ class Parts(Struct, frozen=True):
 
 
 def _compare_parts(
-    matched: MatchedValues,
-    measured: Sequence[tuple[CriterionMeasure, Estimate]],
-    options: CompareOptions,
+    matched: MatchedValues, measured: Sequence[tuple[CriterionMeasure, Estimate]], options: CompareOptions
 ) -> Parts:
     """Compares every slice and turn index, with q-values over all of them together."""
     slices, measures = _slices(matched, options.slices), [measure for measure, _ in measured]

@@ -16,7 +16,7 @@ def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
         why = f"{lacking[0]} has no value" if lacking else "there are too few values"
         why = "no case has a value on both sides" if len(lacking) == 2 else why
         return f"{_opening(found, a, b)}: {why}"
-    figures = [f"{_amount(overall.difference, found, signed=True)}{_range(overall, found)}"]
+    figures = [difference_figures(found)]
     if by != "nothing" and found.fixed is not None and found.measure == "pass_rate":
         figures += [f"{found.fixed} fixed", f"{found.regressed} regressed"]
     if found.p_adjusted is not None:
@@ -38,6 +38,21 @@ def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
         counts = f"{missing.baseline_missing} of {a}, {missing.candidate_missing} of {b}"
         text += f"; no {outcome_noun(found)}: {counts}"
     return text + (_readings(missing, b) if missing is not None and is_open else "")
+
+
+def difference_figures(found: CriterionComparison) -> str:
+    """Returns a difference that there is, with its interval or why it has none."""
+    assert found.overall.difference is not None
+    return f"{_amount(found.overall.difference, found, signed=True)}{_range(found.overall, found)}"
+
+
+def needed_text(found: CriterionComparison) -> str:
+    """Returns how many cases would settle a difference; "": it is settled, or no number would."""
+    overall = found.overall
+    if overall.word != "inconclusive" or not overall.pairs_needed or not overall.difference:
+        return ""
+    each = "" if overall.pairs else " of each version"
+    return f"about {rounded(overall.pairs_needed)} cases{each} would settle a difference of this size"
 
 
 def _readings(missing: Missing, b: str) -> str:

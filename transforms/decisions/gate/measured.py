@@ -16,7 +16,12 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison.collect import Observed
-from turnwise.transforms.decisions.comparison.sentences import counted, outcome_noun
+from turnwise.transforms.decisions.comparison.sentences import (
+    counted,
+    difference_figures,
+    needed_text,
+    outcome_noun,
+)
 from turnwise.transforms.decisions.comparison.side_values import scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 
@@ -86,7 +91,7 @@ class GateEntry(NamedTuple):
 
     case: str
     name: str
-    found: Observed
+    observed: Observed
 
 
 def rejected_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = False) -> Rejected:
@@ -161,7 +166,7 @@ def counted_values(entries: Iterable[GateEntry], criterion: str) -> Iterator[tup
     """Yields values, None where there is none; one below the scale (no claim) does not count."""
     scale = scale_of(criterion)
     for entry in entries:
-        value = entry.found.value
+        value = entry.observed.value
         if value is None or not isfinite(value):
             yield entry, None
         elif scale is None or value >= scale[0]:
@@ -171,7 +176,7 @@ def counted_values(entries: Iterable[GateEntry], criterion: str) -> Iterator[tup
 def passes(entries: Iterable[GateEntry]) -> Iterator[tuple[GateEntry, float | None]]:
     """Yields 1 for PASS, 0 for FAIL, None for what has no outcome."""
     for entry in entries:
-        yield entry, {"PASS": 1.0, "FAIL": 0.0}.get(entry.found.outcome or "")
+        yield entry, {"PASS": 1.0, "FAIL": 0.0}.get(entry.observed.outcome or "")
 
 
 # Checks that the rules of a gate can ever be decided by the criteria of a run.
@@ -262,25 +267,26 @@ def without_text(number: int, sampled_out: int) -> str:
     return text + (f"; {sampled_out} sampled out" if sampled_out else "")
 
 
-def difference_text(own: CriterionComparison) -> str:
-    """Returns a difference from the baseline, with its interval and what may be said of it."""
-    overall, is_share = own.overall, own.measure == "pass_rate"
+def difference_text(own: CriterionComparison, is_lenient: bool) -> str:
+    """Returns a difference from the baseline, with its interval and what may be said of it.
+
+    `is_lenient`: a rule on coverage allows for what has no score.
+    """
+    overall = own.overall
     if overall.difference is None:
         return "there is no difference to be measured"
-    factor, unit = (100, " points") if is_share else (1, "")
-    text = f"{overall.difference * factor:+.3g}{unit}"
-    if overall.interval is not None:
-        text += f" ({overall.interval.low * factor:+.3g} to {overall.interval.high * factor:+.3g})"
-    else:
-        text += ", and its interval is not known"
     units = f"{overall.pairs} cases" if overall.pairs else f"{overall.candidate_count} conversations"
-    text += f", {overall.word}, {units}"
-    if overall.word == "inconclusive" and overall.pairs_needed:
-        text += f"; this difference needs about {overall.pairs_needed:,}"
+    texts = [f"{difference_figures(own)}, {overall.word}, {units}", needed_text(own)]
     if own.missing is not None:
         before, here = own.missing.baseline_missing, own.missing.candidate_missing
-        text += f"; no {outcome_noun(own)}: {before} in the baseline, {here} here"
-    return text
+        counts = (
+            "are left out, as a rule on coverage allows"
+            if is_lenient
+            else "may be either (a rule on coverage would leave them out)"
+        )
+        whose = f"{counted(before, 'conversation')} of the baseline and {here} of the candidate"
+        texts.append(f"{whose} have no {outcome_noun(own)} and {counts}")
+    return "; ".join(filter(None, texts))
 
 
 def corrected_text(own: CriterionComparison) -> list[str]:
