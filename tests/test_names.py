@@ -46,8 +46,11 @@ ALLOWED = {
     "adk_eval_set": {"transforms/decisions/targets.py"},
     "ces_evaluation": {"transforms/decisions/targets.py"},
     "discovery_engine": {"transforms/formats/answers.py", "schemas/config.py"},
-    # Files and keys of that name, and the default of --output_format.
-    "store": {"pipeline/settings/extras.py", "pipeline/report/ending.py", "pipeline/cli/main.py"},
+    # Files, keys and the command of that name, and the default of --output_format.
+    "store": {
+        *("pipeline/settings/extras.py", "pipeline/report/ending.py"),
+        *("pipeline/cli/main.py", "pipeline/cli/store.py"),
+    },
     "jsonl": {"pipeline/settings/options.py"},
     # Where the declaration of a tool comes from.
     "openai": {"transforms/decisions/targets.py", "transforms/formats/endings.py"},
