@@ -175,6 +175,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         rejected: Records, conversations and eval cases of its run that could not be read or scored, and files
             not read to the end; of the run as a whole where both sides are versions of one run. None: not
             known. Of a store, results that others of the same run replaced are among them.
+        destructive: Conversations with an unexpected destructive call; None: not read.
         create_time: Start of the run in RFC 3339; None: of a store.
     """
 
@@ -189,6 +190,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     no_verdict: int
     rejected: int | None
+    destructive: int | None = None
     create_time: str | None = None
     problems: list[str] = []
 
@@ -344,20 +346,23 @@ class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
         headline: What the leading criterion says, in one sentence with its numbers.
         detail: What is left out or missing, as far as it could change the answer; "": nothing.
         criterion: The leading criterion.
+        counts_by: The criterion whose outcomes are counted: the leading one, or the verdict if that has none.
         chosen: How it, baseline and candidate were chosen, in one sentence without a stop.
         baseline: Name of the baseline; None: there is one version only.
         candidate: Name of the candidate.
-        regressed: Cases that passed in the baseline and fail in the candidate, by verdict; None: no baseline,
-            or their verdicts are not compared. So are `fixed` and `still_failing`.
-        no_verdict: The candidate's conversations without a verdict.
+        regressed: Cases that passed in the baseline and fail in the candidate; None: no baseline, or their
+            outcomes are not compared. So are `fixed` and `still_failing`.
+        no_verdict: The candidate's conversations without a verdict, or without a score of `counts_by`.
         rejected: Records, conversations and eval cases that were rejected; None: not known.
         destructive: The candidate's conversations with an unexpected destructive call; None: not read.
+        baseline_destructive: Those of the baseline; None: not read, or no baseline.
         read_first: The candidate's conversations to read first: regressions, then other failures.
     """
 
     headline: str
     detail: str
     criterion: str
+    counts_by: str
     chosen: str
     baseline: str | None
     candidate: str
@@ -367,6 +372,7 @@ class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
     no_verdict: int
     rejected: int | None
     destructive: int | None
+    baseline_destructive: int | None = None
     read_first: list[ListedConversation]
 
 

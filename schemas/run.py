@@ -223,7 +223,7 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
         judge: Which judge was asked, and its usage.
         problems: Why the run failed its gates, one line each.
         exit_status: 0: done; 1: a gate was missed, as `problems` say.
-        max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: no limit.
+        max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: half of them.
         date: The run's date, as ISO text; None: it has none.
         store: URL of the store that the run wrote into, without a password; None: none.
         alerts: What its alert rules said; None: it has no rule, or is a stream.

@@ -100,10 +100,10 @@ def _nights_before(
     """
     if baseline is None or may_name_version(baseline):
         return [], 1, "there is no run to compare with (--baseline names none)"
+    number = 1
     try:
         run, named = open_baseline(baseline)
-        earlier = _night(run.document)
-        number = earlier + max(1, (_day(document) - _day(run.document)).days)
+        number = _night(run.document) + max(1, (_day(document) - _day(run.document)).days)
         if run.document.scoring_settings != document.scoring_settings:
             return [], number, f"the scoring settings changed since {run.document.run_id}"
         first = _states(run.metrics())
@@ -115,7 +115,8 @@ def _nights_before(
         nights = [of_named, *_further_nights(baseline, run.document, most - 1)]
         return nights, number, f"{baseline} holds no conversation that was scored"
     except (ConfigError, OSError) as error:
-        return [], 1, f"the baseline cannot be read: {error}"
+        again = "; the nights are counted from 1 again" if number == 1 else ""
+        return [], number, f"the baseline cannot be read: {error}{again}"
 
 
 def _further_nights(pattern: str, document: RunDocument, most: int) -> Iterator[_States]:

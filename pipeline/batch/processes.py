@@ -182,15 +182,15 @@ def _fault(error: BaseException) -> WorkerFault:
 
 
 def _score(work: Work, number: int, queue: int) -> None:
-    settings, place = _of_one(work.settings), work.settings.place
+    settings = _of_one(work.settings)
     with made_pipeline(work.options) as pipeline:
         sink = ShardSink(
             settings.output,
             settings.output_format,
-            open_service(place) if place else None,
+            [open_service(place) for place in settings.places],
             folder=work.folder,
             number=number,
-            keeps_stored=completes(place),
+            keeps_stored=any(map(completes, settings.places)),
         )
         logs = ShardSource(work.shards, queue)
         scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)

@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 import yaml
 
+from turnwise.pipeline.io.listing import AS_CSV
 from turnwise.pipeline.io.sinks.base import plain_row
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, is_store_url, shown_url
 from turnwise.transforms.formats.adk_sessions import session_record
@@ -60,6 +61,8 @@ def check_container(path: str, head: bytes) -> bool:
     elif opened is _session_texts:
         check_database(path)
     elif opened is _parquet_texts:
+        if not head.startswith(b"PAR1"):
+            raise ValueError("is no Parquet file, although its name ends in .parquet")
         with _opened_parquet(path):
             pass
     return opened is not None
@@ -67,9 +70,12 @@ def check_container(path: str, head: bytes) -> bool:
 
 def _archive(file: Any) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(file)
+        archive = zipfile.ZipFile(file)
     except zipfile.BadZipFile as error:
         raise ValueError(f"the zip archive cannot be read: {error}") from None
+    if "[Content_Types].xml" in archive.NameToInfo:
+        raise ValueError(f"is a spreadsheet or document of an office program; {AS_CSV}")
+    return archive
 
 
 def _yaml_texts(path: str, file: Any, limit: int) -> Texts:
@@ -101,7 +107,7 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
         names = rows.fieldnames or ()
         others = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
         if others:
-            raise ValueError(f"the CSV file divides its columns by {others[0]!r}, not by a comma; convert it")
+            raise ValueError(f"the CSV file divides its columns by {others[0]!r}; {AS_CSV}")
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"the CSV file names the column {twice!r} twice")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from turnwise.pipeline.io.bigquery_source import prepare_query, table_state
 from turnwise.pipeline.io.containers import check_container, check_database
 from turnwise.pipeline.io.event_join import EventJoin
-from turnwise.pipeline.io.listing import KIND_BYTES, check_text
+from turnwise.pipeline.io.listing import AS_CSV, KIND_BYTES, TABLES, check_text
 from turnwise.pipeline.io.records import (
     GZIP_MAGIC,
     OTHER_SUFFIXES,
@@ -108,7 +108,10 @@ def check_file(path: str) -> None:
     for seen in look_at(path):
         if isinstance(seen, Unreadable):
             raise seen.error
-    if Path(path).suffix.lower() in OTHER_SUFFIXES:
+    suffix = Path(path).suffix.lower()
+    if suffix in TABLES:
+        raise ValueError(f"is {TABLES[suffix]}; {AS_CSV}")
+    if suffix in OTHER_SUFFIXES:
         raise ValueError(f"is none of {', '.join(SUFFIXES)}")
     with open(path, "rb") as file:
         head = file.read(KIND_BYTES)

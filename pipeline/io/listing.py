@@ -1,5 +1,6 @@
 """Lists and opens the files of an output directory. Local paths need no Beam; others use its filesystems."""
 
+import codecs
 import io
 import re
 from collections.abc import Iterator
@@ -114,10 +115,10 @@ KIND_BYTES = 512
 
 _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (
     (0, (b"SQLite format 3\0",), "a SQLite database; a store is named as sqlite:///PATH, by --eval_cases"),
-    (0, (b"PAR1",), "a Parquet file"),
-    (0, (b"ARROW1",), "an Arrow file"),
-    (0, (b"FEA1",), "a Feather file"),
-    (0, (b"ORC",), "an ORC file"),
+    (0, (b"PAR1",), "a Parquet file; its name must end in .parquet"),
+    (0, (b"ARROW1",), "an Arrow file; convert it to Parquet"),
+    (0, (b"FEA1",), "a Feather file; convert it to Parquet"),
+    (0, (b"ORC",), "an ORC file; convert it to Parquet"),
     (0, (b"Obj\x01",), "an Avro file; its name must end in .avro"),
     (0, (b"\x89HDF\r\n",), "an HDF5 file"),
     (0, (b"\x93NUMPY",), "a NumPy file"),
@@ -149,7 +150,14 @@ _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (
         "UTF-16 text; only UTF-8 is read",
     ),
 )
-_TEXT = frozenset(b'{["\xef \t\r\n')
+_TEXT = frozenset(b"{[ \t\r\n")
+AS_CSV = "save it as CSV, divided by commas, under a name that ends in .csv"
+TABLES = {
+    ".tsv": "a table divided by tabs",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "a spreadsheet"),
+}
+"""Suffix of a file of a table that is not read -> what it is."""
+_COLUMN = re.compile(r"[^\W\d][\w.:/-]{0,40}")
 
 
 class NotTextError(ValueError):
@@ -157,9 +165,29 @@ class NotTextError(ValueError):
 
 
 def check_text(head: bytes) -> None:
-    """Raises NotTextError if the first bytes of a file are those of a known binary format."""
+    """Raises NotTextError if the first bytes of a file are those of a known binary format, or of a table."""
+    head = head.removeprefix(codecs.BOM_UTF8)
     if not head or (head[0] in _TEXT and head[1:2] != b"\0"):
         return
     for offset, marks, kind in _KINDS:
         if head.startswith(marks, offset):
             raise NotTextError(f"is {kind}")
+    if kind := _table_kind(head):
+        raise NotTextError(f"is {kind}")
+
+
+def _table_kind(head: bytes) -> str:
+    """Returns what a text is whose first line names the columns of a table; "": it is none."""
+    first, *others = head.decode("utf-8", "ignore").splitlines() or [""]
+    for mark, name in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):
+        names = [cell.strip().strip('"') for cell in first.split(mark)]
+        if (
+            len(names) < 2
+            or not all(map(_COLUMN.fullmatch, names))
+            or ("".join(others[:1]).strip() and mark not in others[0])
+        ):
+            continue
+        if mark == ",":
+            return f"a CSV file with the columns {', '.join(names)[:80]}; its name must end in .csv"
+        return f"a table divided by {name}; {AS_CSV}"
+    return ""

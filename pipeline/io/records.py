@@ -35,7 +35,7 @@ SUFFIXES = (
     *(".yaml", ".yml", ".parquet", ".eval", ".adk/session.db"),
 )
 """Suffixes of the files that are read in a directory."""
-OTHER_SUFFIXES = (".tsv", ".md", ".html", ".xml", ".py")
+OTHER_SUFFIXES = (".tsv", ".xlsx", ".xls", ".ods", ".md", ".html", ".xml", ".py")
 """Suffixes of files that hold no records."""
 
 _LINES_TRIED = 3

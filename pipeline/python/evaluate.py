@@ -29,15 +29,13 @@ from turnwise.pipeline.settings.options import RawJudgeOptions
 from turnwise.pipeline.settings.run import (
     MAX_RECORD_BYTES,
     RunSettings,
-    check_match_by,
-    check_rubrics,
     check_several,
+    checked_criteria,
     judge_settings,
     judged_by,
     read_config,
     run_info,
     try_judge,
-    with_fail_on,
 )
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import STATUS, ConfigError, EvalConfig, JudgeConfig
@@ -48,7 +46,6 @@ from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreR
 from turnwise.schemas.run import RunDocument
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.criteria.base import Criterion
-from turnwise.transforms.decisions.gate.measured import check_gate
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.formats.registry import check_log_format
@@ -62,7 +59,7 @@ from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.problems import to_read
 from turnwise.transforms.review.row import decide
-from turnwise.transforms.scoring.config import build_criteria, judged_counts, parse_config
+from turnwise.transforms.scoring.config import judged_counts, parse_config
 from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, redacted_counts
 from turnwise.transforms.scoring.evaluate import evaluate as evaluate_sample
 from turnwise.transforms.scoring.selection import Selection
@@ -121,12 +118,7 @@ def _check_types(options: Options) -> None:
 
 def _settings(options: Options, has_cases: bool) -> RunSettings:
     config = with_criteria(read_any_config(options.config), options.criteria)
-    check_match_by(config, has_cases)
-    check_log_format(options.input_format)
-    criteria = build_criteria(config)
-    check_rubrics(criteria, has_cases, options.input_format)
-    check_gate(config.gate, criteria)
-    config = with_fail_on(config, (STATUS,), criteria)
+    config, criteria = checked_criteria(config, options.input_format, has_cases, (STATUS,))
     run = run_info(options.run_id, config)
     judge = _judge(options, config.judge, run.run_id, criteria)
     return RunSettings(

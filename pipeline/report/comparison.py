@@ -37,8 +37,9 @@ _GAP = "  "
 _NARROWEST = 12
 _FLIPS_SHOWN = 10
 _SLICES_SHOWN = 5
-_DROPPED = (4, 1, 2)
-"""Columns that a narrow terminal leaves out, in this order: p, A, B."""
+_OF_VERSIONS = (1, 2)
+_DROPPED = (5, 3)
+"""Columns that a narrow terminal leaves out, in this order: p, the number of cases."""
 
 
 def comparison_text(found: Comparison, width: int) -> str:
@@ -116,34 +117,48 @@ def criteria_table(found: Comparison, width: int) -> list[str]:
         fitted = _fitted([[line[place] for place in kept] for line in lines], width)
         if fitted is not None:
             return fitted
-    return [printable(f"{line[0]}: {line[-1]}", max(width, _NARROWEST)) for line in lines[1:]]
+    # One line a criterion has no room for its figures.
+    names, rest = lines[0], lines[1:]
+    told = (
+        f"{line[0]}: {line[2]} of {names[2]} against {line[1]} of {names[1]}, {line[4]}, {line[6]}"
+        for line in rest
+    )
+    return [part for text in told for part in wrapped(text, max(width, _NARROWEST))]
 
 
 def criteria_lines(found: Comparison) -> list[list[str]]:
     """Returns the cells of the table of criteria, the head first."""
-    head = ["", short_name(found.baseline.name), short_name(found.candidate.name), "difference", "p", ""]
-    return [head, *map(_line, found.criteria)]
+    names = short_name(found.baseline.name), short_name(found.candidate.name)
+    return [["", *names, "cases", "difference", "p (Holm)", ""], *map(_line, found.criteria)]
 
 
 def _line(own: CriterionComparison) -> list[str]:
     overall = own.overall
     values = [value_text(value, own) for value in (overall.baseline_value, overall.candidate_value)]
-    return [own.criterion, *values, difference_cell(overall, own), shown_p(own.p_adjusted), overall.word]
+    figures = [difference_cell(overall, own), shown_p(own.p_adjusted)]
+    return [own.criterion, *values, _cases_text(overall), *figures, overall.word]
+
+
+def _cases_text(overall: VersionDifference) -> str:
+    """Returns the number of cases behind both values and the difference; without pairs, that of each side."""
+    if overall.pairs:
+        return f"{overall.pairs:,}"
+    a, b = (
+        (overall.baseline_count, overall.candidate_count)
+        if overall.baseline_cases is None or overall.candidate_cases is None
+        else (overall.baseline_cases, overall.candidate_cases)
+    )
+    return f"{a:,}" if a == b else f"{a:,}, {b:,}"
 
 
 def value_text(value: float | None, own: CriterionComparison) -> str:
-    """Returns a share or mean; a dash where there is none.
-
-    Where something is missing, with the number of pairs behind it: those decided on both sides.
-    """
+    """Returns a share or mean; a dash where there is none."""
     if value is None:
         return "-"
-    overall, digits = own.overall, decimals(own.overall.difference, own.measure, own.unit)
-    shown = (
-        f"{value:.1%}" if own.measure == "pass_rate" else amount(value, own.measure, own.unit, digits=digits)
-    )
-    is_part = bool(overall.pairs) and (own.missing is not None or own.baseline_only or own.candidate_only)
-    return f"{shown} of {overall.pairs}" if is_part else shown
+    if own.measure == "pass_rate":
+        return f"{value:.1%}"
+    digits = decimals(own.overall.difference, own.measure, own.unit)
+    return amount(value, own.measure, own.unit, digits=digits)
 
 
 def difference_cell(found: VersionDifference, own: CriterionComparison) -> str:
@@ -163,12 +178,15 @@ def difference_cell(found: VersionDifference, own: CriterionComparison) -> str:
 def _fitted(lines: Sequence[Sequence[str]], width: int) -> list[str] | None:
     """Returns aligned lines, with names cut so that they fit; None if they do not fit."""
     widths = [max(columns(line[place]) for line in lines) for place in range(len(lines[0]))]
-    least = [max(columns(line[place]) for line in lines[1:]) for place in range(len(lines[0]))]
+    least = [*widths]
     least[0] = min(widths[0], _NARROWEST)
+    for place in _OF_VERSIONS:
+        figures = max(columns(line[place]) for line in lines[1:])
+        least[place] = min(widths[place], max(figures, _NARROWEST // 2))
     for place in sorted(range(len(widths)), key=lambda place: (place == 0, -widths[place])):
         excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
         if excess > 0:
-            widths[place] = max(least[place], widths[place] - excess, _NARROWEST - 4)
+            widths[place] = max(least[place], widths[place] - excess)
     if sum(widths) + len(_GAP) * (len(widths) - 1) > width:
         return None
     return aligned([list(map(printable, line, widths)) for line in lines], widths)

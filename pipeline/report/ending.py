@@ -150,6 +150,8 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     say(f"read them: {printable(join(['turnwise', 'report', settings.output]))}")
     if settings.store:
         say(f"store: {printable(shown_url(settings.store))}{_replaced_text(settings, document)}")
+    if settings.scores_to:
+        say(f"scores: sent to {printable(shown_url(settings.scores_to))}")
     if figures.unread:
         names = names_text(figures.unread, LONGEST_LINE)
         complain(f"not read: {names}; start again to read it once it is complete")
@@ -159,7 +161,7 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     return status
 
 
-_LOOKED_AT, _LONGEST_MESSAGE = 1_000, 240
+_LOOKED_AT, _LONGEST_MESSAGE = 1_000, 400
 
 
 def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str]:
@@ -175,7 +177,7 @@ def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str
         row = next((row for row in found if kind == f"{row['stage']}: {row['error_type']}"), None)
         if row is not None:
             place = f"{row['source']}:{row['position']}: " if row["source"] else ""
-            yield printable(f"first of {kind}: {place}{row['message']}", _LONGEST_MESSAGE)
+            yield printable(f"such as {place}{row['message']}", _LONGEST_MESSAGE)
 
 
 def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figures:
@@ -239,6 +241,7 @@ def begun_document(settings: RunSettings) -> JsonObject:
         "eval_cases": list(map(shown_place, settings.eval_cases)),
         "output_format": settings.output_format,
         "store": shown_url(settings.store) or None,
+        **({"scores_to": shown_url(settings.scores_to)} if settings.scores_to else {}),
         "config": config,
         "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
         "versions": {

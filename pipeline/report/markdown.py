@@ -17,7 +17,7 @@ from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.gate import GatedConversation, GateReport, RuleResult
 from turnwise.transforms.decisions.comparison.sentences import shown_p
-from turnwise.transforms.decisions.first_page import counts_text
+from turnwise.transforms.decisions.first_page import counts_text, destructive_text
 
 _LONGEST, _LONGEST_NAME = 300, 60
 _MOST_NAMES = 5
@@ -89,7 +89,7 @@ def _gate(report: GateReport) -> Iterator[str]:
     yield from [*(f"- {reason}" for reason in reasons), ""] if reasons else ()
     flips = report.comparison.flips if report.comparison is not None else []
     listed = report.page.read_first if report.page is not None else report.to_read
-    yield from _cases(listed, flips)
+    yield from _cases(listed, flips, report.page.counts_by if report.page is not None else STATUS)
     passed = [[one.rule, one.app_version or "", one.why] for one in report.rules if one.status == "passed"]
     details = [*_table(["passed", "version", "why"], passed)] if passed else []
     if report.comparison is not None:
@@ -114,16 +114,16 @@ def _names(before: str, names: Sequence[str], others: int) -> str:
 def _answer(page: FirstPage) -> Iterator[str]:
     yield from (f"**{shown(page.headline)}** {shown(page.detail)}".rstrip(), "")
     yield from (shown(counts_text(page)), "")
-    if page.destructive:
-        number = f"{counted(page.destructive, 'conversation')} of {shown(page.candidate or 'no version')}"
-        yield from (f"**Unexpected destructive calls in {number}.**", "")
+    if destructive := destructive_text(page):
+        yield from (f"**{shown(destructive[0].upper() + destructive[1:])}.**", "")
 
 
-def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequence[Flip]) -> Iterator[str]:
-    """Yields a row for each case that is to be read first."""
-    kinds = {
-        name: flip.kind for flip in flips if flip.criterion == STATUS for name in flip.candidate_conversations
-    }
+def _cases(
+    listed: Sequence[ListedConversation | GatedConversation], flips: Sequence[Flip], criterion: str
+) -> Iterator[str]:
+    """Yields a row for each case that is to be read first; `criterion`: by which cases have changed."""
+    flips = [flip for flip in flips if flip.criterion == criterion]
+    kinds = {name: flip.kind for flip in flips for name in flip.candidate_conversations}
     rows: dict[tuple[str, str | None], tuple[str, str]] = {}
     for one in listed:
         kind = kinds.get(one.conversation_id)
@@ -141,16 +141,18 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
         head = ["read first", "case", "verdict", "version"]
         yield from _table(head[:width], [row[:width] for row in cells])
         shown_ids = {one.conversation_id for one in listed}
-        lost = [flip for flip in flips if flip.criterion == STATUS and flip.kind in _LOST]
+        lost = [flip for flip in flips if flip.kind in _LOST]
         left = sum(shown_ids.isdisjoint(flip.candidate_conversations) for flip in lost)
         if left:
-            yield from (f"{counted(left, 'more case')} that passed before: see the details.", "")
+            verb = "fails" if left == 1 else "fail"
+            now = f"passed in the baseline and {verb}, or have no outcome, now"
+            yield from (f"{counted(left, 'more case')} {now}: the details below list them.", "")
 
 
 def _comparison(found: Comparison) -> Iterator[str]:
     yield from (f"## {shown(found.candidate.name)} against {shown(found.baseline.name)}", "")
     if found.page is not None:
-        yield from (*_answer(found.page), *_cases(found.page.read_first, found.flips))
+        yield from (*_answer(found.page), *_cases(found.page.read_first, found.flips, found.page.counts_by))
     yield from _criteria(found)
     lines = [
         *(

@@ -36,7 +36,7 @@ from turnwise.transforms.criteria.base import (
     JudgedCriterion,
 )
 from turnwise.transforms.decisions.comparison.sentences import decimals
-from turnwise.transforms.decisions.first_page import counts_text, left_out, listed
+from turnwise.transforms.decisions.first_page import counts_text, destructive_text, left_out, listed
 from turnwise.transforms.formats.registry import NO_VERSION, no_version_text
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
@@ -609,16 +609,41 @@ def balance_text(counts: RunCounts) -> str:
             lines.append(_with_step(kind, number))
     lines += [_with_step(kind, count) for kind, count in counts["findings"].items() if kind in _NEXT_STEPS]
     lines += _nameless(counts)
-    for name in ("failures", "findings"):
-        numbers = {kind: number for kind, number in counts[name].items() if kind not in _NEXT_STEPS}
-        if numbers:
-            most = list(numbers.items())[:_REASONS_SHOWN]
-            more = sum(numbers.values()) - sum(count for _, count in most)
-            shown = [f"{count} {printable(reason, LONGEST_NAME)}" for reason, count in most] + (
-                [f"{more} others"] if more else []
-            )
-            lines.append(f"{name}: " + ", ".join(shown))
+    by_stage: dict[str, dict[str, int]] = {}
+    for kind, number in counts["failures"].items():
+        if kind not in _NEXT_STEPS:
+            stage, _, error = kind.partition(": ")
+            by_stage.setdefault(stage, {})[error] = number
+    for stage, errors in by_stage.items():
+        noun, what = _STAGES.get(stage, ("failure", f"in {stage}"))
+        lines.append(
+            f"{counted(sum(errors.values()), noun)} {what} ({_most(errors)}): see the table failures"
+        )
+    findings = {kind: number for kind, number in counts["findings"].items() if kind not in _NEXT_STEPS}
+    if findings:
+        lines.append(f"findings: {_most(findings)}: see the table failures")
     return "\n".join(lines)
+
+
+def _most(numbers: Mapping[str, int]) -> str:
+    """Returns the most frequent kinds with their numbers, and the number of others."""
+    most = list(numbers.items())[:_REASONS_SHOWN]
+    more = sum(numbers.values()) - sum(count for _, count in most)
+    shown = [f"{count} {printable(kind, LONGEST_NAME)}" for kind, count in most]
+    return ", ".join([*shown, *([f"{more} others"] if more else [])])
+
+
+_STAGES = {
+    "read": ("file or record", "could not be read"),
+    "parse": ("record", "could not be read as a conversation"),
+    "parse_case": ("eval case", "could not be read"),
+    "assemble": ("conversation", "could not be joined from its events"),
+    "match": ("conversation", "could not be matched with an eval case"),
+    "score": ("score", "could not be made, because of an error"),
+    "alert": ("alert", "could not be sent"),
+    "write": ("row", "could not be written"),
+}
+"""Stage of a failure -> what failed, and what became of it."""
 
 
 _OF_CASES = "parse_case: "
@@ -728,9 +753,7 @@ class Figures(NamedTuple):
 def first_page_lines(page: FirstPage, width: int) -> list[str]:
     """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
     lines = [page.headline, page.detail, counts_text(page)]
-    if page.destructive:
-        number = f"{counted(page.destructive, 'conversation')} of {page.candidate or 'no version'}"
-        lines.append(f"unexpected destructive calls: in {number}")
+    lines.append(destructive_text(page))
     if page.baseline is not None:
         lines.append(f"({page.chosen})")
     return [*(part for line in lines if line for part in wrapped(printable(line), width, "")), ""]
@@ -789,6 +812,12 @@ def gate_problems(
         problems.append(
             f"{rejected} of {total} records and conversations were rejected, "
             f"more than --max_failure_ratio {limit:g}"
+        )
+    elif limit is None and counts["results"] and rejected > total / 2:
+        option = "; --max_failure_ratio SHARE allows more" if settings.output else ""
+        problems.append(
+            f"{rejected} of {total} records and conversations were rejected, more than half: "
+            f"{_see(settings, 'failures')}{option}"
         )
     if files := counts.get("unread_files", 0):
         said = f"{counted(files, 'named file')} could not be read at all"

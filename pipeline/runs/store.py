@@ -54,6 +54,7 @@ from turnwise.transforms.decisions.comparison.sides import (
     stacked,
     stacked_criteria,
 )
+from turnwise.transforms.decisions.first_page import count_destructive
 from turnwise.transforms.decisions.run import Run
 
 SideKind = Literal["version", "run", "either"]
@@ -152,7 +153,12 @@ class StoredRuns:
             _add_unread(self._connection, self._app, side)
             _add_deleted(self._connection, self._app, side)
         configs = [document.config for document in self._documents(stored[1], 1)]
-        to_read = [*self._rows(stored[1], CONVERSATIONS.c.severity_score > 0)] if self._with_details else None
+        to_read = None
+        if self._with_details:
+            of_sides = [[*self._rows(own, CONVERSATIONS.c.severity_score > 0)] for own in stored]
+            for side, rows in zip(sides, of_sides, strict=True):
+                side.side.destructive = count_destructive(rows)
+            to_read = of_sides[1]
         return StoredSides(sides[0].side, sides[1].side, configs[0] if configs else {}, to_read, stored)
 
     def compared_runs(self, sides: StoredSides, most: int) -> list[Run]:

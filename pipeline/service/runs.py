@@ -321,7 +321,7 @@ def _points(row: RowMapping, metrics: Sequence[VersionMetric], wanted: _Wanted) 
             elif not of_version:
                 reason = _elsewhere(row) or "the run kept no metrics of this version"
             elif criterion in {STATUS, *configured}:
-                reason = "no score: it applied to nothing in this run"
+                reason = "n/a in this run: nothing to measure"
             else:
                 reason = "it is none of the criteria of this run"
             yield tools.TrendPoint(criterion=criterion, app_version_id=version, gap=reason).to_value()

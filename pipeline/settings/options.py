@@ -180,6 +180,7 @@ class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     candidate: str | None
     store: str | None
     store_app: str | None
+    scores_to: str | None = None
     no_transcripts: bool = False
     verbose: bool = False
     date: str | None = None
@@ -231,6 +232,7 @@ class SinkPlace(NamedTuple):
     """Where a run writes to, beside its files: an address, and what is known of the run.
 
     Attributes:
+        option: The option that names it.
         app: `--store_app`; "": not given.
         create_time: When it was started, as RFC 3339 text.
         date: Its date, or else the day of its start, as ISO text.
@@ -246,6 +248,7 @@ class SinkPlace(NamedTuple):
     output: str
     is_streaming: bool = False
     is_new: bool = False
+    option: str = "--store"
 
 
 STORE = {"metavar": "URL"}

@@ -40,7 +40,7 @@ _IN_PROCESS = (
     *("InteractiveRunner", "RenderRunner"),
 )
 _HAVE_AN_IDENTITY = ("DataflowRunner", "TestDataflowRunner")
-_SERVICES = ("http:", "https:", "kafka:")
+_SERVICES = ("http:", "https:", "kafka:", "otlp:", "otlps:")
 _PORT = re.compile(r":\d*$")
 _ADC = "GOOGLE_APPLICATION_CREDENTIALS"
 _ADC_FILE = "gcloud/application_default_credentials.json"
@@ -150,6 +150,7 @@ def _paths(settings: RunSettings) -> Iterator[tuple[str, str]]:
     if settings.baseline != PREVIOUS:
         yield "--baseline", settings.baseline or ""
     yield "--store", settings.store
+    yield "--scores_to", settings.scores_to
     yield "--alerts", settings.stream.alerts or ""
     cache = settings.judge.config.cache
     if cache != str(DEFAULT_CACHE):

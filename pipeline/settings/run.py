@@ -53,12 +53,13 @@ class RunSettings(Struct, frozen=True):
 
     Attributes:
         max_bigquery_gb: GiB that BigQuery may read for the input; None: no limit.
-        max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: no limit.
+        max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: half of them.
         baseline: Output directory of the run that is compared with, or its address in a store (URL#NAME);
             `{date}` in it and `previous` are replaced when the run begins. None: there is none.
         is_distributed: Whether other processes do the work.
         sample_rate: Share of the conversations that are judged, 0..1.
         store: URL of the store for results and failures; "": none.
+        scores_to: Address of what takes scores as events; "": none.
         candidate: App version of the run that is compared; None: the last.
         store_app: App in the store for results that name none; "": the default app.
         date: The run's date, as ISO text; None: `--date` is not given.
@@ -86,6 +87,7 @@ class RunSettings(Struct, frozen=True):
     is_streaming: bool = False
     stream: StreamSettings = field(default_factory=StreamSettings)
     store: str = ""
+    scores_to: str = ""
     store_app: str = ""
     date: str | None = None
     plugins: tuple[str, ...] = ()
@@ -93,13 +95,17 @@ class RunSettings(Struct, frozen=True):
 
     @property
     def place(self) -> SinkPlace | None:
-        """The service that takes the tables as well; None: there is none."""
-        if not self.store:
-            return None
+        """The store that takes the tables as well; None: there is none."""
+        return next((place for place in self.places if place.option == "--store"), None)
+
+    @property
+    def places(self) -> tuple[SinkPlace, ...]:
+        """The services that take tables as well: the store, and what takes scores as events."""
         run = self.run
-        date = self.date or run.create_time[:10]
-        return SinkPlace(
-            self.store, self.store_app, run.run_id, run.create_time, date, self.output, self.is_streaming
+        rest = (self.store_app, run.run_id, run.create_time, self.date or run.create_time[:10], self.output)
+        named = {"--store": self.store, "--scores_to": self.scores_to}
+        return tuple(
+            SinkPlace(url, *rest, self.is_streaming, option=option) for option, url in named.items() if url
         )
 
     @property
@@ -164,17 +170,13 @@ def check_options(
         given += [f"--input {shown_place(path)}" for path in paths]
         if given:
             raise ConfigError(f"{', '.join(given)} cannot be used with --streaming")
-    check_log_format(options.input_format)
     config = read_config(options.config)
     if options.match_cases_by:
         config = config.model_copy(update={"match_cases_by": options.match_cases_by})
-    if options.redact:
-        config = with_redaction(config, options.redact)
-    check_match_by(config, bool(options.eval_cases))
-    criteria = build_criteria(config)
-    check_rubrics(criteria, bool(options.eval_cases), options.input_format)
-    check_gate(config.gate, criteria)
-    config = with_fail_on(config, options.fail_on or (), criteria)
+    config = with_redaction(config, options.redact or ())
+    config, criteria = checked_criteria(
+        config, options.input_format, bool(options.eval_cases), options.fail_on or ()
+    )
     run = run_info(options.run_id, config, not options.no_transcripts)
     # A run that is repeated under the same id has its limits anew.
     judge = judge_settings(options, config.judge, f"{run.run_id} {run.create_time}", criteria)
@@ -199,18 +201,33 @@ def check_options(
         is_streaming=is_streaming,
         stream=check_stream(stream, is_streaming),
         store=options.store or "",
+        scores_to=options.scores_to or "",
         store_app=options.store_app or "",
         date=options.date,
         plugins=tuple(options.plugin),
     )
 
 
+def checked_criteria(
+    config: EvalConfig, input_format: str, has_cases: bool, fail_on: Sequence[str]
+) -> tuple[EvalConfig, tuple[Criterion, ...]]:
+    """Returns the config, with the criteria that end the run red, and its criteria; raises ConfigError."""
+    check_log_format(input_format)
+    check_match_by(config, has_cases)
+    criteria = build_criteria(config)
+    check_rubrics(criteria, has_cases, input_format)
+    check_gate(config.gate, criteria)
+    return with_fail_on(config, fail_on, criteria), criteria
+
+
 def with_redaction(config: EvalConfig, kinds: Sequence[str]) -> EvalConfig:
-    """Returns a config that redacts these kinds, or all (`default`), beside what it states.
+    """Returns a config that redacts these kinds (`default`: all; none: as it says), beside what it states.
 
     Raises:
         ConfigError: A kind is unknown.
     """
+    if not kinds:
+        return config
     known = config.redact or RedactConfig()
     named = REDACTED_KINDS if list(kinds) == ["default"] else kinds
     try:
@@ -377,13 +394,20 @@ def with_batches(
         if not kind.has_batches:
             able = ", ".join(sorted(name for name, known in JUDGES.items() if known.has_batches))
             raise ConfigError(f"--judge_batch: the judge {kind.name} takes no batch jobs (there are: {able})")
-        if kind.access and not options.estimate and kind.access(routes.config(kind), os.environ).vertexai:
+        if _is_vertexai(kind, routes.config(kind)):
             raise ConfigError(
                 "--judge_batch: Vertex AI reads batch jobs from Cloud Storage, where turnwise writes none; "
                 "use the Gemini API with GOOGLE_API_KEY"
             )
     halved = {model: prices.halved() for model, prices in config.prices.items()}
     return replace(judge, config=config.model_copy(update={"prices": halved}), batch_wait_s=wait_s)
+
+
+def _is_vertexai(kind: JudgeKind, config: JudgeConfig) -> bool:
+    try:
+        return kind.access is not None and kind.access(config, os.environ).vertexai
+    except ConfigError:  # it lacks credentials, which is told later
+        return False
 
 
 def _models_of(criteria: Sequence[Criterion]) -> list[str]:

@@ -114,7 +114,7 @@ def conversation_name(row: ConversationRow | ScoreRow, app: str) -> str:
 
 
 class ReadFirst(NamedTuple):
-    """A conversation to read, its name in the store, and how many have the same kind of problem."""
+    """A conversation to read, its name in the store, and how many are of the same problem type."""
 
     name: str
     row: ConversationRow

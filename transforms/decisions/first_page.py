@@ -17,8 +17,8 @@ from turnwise.transforms.decisions.comparison.sentences import (
     amount,
     counted,
     decimals,
+    needed_text,
     outcome_noun,
-    rounded,
 )
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_READ, to_read
@@ -64,50 +64,50 @@ def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[s
 
 
 def two_versions(
-    comparison: Comparison, primary: Sequence[str], rows: Sequence[ConversationRow] | None, chosen: str
+    found: Comparison, primary: Sequence[str], rows: Sequence[ConversationRow] | None, chosen: str
 ) -> FirstPage:
     """Returns the first page of a comparison.
 
     Args:
-        comparison: The comparison.
+        found: The comparison.
         primary: Criteria that the config calls primary; empty: none.
         rows: Conversations of the candidate; None: they are not read.
         chosen: How baseline and candidate were chosen, as a clause.
     """
-    by_name = {
-        lead_compared.criterion: lead_compared
-        for lead_compared in comparison.criteria
-        if lead_compared.overall.difference is not None
-    }
+    by_name = {own.criterion: own for own in found.criteria if own.overall.difference is not None}
     effects = by_name.get(ToolEffects.name)
     stating = [ToolEffects.name] if effects and effects.measure == "pass_rate" else []
     lead = leading(primary, list(by_name), stating)
-    lead_compared, verdicts = by_name.get(lead.name), by_name.get(STATUS)
-    details = _details(lead_compared, comparison) if lead_compared else []
+    own = by_name.get(lead.name)
+    has_outcomes = own is not None and own.measure == "pass_rate"
+    counts_by = lead.name if has_outcomes else STATUS
+    counts = by_name.get(counts_by)
+    details = _details(own, found) if own else []
     if primary and lead.name not in primary:
         # Another criterion leads, and answers nothing about the one that was asked for.
-        why = comparison.not_compared.get(primary[0], "it has no value on both sides")
+        why = found.not_compared.get(primary[0], "it has no value on both sides")
         details.insert(0, f"The primary criterion {primary[0]} is not compared: {why}.")
     regressed = {
         conversation
-        for flip in comparison.flips
-        if flip.criterion == STATUS and flip.kind == "regressed"
+        for flip in found.flips
+        if flip.criterion == counts_by and flip.kind == "regressed"
         for conversation in flip.candidate_conversations
     }
-    destructive = None if rows is None else count_destructive(rows)
     return FirstPage(
-        headline=_headline(lead_compared, comparison, destructive) if lead_compared else _nothing(comparison),
+        headline=_headline(own, found) if own else _nothing(found),
         detail=" ".join(details),
         criterion=lead.name,
+        counts_by=counts_by,
         chosen=f"{_criterion_name(lead.name)} leads, because {lead.why}; {chosen}",
-        baseline=comparison.baseline.name,
-        candidate=comparison.candidate.name,
-        regressed=verdicts.regressed if verdicts else None,
-        fixed=verdicts.fixed if verdicts else None,
-        still_failing=verdicts.still_failing if verdicts else None,
-        no_verdict=comparison.candidate.no_verdict,
-        rejected=comparison.candidate.rejected,
-        destructive=destructive,
+        baseline=found.baseline.name,
+        candidate=found.candidate.name,
+        regressed=counts.regressed if counts else None,
+        fixed=counts.fixed if counts else None,
+        still_failing=counts.still_failing if counts else None,
+        no_verdict=_without_outcome(counts, found),
+        rejected=found.candidate.rejected,
+        destructive=found.candidate.destructive,
+        baseline_destructive=found.baseline.destructive,
         read_first=listed(read_first(rows or (), regressed)),
     )
 
@@ -140,6 +140,7 @@ def one_version(
         headline=f"One version only: {share}{passed + failed:,} with a verdict, {missing:,} without.",
         detail="",
         criterion=STATUS,
+        counts_by=STATUS,
         chosen="The verdict leads, because there is no other version to compare",
         baseline=None,
         candidate=version,
@@ -186,76 +187,90 @@ def listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedConversation]:
     return [ListedConversation(**{name: row[name] for name in names}) for row in rows]
 
 
-def _headline(compared: CriterionComparison, comparison: Comparison, destructive: int | None) -> str:
+def _without_outcome(own: CriterionComparison | None, found: Comparison) -> int:
+    """Returns the number of the candidate's conversations without a verdict, or score, of a criterion."""
+    if own is None or own.criterion == STATUS:
+        return found.candidate.no_verdict
+    return own.missing.candidate_missing if own.missing else 0
+
+
+def _headline(own: CriterionComparison, found: Comparison) -> str:
     """Returns the headline, which claims and advises nothing that what was not measured could turn."""
-    a, b = short_name(comparison.baseline.name), short_name(comparison.candidate.name)
-    side, overall = comparison.candidate, compared.overall
-    missing = compared.missing.candidate_missing if compared.missing else 0
-    missing = side.no_verdict if compared.criterion == STATUS else missing
-    unknown = (side.rejected or 0) + missing
+    a, b = short_name(found.baseline.name), short_name(found.candidate.name)
+    side, overall, missing = found.candidate, own.overall, _without_outcome(own, found)
+    rejected = side.rejected or 0
+    unknown = rejected + missing
     measured = overall.pairs or overall.candidate_count
     share = unknown / (unknown + measured)
     # Had all of the unknown failed, a gain of this share of the scale would be gone.
-    gain = abs(overall.difference or 0) if compared.unit == "score" else 0.0
-    text = headline(compared, a, b, comparison.margin, share <= comparison.margin and not destructive)
-    if overall.word in ("better", "same", "not worse") and share > max(gain, comparison.margin):
-        of_all = f"{unknown:,} of {unknown + measured:,} records and conversations"
-        return f"Inconclusive: {of_all} of {b} have no figure, which could turn “{text.removesuffix('.')}”."
-    return text
+    gain = abs(overall.difference or 0) if own.unit == "score" else 0.0
+    said = headline(own, a, b, found.margin, share <= found.margin and not side.destructive)
+    if overall.word in ("better", "same", "not worse") and share > max(gain, found.margin):
+        # Nobody knows of which version the record was that could not be read.
+        unmeasured = [
+            f"{counted(missing, 'conversation')} of {b} without a {outcome_noun(own)}" if missing else "",
+            f"{rejected:,} rejected records or conversations, which may be of {b}" if rejected else "",
+        ]
+        open_ones = " and ".join(filter(None, unmeasured))
+        return (
+            f"Inconclusive: beside {_cases(own)} there are {open_ones}; they could turn "
+            f"“{said.removesuffix('.')}”."
+        )
+    return said
 
 
-def headline(compared: CriterionComparison, a: str, b: str, margin: float, may_advise: bool) -> str:
+def headline(own: CriterionComparison, a: str, b: str, margin: float, may_advise: bool) -> str:
     """Returns what a difference means for the decision, in one sentence with its numbers.
 
     The numbers are those of the table of criteria; `margin`: a share of the scale that does not matter;
     `may_advise`: whether a loss that may be accepted is named.
     """
-    by = "" if compared.criterion == STATUS else f" by {compared.criterion}"
-    numbers = _numbers(compared)
-    within = f"{100 * margin:g} points" if compared.measure == "pass_rate" else "the margin"
-    if compared.overall.word != "inconclusive":
-        words = {
+    by = "" if own.criterion == STATUS else f" by {own.criterion}"
+    numbers = _numbers(own)
+    within = f"{100 * margin:g} points" if own.measure == "pass_rate" else "the margin"
+    if own.overall.word != "inconclusive":
+        said = {
             "better": f"{b} is better than {a}{by}",
             "worse": f"{b} is worse than {a}{by}",
             "same": f"{b} is the same as {a}{by}, within {within}",
             "not worse": f"{b} is not worse than {a}{by} by more than {within}",
             "differs": f"{b} differs from {a}{by}",
         }
-        return f"{words[compared.overall.word]}: {numbers}."
-    reach = _reach(compared, a, b, may_advise)
-    return f"Inconclusive{by}: {reach or f'{b} against {a}: {numbers}'}{_needed(compared)}."
+        return f"{said[own.overall.word]}: {numbers}."
+    reach = _reach(own, a, b, may_advise)
+    return f"Inconclusive{by}: {reach or f'{b} against {a}: {numbers}'}{_needed(own)}."
 
 
-def _numbers(compared: CriterionComparison) -> str:
-    overall = compared.overall
+def _numbers(own: CriterionComparison) -> str:
+    overall = own.overall
     assert (
         overall.baseline_value is not None
         and overall.candidate_value is not None
         and overall.difference is not None
     )
-    digits = decimals(overall.difference, compared.measure, compared.unit)
-    if compared.measure == "pass_rate":
+    digits = decimals(overall.difference, own.measure, own.unit)
+    if own.measure == "pass_rate":
         values = f"{overall.candidate_value:.1%} pass against {overall.baseline_value:.1%}"
     else:
-        before, other = (
-            amount(value, compared.measure, compared.unit, digits=digits)
+        one, other = (
+            amount(value, own.measure, own.unit, digits=digits)
             for value in (overall.candidate_value, overall.baseline_value)
         )
-        values = f"{before} against {other}"
-    change = amount(overall.difference, compared.measure, compared.unit, signed=True, digits=digits)
+        values = f"{one} against {other}"
+    change = amount(overall.difference, own.measure, own.unit, signed=True, digits=digits)
     if overall.interval is not None:
         low, high = (
-            amount(bound, compared.measure, compared.unit, signed=True, digits=digits)
+            amount(bound, own.measure, own.unit, signed=True, digits=digits)
             .removesuffix(" points")
             .removesuffix(" s")
             for bound in (overall.interval.low, overall.interval.high)
         )
         change += f" ({low} to {high})"
-    return f"{values}, {change}, {_cases(compared)}"
+    return f"{values}, {change}, {_cases(own)}"
 
 
-def _cases(compared: CriterionComparison) -> str:
-    overall = compared.overall
+def _cases(own: CriterionComparison) -> str:
+    overall = own.overall
     if overall.pairs:
         return counted(overall.pairs, "case")
     noun = "conversation" if overall.baseline_cases is None else "case"
@@ -267,68 +282,64 @@ def _cases(compared: CriterionComparison) -> str:
     return f"{sizes[0]} and {sizes[1]} {noun}s"
 
 
-def _reach(compared: CriterionComparison, a: str, b: str, may_advise: bool) -> str:
+def _reach(own: CriterionComparison, a: str, b: str, may_advise: bool) -> str:
     """Returns how far the candidate may be worse or better, and what that would accept; "": unknown."""
-    interval = compared.overall.interval
-    if interval is None or compared.better_is == "neither":
+    interval = own.overall.interval
+    if interval is None or own.better_is == "neither":
         return ""
     low, high = interval.low, interval.high
-    if compared.better_is == "less":
+    if own.better_is == "less":
         low, high = -high, -low
     worse, better = max(0.0, -low), max(0.0, high)
-    digits = decimals(compared.overall.difference, compared.measure, compared.unit)
-    loss, gain = (amount(value, compared.measure, compared.unit, digits=digits) for value in (worse, better))
-    unit = _SUFFIX.get(compared.measure, "")
+    digits = decimals(own.overall.difference, own.measure, own.unit)
+    loss, gain = (amount(value, own.measure, own.unit, digits=digits) for value in (worse, better))
+    unit = _SUFFIX.get(own.measure, "")
     span = f"up to {loss.removesuffix(unit)} {'points ' if unit else ''}worse or {gain} better"
-    text = f"{b} may be {span} than {a} ({_cases(compared)})"
+    text = f"{b} may be {span} than {a} ({_cases(own)})"
     # Nobody accepts the loss of a fifth of the scale, nor what the missing scores may add to the loss.
-    is_open = compared.missing is not None and compared.missing.changes_the_word
-    if is_open or not may_advise or (compared.unit == "score" and worse > _LARGEST_LOSS):
+    is_open = own.missing is not None and own.missing.changes_the_word
+    if is_open or not may_advise or (own.unit == "score" and worse > _LARGEST_LOSS):
         return text
     return f"{text}. Safe to ship if a loss of {loss} is acceptable"
 
 
-def _needed(compared: CriterionComparison) -> str:
-    overall = compared.overall
+def _needed(own: CriterionComparison) -> str:
+    overall = own.overall
     if overall.fewest is not None:
         return f"; at least {overall.fewest} cases are needed for a word"
-    if not overall.pairs_needed or not overall.difference:
-        return ""
-    of_versions = "" if overall.pairs else " of each version"
-    return (
-        f"; about {rounded(overall.pairs_needed)} cases{of_versions} would settle a difference of this size"
-    )
+    needed = needed_text(own)
+    return f"; {needed}" if needed else ""
 
 
-def _details(compared: CriterionComparison, comparison: Comparison) -> list[str]:
+def _details(own: CriterionComparison, found: Comparison) -> list[str]:
     """Returns what is left out or missing, one sentence each, as far as it could change the answer."""
-    a, b = short_name(comparison.baseline.name), short_name(comparison.candidate.name)
-    missing, details = compared.missing, []
+    a, b = short_name(found.baseline.name), short_name(found.candidate.name)
+    missing, details = own.missing, []
     if missing is not None and missing.changes_the_word:
         counts = f"{missing.baseline_missing} of {a} and {missing.candidate_missing} of {b}"
-        text = f"{counts} have no {outcome_noun(compared)}"
+        text = f"{counts} have no {outcome_noun(own)}"
         worst, best = missing.worst_for_candidate, missing.best_for_candidate
         if worst is None or best is None:
             details.append(f"{text}, and nothing bounds what they would be.")
         else:
             details.append(f"{text}: counted against {b} it would be “{worst.word}”, for it “{best.word}”.")
-    alone = compared.baseline_only + compared.candidate_only
+    alone = own.baseline_only + own.candidate_only
     if alone:
         details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
-    if comparison.pairing.changed:
+    if found.pairing.changed:
         details.append(
-            f"Left out, because the expectation differs: {counted(comparison.pairing.changed, 'case')}."
+            f"Left out, because the expectation differs: {counted(found.pairing.changed, 'case')}."
         )
-    if comparison.candidate.rejected:
+    if found.candidate.rejected:
         details.append(
-            f"Records and conversations that were rejected, in no figure: {comparison.candidate.rejected:,}."
+            f"Records and conversations that were rejected, in no figure: {found.candidate.rejected:,}."
         )
     return details
 
 
-def _nothing(comparison: Comparison) -> str:
-    why = "; ".join(f"{name}: {why}" for name, why in comparison.not_compared.items())
-    names = f"{comparison.candidate.name} and {comparison.baseline.name}"
+def _nothing(found: Comparison) -> str:
+    why = "; ".join(f"{name}: {why}" for name, why in found.not_compared.items())
+    names = f"{found.candidate.name} and {found.baseline.name}"
     return f"{names} cannot be compared: {why or 'no case has a value on both sides'}."
 
 
@@ -349,12 +360,26 @@ def _criterion_name(name: str) -> str:
 
 
 def counts_text(page: FirstPage) -> str:
-    """Returns the counts of a first page in one line."""
+    """Returns the counts of a first page in one line; by which criterion, if not by verdict alone."""
+    is_verdict = page.counts_by == STATUS
     counts = {
         "regressed": page.regressed,
         "fixed": page.fixed,
         "still failing" if page.baseline else "failed": page.still_failing,
-        "no verdict": page.no_verdict,
+        "no verdict" if is_verdict else "no score": page.no_verdict,
         "rejected": page.rejected,
     }
-    return ", ".join(f"{name} {number:,}" for name, number in counts.items() if number is not None)
+    text = ", ".join(f"{name} {number:,}" for name, number in counts.items() if number is not None)
+    return text if is_verdict and page.criterion == STATUS else f"{page.counts_by}: {text}"
+
+
+def destructive_text(page: FirstPage) -> str:
+    """Returns a line about unexpected destructive calls, of the candidate and of the baseline; "": none."""
+    if not page.destructive and not page.baseline_destructive:
+        return ""
+    sides = [(page.candidate or "no version", page.destructive), (page.baseline, page.baseline_destructive)]
+    (name, number), *others = (
+        (short_name(name), number) for name, number in sides if name and number is not None
+    )
+    text = f"unexpected destructive calls: in {counted(number, 'conversation')} of {name}"
+    return text + "".join(f", in {number:,} of {name}" for name, number in others)

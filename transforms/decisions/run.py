@@ -1,5 +1,6 @@
 """A finished run, wherever it is kept: its document, its rows, and its conversations by app version."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from hashlib import blake2b
@@ -29,6 +30,7 @@ from turnwise.transforms.decisions.comparison.collect import (
     raised_errors,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.review.problems import one_line
 from turnwise.transforms.text.dates import time_seconds
 
@@ -95,11 +97,11 @@ class Run:
     @cached_property
     def _revisions(self) -> dict[ScoredId, int]:
         """Conversation -> its last revision, unless that is 0; of a batch, nothing has to be read."""
-        revisions: dict[ScoredId, int] = {}
+        found: dict[ScoredId, int] = {}
         for row in self.rows("conversations") if self.document.files is None else ():
-            if row["revision"] > revisions.get(scored_id(row), 0):
-                revisions[scored_id(row)] = row["revision"]
-        return revisions
+            if row["revision"] > found.get(scored_id(row), 0):
+                found[scored_id(row)] = row["revision"]
+        return found
 
 
 def scored_id(row: JsonObject | ConversationRow | ScoreRow) -> ScoredId:
@@ -131,6 +133,7 @@ class RunVersions(Struct):
         judges: App version -> criterion -> judge models and prompts.
         errors: App version -> criterion -> conversations with an error.
         first_times: App version -> start of its first conversation in RFC 3339; None: unknown of one.
+        destructive: App version -> conversations with an unexpected destructive call.
     """
 
     run: Run
@@ -138,6 +141,7 @@ class RunVersions(Struct):
     judges: dict[_VersionName, dict[str, set[str]]]
     errors: dict[_VersionName, dict[str, int]]
     first_times: dict[_VersionName, str | None]
+    destructive: Counter[_VersionName]
 
     def side(self, version: _VersionName, name: str) -> ComparedSide:
         """Returns one app version as a side of a comparison."""
@@ -148,6 +152,7 @@ class RunVersions(Struct):
             conversations=self.conversations[version],
             run_ids=[document.run_id],
             rejected=sum(document.counts.get(name) or 0 for name in REJECTED),
+            destructive=self.destructive[version],
             problems=problems_of(document),
             document=document,
             judges=self.judges.get(version, {}),
@@ -188,14 +193,16 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
             yield row
 
     first_times: dict[_VersionName, str | None] = {}
+    destructive: Counter[_VersionName] = Counter()
 
     def conversations() -> Iterator[ConversationRow]:
         for row in run.conversations():
             add_first_time(first_times, row)
+            destructive[row["app_version"]] += row["severity_reason"] == DESTRUCTIVE
             yield row
 
     raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
-    compared = collect(
+    found = collect(
         scores(),
         (
             Summary(
@@ -214,15 +221,15 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
         ),
     )
     for row in raised:
-        messages = errors.setdefault(row["app_version"], {})
-        messages[row["criterion"] or ""] = messages.get(row["criterion"] or "", 0) + 1
+        own = errors.setdefault(row["app_version"], {})
+        own[row["criterion"] or ""] = own.get(row["criterion"] or "", 0) + 1
     by_version: dict[_VersionName, list[ComparedConversation]] = {}
-    for conversation in compared:
+    for conversation in found:
         by_version.setdefault(conversation.app_version, []).append(conversation)
-    columns = {version: columns_of(messages) for version, messages in by_version.items()}
+    columns = {version: columns_of(own) for version, own in by_version.items()}
     for version in columns if raised else ():
         columns[version].add_errors(raised_errors(raised))
-    return RunVersions(run, columns, judges, errors, first_times)
+    return RunVersions(run, columns, judges, errors, first_times, destructive)
 
 
 def unnamed_case(row: ConversationRow) -> str | None:

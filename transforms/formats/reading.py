@@ -122,7 +122,13 @@ class LogReader:
         mapping = self._settings.mapping
         if mapping is not None and isinstance(value, list) and takes_rows(mapping, value, chosen):
             return list(self._read_rows(value, record))
-        kind = chosen or (FORMATS[recognise(value)] if mapping is None else mapped_format(mapping, value))
+        if chosen is not None:
+            kind = chosen
+        elif mapping is not None:
+            kind = mapped_format(mapping, value)
+        else:
+            is_table = record.source.lower().removesuffix(".gz").endswith(".csv")
+            kind = FORMATS[recognise(value, is_table)]
         return self._read_as(kind, without_nulls(value), record)
 
     def _read_as(

@@ -22,7 +22,6 @@ from turnwise.transforms.matching.calls import (
     answered_calls,
     met_parameters,
     ordered_share,
-    paired_calls,
     parameter_outcome,
     parameter_score,
     reaches,
@@ -239,7 +238,7 @@ def replay_turn(
     expected: ExpectedTurn,
     actual: Turn | None,
     updates: JsonObject,
-    paired: PairedCalls | None = None,
+    paired: PairedCalls,
 ) -> TurnReplay:
     """Checks everything that a golden turn expects; comparisons of meaning are left open.
 
@@ -248,10 +247,9 @@ def replay_turn(
         expected: The golden turn.
         actual: The recorded turn; None: it is missing, so that nothing expected was observed.
         updates: Session variables that the agent updated in the turn.
-        paired: Its `paired_calls`; None: they are paired here.
+        paired: Its expected and made calls.
     """
     turn, is_ces = actual or _NO_TURN, case.dialect == "ces"
-    paired = paired or paired_calls(expected, actual)
     is_plain = not expected.expectations and not is_ces
     if is_plain and paired.are_equal and not (turn.unknown_calls or turn.unknown_words):
         return _replay_of_equal(case, expected, turn, paired.made)

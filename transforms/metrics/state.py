@@ -433,7 +433,8 @@ class MetricsState(Struct):
         A conversation that is scored again leaves a change without conversations, but with other sums.
         """
         counts = self.conversations or self.turns or self.passes or self.fails
-        return not (counts or self.tallies or self.sampled_out or self.repeats.cases or self.units.kept)
+        held = self.tallies, self.ces, self.sampled_out, self.repeats.cases, self.slices, self.panels
+        return not (counts or any(held) or self.units.kept or self.units.total)
 
     def criterion_tallies(self) -> dict[tuple[str, bool], Tally]:
         """Returns the sums by (criterion, whether of whole conversations), over all turns."""

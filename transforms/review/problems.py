@@ -426,7 +426,7 @@ def _by_calls(
     return CallProblem(_EXTRA, extra.name or "", f"not expected: {call_text(extra)}") if extra else None
 
 
-# Says in one line why a conversation should be read, and which others have the same kind of problem.
+# Says in one line why a conversation should be read, and which others are of the same problem type.
 
 MOST_WHY = 200
 _MOST_KIND = 60
@@ -505,7 +505,7 @@ def one_line(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
-# Chooses the conversations to read first, and counts those with the same kind of problem.
+# Chooses the conversations to read first, and counts those of the same problem type.
 
 MOST_READ = 10
 MOST_OF_A_TYPE = 3

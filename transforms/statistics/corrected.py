@@ -16,7 +16,7 @@ from turnwise.transforms.statistics.agreement import (
     clustered_variance,
     effective_size,
 )
-from turnwise.transforms.statistics.resampling import REPLICATES, Numbers, generator_of
+from turnwise.transforms.statistics.resampling import LEVEL, REPLICATES, Numbers, generator_of
 from turnwise.transforms.statistics.tests import normal_quantile, t_quantile
 
 
@@ -55,7 +55,6 @@ def corrected_mean(
     judged: Sequence[float],
     others: Sequence[float],
     design: SampleDesign | None = None,
-    level: float = 0.95,
 ) -> CorrectedEstimate:
     """Returns the mean that people would give to all conversations, by prediction-powered inference.
 
@@ -70,7 +69,6 @@ def corrected_mean(
         judged: What the judge said of the same conversations, in the same order.
         others: What the judge said of all conversations that have no label.
         design: Cases and sampling weights.
-        level: Level of confidence, between 0 and 1.
 
     Raises:
         ValueError: There are labels of fewer than two cases, not as many judgements, or labels minus
@@ -94,7 +92,7 @@ def corrected_mean(
     # The few labelled cases decide how much the estimate of the variance itself varies.
     known = max(1.5, min(cases, effective_size(drawn)))
     variance = clustered_variance(parts, codes) * known / (known - 1)
-    half = t_quantile((1 + level) / 2, known - 1) * sqrt(variance)
+    half = t_quantile((1 + LEVEL) / 2, known - 1) * sqrt(variance)
     value = weight * float(whole.mean()) + shift
     return CorrectedEstimate(value, Bounds(value - half, value + half), weight)
 
@@ -119,7 +117,6 @@ def corrected_rate(
     others: Sequence[bool | None],
     seed: int,
     design: SampleDesign | None = None,
-    level: float = 0.95,
 ) -> CorrectedEstimate:
     """Returns the share of all conversations that people would let pass.
 
@@ -138,7 +135,6 @@ def corrected_rate(
         others: What the judge said of all conversations that have no label.
         seed: Seed, such as `SEED`.
         design: Cases and sampling weights.
-        level: Level of confidence, between 0 and 1.
     """
     human, machine = np.asarray(labels, dtype=float), _answers(judged)
     whole = np.concatenate([machine, _answers(others)])
@@ -148,15 +144,15 @@ def corrected_rate(
     ]
     effect = _design_effect(strata, human, whole, drawn, design.codes()) if design else 1.0
     draws = _posterior_of_all(generator_of(seed), strata, effect)
-    low, high = map(float, np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]))
-    value, wider = float(draws.mean()), _widening(drawn, level)
+    low, high = map(float, np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
+    value, wider = float(draws.mean()), _widening(drawn)
     bounds = Bounds(max(0.0, value - wider * (value - low)), min(1.0, value + wider * (high - value)))
     return CorrectedEstimate(value, bounds)
 
 
-def _widening(drawn: Numbers, level: float) -> float:
+def _widening(drawn: Numbers) -> float:
     """Returns how much wider Student's t with the effective number of labels is; 1 with equal weights."""
-    size, share = effective_size(drawn), (1 + level) / 2
+    size, share = effective_size(drawn), (1 + LEVEL) / 2
     if size > len(drawn) - 1e-6:
         return 1.0
     return t_quantile(share, max(0.5, size - 1)) / normal_quantile(share)
@@ -212,7 +208,7 @@ def _design_effect(
     return max(1.0, ratio)
 
 
-def rogan_gladen(passes: int, count: int, table: Confusion, level: float = 0.95) -> Bounds | None:
+def rogan_gladen(passes: int, count: int, table: Confusion) -> Bounds | None:
     """Returns an interval of the share that people would let pass, from a judge's error rates.
 
     (share + specificity - 1) / (sensitivity + specificity - 1) (Rogan and Gladen 1978), with the interval of
@@ -225,7 +221,7 @@ def rogan_gladen(passes: int, count: int, table: Confusion, level: float = 0.95)
     human_passes, human_fails = table.true_pass + table.false_fail, table.false_pass + table.true_fail
     if not count or not human_passes or not human_fails:
         return None
-    z = normal_quantile((1 + level) / 2)
+    z = normal_quantile((1 + LEVEL) / 2)
     share = (passes + z * z / 2) / (count + z * z)
     sensitivity = (table.true_pass + 1) / (human_passes + 2)
     specificity = (table.true_fail + 1) / (human_fails + 2)

@@ -283,11 +283,11 @@ def mean_difference_interval(sample: SampleMoments, base: SampleMoments, level: 
     return Bounds(difference - half, difference + half)
 
 
-def mean_interval(sample: SampleMoments, level: float = 0.95) -> Bounds | None:
+def mean_interval(sample: SampleMoments) -> Bounds | None:
     """Returns Student's interval of a mean; None: no spread was seen, which is not that there is none."""
     if not sample.variance:
         return None
-    half = t_quantile((1 + level) / 2, sample.size - 1) * sqrt(sample.variance / sample.size)
+    half = t_quantile(0.975, sample.size - 1) * sqrt(sample.variance / sample.size)
     return Bounds(sample.mean - half, sample.mean + half)
 
 

@@ -2,10 +2,11 @@
 
 import { PAIRED_BY, placesOf, report, versionAt } from "./data.js";
 import { choice } from "./dom.js";
-import { shown } from "./format.js";
+import { short } from "./format.js";
 import { go, link, state } from "./state.js";
 
 const MOST_SHOWN = 4;
+const LONGEST = 28;
 
 // The pair that the address names, or else the first: its page, its comparison, and the places to read first.
 export function compared() {
@@ -17,7 +18,7 @@ export function compared() {
 // A select of the pairs; null: there is nothing to choose.
 export function pairChoice() {
   const { page } = compared();
-  const text = ({ baseline, candidate }) => shown(`${candidate} against ${baseline}`);
+  const text = ({ baseline, candidate }) => `${short(candidate, LONGEST)} against ${short(baseline, LONGEST)}`;
   return report.first_pages.length < 2 ? null : choice("compared", report.first_pages.map((one, i) => [String(i), text(one)]), String(report.first_pages.indexOf(page)), (i) => {
     const { baseline, candidate } = report.first_pages[i];
     go(link({ baseline, candidate }));
@@ -31,17 +32,19 @@ export function shownVersions() {
   return all.length <= MOST_SHOWN || !page?.baseline ? all : [page.baseline, page.candidate].map(versionAt);
 }
 
-// Tests whether a conversation of the candidate is of a case that changed its verdict so, or fails in both.
+// Tests whether a conversation of the candidate is of a case that changed so, by what is counted, or fails in both.
 export function changed(kind) {
   const { page, comparison } = compared();
   if (!page?.baseline) return () => true;
   const [baseline, candidate] = [page.baseline, page.candidate].map(versionAt);
-  const { id, version, verdict } = report.conversations;
+  const { id, version, verdict, failed } = report.conversations;
+  const by = report.names.indexOf(page.counts_by);
   const { flips, pairing } = comparison;
-  const idsOf = (test) => new Set(flips.filter((one) => one.criterion === "verdict" && test(one)).flatMap((one) => one.candidate_conversations));
+  const idsOf = (test) => new Set(flips.filter((one) => one.criterion === page.counts_by && test(one)).flatMap((one) => one.candidate_conversations));
   const ids = idsOf((one) => one.kind === kind);
   if (kind !== "still_failing") return (place) => version[place] === candidate && ids.has(id[place]);
-  const fails = (place, of) => version[place] === of && verdict[place] === "FAIL";
+  const hasFailed = (place) => (page.counts_by === "verdict" ? verdict[place] === "FAIL" : failed[place].includes(by));
+  const fails = (place, of) => version[place] === of && hasFailed(place);
   const names = report.conversations[PAIRED_BY[pairing.by]];
   if (!names) {
     const flipped = idsOf(() => true);

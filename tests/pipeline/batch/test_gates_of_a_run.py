@@ -79,7 +79,9 @@ def problems(ratio=None, **counts):
 
 def test_max_failure_ratio():
     for ratio, records, conversations, is_missed in (
-        *((0.0, 0, 0, False), (0.0, 1, 0, True), (0.5, 1, 1, False), (0.5, 2, 1, True), (None, 2, 0, False)),
+        *((0.0, 0, 0, False), (0.0, 1, 0, True), (0.5, 1, 1, False), (0.5, 2, 1, True)),
+        # More than half of all is rejected: the option is named, which would allow it.
+        *((None, 2, 0, False), (None, 3, 0, True), (None, 1, 2, True), (0.9, 3, 0, False)),
     ):
         counts = {"records": 2 + conversations + records, "parsed_records": 2 + conversations}
         counts |= {"rejected_records": records, "rejected_conversations": conversations}

@@ -130,7 +130,24 @@ def test_a_criterion_by_rubrics_needs_one_where_records_bring_none(refused, tmp_
 def test_places_that_hold_nothing_to_read(refused, turnwise, tmp_path):
     write(tmp_path / "log.tsv", log())
     for option in ("--input", "--eval_cases"):
-        refused(option, tmp_path / "log.tsv", words=[f"{option} {tmp_path / 'log.tsv'}", "is none of .json"])
+        refused(option, tmp_path / "log.tsv", words=[f"{option} {tmp_path / 'log.tsv'}", "divided by tabs"])
+    tables = {
+        "table.jsonl": ("id,user,agent\n1,Hi,Ho", "is a CSV file with the columns id, user, agent; its name"),
+        "bom.json": ('\ufeff"id","user"\n', "is a CSV file with the columns id, user; its name must end"),
+        "tabs.txt": ("id\tuser\n1\tHi", "is a table divided by tabs; save it as CSV, divided by commas"),
+        "book.xlsx": ("PK", "is a spreadsheet; save it as CSV, divided by commas"),
+        "rows.parquet": ("id,user\n1,Hi", "is no Parquet file, although its name ends in .parquet"),
+        "rows.jsonl": ("PAR1", "is a Parquet file; its name must end in .parquet"),
+    }
+    for name, (text, problem) in tables.items():
+        write(tmp_path / name, text)
+        refused("--input", tmp_path / name, words=[f"--input {tmp_path / name}: {problem}"])
+        assert problem in turnwise("inspect", tmp_path / name).err
+    write(tmp_path / "rows.csv", "id,text\n1,Hi\n2,Ho")
+    done = turnwise("run", "--input", tmp_path / "rows.csv", output=tmp_path / "out")
+    told = " ".join(done.out.split())
+    assert done.status == 1 and "a CSV file, keys id, text: nothing says what its columns hold; " in told
+    assert "a `mapping` of the config that does" in told, "the sentence is whole"
     write(tmp_path / "folder/readme.txt", "none here")
     assert "no file in it" in turnwise("run", "--input", tmp_path / "folder", output=tmp_path / "out").err
     refused(
@@ -237,7 +254,7 @@ def test_a_name_with_the_marks_of_a_glob_is_only_itself(tools, tmp_path):
     [
         (["nowhere"], "nowhere: no such file"),
         (["{logs}", "--inptu"], "unrecognized arguments: --inptu"),
-        (["{logs}/../t.tsv"], "t.tsv: is none of .json"),
+        (["{logs}/../t.tsv"], "t.tsv: is a table divided by tabs; save it as CSV"),
     ],
 )
 def test_mistakes_are_told_in_one_line(turnwise, arguments, message, logs):

@@ -228,23 +228,24 @@ def test_two_directories_and_their_files(scored, compared, tmp_path):
     assert lines[0] == "## v2 against v1" and lines[2].startswith("**v2 is worse than v1: 66.7% pass ")
     assert lines[4] == "regressed 10, fixed 0, still failing 0, no verdict 0, rejected 0"
     assert sum(line.endswith(" | regressed |") for line in lines) == 3, "of one problem type"
-    assert "7 more cases that passed before: see the details." in lines
+    assert (
+        "7 more cases passed in the baseline and fail, or have no outcome, now: the details below"
+        in " ".join(lines)
+    )
     changed = lines[lines.index("| 10 changed cases | case | change | criteria |") :]
     assert sum(line.endswith(" | regressed | verdict, response_match_score |") for line in changed) == 10
-    assert "| verdict | 100.0% | 66.7% | -33.3 pt (-52.8 to -15.2) | 0.002 | worse |" in lines
+    assert "| verdict | 100.0% | 66.7% | 30 | -33.3 pt (-52.8 to -15.2) | 0.002 | worse |" in lines
 
 
-@pytest.mark.parametrize(
-    ("width", "columns"), [(20, 0), (44, 0), (52, 1), (60, 1), (64, 2), (72, 3), (80, 3)]
-)
-def test_the_report_fits_the_terminal(scored, compared, monkeypatch, width, columns):
+@pytest.mark.parametrize("width", [20, 44, 60, 72, 80])
+def test_the_report_fits_the_terminal(scored, compared, monkeypatch, width):
     output = scored(versions(12, 5))
     monkeypatch.setenv("COLUMNS", str(width))
     _, text, _ = compared(output, *SIDES)
     long = [line for line in text.splitlines() if len(line) > width]
     assert [line for line in long if " " in line.strip()] == [], "only a word that is longer than a line"
-    row = next(line for line in text.splitlines() if re.match("verdict(  |: )", line))
-    assert re.split("  +|: ", row)[1:-1] == ["100.0%", "58.3%", "-41.7 pt (-72.3 to -8.7)"][3 - columns :]
+    figures = "100.0%", "58.3%", "-41.7 pt", "(-72.3 to -8.7)"
+    assert [figure for figure in figures if figure not in " ".join(text.split())] == []
 
 
 def test_what_is_written_by_strangers_is_escaped(scored, compared, tmp_path):

@@ -59,7 +59,7 @@ def test_two_versions_are_compared_in_natural_order(run, capsys):
     shown = text.partition("difference:")[2].splitlines()
     assert status == 0
     assert shown[0] == " v10 less v2; 30 pairs by eval_id"
-    assert shown[1].split() == ["v2", "v10", "difference", "p"]
+    assert shown[1].split() == ["v2", "v10", "cases", "difference", "p", "(Holm)"]
     assert shown[2].startswith("verdict") and shown[2].endswith("worse") and "-40.0 pt" in shown[2]
     assert shown[3].startswith("response_match_score") and shown[3].endswith("worse")
     assert line_of(text, "more: ") == f"more: turnwise compare {output}"
@@ -235,7 +235,7 @@ def test_a_difference_of_milliseconds_is_not_shown_as_0():
     b = [Observed(own.value + 0.0012 + i % 3 / 1e5) for i, own in enumerate(a)]
     found = compared("turn_latency", a, b)
     shown = criteria_table(found, 120)[1].split()
-    assert shown[:5] == ["turn_latency", "0.0021", "s", "0.0033", "s"] and shown[5:7] == ["+0.0012", "s"]
+    assert shown[:8] == ["turn_latency", "0.0021", "s", "0.0033", "s", "20", "+0.0012", "s"]
     assert "+0.0012 s (+0.0012 to +0.0012 s)" in found.criteria[0].sentence
     (cost,) = compared("agent_cost", a, b).criteria
     assert (cost.unit, cost.better_is, cost.overall.word) == ("money", "less", "worse")
@@ -271,8 +271,20 @@ def test_latencies_of_milliseconds_at_the_end_of_a_run():
 def test_rates_of_the_pairs_that_both_sides_decide_say_so():
     passed, open_one = Observed(1.0, "PASS"), Observed(None, why="no judge")
     a, b = [passed] * 30, [passed] * 25 + [open_one] * 5
-    assert "100.0% of 25  100.0% of 25" in criteria_table(compared("verdict", a, b), 120)[1]
-    assert " of " not in criteria_table(compared("verdict", a, a), 120)[1]
+    assert "100.0%  100.0%  25 " in criteria_table(compared("verdict", a, b), 120)[1]
+    assert "100.0%  100.0%  30 " in criteria_table(compared("verdict", a, a), 120)[1]
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_the_table_of_differences_keeps_both_versions(width):
+    a = [Observed(float(i % 2), "PASS" if i % 2 else "FAIL") for i in range(1200)]
+    sides = [
+        side(f"{name}-2025-04-14-fine-tuned-for-airlines", "tool_effects_v1_of_long_name", a) for name in "ab"
+    ]
+    head, row = criteria_table(compare(*sides, CompareOptions()), width)
+    assert len(head) <= width and len(row) <= width
+    assert row.split()[1:4] == ["50.0%", "50.0%", "1,200"] and "p (Holm)" in head
+    assert row.startswith("tool_eff"), "names are shortened, figures are not"
 
 
 @pytest.mark.parametrize("stated", ["", "  ", None])

@@ -136,7 +136,7 @@ def test_a_baseline_decides_whether_it_is_worse(write_run, gate):
     assert status == 1 and "30 cases of the baseline have no conversation here" in err
     # 60 equal pairs show that at most about 6 points were rejected.
     status, _, err = gate(same, "--baseline", base)
-    assert status == 1 and "inconclusive: +0 points" in err
+    assert status == 1 and "inconclusive: 0.0 points" in err
     wide = write_run("wide", rows(*[P] * 60, app_version="v2"), config=rules({**NOT_WORSE, "margin": 0.1}))
     assert gate(wide, "--baseline", base)[0] == 0
 
@@ -168,7 +168,7 @@ def test_what_was_lost_may_have_been_destructive_or_a_failure(write_run, gate):
     worse = write_run(
         "worse", rows(*[F] * 60, app_version="v2"), config=rules(wide), counts={"rejected_records": 1}
     )
-    assert "(v2): failed: -100 points" in gate(worse, "--baseline", base)[2]
+    assert "(v2): failed: -100.0 points" in gate(worse, "--baseline", base)[2]
 
 
 def test_a_criterion_without_a_value_here_is_no_pass(write_run, gate):
@@ -182,7 +182,9 @@ def test_a_criterion_without_a_value_here_is_no_pass(write_run, gate):
     for name, raised in (("absent", []), ("raised", lines)):
         run = write_run(name, NEWER, half, raised, config=rules(rule), counts={})
         status, _, err = gate(run, "--baseline", base)
-        assert status == 1 and "no score: 0 in the baseline, 30 here" in err, err
+        assert (
+            status == 1 and "0 conversations of the baseline and 30 of the candidate have no score" in err
+        ), err
     most = [score(f"c{i}", P, app_version="v2") for i in range(59)]
     near = write_run("near", NEWER, most, config=rules({**rule, "margin": 0.2}))
     assert gate(near, "--baseline", base)[0] == 0, "one that fails would not be too many"
@@ -206,7 +208,7 @@ def test_a_baseline_of_other_cases_decides_nothing(write_run, gate, tmp_path, mo
     [
         ({"problems": ["300 of 600 records failed"], "exit_status": 1}, 1, "failed: 300 of 600 records"),
         ({"problems": [], "exit_status": 1}, 1, "the baseline itself failed: it ended with exit status 1"),
-        ({"counts": {"rejected_records": 9}}, 1, "9 not measured in the baseline (9 records rejected)"),
+        ({"counts": {"rejected_records": 9}}, 1, "9 were not measured in the baseline (9 records rejected)"),
         ({"problems": ["gate: no baseline is named"], "exit_status": 1}, 0, ""),
         ({"counts": {"unused_cases": 9}}, 0, ""),
     ],

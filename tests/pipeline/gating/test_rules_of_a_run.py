@@ -146,7 +146,7 @@ def test_a_baseline_is_compared_with_at_the_end(run):
     assert same.status == 0, same.err
     worse = [{**log(f"c{i}", [], expected={"tool_calls": STATED}), "app_version": "v2"} for i in range(40)]
     rejected = run(worse, not_worse, options=("--baseline", base.directory), name="regressed")
-    assert rejected.status == 1 and "(v2): failed: -100 points" in rejected.err
+    assert rejected.status == 1 and "(v2): failed: -100.0 points" in rejected.err
 
 
 def test_a_baseline_may_be_a_version_of_the_run(run):
@@ -158,7 +158,7 @@ def test_a_baseline_may_be_a_version_of_the_run(run):
     done = run(logs, {"rule": "not_worse", "margin": 0.1}, options=("--baseline", "v1"))
     assert "v2 is worse than v1: 0.0% pass against 100.0%" in done.out
     (problem,) = done.document("run.json")["problems"]
-    assert done.status == 1 and "by more than 0.1 (v2): failed: -100 points" in problem
+    assert done.status == 1 and "by more than 0.1 (v2): failed: -100.0 points" in problem
     done = run(logs, {"rule": "not_worse", "margin": 0.1}, options=("--baseline", "v3"), name="other")
     assert done.status == 1 and "gate: inconclusive: v3: is no output directory" in done.err
 

@@ -189,7 +189,10 @@ def test_yaml_and_archives_hold_what_json_holds(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("conversation;role;text\n1;user;hi\n", "divides its columns by ';', not by a comma"),
+        (
+            "conversation;role;text\n1;user;hi\n",
+            "divides its columns by ';'; save it as CSV, divided by commas",
+        ),
         ("id,text,text\n1,a,b\n", "names the column 'text' twice"),
         ("id,text\n1,a,more\n", "row 1 of the CSV file has more cells than the header names"),
         ('id,text\n1,a\n2,"b\n', "from line 3 on, the CSV file cannot be read: unexpected end of data"),

@@ -7,7 +7,13 @@ from turnwise.transforms.decisions.comparison.collect import ComparedConversatio
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
-from turnwise.transforms.decisions.first_page import counts_text, leading, one_version, two_versions
+from turnwise.transforms.decisions.first_page import (
+    counts_text,
+    destructive_text,
+    leading,
+    one_version,
+    two_versions,
+)
 
 P, F, U = "PASS", "FAIL", None
 VALUES = {P: 1.0, F: 0.0, U: None}
@@ -155,7 +161,46 @@ def test_regressions_are_read_first_and_then_the_most_severe():
     rows = [row(0, 9.0, **DESTRUCTIVE), row(1, 1.0), row(2, 2.0), row(3, 0.0, verdict=P)]
     found = page({"verdict": [F, P, F, P]}, {"verdict": [F, F, F, P]}, rows=rows)
     assert [one.conversation_id for one in found.read_first] == ["v2-1", "v2-0", "v2-2"]
-    assert found.destructive == 1 and page({"verdict": [P]}, {"verdict": [P]}, rows=None).destructive is None
+
+
+@pytest.mark.parametrize(
+    ("candidate", "baseline", "text"),
+    [
+        (None, None, ""),
+        (0, 0, ""),
+        (1, 3, "in 1 conversation of v2, in 3 of v1"),
+        (0, 2, "in 0 conversations of v2, in 2 of v1"),
+        (14, None, "in 14 conversations of v2"),
+    ],
+)
+def test_destructive_calls_of_both_sides_are_named(candidate, baseline, text):
+    sides = [side(name, {"verdict": [P] * 9}) for name in ("v1", "v2")]
+    sides[0].destructive, sides[1].destructive = baseline, candidate
+    found = two_versions(compare(*sides, CompareOptions()), [], None, "")
+    assert destructive_text(found) == (text and f"unexpected destructive calls: {text}")
+    assert (found.destructive, found.baseline_destructive) == (candidate, baseline)
+
+
+def test_counts_are_of_the_criterion_that_leads_and_say_so():
+    """By the recorded reward two cases regressed, and by the verdict none."""
+    baseline = {"verdict": [F] * 3 + [P] * 9, "recorded_reward": [P] * 12}
+    candidate = {"verdict": [P] * 12, "recorded_reward": [F] * 2 + [U] + [P] * 9}
+    found = page(baseline, candidate)
+    assert found.counts_by == found.criterion == "recorded_reward"
+    counts = "recorded_reward: regressed 2, fixed 0, still failing 0, no score 1, rejected 0"
+    assert counts_text(found) == counts
+    values = {"response_match_score": [0.5 + i / 100 for i in range(12)]}
+    found = page(
+        values | {"verdict": [P] * 12}, values | {"verdict": [F] + [P] * 11}, ["response_match_score"]
+    )
+    assert (found.criterion, found.counts_by) == ("response_match_score", "verdict")
+    assert counts_text(found).startswith("verdict: regressed 1, "), "a mean has no cases that pass"
+
+
+def test_what_was_rejected_is_of_no_version():
+    found = page({"verdict": [P] * 12 + [F] * 13}, {"verdict": [P] * 25}, rejected=35)
+    unknown = "35 rejected records or conversations, which may be of v2; they could turn “v2 is better"
+    assert found.headline.startswith(f"Inconclusive: beside 25 cases there are {unknown}")
 
 
 def test_every_failed_run_of_a_case_that_regressed_is_a_regression():

@@ -74,7 +74,7 @@ def label_queue(
     draw = LabelDraw(seed=seed, size=len(drawn), of=len(order), unit="conversation") if drawn else None
     lines = [_open(row, draw, number) for number, unit in enumerate(drawn, 1) for row in units[unit]]
     lines += [_open(row) for unit in picked for row in units[unit]]
-    counts = {key: len(set(scores) & set(picked)) for key, scores in strata.items()}
+    counts = {key: len(set(own) & set(picked)) for key, own in strata.items()}
     return LabelQueue(lines, len(drawn), len(order), counts, len(disputed.intersection(picked)))
 
 
@@ -162,9 +162,9 @@ def _agreement(key: CriterionKey, scores: Sequence[Sequence[HumanLabel]]) -> Peo
         for label in group:
             by_rater[label.rater or ""].add(label_number(label.label))
         answers.append({rater: min(values) for rater, values in by_rater.items() if len(values) == 1})
-    shared = [(group, of_score) for group, of_score in zip(scores, answers, strict=True) if len(of_score) > 1]
+    shared = [(group, own) for group, own in zip(scores, answers, strict=True) if len(own) > 1]
     is_number = any(isinstance(label.label, float) for group in scores for label in group)
-    pairs = [(of_score[raters[0]], of_score[raters[1]]) for _, of_score in shared] if len(raters) == 2 else []
+    pairs = [(own[raters[0]], own[raters[1]]) for _, own in shared] if len(raters) == 2 else []
     differ = [
         Disagreement(
             group[0].conversation_id,
@@ -172,8 +172,8 @@ def _agreement(key: CriterionKey, scores: Sequence[Sequence[HumanLabel]]) -> Peo
             next((label.app_version for label in group if label.app_version), None),
             {label.rater or "": label.label for label in group if label.label is not None},
         )
-        for group, of_score in shared
-        if len(set(of_score.values())) > 1
+        for group, own in shared
+        if len(set(own.values())) > 1
     ]
     return PeopleAgreement(
         *key,
@@ -182,7 +182,7 @@ def _agreement(key: CriterionKey, scores: Sequence[Sequence[HumanLabel]]) -> Peo
         shared=len(shared),
         agreed=len(shared) - len(differ),
         kappa=None if is_number else cohens_kappa(pairs),
-        alpha=krippendorffs_alpha([list(of_score.values()) for _, of_score in shared]) if shared else None,
+        alpha=krippendorffs_alpha([list(own.values()) for _, own in shared]) if shared else None,
         disagreements=differ,
     )
 
@@ -192,17 +192,15 @@ def _by_score(labels: Iterable[HumanLabel]) -> dict[tuple[object, ...], list[Hum
     places: dict[tuple[str, int | None, str], list[HumanLabel]] = defaultdict(list)
     for label in labels:
         places[label.conversation_id, label.turn_index, label.criterion].append(label)
-    by_score: dict[tuple[object, ...], list[HumanLabel]] = defaultdict(list)
-    for score, group in places.items():
+    found: dict[tuple[object, ...], list[HumanLabel]] = defaultdict(list)
+    for place, group in places.items():
         known = {(label.score_id, label.app_version) for label in group}
-        with_id = {candidate for candidate in known if candidate[0]}
+        with_id = {one for one in known if one[0]}
         for label in group:
-            key = label.score_id, label.app_version
+            own = label.score_id, label.app_version
             fitting = [
-                candidate
-                for candidate in with_id or known - {(None, None)}
-                if label.app_version in (None, candidate[1])
+                one for one in with_id or known - {(None, None)} if label.app_version in (None, one[1])
             ]
             is_other = label.score_id is None and len(fitting) == 1
-            by_score[score, *(fitting[0] if is_other else key)].append(label)
-    return by_score
+            found[place, *(fitting[0] if is_other else own)].append(label)
+    return found

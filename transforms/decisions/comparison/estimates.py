@@ -220,49 +220,46 @@ def word_for(
         interval, equivalence = (Bounds(-high, -low) for low, high in (interval, equivalence))
     # What does not matter is a share of the scale; on an open scale, a share of A's mean.
     unit = abs(estimate.baseline_value or 0.0) if measure.span is None else measure.span
-    said_word = word(
-        sign * difference, p_adjusted, interval, equivalence, options.margin * unit, options.alpha
-    )
-    if said_word in ("same", "not worse") and estimate.fewest_alike is not None:
+    found = word(sign * difference, p_adjusted, interval, equivalence, options.margin * unit, options.alpha)
+    if found in ("same", "not worse") and estimate.fewest_alike is not None:
         return "inconclusive"
-    return "inconclusive" if measure.better_is == "neither" and said_word == "not worse" else said_word
+    return "inconclusive" if measure.better_is == "neither" and found == "not worse" else found
 
 
 # Differences between figures that human labels have corrected.
 
 
-def with_correction(compared: CriterionComparison, a: ComparedSide, b: ComparedSide) -> CriterionComparison:
+def with_correction(own: CriterionComparison, a: ComparedSide, b: ComparedSide) -> CriterionComparison:
     """Returns a criterion with the corrected difference, if the figures of both sides are corrected."""
-    base, candidate = _corrected(compared, a), _corrected(compared, b)
+    base, candidate = _corrected(own, a), _corrected(own, b)
     if base is None or candidate is None or base.covers != candidate.covers:
-        return compared
-    corrected = _difference(base, candidate)
-    if corrected is None:
-        return compared
+        return own
+    found = _difference(base, candidate)
+    if found is None:
+        return own
     decided = "" if base.covers == "all" else ", of what the criterion decided alone"
-    scale, digits, unit = (100, 1, " points") if compared.measure == "pass_rate" else (1, 3, "")
+    scale, digits, unit = (100, 1, " points") if own.measure == "pass_rate" else (1, 3, "")
     value, low, high = (
         f"{scale * number:+.{digits}f}"
-        for number in (corrected.difference, corrected.interval.low, corrected.interval.high)
+        for number in (found.difference, found.interval.low, found.interval.high)
     )
-    labels = f"{corrected.baseline_labels} and {corrected.candidate_labels} labels"
+    labels = f"{found.baseline_labels} and {found.candidate_labels} labels"
     text = f"corrected by {labels} of people: {value}{unit} ({low} to {high}){decided}"
-    return replace(compared, corrected=corrected, sentence=f"{compared.sentence}; {text}")
+    return replace(own, corrected=found, sentence=f"{own.sentence}; {text}")
 
 
 def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, b: ComparedSide) -> list[str]:
     """Returns notes about words that corrected differences do not bear out, and sides without labels."""
     notes = [
-        f"{compared.criterion}: {compared.overall.word} by the scores, "
-        "but not shown by the figures that labels correct"
-        for compared in criteria
-        if compared.corrected is not None and not _bears_out(compared, compared.corrected)
+        f"{own.criterion}: {own.overall.word} by the scores, but not shown by the figures that labels correct"
+        for own in criteria
+        if own.corrected is not None and not _bears_out(own, own.corrected)
     ]
     notes += [
-        f"{compared.criterion}: the labels of one side cover what has no score, those of the "
+        f"{own.criterion}: the labels of one side cover what has no score, those of the "
         "other do not: no difference is corrected"
-        for compared in criteria
-        if len({figure.covers for side in (a, b) if (figure := _corrected(compared, side)) is not None}) > 1
+        for own in criteria
+        if len({figure.covers for side in (a, b) if (figure := _corrected(own, side)) is not None}) > 1
     ]
     for calibrated, other in ((a, b), (b, a)):
         if calibrated.calibration is not None and other.calibration is None:
@@ -272,35 +269,31 @@ def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, 
     return notes
 
 
-def _bears_out(compared: CriterionComparison, corrected: CorrectedDifference) -> bool:
-    word, is_more = compared.overall.word, compared.better_is != "less"
+def _bears_out(own: CriterionComparison, found: CorrectedDifference) -> bool:
+    word, is_more = own.overall.word, own.better_is != "less"
     if word in ("better", "worse"):
-        return corrected.interval.low > 0 if (word == "better") == is_more else corrected.interval.high < 0
+        return found.interval.low > 0 if (word == "better") == is_more else found.interval.high < 0
     return True
 
 
-def _corrected(compared: CriterionComparison, side: ComparedSide) -> Corrected | None:
+def _corrected(own: CriterionComparison, side: ComparedSide) -> Corrected | None:
     """Returns the figure of whole conversations of a side; None: it is not corrected."""
     if side.calibration is None:
         return None
     versions = {*side.conversations.app_versions}
-    return corrected_figure(side.calibration, compared.criterion, compared.measure, versions)
+    return corrected_figure(side.calibration, own.criterion, own.measure, versions)
 
 
 def corrected_figure(
     calibration: Calibration | None, criterion: str, measure: str, versions: set[str | None]
 ) -> Corrected | None:
     """Returns what labels say of the whole conversations of app versions; None: nothing."""
-    for calibrated in calibration.criteria if calibration is not None else ():
-        if (calibrated.criterion, calibrated.level, calibrated.measure) == (
-            criterion,
-            "conversation",
-            measure,
-        ):
-            figures = [figure for figure in calibrated.corrected if figure.group == "app_version"]
-            if not figures:
-                return next((figure for figure in calibrated.corrected if figure.group == "all"), None)
-            return next((figure for figure in figures if {figure.name} == versions), None)
+    for one in calibration.criteria if calibration is not None else ():
+        if (one.criterion, one.level, one.measure) == (criterion, "conversation", measure):
+            own = [figure for figure in one.corrected if figure.group == "app_version"]
+            if not own:
+                return next((figure for figure in one.corrected if figure.group == "all"), None)
+            return next((figure for figure in own if {figure.name} == versions), None)
     return None
 
 

@@ -6,38 +6,53 @@ from turnwise.schemas.comparison import CriterionComparison, Missing, PairedBy, 
 from turnwise.schemas.config import STATUS
 
 
-def sentence(compared: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
+def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     """Returns what may be said of a criterion, in one sentence with the names of base and candidate."""
-    overall = compared.overall
+    overall = found.overall
     if overall.difference is None:
         lacking = [
             name for name, count in ((a, overall.baseline_count), (b, overall.candidate_count)) if not count
         ]
         why = f"{lacking[0]} has no value" if lacking else "there are too few values"
         why = "no case has a value on both sides" if len(lacking) == 2 else why
-        return f"{_opening(compared, a, b)}: {why}"
-    figures = [f"{_amount(overall.difference, compared, signed=True)}{_range(overall, compared)}"]
-    if by != "nothing" and compared.fixed is not None and compared.measure == "pass_rate":
-        figures += [f"{compared.fixed} fixed", f"{compared.regressed} regressed"]
-    if compared.p_adjusted is not None:
+        return f"{_opening(found, a, b)}: {why}"
+    figures = [difference_figures(found)]
+    if by != "nothing" and found.fixed is not None and found.measure == "pass_rate":
+        figures += [f"{found.fixed} fixed", f"{found.regressed} regressed"]
+    if found.p_adjusted is not None:
         shown = shown_p(overall.p)
-        is_other = overall.p is not None and compared.p_adjusted != overall.p
-        adjusted = f" (adjusted {shown_p(compared.p_adjusted)})" if is_other else ""
+        is_other = overall.p is not None and found.p_adjusted != overall.p
+        adjusted = f" (adjusted {shown_p(found.p_adjusted)})" if is_other else ""
         figures.append(f"p {'' if shown.startswith('<') else '= '}{shown}{adjusted}")
-    text = f"{_opening(compared, a, b)}: {', '.join(figures)}"
-    missing = compared.missing
+    text = f"{_opening(found, a, b)}: {', '.join(figures)}"
+    missing = found.missing
     is_open = missing is not None and missing.changes_the_word
     if overall.word in ("inconclusive", "not worse") and not is_open:
-        text += _sight(compared, by)
+        text += _sight(found, by)
     if overall.word == "inconclusive" and overall.fewest_alike is not None:
         text += f"; fewer than {overall.fewest_alike} cannot show that {b} is the same or not worse"
-    alone = compared.baseline_only + compared.candidate_only
+    alone = found.baseline_only + found.candidate_only
     if alone:
         text += f"; {alone} of the paired cases {'has' if alone == 1 else 'have'} a value on one side alone"
     if missing is not None:
         counts = f"{missing.baseline_missing} of {a}, {missing.candidate_missing} of {b}"
-        text += f"; no {outcome_noun(compared)}: {counts}"
+        text += f"; no {outcome_noun(found)}: {counts}"
     return text + (_readings(missing, b) if missing is not None and is_open else "")
+
+
+def difference_figures(found: CriterionComparison) -> str:
+    """Returns a difference that there is, with its interval or why it has none."""
+    assert found.overall.difference is not None
+    return f"{_amount(found.overall.difference, found, signed=True)}{_range(found.overall, found)}"
+
+
+def needed_text(found: CriterionComparison) -> str:
+    """Returns how many cases would settle a difference; "": it is settled, or no number would."""
+    overall = found.overall
+    if overall.word != "inconclusive" or not overall.pairs_needed or not overall.difference:
+        return ""
+    each = "" if overall.pairs else " of each version"
+    return f"about {rounded(overall.pairs_needed)} cases{each} would settle a difference of this size"
 
 
 def _readings(missing: Missing, b: str) -> str:
@@ -50,8 +65,8 @@ def _readings(missing: Missing, b: str) -> str:
     )
 
 
-def _opening(compared: CriterionComparison, a: str, b: str) -> str:
-    words = {
+def _opening(found: CriterionComparison, a: str, b: str) -> str:
+    said = {
         "better": f"{b} is better than {a}",
         "worse": f"{b} is worse than {a}",
         "same": f"{b} is the same as {a} within the margin",
@@ -59,12 +74,12 @@ def _opening(compared: CriterionComparison, a: str, b: str) -> str:
         "differs": f"{b} differs from {a}",
         "inconclusive": f"{b} against {a} is inconclusive",
     }
-    return words[compared.overall.word]
+    return said[found.overall.word]
 
 
-def _sight(compared: CriterionComparison, by: PairedBy) -> str:
+def _sight(found: CriterionComparison, by: PairedBy) -> str:
     """Returns what would have been seen, and how many cases the difference needs."""
-    overall = compared.overall
+    overall = found.overall
     noun = "conversations" if overall.baseline_cases is None else "cases"
     unit = "pairs" if by != "nothing" else f"{noun} a side"
     if by == "nothing" and overall.baseline_cases is not None:
@@ -77,13 +92,13 @@ def _sight(compared: CriterionComparison, by: PairedBy) -> str:
         return f"; {count} are too few: at least {overall.fewest} {unit} are needed"
     if overall.detectable is None:
         seen = f"; {count} cannot show any difference"
-        if compared.measure == "pass_rate":
+        if found.measure == "pass_rate":
             seen += ": it would have to be more than the whole scale"
     else:
-        seen = f"; with {count} a change of {_amount(overall.detectable, compared)} would have been seen"
+        seen = f"; with {count} a change of {_amount(overall.detectable, found)} would have been seen"
     if not overall.pairs_needed or not overall.difference:
         return seen
-    needed = f"{_amount(abs(overall.difference), compared)} need about {rounded(overall.pairs_needed)} {unit}"
+    needed = f"{_amount(abs(overall.difference), found)} need about {rounded(overall.pairs_needed)} {unit}"
     return f"{seen}; {needed}"
 
 
@@ -119,23 +134,23 @@ def amount(value: float, measure: str, unit: str, *, signed: bool = False, digit
 
 
 def _amount(
-    value: float, compared: CriterionComparison, *, signed: bool = False, digits: int | None = None
+    value: float, found: CriterionComparison, *, signed: bool = False, digits: int | None = None
 ) -> str:
-    return amount(value, compared.measure, compared.unit, signed=signed, digits=digits)
+    return amount(value, found.measure, found.unit, signed=signed, digits=digits)
 
 
-def _range(overall: VersionDifference, compared: CriterionComparison) -> str:
+def _range(overall: VersionDifference, found: CriterionComparison) -> str:
     bounds = overall.interval
     if bounds is None:
         return " (no interval)" if overall.fewest else " (no interval: the values do not vary)"
-    digits = decimals(overall.difference, compared.measure, compared.unit)
-    low, high = (_amount(bound, compared, signed=True, digits=digits) for bound in (bounds.low, bounds.high))
+    digits = decimals(overall.difference, found.measure, found.unit)
+    low, high = (_amount(bound, found, signed=True, digits=digits) for bound in (bounds.low, bounds.high))
     return f" ({low.removesuffix(' points').removesuffix(' s')} to {high.removesuffix(' points')})"
 
 
-def outcome_noun(compared: CriterionComparison) -> str:
+def outcome_noun(found: CriterionComparison) -> str:
     """Returns what a conversation has by a criterion: a verdict or a score."""
-    return "verdict" if compared.criterion == STATUS else "score"
+    return "verdict" if found.criterion == STATUS else "score"
 
 
 def counted(number: int, noun: str) -> str:

@@ -59,8 +59,8 @@ def _runs_at(values: Numbers, places: Integers, size: int) -> Runs:
         np.divide(np.bincount(places, values, size), counts, out=means, where=counts > 0)
     else:
         listed, ends = values.tolist(), np.cumsum(counts).tolist()
-        for case in np.flatnonzero(counts).tolist():
-            means[case] = fmean(listed[ends[case] - int(counts[case]) : ends[case]])
+        for place in np.flatnonzero(counts).tolist():
+            means[place] = fmean(listed[ends[place] - int(counts[place]) : ends[place]])
     return Runs(counts, means)
 
 
@@ -138,11 +138,7 @@ class _Common(NamedTuple):
 
 def _common(a: CaseNames, b: CaseNames) -> _Common:
     names = common(a, b) - {None, ""}
-    counts = (
-        (name, n)
-        for column in (a, b)
-        for name, n in zip(column.values, column.counts().tolist(), strict=True)
-    )
+    counts = ((name, n) for own in (a, b) for name, n in zip(own.values, own.counts().tolist(), strict=True))
     return _Common(len(names), sum(number for name, number in counts if name in names))
 
 
@@ -217,23 +213,23 @@ class CriterionMeasure(Struct, frozen=True):
         scale = (0.0, 1.0) if self.measure == "pass_rate" else self.scale
         return value if value is None or scale is None or scale[0] <= value <= scale[1] else None
 
-    def applies(self, column: CriterionColumn) -> Bools:
+    def applies(self, found: CriterionColumn) -> Bools:
         """Returns which scores count at all.
 
         A value outside the scale (CES's -1: no claim) does not. Where outcomes are compared, one that only
         informs does not either.
         """
-        always = column.where(lambda kind: kind.outcome is not None or not kind.has_value)
+        always = found.where(lambda kind: kind.outcome is not None or not kind.has_value)
         if self.is_of_values:
-            return always | column.is_within(self.scale)
-        return always | (column.where(lambda kind: kind.threshold is not None) & column.is_within(self.scale))
+            return always | found.is_within(self.scale)
+        return always | (found.where(lambda kind: kind.threshold is not None) & found.is_within(self.scale))
 
-    def values_of(self, column: CriterionColumn) -> Numbers:
+    def values_of(self, found: CriterionColumn) -> Numbers:
         """Returns what is compared of every score; NaN: no score."""
         if self.is_of_values:
-            return np.where(column.has_value, column.values, np.nan)
-        outcomes = [None if kind is None else kind.outcome for kind in column.kinds.values]
-        return _shares(outcomes, column.kinds.places)
+            return np.where(found.has_value, found.values, np.nan)
+        outcomes = [None if kind is None else kind.outcome for kind in found.kinds.values]
+        return _shares(outcomes, found.kinds.places)
 
     def turn_values_of(self, turns: TurnScores) -> Numbers:
         """Returns what is compared of every score of a turn; NaN: no score, or outside the scale."""
@@ -254,18 +250,18 @@ def _shares(outcomes: Sequence[str | None], places: Integers) -> Numbers:
     return np.asarray([_SHARES.get(outcome, np.nan) for outcome in outcomes], np.float64)[places]
 
 
-def measure_of(criterion: str, columns: Sequence[CriterionColumn], has_threshold: bool) -> CriterionMeasure:
+def measure_of(criterion: str, found: Sequence[CriterionColumn], has_threshold: bool) -> CriterionMeasure:
     """Returns what of a criterion is compared, of what it gave the conversations of both sides."""
     kind = CRITERIA.get(criterion)
     unit = kind.unit if kind else "score"
-    kinds = {kind for column in columns for kind in column.kinds.used() if kind is not None}
+    kinds = {kind for own in found for kind in own.kinds.used() if kind is not None}
     # A criterion may only inform in all conversations although the config gives it a threshold.
     has_values = [kind for kind in kinds if kind.has_value]
     only_informs = bool(has_values) and all(kind.threshold is None for kind in has_values)
     has_outcomes = (
         criterion == STATUS or any(kind.outcome for kind in kinds) or (has_threshold and not only_informs)
     )
-    values = np.concatenate([column.values[column.has_value] for column in columns])
+    values = np.concatenate([own.values[own.has_value] for own in found])
     is_share = has_outcomes or (unit == "score" and bool(len(values)) and are_binary(values))
     measure: ComparedMeasure = "pass_rate" if is_share else "mean"
     # A pass is better, whichever side of the threshold it lies on.
@@ -314,22 +310,22 @@ class _ObservedColumns:
     def at(self, rows: Iterable[int], measure: CriterionMeasure) -> list[Observed]:
         """Returns what a criterion gave some conversations, where it applies."""
         is_seen = self.values(measure).is_seen
-        observed = (self.conversations.given(row, measure.criterion) for row in rows if is_seen[row])
-        return [value for value in observed if value is not None]
+        found = (self.conversations.given(row, measure.criterion) for row in rows if is_seen[row])
+        return [own for own in found if own is not None]
 
     def values(self, measure: CriterionMeasure) -> _RowValues:
         """Returns what is compared of every conversation."""
         if measure not in self._values:
-            column = self.column(measure)
-            values, is_seen = measure.values_of(column), measure.applies(column)
+            found = self.column(measure)
+            values, is_seen = measure.values_of(found), measure.applies(found)
             is_decided = is_seen & ~np.isnan(values)
             self._values[measure] = _RowValues(np.where(is_decided, values, 0.0), is_seen, is_decided)
         return self._values[measure]
 
     def is_binary(self, measure: CriterionMeasure) -> bool:
         """Returns whether all values of a criterion are 0 or 1, where it applies."""
-        column = self.column(measure)
-        return are_binary(column.values[self.values(measure).is_seen])
+        found = self.column(measure)
+        return are_binary(found.values[self.values(measure).is_seen])
 
     def details(self, measure: CriterionMeasure) -> ScoreDetails | None:
         """Returns the reasons, turns and votes of a criterion; None: they were not read."""
@@ -337,14 +333,14 @@ class _ObservedColumns:
 
     def column(self, measure: CriterionMeasure) -> CriterionColumn:
         """Returns what a criterion gave every conversation."""
-        column = self.conversations.criteria.get(measure.criterion)
-        return empty_column(len(self.conversations)) if column is None else column
+        found = self.conversations.criteria.get(measure.criterion)
+        return empty_column(len(self.conversations)) if found is None else found
 
     def is_drawn(self, criterion: str) -> Bools:
         """Returns which conversations a sample rate did not leave out of a criterion."""
         if criterion not in self._drawn:
             sampled_out = self.conversations.sampled_out
-            is_drawn = np.asarray([criterion not in names for names in sampled_out.values], np.bool_)
+            is_drawn = np.asarray([criterion not in own for own in sampled_out.values], np.bool_)
             self._drawn[criterion] = is_drawn[sampled_out.places]
         return self._drawn[criterion]
 
@@ -397,19 +393,19 @@ class SideValues:
         rows = self.cases.rows
         turns = details.turns.at(rows)
         values, places = measure.turn_values_of(turns), np.repeat(np.arange(len(rows)), turns.sizes)
-        by_turn = {}
+        found = {}
         for index in np.unique(turns.indices).tolist():
             kept = (turns.indices == index) & ~np.isnan(values)
-            runs = _runs_at(values[kept], places[kept], len(rows))
-            has_value = runs.counts > 0
-            one_each = runs.means[has_value]
+            own = _runs_at(values[kept], places[kept], len(rows))
+            has_value = own.counts > 0
+            one_each = own.means[has_value]
             if measure.measure == "pass_rate" and len(one_each) < kept.sum():
                 least = np.ones(len(rows))
                 np.minimum.at(least, places[kept], values[kept])
                 one_each = least[has_value]
             if len(one_each):
-                by_turn[index] = _runs_at(one_each, self._places[has_value], len(self.cases))
-        return by_turn
+                found[index] = _runs_at(one_each, self._places[has_value], len(self.cases))
+        return found
 
     def votes(self, measure: CriterionMeasure) -> tuple[int, int]:
         """Returns the verdicts of a judge with two votes or more, and how many of them are not unanimous."""
@@ -421,8 +417,8 @@ class SideValues:
 
     def single_values(self, measure: CriterionMeasure, rows: Integers) -> tuple[Integers, Numbers]:
         """Returns all values of conversations, those of turns where there are any, each with its place."""
-        column, details = self.observed.column(measure), self.observed.details(measure)
-        whole = np.where(column.has_value, column.values, np.nan)[rows]
+        found, details = self.observed.column(measure), self.observed.details(measure)
+        whole = np.where(found.has_value, found.values, np.nan)[rows]
         if details is None:
             sizes, values = np.ones(len(rows), np.int64), whole
         else:
@@ -433,9 +429,9 @@ class SideValues:
         places, is_known = np.repeat(np.arange(len(rows)), sizes), ~np.isnan(values)
         return places[is_known], values[is_known]
 
-    def at(self, case: int, measure: CriterionMeasure) -> list[Observed]:
+    def at(self, place: int, measure: CriterionMeasure) -> list[Observed]:
         """Returns what a criterion gave the conversations of one case, where it applies."""
-        return self.observed.at(self.cases[case], measure)
+        return self.observed.at(self.cases[place], measure)
 
     def count_missing(self, measure: CriterionMeasure) -> int:
         """Returns to how many conversations a criterion applies without deciding."""
@@ -445,8 +441,8 @@ class SideValues:
     @cached_property
     def alone(self) -> "SideValues":
         """The same conversations by the cases of the side alone; see `ConversationColumns.own_cases`."""
-        rows = rows_by_case(self.observed.conversations.own_cases().at(self.rows).compact())
-        return SideValues(self.observed, self.rows, CaseRows(self.rows[rows.rows], rows.sizes))
+        own = rows_by_case(self.observed.conversations.own_cases().at(self.rows).compact())
+        return SideValues(self.observed, self.rows, CaseRows(self.rows[own.rows], own.sizes))
 
     def within(self, is_in: Bools, is_kept: Bools) -> "SideValues":
         """Returns a slice: its conversations, and the cases that are kept."""

@@ -66,7 +66,7 @@ class CodedColumn(Struct, Generic[_Held], eq=False):
 
     def used(self) -> list[_Held]:
         """Returns the values that any row has."""
-        return [self.values[code] for code in np.flatnonzero(self.counts()).tolist()]
+        return [self.values[place] for place in np.flatnonzero(self.counts()).tolist()]
 
     def compact(self) -> "CodedColumn[_Held]":
         """Returns the column with the values of its rows alone, by the first row of each."""
@@ -75,7 +75,7 @@ class CodedColumn(Struct, Generic[_Held], eq=False):
         rows[self.places[::-1]] = np.arange(len(self))[::-1]
         ordered = used[np.argsort(rows[used])]
         rows[ordered] = np.arange(len(used))
-        return CodedColumn([self.values[code] for code in ordered.tolist()], rows[self.places])
+        return CodedColumn([self.values[place] for place in ordered.tolist()], rows[self.places])
 
     def recoded(self, values: Iterable[_Hashed]) -> "CodedColumn[_Hashed]":
         """Returns the column with other values in place of its own, which may be equal to each other."""
@@ -481,6 +481,7 @@ class ComparedSide(Struct):
     Attributes:
         rejected: Records, conversations and eval cases of the run that were rejected, and files that were
             not read to the end; None: not known.
+        destructive: Conversations with an unexpected destructive call; None: not read.
         notes: What is said of its runs, one line each.
         problems: Why the run ended with exit status 1, one line each.
         document: `run.json`; None: of a store.
@@ -494,6 +495,7 @@ class ComparedSide(Struct):
     conversations: ConversationColumns
     run_ids: list[str]
     rejected: int | None = None
+    destructive: int | None = None
     notes: list[str] = field(default_factory=list)
     problems: Sequence[str] = ()
     document: RunDocument | None = None

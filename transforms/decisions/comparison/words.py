@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from turnwise.schemas.comparison import Flip, FlipKind, SettingsChange, Side
 from turnwise.schemas.config import STATUS
@@ -16,7 +17,13 @@ from turnwise.transforms.decisions.comparison.side_values import (
     SideValues,
     scale_of,
 )
-from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, distinct_pairs
+from turnwise.transforms.decisions.comparison.sides import (
+    CodedColumn,
+    ComparedSide,
+    ConversationColumns,
+    ScoreKind,
+    distinct_pairs,
+)
 
 _NAMES_SHOWN = 5
 
@@ -64,7 +71,7 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
             f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
         )
     sizes = zip(matched.baseline_cases.sizes.tolist(), matched.candidate_cases.sizes.tolist(), strict=True)
-    uneven = [(size, other) for size, other in sizes if size != other]
+    uneven = [(own, other) for own, other in sizes if own != other]
     if uneven:
         runs = [sum(side) for side in zip(*uneven, strict=True)]
         yield (
@@ -79,11 +86,11 @@ def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
     versions = [{*side.conversations.app_versions.used()} for side in (a, b)]
     if versions[0] != versions[1]:
         return
-    first, other = (
+    own, other = (
         {*zip(side.conversations.conversation_ids, side.conversations.app_versions, strict=True)}
         for side in (a, b)
     )
-    if first == other and matched.pairing.by != "nothing":
+    if own == other and matched.pairing.by != "nothing":
         yield "both sides are the same recordings: differences are those of the measurement, not of the agent"
         return
     if None in versions[0]:
@@ -105,39 +112,37 @@ def run_places(a: ComparedSide | Side, b: ComparedSide | Side) -> list[str]:
 
 
 def _rejected(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
-    for side, run in zip((a, b), run_places(a, b), strict=False):
+    for side, place in zip((a, b), run_places(a, b), strict=False):
         if side.rejected:
-            yield f"{run}: records or conversations that were rejected, not in the figures: {side.rejected}"
+            yield f"{place}: records or conversations that were rejected, not in the figures: {side.rejected}"
         for problem in side.problems:
-            yield f"{run}: {'the run failed: ' if side.document else ''}{problem}"
+            yield f"{place}: {'the run failed: ' if side.document else ''}{problem}"
     places = [a.source, b.source] if a.source != b.source else [a.name, b.name]
-    for side, run in zip((a, b), places, strict=True):
+    for side, place in zip((a, b), places, strict=True):
         for criterion, count in sorted(side.errors.items()):
-            yield f"{run}: {counted(count, 'error')} of {criterion}"
+            yield f"{place}: {counted(count, 'error')} of {criterion}"
 
 
 def _settings_notes(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
     """Yields other versions of turnwise, where the sample rates differ, and what sampling left out."""
     if a.document is not None and b.document is not None:
-        baseline, candidate = a.document, b.document
-        versions = [document.versions.get("turnwise") for document in (baseline, candidate)]
+        own, other = a.document, b.document
+        versions = [document.versions.get("turnwise") for document in (own, other)]
         if versions[0] != versions[1]:
             yield f"the baseline was scored by turnwise {versions[0]}, the candidate by {versions[1]}"
-        rates = [(SAMPLE_RATE, baseline.judge, candidate.judge)]
-        for name in sorted(baseline.criteria.keys() & candidate.criteria.keys()):
-            rates.append(
-                (f"criteria.{name}.{SAMPLE_RATE}", baseline.criteria[name], candidate.criteria[name])
-            )
+        rates = [(SAMPLE_RATE, own.judge, other.judge)]
+        for name in sorted(own.criteria.keys() & other.criteria.keys()):
+            rates.append((f"criteria.{name}.{SAMPLE_RATE}", own.criteria[name], other.criteria[name]))
         for what, before, after in rates:
             if before.get(SAMPLE_RATE) != after.get(SAMPLE_RATE):
                 a_rate, b_rate = before.get(SAMPLE_RATE), after.get(SAMPLE_RATE)
                 yield f"{what}: {a_rate} for the baseline, {b_rate} for the candidate"
     for side in (a, b):
-        notes = Counter[str]()
+        found = Counter[str]()
         sampled_out = side.conversations.sampled_out
         for names, number in zip(sampled_out.values, sampled_out.counts().tolist(), strict=True):
-            notes.update(dict.fromkeys(names, number))
-        for name, number in sorted((+notes).items()):
+            found.update(dict.fromkeys(names, number))
+        for name, number in sorted((+found).items()):
             yield f"{side.name}: {counted(number, 'conversation')} sampled out of {name}: not in its figures"
 
 
@@ -151,12 +156,12 @@ SAMPLE_RATE = "sample_rate"
 
 def settings_changes(a: ComparedSide, b: ComparedSide) -> list[SettingsChange]:
     """Returns what is not the same for both sides, as far as it concerns criteria that both have."""
-    changes = list(_judges(a, b))
+    found = list(_judges(a, b))
     if a.document is not None and b.document is not None:
-        changes += _verdict(a.document, b.document)
-        changes += _settings(a.document, b.document, sorted(a.judges.keys() & b.judges.keys()))
-        return changes
-    return [*changes, *_applied_thresholds(a.conversations, b.conversations)]
+        found += _verdict(a.document, b.document)
+        found += _settings(a.document, b.document, sorted(a.judges.keys() & b.judges.keys()))
+        return found
+    return [*found, *_applied_thresholds(a.conversations, b.conversations)]
 
 
 def beyond_verdicts(changes: Sequence[SettingsChange]) -> list[SettingsChange]:
@@ -166,9 +171,9 @@ def beyond_verdicts(changes: Sequence[SettingsChange]) -> list[SettingsChange]:
 
 def _verdict(a: RunDocument, b: RunDocument) -> Iterator[SettingsChange]:
     """Yields a change if the verdicts do not rest on the same criteria."""
-    deciding, other = (sorted(document.thresholds) for document in (a, b))
-    if deciding != other:
-        before, after = (", ".join(names) or "none" for names in (deciding, other))
+    own, other = (sorted(document.thresholds) for document in (a, b))
+    if own != other:
+        before, after = (", ".join(names) or "none" for names in (own, other))
         yield SettingsChange(
             what="criteria of the verdict", baseline=before, candidate=after, criteria=[STATUS]
         )
@@ -178,9 +183,9 @@ def _judges(a: ComparedSide, b: ComparedSide) -> Iterator[SettingsChange]:
     """Yields changes of the judge's model or prompt, by what stands in the scores."""
     changes: dict[tuple[str, str], list[str]] = {}
     for criterion in sorted(a.judges.keys() & b.judges.keys()):
-        judges, other = a.judges[criterion], b.judges[criterion]
-        if judges and other and judges != other:
-            changes.setdefault((_listed(judges), _listed(other)), []).append(criterion)
+        own, other = a.judges[criterion], b.judges[criterion]
+        if own and other and own != other:
+            changes.setdefault((_listed(own), _listed(other)), []).append(criterion)
     for (before, after), criteria in changes.items():
         yield SettingsChange(
             what="judge model, prompt version", baseline=before, candidate=after, criteria=criteria
@@ -197,16 +202,16 @@ def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator
         for path, before, after in _differences(a.criteria[criterion], b.criteria[criterion]):
             if path != SAMPLE_RATE:
                 yield _change(f"criteria.{criterion}.{path}", before, after, [criterion])
-    config, other = (document.scoring_settings["config"] for document in (a, b))
-    for path, before, after in _differences(config, other):
+    own, other = (document.scoring_settings["config"] for document in (a, b))
+    for path, before, after in _differences(own, other):
         yield _change(path, before, after, common)
     used = [criterion for criterion in judged if criterion in common]
     if not used:
         return
-    config, other = (
+    own, other = (
         {key: (document.config.get("judge") or {}).get(key) for key in _JUDGE_KEYS} for document in (a, b)
     )
-    for path, before, after in _differences(config, other):
+    for path, before, after in _differences(own, other):
         yield _change(f"judge.{path}", before, after, used)
 
 
@@ -240,47 +245,47 @@ _KINDS: tuple[FlipKind, ...] = ("regressed", "newly_missing", "fixed", "newly_me
 def flips(matched: MatchedValues, measures: Sequence[CriterionMeasure]) -> list[Flip]:
     """Returns the flips of all criteria that have outcomes: regressed ones first, by criterion and case."""
     shares = [measure for measure in measures if measure.measure == "pass_rate"]
-    flipped = [flip for measure in shares for flip in _flips(matched, measure)]
-    order = {measure.criterion: index for index, measure in enumerate(shares)}
-    return sorted(flipped, key=lambda flip: (_KINDS.index(flip.kind), order[flip.criterion], flip.case))
+    found = [flip for measure in shares for flip in _flips(matched, measure)]
+    order = {measure.criterion: place for place, measure in enumerate(shares)}
+    return sorted(found, key=lambda flip: (_KINDS.index(flip.kind), order[flip.criterion], flip.case))
 
 
 def _flips(matched: MatchedValues, measure: CriterionMeasure) -> Iterator[Flip]:
     sides = matched.baseline, matched.candidate
     seen = [side.count_seen(measure).tolist() for side in sides]
     shares = [_shares(side, measure) for side in sides]
-    for case, (share, other) in enumerate(zip(*shares, strict=True)):
-        kind = _kind(share, other) if seen[0][case] and seen[1][case] else None
+    for place, (own, other) in enumerate(zip(*shares, strict=True)):
+        kind = _kind(own, other) if seen[0][place] and seen[1][place] else None
         if kind is not None:
-            yield _flip(matched, case, measure, kind, (share, other))
+            yield _flip(matched, place, measure, kind, (own, other))
 
 
 def _flip(
     matched: MatchedValues,
-    case: int,
+    place: int,
     measure: CriterionMeasure,
     kind: FlipKind,
     shares: tuple[float | None, float | None],
 ) -> Flip:
     a, b = (side.observed.conversations for side in (matched.baseline, matched.candidate))
-    rows_a, rows_b = matched.baseline.cases[case], matched.candidate.cases[case]
+    rows_a, rows_b = matched.baseline.cases[place], matched.candidate.cases[place]
     is_of_a = kind in ("fixed", "newly_measured")
-    scores = matched.baseline.at(case, measure) if is_of_a else matched.candidate.at(case, measure)
-    not_passed = [score for score in scores if measure.value_of(score.value, score.outcome) != 1.0]
-    why = next((score for score in not_passed if score.why), not_passed[0] if not_passed else None)
+    found = matched.baseline.at(place, measure) if is_of_a else matched.candidate.at(place, measure)
+    not_passed = [own for own in found if measure.value_of(own.value, own.outcome) != 1.0]
+    why = next((own for own in not_passed if own.why), not_passed[0] if not_passed else None)
     languages = [*(b.languages[row] for row in rows_b), *(a.languages[row] for row in rows_a)]
     tags = [*(a.tags[row] for row in rows_a), *(b.tags[row] for row in rows_b)]
     return Flip(
         criterion=measure.criterion,
         kind=kind,
-        case=matched.names[case],
+        case=matched.names[place],
         baseline_conversations=[a.conversation_ids[row] for row in rows_a],
         candidate_conversations=[b.conversation_ids[row] for row in rows_b],
         baseline_share=shares[0],
         candidate_share=shares[1],
         turn_index=why.turn_index if why else None,
         reason=why.why if why else None,
-        tags=sorted({tag for score in tags for tag in score}),
+        tags=sorted({tag for own in tags for tag in own}),
         language=next(filter(None, languages), None),
     )
 
@@ -308,7 +313,6 @@ def _kind(baseline_share: float | None, candidate_share: float | None) -> FlipKi
 # Finds, from scores alone, which thresholds were not the same: where a config is not at hand.
 
 _Thresholds = set[float | None]
-_ByCase = dict[str, dict[str | None, _Thresholds]]
 
 
 def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[SettingsChange]:
@@ -316,20 +320,21 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
 
     Thresholds that differ from case to case are compared where both sides have the case.
     """
-    thresholds, other = _by_criterion(a), _by_criterion(b)
-    gates, other_gates = _gates(thresholds), _gates(other)
+    own, other = _by_criterion(a), _by_criterion(b)
+    gates, other_gates = _gates(own), _gates(other)
     seen, other_seen = map(_seen, (a, b))
     if seen and other_seen and ({*gates} - other_seen or {*other_gates} - seen):
         before, after = (", ".join(names) or "none" for names in (gates, other_gates))
         yield SettingsChange(
             what="criteria of the verdict", baseline=before, candidate=after, criteria=[STATUS]
         )
-    for criterion in sorted(thresholds.keys() & other.keys()):
-        sides = thresholds[criterion], other[criterion]
-        pairs = [tuple(set().union(*side.values()) for side in sides)]
-        if any(len(values) > 1 for values in pairs[0]):
+    for criterion in sorted(own.keys() & other.keys()):
+        applied = own[criterion], other[criterion]
+        pairs = [(applied[0].thresholds, applied[1].thresholds)]
+        if any(len(thresholds) > 1 for thresholds in pairs[0]):
+            sides = [of_side.by_case() for of_side in applied]
             cases = sorted(sides[0].keys() & sides[1].keys(), key=str)
-            pairs = [tuple(side[case] for side in sides) for case in cases]
+            pairs = [(sides[0][case], sides[1][case]) for case in cases]
         change = next(((before, after) for before, after in pairs if before != after), None)
         if change is not None:
             before, after = map(_thresholds_text, change)
@@ -338,19 +343,35 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
             )
 
 
-def _by_criterion(conversations: ConversationColumns) -> _ByCase:
-    """Returns the thresholds of scores by criterion and case; None: a score on the scale without one."""
-    by_case: _ByCase = {}
+class _HeldCases(NamedTuple):
+    """Scores of a criterion that count for a verdict: their cases and kinds."""
+
+    cases: CodedColumn[str | None]
+    kinds: CodedColumn[ScoreKind | None]
+
+    @property
+    def thresholds(self) -> _Thresholds:
+        """The thresholds; None: a score on the scale without one."""
+        return {kind.threshold for kind in self.kinds.used() if kind is not None}
+
+    def by_case(self) -> dict[str | None, _Thresholds]:
+        found: dict[str | None, _Thresholds] = {}
+        for case, place in distinct_pairs(self.cases, self.kinds):
+            if (kind := self.kinds.values[place]) is not None:
+                found.setdefault(self.cases.values[case], set()).add(kind.threshold)
+        return found
+
+
+def _by_criterion(conversations: ConversationColumns) -> dict[str, _HeldCases]:
+    applied: dict[str, _HeldCases] = {}
     for name, given in conversations.criteria.items():
         counts = given.where(lambda kind: kind.has_value and kind.threshold is not None) | given.is_within(
             scale_of(name)
         )
-        cases, thresholds = conversations.eval_ids.at(counts), given.kinds.at(counts)
-        for case, code in distinct_pairs(cases, thresholds) if name != STATUS else ():
-            kind = thresholds.values[code]
-            if kind is not None:
-                by_case.setdefault(name, {}).setdefault(cases.values[case], set()).add(kind.threshold)
-    return by_case
+        of_name = _HeldCases(conversations.eval_ids.at(counts), given.kinds.at(counts))
+        if name != STATUS and of_name.thresholds:
+            applied[name] = of_name
+    return applied
 
 
 def _seen(conversations: ConversationColumns) -> set[str]:
@@ -359,10 +380,8 @@ def _seen(conversations: ConversationColumns) -> set[str]:
     return {*conversations.criteria, *chain.from_iterable(left_out)} - {STATUS}
 
 
-def _gates(by_case: _ByCase) -> list[str]:
-    return sorted(
-        name for name, cases in by_case.items() if any(thresholds != {None} for thresholds in cases.values())
-    )
+def _gates(applied: Mapping[str, _HeldCases]) -> list[str]:
+    return sorted(name for name, of_name in applied.items() if of_name.thresholds != {None})
 
 
 def _thresholds_text(thresholds: _Thresholds) -> str:

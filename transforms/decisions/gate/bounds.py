@@ -246,7 +246,7 @@ def hold_baseline(
     gaps = [*_not_compared(comparison, state, rejected)]
     is_met = _held(margin * _unit(compared), compared, coverage is not None)
     fewest = compared.overall.fewest_alike
-    texts = [difference_text(compared)]
+    texts = [difference_text(compared, coverage is not None)]
     if fewest and is_met is None:
         texts.append(f"fewer than {fewest} cases cannot show that it is not worse")
     texts += [*corrected_text(compared), *(f"{item.number} {item.text}" for item in gaps)]
@@ -280,8 +280,8 @@ def _not_compared(comparison: Comparison, state: BaselineState, rejected: Reject
         _Open(pairing.baseline_only, "cases of the baseline have no conversation here"),
         _Open(pairing.changed, "cases whose expectation is not that of the baseline"),
         _Open(pairing.baseline_unidentified, f"conversations of the baseline have no {pairing.by}"),
-        _Open(state.rejected.number, f"not measured in the baseline ({state.rejected.text})"),
-        _Open(rejected.number, f"not measured here ({rejected.text})"),
+        _Open(state.rejected.number, f"were not measured in the baseline ({state.rejected.text})"),
+        _Open(rejected.number, f"were not measured here ({rejected.text})"),
     ]
     return [kind for kind in kinds if kind.number]
 

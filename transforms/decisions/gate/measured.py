@@ -16,7 +16,12 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison.collect import Observed
-from turnwise.transforms.decisions.comparison.sentences import counted, outcome_noun
+from turnwise.transforms.decisions.comparison.sentences import (
+    counted,
+    difference_figures,
+    needed_text,
+    outcome_noun,
+)
 from turnwise.transforms.decisions.comparison.side_values import scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 
@@ -92,29 +97,25 @@ class GateEntry(NamedTuple):
 def rejected_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = False) -> Rejected:
     """Returns what the counts of `run.json` say was rejected; `names` are known of it."""
     kinds = _LOST_CASES if only_cases else (*_LOST_RECORDS, *_LOST_CASES)
-    kinds_of_loss = [(counts.get(name) or 0, noun, what) for name, noun, what in kinds]
-    number = sum(number for number, _, _ in kinds_of_loss)
-    text = ", ".join(f"{counted(n, noun)} {what}" for n, noun, what in kinds_of_loss if n)
+    found = [(counts.get(name) or 0, noun, what) for name, noun, what in kinds]
+    number = sum(number for number, _, _ in found)
+    text = ", ".join(f"{counted(n, noun)} {what}" for n, noun, what in found if n)
     return Rejected(number, text, names if number else ())
 
 
 def rejected_with(rejected: Rejected, versions: Iterable[GatedVersion]) -> Rejected:
     """Adds to what a run rejected the eval cases that some of its app versions have no recording of."""
-    incomplete = [version for version in versions if version.unrecorded]
+    found = [one for one in versions if one.unrecorded]
     texts = [
-        f"{counted(len(version.unrecorded), 'eval case')} without a recording in {version.app_version}"
-        for version in incomplete
+        f"{counted(len(one.unrecorded), 'eval case')} without a recording in {one.app_version}"
+        for one in found
     ]
     return Rejected(
-        rejected.number + sum(len(version.unrecorded) for version in incomplete),
+        rejected.number + sum(len(one.unrecorded) for one in found),
         ", ".join(filter(None, (rejected.text, *texts))),
         [
             *rejected.names,
-            *(
-                f"eval case {name} ({version.app_version})"
-                for version in incomplete
-                for name in version.unrecorded
-            ),
+            *(f"eval case {name} ({one.app_version})" for one in found for name in one.unrecorded),
         ],
     )
 
@@ -143,15 +144,15 @@ def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:
     )
     entries = []
     for row, (case, name, skipped, sampled_out) in enumerate(rows):
-        observed = columns.given(row, criterion) or missing
-        if observed is not None and criterion not in skipped and criterion not in sampled_out:
-            entries.append(GateEntry(str(case), name, observed))
+        found = columns.given(row, criterion) or missing
+        if found is not None and criterion not in skipped and criterion not in sampled_out:
+            entries.append(GateEntry(str(case), name, found))
     return entries
 
 
 def count_sampled_out(version: GatedVersion, criterion: str) -> int:
     """Returns how many conversations a sample rate left out of a criterion."""
-    return sum(criterion in names for names in version.conversations.sampled_out)
+    return sum(criterion in own for own in version.conversations.sampled_out)
 
 
 def without_score(version: GatedVersion, criterion: str) -> list[str]:
@@ -241,9 +242,9 @@ _LONGEST_NAME = 60
 
 def names_text(names: Iterable[str]) -> str:
     """Returns the first of the names, each once and in order, and the number of others."""
-    shown = sorted({" ".join(name.split())[:_LONGEST_NAME] or "(no name)" for name in names})
-    more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
-    return ", ".join(shown[:_MOST_NAMES]) + more
+    found = sorted({" ".join(name.split())[:_LONGEST_NAME] or "(no name)" for name in names})
+    more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
+    return ", ".join(found[:_MOST_NAMES]) + more
 
 
 def number_text(value: float, is_share: bool) -> str:
@@ -266,38 +267,38 @@ def without_text(number: int, sampled_out: int) -> str:
     return text + (f"; {sampled_out} sampled out" if sampled_out else "")
 
 
-def difference_text(compared: CriterionComparison) -> str:
-    """Returns a difference from the baseline, with its interval and what may be said of it."""
-    overall, is_share = compared.overall, compared.measure == "pass_rate"
+def difference_text(own: CriterionComparison, is_lenient: bool) -> str:
+    """Returns a difference from the baseline, with its interval and what may be said of it.
+
+    `is_lenient`: a rule on coverage allows for what has no score.
+    """
+    overall = own.overall
     if overall.difference is None:
         return "there is no difference to be measured"
-    factor, unit = (100, " points") if is_share else (1, "")
-    text = f"{overall.difference * factor:+.3g}{unit}"
-    if overall.interval is not None:
-        text += f" ({overall.interval.low * factor:+.3g} to {overall.interval.high * factor:+.3g})"
-    else:
-        text += ", and its interval is not known"
     units = f"{overall.pairs} cases" if overall.pairs else f"{overall.candidate_count} conversations"
-    text += f", {overall.word}, {units}"
-    if overall.word == "inconclusive" and overall.pairs_needed:
-        text += f"; this difference needs about {overall.pairs_needed:,}"
-    if compared.missing is not None:
-        before, here = compared.missing.baseline_missing, compared.missing.candidate_missing
-        text += f"; no {outcome_noun(compared)}: {before} in the baseline, {here} here"
-    return text
+    texts = [f"{difference_figures(own)}, {overall.word}, {units}", needed_text(own)]
+    if own.missing is not None:
+        before, here = own.missing.baseline_missing, own.missing.candidate_missing
+        counts = (
+            "are left out, as a rule on coverage allows"
+            if is_lenient
+            else "may be either (a rule on coverage would leave them out)"
+        )
+        whose = f"{counted(before, 'conversation')} of the baseline and {here} of the candidate"
+        texts.append(f"{whose} have no {outcome_noun(own)} and {counts}")
+    return "; ".join(filter(None, texts))
 
 
-def corrected_text(compared: CriterionComparison) -> list[str]:
+def corrected_text(own: CriterionComparison) -> list[str]:
     """Returns the difference that human labels correct; empty: there is none."""
-    corrected = compared.corrected
-    if corrected is None:
+    found = own.corrected
+    if found is None:
         return []
-    factor, unit = (100, " points") if compared.measure == "pass_rate" else (1, "")
+    factor, unit = (100, " points") if own.measure == "pass_rate" else (1, "")
     value, low, high = (
-        f"{factor * number:+.3g}"
-        for number in (corrected.difference, corrected.interval.low, corrected.interval.high)
+        f"{factor * number:+.3g}" for number in (found.difference, found.interval.low, found.interval.high)
     )
-    labels = f"{corrected.baseline_labels} and {corrected.candidate_labels} labels"
+    labels = f"{found.baseline_labels} and {found.candidate_labels} labels"
     return [f"corrected by {labels}: {value}{unit} ({low} to {high})"]
 
 
@@ -315,9 +316,9 @@ def unrecorded_cases(
     for row in rows:
         name = row["eval_id"]
         if row["app_version"]:
-            keys = recorded[row["app_version"]]
+            own = recorded[row["app_version"]]
             # A record that contains its expectations and names no case has the id of its conversation.
             if name is not None and (name != row["conversation_id"] or name == row["task"]):
-                keys.add(CaseKey(row["eval_set_id"] or "", name))
-    known = {key for keys in recorded.values() for key in keys if key.eval_id not in rejected}
-    return {version: sorted(key.eval_id for key in known - keys) for version, keys in recorded.items()}
+                own.add(CaseKey(row["eval_set_id"] or "", name))
+    known = {key for own in recorded.values() for key in own if key.eval_id not in rejected}
+    return {version: sorted(key.eval_id for key in known - own) for version, own in recorded.items()}

@@ -49,17 +49,17 @@ def apply_rules(
     for rule in config.rules:
         if isinstance(rule, CoverageRule):
             tolerant[rule.criterion] = max(rule.at_least, tolerant.get(rule.criterion, 0.0))
-    results: list[RuleResult] = []
+    found: list[RuleResult] = []
     for rule in config.rules:
         if isinstance(rule, AllPassRule):
-            rejected_of_all = rejected_with(rejected if not_allowed is None else not_allowed, versions)
-            results.append(_all_pass(rule, versions, rejected_of_all))
+            own = rejected_with(rejected if not_allowed is None else not_allowed, versions)
+            found.append(_all_pass(rule, versions, own))
         elif not versions:
-            results.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
+            found.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
         else:
             for version in versions:
-                results += _of_version(rule, config.primary or (STATUS,), version, rejected, tolerant)
-    return results
+                found += _of_version(rule, config.primary or (STATUS,), version, rejected, tolerant)
+    return found
 
 
 def _of_version(
@@ -72,23 +72,23 @@ def _of_version(
     if isinstance(rule, NotWorseRule):  # its comparison counts the cases of the baseline alone itself
         names = [rule.criterion] if rule.criterion else primary
         return [_not_worse(rule, name, version, rejected, tolerant.get(name)) for name in names]
-    rejected_of_version = rejected_with(rejected, [version])
+    own = rejected_with(rejected, [version])
     if isinstance(rule, BoundRule):
-        held = hold_bound(rule, version, rejected_of_version, (rule.criterion in tolerant))
+        held = hold_bound(rule, version, own, (rule.criterion in tolerant))
         return [
             _result(
                 _rule_text(rule),
                 version.app_version,
                 held.is_met,
-                bound_text(rule, held, rejected_of_version),
+                bound_text(rule, held, own),
                 value=side_of(rule, held.seen),
                 interval=held.seen.interval,
                 names=() if held.is_met else held.missing,
             )
         ]
     if isinstance(rule, CoverageRule):
-        return [_coverage(rule, version, rejected_of_version)]
-    return [_destructive(rule, version, rejected_of_version, tolerant)]
+        return [_coverage(rule, version, own)]
+    return [_destructive(rule, version, own, tolerant)]
 
 
 def _rule_text(rule: GateRule) -> str:
@@ -157,10 +157,10 @@ def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> 
 def _destructive(
     rule: DestructiveRule, version: GatedVersion, rejected: Rejected, tolerant: Container[str]
 ) -> RuleResult:
-    conversations = [row["conversation_id"] for row in version.rows if row["severity_reason"] == _DESTRUCTIVE]
-    if conversations:
-        text = f"found in {counted(len(conversations), 'conversation')}"
-        return _result(_rule_text(rule), version.app_version, False, text, names=conversations)
+    found = [row["conversation_id"] for row in version.rows if row["severity_reason"] == _DESTRUCTIVE]
+    if found:
+        text = f"found in {counted(len(found), 'conversation')}"
+        return _result(_rule_text(rule), version.app_version, False, text, names=found)
     unclear = [row for row in version.rows if row["unclear_tools"]]
     gaps = [row for row in version.rows if row["unknown_calls"]]
     text = "; ".join(_why_unclear(version.rows, unclear, gaps, rejected))
@@ -202,18 +202,21 @@ def _not_worse(
     if comparison is None:
         return _result(text, version.app_version, None, "there is no baseline")
     held = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
-    overall = next(
-        (compared.overall for compared in comparison.criteria if compared.criterion == criterion), None
-    )
+    own = next((one.overall for one in comparison.criteria if one.criterion == criterion), None)
     flips = [flip for flip in comparison.flips if flip.criterion == criterion]
     worse = [flip.case for flip in flips if flip.kind in ("regressed", "newly_missing")]
+    why = held.why + without_text(0, count_sampled_out(version, criterion))
+    if worse and not held.is_met:
+        regressed = sum(flip.kind == "regressed" for flip in flips)
+        kinds = (regressed, "regressed"), (len(worse) - regressed, "without an outcome now")
+        why += "".join(f"; {counted(number, 'case')} {kind}" for number, kind in kinds if number)
     return _result(
         text,
         version.app_version,
         held.is_met,
-        held.why + without_text(0, count_sampled_out(version, criterion)),
-        value=None if overall is None else overall.difference,
-        interval=None if overall is None else overall.interval,
+        why,
+        value=None if own is None else own.difference,
+        interval=None if own is None else own.interval,
         names=() if held.is_met else worse,
     )
 
@@ -230,7 +233,7 @@ def _result(
     rejected: Sequence[str] = (),
 ) -> RuleResult:
     status: RuleStatus = "inconclusive" if is_met is None else "passed" if is_met else "failed"
-    shown, gone = (list(dict.fromkeys(listed)) for listed in (names, rejected))
+    shown, gone = (list(dict.fromkeys(found)) for found in (names, rejected))
     return RuleResult(
         rule=rule,
         status=status,

@@ -320,7 +320,7 @@ def test_a_poll_is_bounded(tmp_path, checkpoints, clock):
         ("nothing.jsonl", "no such file"),
         ("", "empty path"),
         ("gs://b/x/", "--runner"),
-        ("a.tsv", "is none of"),
+        ("a.tsv", "divided by tabs"),
     ],
 )
 def test_paths_that_give_nothing(tmp_path, checkpoints, path, said):
