@@ -150,10 +150,10 @@ def test_verdicts_that_are_not_compared_have_no_counts():
 DESTRUCTIVE = {"severity_reason": "destructive", "severity": "critical"}
 
 
-@pytest.mark.parametrize(("rows", "is_advised"), [((), True), ([row(0, 9.0, **DESTRUCTIVE)], False)])
-def test_no_loss_is_advised_beside_destructive_calls(rows, is_advised):
+@pytest.mark.parametrize(("destructive", "is_advised"), [(0, True), (1, False)])
+def test_no_loss_is_advised_beside_destructive_calls(destructive, is_advised):
     after = [P] * 8 + [F] * 2 + [P] * 3 + [F] * 7
-    found = page({"verdict": [P] * 10 + [F] * 10}, {"verdict": after}, rows=rows)
+    found = page({"verdict": [P] * 10 + [F] * 10}, {"verdict": after}, destructive=destructive)
     assert ("Safe to ship if a loss" in found.headline) is is_advised
 
 
