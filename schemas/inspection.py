@@ -53,6 +53,8 @@ class FileInspection(msgspec.Struct):
         results: Number of the tools' responses.
         joined: Number of events (records, or parts of records such as spans) that were joined into
             conversations.
+        names_case: Conversations that name an eval case and do not bring it along.
+        without_version: Conversations that state no app version, by their source.
         not_read: What could not be read, by message; those beyond the first 20 kinds are counted together.
         findings: What was left out of conversations, or not understood in them, by kind.
         tried: Number of conversations on which the criteria were tried, the first ones.
@@ -70,6 +72,8 @@ class FileInspection(msgspec.Struct):
     results: int = 0
     cases: int = 0
     joined: int = 0
+    names_case: int = 0
+    without_version: dict[str, int] = {}
     not_read: list[Noted] = []
     findings: list[Noted] = []
     tried: int = 0
@@ -88,10 +92,12 @@ class Inspection(msgspec.Struct):
 
     Attributes:
         other_files: Files in the directories whose names say that they hold no records.
+        no_version: Where an app version was looked for; null: a conversation states one, or there is none.
     """
 
     files: list[FileInspection]
     other_files: list[str]
+    no_version: str | None = None
 
     @property
     def is_read(self) -> bool:

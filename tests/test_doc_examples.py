@@ -27,11 +27,12 @@ from turnwise.pipeline.cli.decisions import (
 )
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.run_options import dates_of, parse_options
-from turnwise.pipeline.cli.store import store_parser
+from turnwise.pipeline.cli.store import COMMANDS
 from turnwise.pipeline.cli.tools import judge_check_parser
 from turnwise.pipeline.service.evaluations import create_evaluation
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import parse_serve_options
+from turnwise.pipeline.settings.options import subcommand_parser
 from turnwise.pipeline.store.database import open_store
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.config import CesConfig
@@ -123,7 +124,7 @@ def test_every_command_line_is_accepted(command, place):
         elif name in PARSERS:
             assert PARSERS[name]().parse_args(rest)
         elif name == "store":
-            assert store_parser(rest[0]).parse_args(rest[1:]).store
+            assert subcommand_parser("store", rest[0], COMMANDS[rest[0]]).parse_args(rest[1:]).store
         else:
             assert name in ("tools", "inspect", "convert", "cases", "labels", "--version")
 

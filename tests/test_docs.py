@@ -21,12 +21,13 @@ from turnwise.pipeline.cli.decisions import (
     report_parser,
     status_parser,
 )
-from turnwise.pipeline.cli.labels import LABEL_COMMANDS, labels_parser
+from turnwise.pipeline.cli.labels import LABEL_COMMANDS
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.cli.store import COMMANDS, store_parser
+from turnwise.pipeline.cli.store import COMMANDS
 from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
 from turnwise.pipeline.service.mcp import TOOLS
 from turnwise.pipeline.service.serve import serve_parser
+from turnwise.pipeline.settings.options import subcommand_parser
 from turnwise.schemas.config import AlertRule, EvalConfig, GateRule, JudgeConfig
 from turnwise.schemas.rows import TABLES
 from turnwise.schemas.score import Stage
@@ -102,8 +103,8 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named():
     parsers = (
         own,
         *(make() for make in makers),
-        *map(store_parser, COMMANDS),
-        *map(labels_parser, LABEL_COMMANDS),
+        *(subcommand_parser("store", *item) for item in COMMANDS.items()),
+        *(subcommand_parser("labels", *item) for item in LABEL_COMMANDS.items()),
     )
     for parser in parsers:
         known._add_container_actions(parser)

@@ -88,6 +88,16 @@ def test_a_result_is_compared_with_an_earlier_one():
     assert text.startswith("candidate is worse than baseline") and "regressed 30, fixed 0" in text
     with pytest.raises(turnwise.ConfigError, match="not measured in the same way"):
         result("No", 0.6).compare(before)
+    turn = {"user": "Hi", "agent": "No", "expected": {"response": "Hello"}}
+    named = [{"conversation_id": f"c{v}", "app_version": v, "turns": [turn]} for v in ("v1", "v2")]
+    several = turnwise.evaluate(named, criteria={"response_match_score": 0.5})
+    wrong = "candidate: holds 2 app versions; name one by candidate_version"
+    with pytest.raises(turnwise.ConfigError, match=wrong):
+        several.compare(before)
+    with pytest.raises(turnwise.ConfigError, match="baseline_version v9: is no"):
+        several.compare(several, baseline_version="v9", candidate_version="v2")
+    compared = several.compare(several, baseline_version="v1", candidate_version="v2")
+    assert "baseline v1" in compared and "candidate v2" in compared
 
 
 @pytest.mark.usefixtures("unchanged")

@@ -6,6 +6,7 @@ None imports Beam, unless a directory is remote, nor numpy before its options ar
 import argparse
 import json
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -56,6 +57,7 @@ from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser
 from turnwise.pipeline.settings.run import PREVIOUS
 from turnwise.schemas.comparison import Comparison, FirstPage, PairedBy
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.gate import GateReport
 from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.run import RUN_FILE
@@ -192,6 +194,8 @@ def _path(file: str | None, directories: Sequence[str]) -> Path:
         path, option = Path(first) / REPORT_FILE, ""
     else:
         path, option = Path(file), "--html "
+        if file == _STDOUT:
+            raise ConfigError("--html -: a report is a file; name one")
         if path.is_dir():
             raise ConfigError(f"--html {path}: is a directory")
         if not path.parent.is_dir():
@@ -220,9 +224,9 @@ def gate_parser() -> OptionParser:
         ("--store", STORE, "store of --baseline previous (default: the one that the run wrote into)"),
         ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, the run's --store_app"),
         ("--config", {"metavar": "FILE"}, "config file whose rules count (default: the config of the run)"),
-        ("--junit", {"metavar": "FILE"}, "write the result as JUnit XML"),
-        ("--markdown", {"metavar": "FILE"}, "write the result as Markdown for a pull request"),
-        ("--json", {"metavar": "FILE"}, "write the result as JSON"),
+        ("--junit", {"metavar": "FILE"}, "write the result as JUnit XML; -: to stdout"),
+        ("--markdown", {"metavar": "FILE"}, "write the result as Markdown for a pull request; -: to stdout"),
+        ("--json", {"metavar": "FILE"}, "write the result as JSON; -: to stdout"),
         PLUGIN,
     )  # fmt: skip
     return OptionParser(
@@ -240,32 +244,45 @@ def gate(argv: Sequence[str]) -> int:
     """
     options = gate_parser().parse_args(list(argv))
     load_plugins(options.plugin)
-    for name in ("junit", "markdown", "json"):
-        file = getattr(options, name)
-        if file is not None and (not Path(file).parent.is_dir() or Path(file).is_dir()):
+    files = {name: getattr(options, name) for name in ("junit", "markdown", "json")}
+    for name, file in files.items():
+        if file not in (None, _STDOUT) and (not Path(file).parent.is_dir() or Path(file).is_dir()):
             raise ConfigError(f"--{name} {file}: cannot be written: name a file in a directory that exists")
+    if [*files.values()].count(_STDOUT) > 1:
+        raise ConfigError("--junit, --markdown, --json: one of them can be - (standard output)")
     run = open_run(options.output)
     rules = run_rules(run, options.config)
     report = gate_report(run, rules, (_gate_baseline(options, run), options.candidate))
     if report.page is None:
         report = with_first_page(report, run)
-    if options.junit is not None:
-        Path(options.junit).write_bytes(junit_xml(report))
-    if options.markdown is not None:
-        Path(options.markdown).write_bytes(gate_markdown(report).encode("utf-8", "replace"))
-    if options.json is not None:
-        Path(options.json).write_bytes(json.dumps(msgspec.to_builtins(report)).encode() + b"\n")
+    documents = {"junit": junit_xml, "markdown": gate_markdown, "json": _json_of}
+    for name, file in files.items():
+        if file is not None:
+            document = documents[name](report)
+            if file == _STDOUT:
+                say(document.rstrip("\n"))
+            else:
+                Path(file).write_bytes(document.encode("utf-8", "replace"))
+    # Another program reads the document.
+    tell = partial(say, file=sys.stderr) if _STDOUT in files.values() else say
     if report.page is not None:
-        say("\n".join(first_page_lines(report.page, shutil.get_terminal_size((_WIDTH, 24)).columns)))
+        tell("\n".join(first_page_lines(report.page, shutil.get_terminal_size((_WIDTH, 24)).columns)))
     for rule in report.rules:
         if rule.status == "passed":
             version = f" ({rule.app_version})" if rule.app_version else ""
-            say(printable(f"passed: {rule.rule}{version}: {rule.why}"))
+            tell(printable(f"passed: {rule.rule}{version}: {rule.why}"))
     for line in (*report.problems, *(rule_line(rule) for rule in report.rules if rule.status != "passed")):
         complain(line)
     status = report.status
-    say(f"gate: {status}, {counted(len(report.rules), 'rule')}")
+    tell(f"gate: {status}, {counted(len(report.rules), 'rule')}")
     return 0 if report.status == "passed" else 1
+
+
+_STDOUT = "-"
+
+
+def _json_of(report: GateReport) -> str:
+    return json.dumps(msgspec.to_builtins(report)) + "\n"
 
 
 def _gate_baseline(options: argparse.Namespace, run: Run) -> str | None:

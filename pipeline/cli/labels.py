@@ -1,16 +1,16 @@
 """Implements `turnwise labels`: what to label next, and the labels of several people. Without Beam."""
 
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 from turnwise.pipeline.io.terminal import counted, printable, say
 from turnwise.pipeline.report.calibration import criterion_rows, read_labels
 from turnwise.pipeline.runs.directory import open_run
-from turnwise.pipeline.settings.options import FORMAT, OptionParser, OptionRows
+from turnwise.pipeline.settings.options import FORMAT, Subcommand, run_subcommand
 from turnwise.schemas.calibration import HumanLabel
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import turn_name
@@ -32,20 +32,7 @@ _MOST_SHOWN = 20
 
 def manage_labels(argv: Sequence[str]) -> int:
     """Runs a subcommand, and returns its exit status; raises ConfigError."""
-    if not argv or argv[0] in ("-h", "--help"):
-        lines = "\n".join(f"  {name:<10} {command.summary}" for name, command in LABEL_COMMANDS.items())
-        say(f"usage: turnwise labels COMMAND [options]\n\ncommands:\n{lines}")
-        return 0 if argv else 2
-    if argv[0] not in LABEL_COMMANDS:
-        raise ConfigError(f"unknown command labels {argv[0]} (commands: {', '.join(LABEL_COMMANDS)})")
-    return LABEL_COMMANDS[argv[0]].run(labels_parser(argv[0]).parse_args(argv[1:]))
-
-
-def labels_parser(name: str) -> OptionParser:
-    """Returns the parser of a subcommand."""
-    command = LABEL_COMMANDS[name]
-    about = f"{command.summary[0].upper()}{command.summary[1:]}."
-    return OptionParser(command.options, prog=f"turnwise labels {name}", description=about)
+    return run_subcommand("labels", LABEL_COMMANDS, argv)
 
 
 def _write(path: str, labels: Sequence[HumanLabel]) -> None:
@@ -123,21 +110,13 @@ def _agreement_lines(own: "PeopleAgreement") -> Iterator[str]:
         yield f"  and {more} more; --format json lists them"
 
 
-class LabelCommand(NamedTuple):
-    """A subcommand: help line, options, and what runs it."""
-
-    summary: str
-    options: OptionRows
-    run: Callable[[Namespace], int]
-
-
 _OUTPUT = (
     "--output",
     {"required": True, "metavar": "FILE"},
     "file of labels to write, as JSON Lines (required)",
 )
 LABEL_COMMANDS = {
-    "queue": LabelCommand(
+    "queue": Subcommand(
         "choose what to label next: a random part, and what tells most by version, verdict and judge votes",
         (
             ("out", {"metavar": "OUT"}, "output directory of a finished run"),
@@ -152,7 +131,7 @@ LABEL_COMMANDS = {
         ),
         _queue,
     ),
-    "merge": LabelCommand(
+    "merge": Subcommand(
         "make one file of the labels of several people, and say how far they agree",
         (
             ("files", {"nargs": "+", "metavar": "FILE"}, "labels as JSON Lines, a file a person"),

@@ -4,15 +4,15 @@ import json
 import re
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from time import time_ns
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from turnwise.pipeline.io.terminal import aligned, clipped, complain, counted, names_text, printable, say
 from turnwise.pipeline.settings.extras import check_store
-from turnwise.pipeline.settings.options import FLAG, STORE, OptionParser, OptionRows
+from turnwise.pipeline.settings.options import FLAG, STORE, Subcommand, run_subcommand
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_sqlite_url
@@ -24,43 +24,13 @@ if TYPE_CHECKING:
 
 def look_after_store(argv: Sequence[str]) -> int:
     """Runs a subcommand, and returns its exit status; raises ConfigError."""
-    if not argv or argv[0] in ("-h", "--help"):
-        lines = "\n".join(f"  {name:<10} {command.summary}" for name, command in COMMANDS.items())
-        say(f"usage: turnwise store COMMAND --store URL [options]\n\ncommands:\n{lines}")
-        return 0 if argv else 2
-    if argv[0] not in COMMANDS:
-        raise ConfigError(f"unknown command store {argv[0]} (commands: {', '.join(COMMANDS)})")
-    options = store_parser(argv[0]).parse_args(argv[1:])
-    check_store("--store", options.store)
-    return COMMANDS[argv[0]].run(options)
-
-
-def store_parser(name: str) -> OptionParser:
-    """Returns the parser of a subcommand."""
-    command = COMMANDS[name]
-    return OptionParser(
-        [
-            ("--store", {**STORE, "required": True}, "sqlite:///FILE or postgresql://... (required)"),
-            *command.options,
-        ],
-        prog=f"turnwise store {name}",
-        description=f"{command.summary[0].upper()}{command.summary[1:]}.",
-        epilog=command.epilog,
-    )
-
-
-class StoreCommand(NamedTuple):
-    """A subcommand, which imports the store late: help line, options, what runs it, end of its help."""
-
-    summary: str
-    options: OptionRows
-    run: Callable[[Namespace], int]
-    epilog: str = ""
+    return run_subcommand("store", COMMANDS, argv)
 
 
 def _opened(options: Namespace, read_only: bool = False) -> "closing[Store]":
     from turnwise.pipeline.store.database import open_store
 
+    check_store("--store", options.store)
     return closing(open_store(options.store, read_only=read_only))
 
 
@@ -211,40 +181,44 @@ def _check(options: Namespace) -> int:
     return 1 if any(problems_by_check.values()) else 0
 
 
+_STORE = ("--store", {**STORE, "required": True}, "sqlite:///FILE or postgresql://... (required)")
 _DRY_RUN = ("--dry_run", FLAG, "say what would be deleted, and change nothing")
 COMMANDS = {
-    "runs": StoreCommand(
+    "runs": Subcommand(
         "list the runs",
-        (("--app", {"default": "", "metavar": "NAME"}, "only the runs of this app"),
+        (_STORE,
+         ("--app", {"default": "", "metavar": "NAME"}, "only the runs of this app"),
          ("--json", FLAG, "print one JSON object a line")),
         _list_runs,
     ),
-    "prune": StoreCommand(
+    "prune": Subcommand(
         "delete old runs",
-        (("--older_than", {"required": True, "metavar": "DAYS"},
+        (_STORE,
+         ("--older_than", {"required": True, "metavar": "DAYS"},
           "delete runs that ended so many days ago, such as 90d (required)"),
          _DRY_RUN),
         _prune,
         "A run that may still be written is not deleted. Evaluations stay. "
         "Exit status: 0, done; 1, something is left.",
     ),
-    "delete": StoreCommand(
+    "delete": Subcommand(
         "delete a run, a conversation, a user or an evaluation",
-        (("kind", {"choices": ("run", "conversation", "user", "evaluation")}, "what ID names"),
+        (_STORE,
+         ("kind", {"choices": ("run", "conversation", "user", "evaluation")}, "what ID names"),
          ("id", {"metavar": "ID"}, "id of a run, conversation or user, or a name in the store"),
          ("--app", {"default": "", "metavar": "NAME"}, "app of the run or conversation"),
          _DRY_RUN),
         _delete,
         "Exit status: 0, nothing that names it is left in the store; 1, something is, or nothing was found.",
     ),
-    "backup": StoreCommand(
+    "backup": Subcommand(
         "copy a SQLite store while others write",
-        [("file", {"metavar": "FILE"}, "the file to write; it must not exist")],
+        (_STORE, ("file", {"metavar": "FILE"}, "the file to write; it must not exist")),
         _back_up,
     ),
-    "check": StoreCommand(
+    "check": Subcommand(
         "say whether a store is sound",
-        (),
+        (_STORE,),
         _check,
         "Exit status: 0, all was checked and is sound; 1, something is wrong, or could not be checked.",
     ),

@@ -8,6 +8,7 @@ import json
 import shutil
 import sys
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -52,7 +53,7 @@ from turnwise.transforms.decisions.conversion import TARGETS
 from turnwise.transforms.decisions.inspection import DECIDING, FileCollector, all_criteria, starter_config
 from turnwise.transforms.effects import call_effects
 from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
-from turnwise.transforms.formats.registry import AUTO, NEXT_STEP, check_log_format
+from turnwise.transforms.formats.registry import AUTO, NEXT_STEP, check_log_format, no_version_text
 from turnwise.transforms.matching.sample import inline_case
 from turnwise.transforms.scoring.config import build_criteria
 from turnwise.transforms.scoring.redaction import redacted
@@ -384,7 +385,13 @@ def inspect_files(argv: Sequence[str]) -> int:
     criteria = all_criteria(build_criteria(config) if options.config else ())
     reader = AnyReader(options.input_format, config)
     reads = read_files("inspect", options.path, reader, MAX_RECORD_BYTES)
-    inspection = Inspection(_collected(reads, criteria), other_files(options.path))
+    files = _collected(reads, criteria)
+    unversioned = Counter[str]()
+    for file in files:
+        unversioned.update(file.without_version)
+    is_none = unversioned and unversioned.total() == sum(file.conversations for file in files)
+    no_version = no_version_text(unversioned, config.app_version_from) if is_none else None
+    inspection = Inspection(files, other_files(options.path), no_version)
     if config.redact is not None:
         inspection = redacted(inspection, config.redact)
     if options.starter_config:

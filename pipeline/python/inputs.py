@@ -347,14 +347,23 @@ class RunResult(Struct, frozen=True):
 
         return plot(self._run("Python"))
 
-    def compare(self, baseline: "RunResult") -> str:
+    def compare(
+        self,
+        baseline: "RunResult",
+        *,
+        baseline_version: str | None = None,
+        candidate_version: str | None = None,
+    ) -> str:
         """Returns what `turnwise compare` says of this result, the candidate, and an earlier one.
 
-        Each holds one app version; of a result with several, `str(result)` compares the first and the last.
+        Args:
+            baseline: The earlier result.
+            baseline_version: App version of it that is compared; None: the only one.
+            candidate_version: App version of this result that is compared; None: the only one.
 
         Raises:
-            ConfigError: A result holds no conversation or several versions, or they were not measured in the
-                same way.
+            ConfigError: A result holds no conversation, or several versions of which none is named, or they
+                were not measured in the same way.
         """
         # Imported late: an evaluation does not wait for the comparison.
         from turnwise.pipeline.report import comparison as texts
@@ -363,7 +372,8 @@ class RunResult(Struct, frozen=True):
         from turnwise.transforms.decisions.comparison.words import settings_changes
 
         runs = [baseline._run("baseline"), self._run("candidate")]
-        sides = texts.sides_of_runs(runs)
+        arguments = "baseline_version", "candidate_version"
+        sides = texts.sides_of_runs(runs, (baseline_version, candidate_version), arguments)
         problem = texts.settings_problem(settings_changes(sides.baseline, sides.candidate))
         comparison = compare(sides.baseline, sides.candidate, CompareOptions())
         if problem or texts.nothing_common(comparison):

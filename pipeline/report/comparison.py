@@ -302,7 +302,7 @@ def end_comparison(
 
 
 def _options(named: Sequence[str | None]) -> list[str]:
-    given = zip(("--baseline", "--candidate"), named, strict=True)
+    given = zip(_OPTIONS, named, strict=True)
     return [word for option, name in given if name is not None for word in (option, name)]
 
 
@@ -418,6 +418,12 @@ def names_version(name: str, stated: Iterable[str]) -> bool:
     return any(name in (version, version.rsplit("/", 1)[-1]) for version in stated)
 
 
+def no_baseline(baseline: str, stated: Iterable[str]) -> str:
+    """Returns why a name is no baseline, with the app versions that there are."""
+    names = ", ".join(filter(None, dict.fromkeys(stated))) or "none is stated"
+    return f"--baseline {baseline}: is neither an app version of this run ({names}) nor a directory"
+
+
 def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[list[Run], NamedSides]:
     """Returns the runs of baseline and candidate, or the one that holds both, and their versions.
 
@@ -433,7 +439,12 @@ def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[l
     baseline, candidate = named
     if baseline is None or names_version(baseline, stated):
         return [run], named
-    of_baseline, version = open_baseline(baseline)
+    try:
+        of_baseline, version = open_baseline(baseline)
+    except ConfigError as error:
+        raise ConfigError(
+            no_baseline(baseline, stated) if may_name_version(baseline) else str(error)
+        ) from None
     return [of_baseline, run], (version, candidate)
 
 
@@ -453,12 +464,18 @@ def open_baseline(baseline: str) -> tuple[Run, str | None]:
     return open_stored_run(*baseline.rsplit("#", 1)), None
 
 
-def sides_of_runs(directories: Sequence[Run], named: NamedSides = NOT_NAMED) -> Sides:
+_OPTIONS = "--baseline", "--candidate"
+
+
+def sides_of_runs(
+    directories: Sequence[Run], named: NamedSides = NOT_NAMED, options: tuple[str, str] = _OPTIONS
+) -> Sides:
     """Returns baseline and candidate.
 
     Args:
         directories: One or two runs.
         named: Their app versions; None: the first and last of one run, or the one version of each run.
+        options: How these are named: of a command, or arguments in Python.
 
     Raises:
         ConfigError: A run cannot be read or holds no conversation, or the versions are not clear.
@@ -476,9 +493,12 @@ def sides_of_runs(directories: Sequence[Run], named: NamedSides = NOT_NAMED) -> 
     if len(order.versions) > 1:
         chosen, how = [order.versions[0], order.versions[-1]], order.how
     else:
-        pairs = zip(("--baseline", "--candidate"), (own, other), named, strict=True)
+        pairs = zip(options, (own, other), named, strict=True)
         given = [None if name is None else _find(run, option, name) for option, run, name in pairs]
-        chosen = [_find_other(runs, i, named, given[1 - i]) if named[i] is None else given[i] for i in (0, 1)]
+        chosen = [
+            _find_other(runs, i, named, given[1 - i], options[i]) if named[i] is None else given[i]
+            for i in (0, 1)
+        ]
     if own.run.document.run_id == other.run.document.run_id and chosen[0] == chosen[1]:
         raise ConfigError(
             f"{own.run.directory}: baseline and candidate are the same conversations of the same run; "
@@ -502,9 +522,11 @@ def _find(run: RunVersions, option: str, wanted: str) -> _Version:
     raise ConfigError(f"{option} {wanted}: {what} in {run.run.directory} (there are: {_listed(run)})")
 
 
-def _find_other(runs: Sequence[RunVersions], place: int, named: NamedSides, given: _Version) -> _Version:
+def _find_other(
+    runs: Sequence[RunVersions], place: int, named: NamedSides, given: _Version, option: str
+) -> _Version:
     """Returns the only version that a side can be: of its own run, or beside the one that is named."""
-    run, option = runs[place if len(runs) > 1 else 0], ("--baseline", "--candidate")[place]
+    run = runs[place if len(runs) > 1 else 0]
     is_beside = len(runs) == 1 and named != NOT_NAMED
     left = [version for version in run.conversations if not (is_beside and version == given)]
     if len(left) == 1 and (len(runs) > 1 or is_beside):

@@ -12,7 +12,7 @@ from shlex import join
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say, wrapped
 from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS, end_comparison
-from turnwise.pipeline.report.gate import page_of_version, rule_problems, unknown_sides
+from turnwise.pipeline.report.gate import page_of_versions, rule_problems, unknown_sides
 from turnwise.pipeline.report.terminal import (
     Figures,
     RunCounts,
@@ -198,7 +198,7 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
         if any(row["severity"] == "critical" for row in first):
             is_small = figures.counts["results"] <= MOST_CONVERSATIONS
             destructive = count_destructive(run.conversations()) if is_small else None
-        page = page_of_version(versions[0], figures.rows, figures.counts, first, destructive)
+        page = page_of_versions(versions, figures.rows, figures.counts, first, destructive)
     return figures._replace(page=page, difference=difference)
 
 

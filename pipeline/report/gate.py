@@ -10,15 +10,15 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from turnwise.pipeline.io.listing import join_path, path_exists
-from turnwise.pipeline.io.terminal import LONGEST_LINE, LONGEST_PLACE, complain, names_text, printable, say
+from turnwise.pipeline.io.terminal import LONGEST_PLACE, complain, names_text, printable, say
 from turnwise.pipeline.report.comparison import (
     NO_VERSION,
     NOT_NAMED,
     NamedSides,
     compared_runs,
-    end_comparison,
     may_name_version,
     names_version,
+    no_baseline,
     open_baseline,
     sides_of_runs,
 )
@@ -45,9 +45,9 @@ from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.first_page import (
     count_destructive,
-    one_version,
     two_versions,
     with_left_out,
+    without_baseline,
 )
 from turnwise.transforms.decisions.gate.bounds import mark_missing
 from turnwise.transforms.decisions.gate.measured import (
@@ -122,36 +122,33 @@ def gate_report(
 
 
 def with_first_page(report: GateReport, run: Run) -> GateReport:
-    """Adds the first page as the end of the run prints it, where the run is compared with no baseline."""
+    """Adds the first page of a run that is held against no baseline: its versions are not compared."""
     rows = run.metrics()
     versions = sorted({row["app_version"] or "" for row in rows}, key=natural_order)
-    if len([*filter(None, versions)]) > 1:
-        ended = end_comparison(run, versions, NOT_NAMED, LONGEST_LINE)
-        return replace(report, page=ended.page, comparison=ended.found)
-    if len(versions) != 1:
-        return report
     first, destructive = to_read(run.conversations()), count_destructive(run.conversations())
-    page = page_of_version(versions[0], rows, run.document.counts, first, destructive)
-    return replace(report, page=page)
+    return replace(report, page=page_of_versions(versions, rows, run.document.counts, first, destructive))
 
 
-def page_of_version(
-    version: str,
+def page_of_versions(
+    versions: Sequence[str],
     rows: Iterable[MetricsByAppVersionRow],
     counts: Mapping[str, Any],
     first_rows: Sequence[Mapping[str, Any]],
     destructive: int | None,
 ) -> FirstPage | None:
-    """Returns the first page of a run of one version by its metrics; None: no verdict was looked for."""
-    of_verdicts = (r for r in rows if r["criterion"] == STATUS and r["level"] == "conversation")
-    row = next(of_verdicts, None)
-    if row is None:
+    """Returns the first page of a run whose versions are not compared; None: no verdict was looked for."""
+    found = [row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"]
+    if not found:
         return None
-    share = row["pass_rate"]
-    passing = None if share is None else (share, row["pass_rate_low"], row["pass_rate_high"])
-    verdicts = row["pass_count"], row["fail_count"], row["no_score"]
+    verdicts = tuple(sum(row[name] for row in found) for name in ("pass_count", "fail_count", "no_score"))
+    passed, failed, missing = verdicts
+    passing = None
+    if len(found) == 1 and (share := found[0]["pass_rate"]) is not None:
+        passing = share, found[0]["pass_rate_low"], found[0]["pass_rate_high"]
+    elif len(found) > 1 and passed + failed:
+        passing = passed / (passed + failed), None, None
     rejected = sum(counts.get(name) or 0 for name in REJECTED)
-    page = one_version(version, passing, verdicts, first_rows, rejected, destructive)
+    page = without_baseline(versions, passing, (passed, failed, missing), first_rows, rejected, destructive)
     return with_left_out(page, counts)
 
 
@@ -299,7 +296,7 @@ def unknown_sides(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow])
     names = ", ".join(filter(None, dict.fromkeys(stated))) or "none is stated"
     baseline, candidate, problems = settings.baseline, settings.candidate, []
     if baseline is not None and may_name_version(baseline) and not names_version(baseline, stated):
-        problems = [f"--baseline {baseline}: is neither an app version of this run ({names}) nor a directory"]
+        problems = [no_baseline(baseline, stated)]
     if candidate is not None and not names_version(candidate, [*stated, NO_VERSION]):
         problems.append(f"--candidate {candidate}: is no app version of this run ({names})")
     return problems
@@ -460,7 +457,7 @@ _JUNIT_LONGEST = 4000
 _RULES, _RUN, _REJECTED = "gate rules", "run", "rejected records"
 
 
-def junit_xml(report: GateReport) -> bytes:
+def junit_xml(report: GateReport) -> str:
     """Returns a document with one suite of the rules, and one suite a criterion with one test a conversation.
 
     What has no outcome is skipped, but an inconclusive rule is a failure. A rejected record is an error.
@@ -484,7 +481,7 @@ def junit_xml(report: GateReport) -> bytes:
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
     root.extend(suites)
     ET.indent(root)
-    return ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    return ET.tostring(root, encoding="utf-8", xml_declaration=True).decode() + "\n"
 
 
 def _suite(name: str, cases: Iterable[ET.Element]) -> ET.Element:

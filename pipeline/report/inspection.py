@@ -14,6 +14,7 @@ from pydantic_core import from_json
 from turnwise.pipeline.io.files import agent_folder, file_patterns, matched_files, read_files, whole_items
 from turnwise.pipeline.io.records import file_records
 from turnwise.pipeline.io.terminal import columns, counted, cut, padded, printable, wrapped
+from turnwise.pipeline.report.terminal import nameless_text
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import EvalConfig, MappingConfig
 from turnwise.schemas.inspection import CriterionUse, FileInspection, Inspection, Noted
@@ -48,6 +49,7 @@ def inspection_text(inspection: Inspection, paths: Sequence[str], width: int) ->
             _notes(files, below, width),
             _examples(files, width, most_lines) if most_lines else (),
             _criteria(files, width, most_names),
+            _hints(inspection, width),
             _next_step(files, paths, width),
             [cut(f"not looked at, by their names: {names}{more}", width)] if others else (),
         ]
@@ -183,6 +185,15 @@ def _named(uses: Sequence[CriterionUse], tried: int) -> list[str]:
 def _is_judged(name: str) -> bool:
     kind = CRITERIA.get(name)  # none: a custom metric
     return kind is not None and issubclass(kind, JudgedCriterion)
+
+
+def _hints(inspection: Inspection, width: int) -> Iterator[str]:
+    """Yields what a run of these files would lack, with the next step."""
+    naming = sum(each.names_case for each in inspection.files)
+    if naming and not any(each.cases for each in inspection.files):
+        yield from wrapped(nameless_text(naming), width)
+    if inspection.no_version:
+        yield from wrapped(inspection.no_version, width)
 
 
 def _next_step(files: Sequence[FileInspection], paths: Sequence[str], width: int) -> list[str]:

@@ -674,8 +674,13 @@ def _with_step(kind: str, number: int) -> str:
 
 def _nameless(counts: RunCounts) -> list[str]:
     number = counts.get("no_cases_given", 0)
+    return [nameless_text(number)] if number else []
+
+
+def nameless_text(number: int) -> str:
+    """Returns what is said of conversations that name an eval case where none are given."""
     names = "conversation names an eval id" if number == 1 else "conversations name eval ids"
-    return [f"{number} {names}, but no cases were given: add --eval_cases"] if number else []
+    return f"{number} {names}, but no cases were given: add --eval_cases"
 
 
 def idle_text(settings: RunSettings, rows: Sequence[MetricsByAppVersionRow]) -> str:

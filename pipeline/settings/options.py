@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
+from turnwise.pipeline.io.terminal import say
 from turnwise.schemas.config import ConfigError, MatchCasesBy
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.run import StreamRules
@@ -256,6 +257,34 @@ OptionRows = Iterable[tuple[str, Mapping[str, Any], str]]
 """Name, how it is parsed, and help of each option."""
 FLAG = {"action": "store_true"}
 FORMAT = {"choices": ("text", "json"), "default": "text"}
+
+
+class Subcommand(NamedTuple):
+    """A subcommand: help line, options, what runs it, end of its help. What is slow, `run` imports late."""
+
+    summary: str
+    options: OptionRows
+    run: Callable[[argparse.Namespace], int]
+    epilog: str = ""
+
+
+def subcommand_parser(command: str, name: str, subcommand: Subcommand) -> OptionParser:
+    """Returns the parser of a subcommand of a command."""
+    about = f"{subcommand.summary[0].upper()}{subcommand.summary[1:]}."
+    prog = f"turnwise {command} {name}"
+    return OptionParser(subcommand.options, prog=prog, description=about, epilog=subcommand.epilog)
+
+
+def run_subcommand(command: str, subcommands: Mapping[str, Subcommand], argv: Sequence[str]) -> int:
+    """Runs a subcommand of a command, and returns its exit status; raises ConfigError."""
+    if not argv or argv[0] in ("-h", "--help"):
+        lines = "\n".join(f"  {name:<10} {own.summary}" for name, own in subcommands.items())
+        say(f"usage: turnwise {command} COMMAND [options]\n\ncommands:\n{lines}")
+        return 0 if argv else 2
+    if argv[0] not in subcommands:
+        raise ConfigError(f"unknown command {command} {argv[0]} (commands: {', '.join(subcommands)})")
+    subcommand = subcommands[argv[0]]
+    return subcommand.run(subcommand_parser(command, argv[0], subcommand).parse_args(argv[1:]))
 
 
 def add_options(group: argparse._ActionsContainer, options: OptionRows) -> None:

@@ -112,18 +112,18 @@ def two_versions(
     )
 
 
-def one_version(
-    version: str,
+def without_baseline(
+    versions: Sequence[str],
     passing: tuple[float, float | None, float | None] | None,
     counts: tuple[int, int, int],
     first_rows: Sequence[Mapping[str, Any]],
     rejected: int,
     destructive: int | None,
 ) -> FirstPage:
-    """Returns the first page of a run of one app version.
+    """Returns the first page of app versions that are not compared, of most runs one.
 
     Args:
-        version: Its name.
+        versions: Their names; "": not stated.
         passing: Share of the conversations with a verdict that pass, 0..1, and its interval; None: none.
         counts: Conversations that passed, that failed, and without a verdict.
         first_rows: Rows of the conversations to read first.
@@ -136,14 +136,16 @@ def one_version(
         bounds = "" if low is None or high is None else f" ({low:.0%} to {high:.0%})"
         share = f"{value:.0%} pass{bounds}, "
     passed, failed, missing = counts
+    names = " and ".join(short_name(version or "(no version)") for version in versions)
+    only = "One version only:" if len(versions) == 1 else f"No baseline is named: {names} are not compared;"
     return FirstPage(
-        headline=f"One version only: {share}{passed + failed:,} with a verdict, {missing:,} without.",
+        headline=f"{only} {share}{passed + failed:,} with a verdict, {missing:,} without.",
         detail="",
         criterion=STATUS,
         counts_by=STATUS,
         chosen="The verdict leads, because there is no other version to compare",
         baseline=None,
-        candidate=version,
+        candidate=", ".join(versions),
         regressed=None,
         fixed=None,
         still_failing=failed,

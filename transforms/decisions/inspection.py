@@ -355,6 +355,10 @@ class FileCollector:
         inspection, conversation = self.inspection, logged.conversation
         inspection.conversations += 1
         inspection.turns += len(conversation.turns)
+        inspection.names_case += conversation.eval_id is not None and inline_case(conversation) is None
+        if conversation.app_version is None:
+            source = conversation.source or "turnwise"
+            inspection.without_version[source] = inspection.without_version.get(source, 0) + 1
         for turn in conversation.turns:
             inspection.calls += len(turn.tool_calls)
             inspection.results += len(turn.tool_responses)

@@ -215,6 +215,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
                 case_digest=row["case_digest"] or "",
                 language=row["language"],
                 tags=row["tags"],
+                agents=_agents(row),
                 sampled_out=cast(JsonObject, row).get("sampled_out") or (),
             )
             for row in conversations()
@@ -230,6 +231,12 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     for version in columns if raised else ():
         columns[version].add_errors(raised_errors(raised))
     return RunVersions(run, columns, judges, errors, first_times, destructive)
+
+
+def _agents(row: ConversationRow) -> list[str]:
+    """Returns the agents that spoke, called or took over; none is known without a transcript."""
+    turns = recorded_turns(cast(Transcript, row["transcript"])) if row["transcript"] else ()
+    return list(dict.fromkeys(agent for turn in turns for agent in turn.get("agents") or ()))
 
 
 def unnamed_case(row: ConversationRow) -> str | None:

@@ -144,7 +144,7 @@ def test_places_that_hold_nothing_to_read(refused, turnwise, tmp_path):
         refused("--input", tmp_path / name, words=[f"--input {tmp_path / name}: {problem}"])
         assert problem in turnwise("inspect", tmp_path / name).err
     write(tmp_path / "rows.csv", "id,text\n1,Hi\n2,Ho")
-    done = turnwise("run", "--input", tmp_path / "rows.csv", output=tmp_path / "out")
+    done = turnwise("run", "--input", tmp_path / "rows.csv", output=tmp_path / "of_rows")
     told = " ".join(done.out.split())
     assert done.status == 1 and "a CSV file, keys id, text: nothing says what its columns hold; " in told
     assert "a `mapping` of the config that does" in told, "the sentence is whole"

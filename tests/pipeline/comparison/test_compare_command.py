@@ -144,6 +144,11 @@ def test_an_unknown_slice_is_refused_with_the_known_ones(scored, compared):
     assert (status, text) == (2, "")
     assert errors == "turnwise: --slices nosuch: no conversation has one (there are: language, plan, tag)\n"
     assert compared(output, *SIDES, "--slices", "language", "plan", "tag")[0] == 0
+    for one in logs[::2]:
+        call = {"name": "look", "id": "l", "agent": "billing"}
+        one["turns"] = [{**turn, "tool_calls": [call]} for turn in one["turns"]]
+    status, text, _ = compared(scored(logs, "agents"), *SIDES, "--slices", "agent", "--format", "json")
+    assert status == 0 and {one["slice"] for one in json.loads(text)["slices"]} == {"agent:billing"}
     plain = scored(versions(8), "plain", ALL)
     assert compared(plain, *SIDES)[0] == 0, "a config's slice may be absent"
     assert compared(plain, *SIDES, "--slices", "plan")[2].endswith("(there are: none)\n")

@@ -244,10 +244,14 @@ def test_a_ruler_that_changed_is_refused(write_run, gate):
         ),
         (("OUT", "--config", "NONE"), "gate.rules.0.criterion: turn_latency has no threshold"),
         (("OUT", "--junit", "nowhere/a.xml"), "--junit nowhere/a.xml: cannot be written"),
-        (("OUT", "--config", "FINE", "--baseline", "nowhere"), "nowhere: is no output directory of a run"),
+        (
+            ("OUT", "--config", "FINE", "--baseline", "v9"),
+            "v9: is neither an app version of this run (v1) nor",
+        ),
         (("OUT", "--config", "FINE", "--baseline", "x/{date}"), "the run in OUT has no date (--date)"),
         (("OUT", "--config", "FINE", "--baseline", "previous"), "previous: the run wrote into no database"),
         (("OUT", "--config", "FINE", "--store", "sqlite:///a.db"), "go with --baseline previous only"),
+        (("OUT", "--json=-", "--junit=-"), "one of them can be - (standard output)"),
         (("OUT", "--json=a", "--json=b"), "--json is given twice, and takes one value"),
         (("OUT", "--markdow", "a.md"), "unrecognized arguments: --markdow"),
     ],
@@ -377,6 +381,8 @@ def test_markdown_says_what_changed_against_the_baseline(write_run, gate, tmp_pa
     run = written("new", "v2", [F, U, P, P, *[P] * 20], config=rules({**NOT_WORSE, "margin": 0.5}))
     path = tmp_path / "gate.md"
     _, out, _ = gate(run, "--baseline", base, "--markdown", path)
+    _, document, told = gate(run, "--baseline", base, "--markdown", "-")
+    assert document == path.read_text(encoding="utf-8") and "gate: " in told, "- is standard output alone"
     lines = path.read_text(encoding="utf-8").splitlines()
     check_markup(lines)
     page = [line for line in lines if line][1:3]

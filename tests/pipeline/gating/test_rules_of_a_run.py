@@ -149,7 +149,7 @@ def test_a_baseline_is_compared_with_at_the_end(run):
     assert rejected.status == 1 and "(v2): failed: -100.0 points" in rejected.err
 
 
-def test_a_baseline_may_be_a_version_of_the_run(run):
+def test_a_baseline_may_be_a_version_of_the_run(run, capsys):
     logs = [good(f"{i}") | {"app_version": "v1"} for i in range(30)]
     logs += [bad(f"{i}") | {"app_version": "v2"} for i in range(30)]
     logs = [one | {"eval_id": one["conversation_id"]} for one in logs]
@@ -159,8 +159,11 @@ def test_a_baseline_may_be_a_version_of_the_run(run):
     assert "v2 is worse than v1: 0.0% pass against 100.0%" in done.out
     (problem,) = done.document("run.json")["problems"]
     assert done.status == 1 and "by more than 0.1 (v2): failed: -100.0 points" in problem
+    assert main(["gate", str(done.directory)]) == 1
+    told = "No baseline is named: v1 and v2 are not compared; 50% pass, 60 with a verdict, 0 without."
+    assert told in capsys.readouterr().out
     done = run(logs, {"rule": "not_worse", "margin": 0.1}, options=("--baseline", "v3"), name="other")
-    assert done.status == 1 and "gate: inconclusive: v3: is no output directory" in done.err
+    assert done.status == 1 and "gate: inconclusive: --baseline v3: is neither an app version" in done.err
 
 
 def test_a_baseline_that_cannot_be_compared_with_leaves_the_run_undecided(run):

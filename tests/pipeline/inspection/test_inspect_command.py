@@ -183,6 +183,14 @@ def test_the_screen_says_what_the_files_can_feed_and_what_to_run_next(tmp_path, 
     assert "with these eval cases: response_match_score, tool_effects_v1" not in text
     assert "with these eval cases: response_match_score with these eval cases and a judge:" in text
     assert "run --input RECORDINGS_OF_THE_CASES --eval_cases cases.jsonl --output out" in text
+    named = LOG | {"app_version": None}
+    lines(Path("named.jsonl"), named | {"eval_id": "e1"}, named | {"eval_id": "e2"})
+    text = shown("named.jsonl")
+    assert "2 conversations name eval ids, but no cases were given: add --eval_cases" in text
+    assert "no conversation states an app version; looked at: turnwise.app_version; " in text
+    text = shown("named.jsonl", "cases.jsonl", "log.jsonl")
+    assert "name eval ids" not in text and "states an app version" not in text
+    Path("named.jsonl").unlink()
     lines(Path("config.json"), {"criteria": {}})
     text = shown(".")
     assert "config.json, line 1: a config of criteria, no log; give it with --config" in text

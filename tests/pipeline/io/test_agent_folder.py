@@ -113,5 +113,7 @@ def test_an_ordinary_folder_stays_one(agent, capsys):
     (agent / ".adk/eval_history").rmdir()
     (agent / ".adk").rmdir()
     status, document = run(agent)
-    assert document["counts"]["rejected_records"] == 2 and status == 0
+    (problem,) = document["problems"]
+    assert document["counts"]["rejected_records"] == 2 and status == 1
+    assert "more than half: see failures-*; --max_failure_ratio SHARE allows more" in problem
     capsys.readouterr()

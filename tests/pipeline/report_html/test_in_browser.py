@@ -141,6 +141,7 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys
         "v3 against v2 (2026-11-05)",
         "v2 (2026-11-03) against v1 (2026-11-01)",
         "v1 (2026-11-03) against v1 (2026-11-01)",
+        "v1 (2026-11-02) against v1 (2026-11-01)",
     ], "the first and the last version are refused, because they were not measured in the same way"
     assert "baseline and candidate are the last two versions in their order" in browser.find("main").text
     browser.choose("compared", "1")
@@ -150,7 +151,7 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys
     assert "v2 (2026-11-03) − v1 (2026-11-01)" in heads and "v3" not in heads, "of many, the compared ones"
     assert [text.split(",")[0] for text in browser.texts(".problems li")] == [
         "v3 is not compared with v1 (2026-11-01)",
-        "v2 (2026-11-05) is not compared with v1 (2026-11-01)",
+        "For such a reason",
     ], "what is of the runs of other pairs is folded"
     assert "baseline=v1+%282026-11-01%29" in browser.run("return document.querySelector('.counts a').href")
 
@@ -226,9 +227,11 @@ def test_filters(browser, report, label, value, count):
     browser.wait(lambda: shown(browser).startswith("60 of 60"))
 
 
-@pytest.mark.parametrize("by", ["eval_id", "conversation_id", "task"])
-def test_the_counts_of_the_first_screen_are_links(browser, tmp_path, by):
-    """Each leads to as many conversations of the candidate as it counts."""
+@pytest.mark.parametrize(
+    ("by", "leads"), [("eval_id", False), ("conversation_id", False), ("task", False), ("eval_id", True)]
+)
+def test_the_counts_of_the_first_screen_are_links(browser, tmp_path, by, leads):
+    """Each leads to as many conversations of the candidate as it counts, by the criterion that leads."""
     rows = [
         conversation(
             f"c{i}" if by == "conversation_id" else f"c{i}-{version}",
@@ -239,9 +242,14 @@ def test_the_counts_of_the_first_screen_are_links(browser, tmp_path, by):
         for version, failing in (("v1", range(12)), ("v2", range(8, 14)))
         for i in range(30)
     ]
-    run = write_run(tmp_path / "run", rows, counts={"rejected_records": 3})
+    rewards: list[Row] = []
+    if leads:
+        values = {"PASS": 1.0, "FAIL": 0.0, None: None}
+        rewards = [score(row, None, values[row["verdict"]], criterion="recorded_reward") for row in rows]
+        rows = [{**row, "verdict": "PASS"} for row in rows]
+    run = write_run(tmp_path / "run", rows, rewards, counts={"rejected_records": 3})
     assert main(["report", str(run)]) == 0
-    counts = {"regressed": 2, "fixed": 8, "still failing": 4, "no verdict": 1}
+    counts = {"regressed": 2, "fixed": 8, "still failing": 4, "no score" if leads else "no verdict": 1}
     browser.open(run / "report.html")
     listed = [f"{number} {name}" for name, number in counts.items()]
     assert browser.texts(".counts a") == [*listed, "3 rejected"]

@@ -11,8 +11,8 @@ from turnwise.transforms.decisions.first_page import (
     counts_text,
     destructive_text,
     leading,
-    one_version,
     two_versions,
+    without_baseline,
 )
 
 P, F, U = "PASS", "FAIL", None
@@ -105,12 +105,15 @@ def test_what_could_change_the_answer_stands_below_it():
 
 
 def test_one_version():
-    found = one_version("v1", (0.78, 0.58, 0.9), (18, 5, 7), [], 2, 4)
+    found = without_baseline(["v1"], (0.78, 0.58, 0.9), (18, 5, 7), [], 2, 4)
     assert found.headline == "One version only: 78% pass (58% to 90%), 23 with a verdict, 7 without."
     assert counts_text(found) == "failed 5, no verdict 7, rejected 2" and found.baseline is None
     assert found.destructive == 4, "of all conversations, not of those to read first"
-    nothing = one_version("v1", None, (0, 0, 7), [], 0, None)
+    nothing = without_baseline(["v1"], None, (0, 0, 7), [], 0, None)
     assert nothing.headline == "One version only: 0 with a verdict, 7 without.", "no share is no 0 %"
+    several = without_baseline(["", "v1"], (0.5, None, None), (5, 5, 7), [], 0, 0)
+    told = "No baseline is named: (no version) and v1 are not compared; 50% pass, 10 with a verdict, 7"
+    assert several.headline == f"{told} without." and several.baseline is None
 
 
 @pytest.mark.parametrize(

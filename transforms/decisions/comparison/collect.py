@@ -87,6 +87,7 @@ class ComparedConversation(Struct):
     Attributes:
         task: What it is a run of where no case is named; None: not known.
         case_digest: Digest of what is expected; "": nothing; None: not known.
+        agents: Agents that spoke, called or took over, as far as its transcript is kept.
         criteria: Criterion -> what it gave; a criterion that does not apply is left out. The verdict is
             `verdict`.
         skipped: Criteria that were skipped for the whole conversation.
@@ -101,6 +102,7 @@ class ComparedConversation(Struct):
     case_digest: str | None = None
     language: str | None = None
     tags: list[str] = field(default_factory=list)
+    agents: Sequence[str] = ()
     criteria: dict[str, Observed] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
     sampled_out: frozenset[str] = frozenset()
@@ -120,6 +122,7 @@ class Summary(NamedTuple):
     task: str | None = None
     language: str | None = None
     tags: Sequence[str] = ()
+    agents: Sequence[str] = ()
     case_digest: str | None = None
     sampled_out: Sequence[str] = ()
 
@@ -207,7 +210,7 @@ def _joined(
         joined.eval_id, joined.task = joined.eval_id or summary.eval_id, summary.task
         joined.case_digest = summary.case_digest
         joined.language, joined.tags = joined.language or summary.language, [*(joined.tags or summary.tags)]
-        joined.sampled_out = frozenset(summary.sampled_out)
+        joined.agents, joined.sampled_out = summary.agents, frozenset(summary.sampled_out)
         if STATUS not in joined.sampled_out:
             joined.criteria[STATUS] = _verdict(summary, joined.criteria)
         yield joined

@@ -49,7 +49,7 @@ from turnwise.transforms.decisions.comparison.values import (
     three_readings,
 )
 from turnwise.transforms.decisions.comparison.words import comparison_notes, flips, settings_changes
-from turnwise.transforms.metrics.repeats import LANGUAGE, TAG, is_wanted
+from turnwise.transforms.metrics.repeats import AGENT, LANGUAGE, TAG, is_wanted
 from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
 from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, normal_quantile, shrink
 
@@ -311,7 +311,9 @@ def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) ->
             tags = {tag for side in sides for own in side.tags.used() for tag in own}
             has_language = any(any(side.languages) for side in sides)
             named = sorted({tag.partition(":")[0] for tag in tags if ":" in tag})
-            known = [*([LANGUAGE] if has_language else ()), *named, *([TAG] if tags else ())]
+            has_agent = any(any(side.agents or ()) for side in sides)
+            known = [*([LANGUAGE] if has_language else ()), *([AGENT] if has_agent else ()), *named]
+            known += [TAG] if tags else []
             shown = ", ".join(known[:_NAMES_SHOWN]) + (", ..." if len(known) > _NAMES_SHOWN else "")
             raise ConfigError(f"--slices {name}: no conversation has one (there are: {shown or 'none'})")
 
@@ -321,6 +323,9 @@ def _slice_names(conversations: ConversationColumns, wanted: Sequence[str]) -> l
     if LANGUAGE in wanted:
         for names, language in zip(found, conversations.languages, strict=True):
             names |= {f"{LANGUAGE}:{language}"} if language else set()
+    if AGENT in wanted and conversations.agents is not None:
+        for names, agents in zip(found, conversations.agents, strict=True):
+            names |= {f"{AGENT}:{agent}" for agent in agents}
     return found
 
 

@@ -376,7 +376,10 @@ CaseNames = CodedColumn[str] | CodedColumn[str | None]
 
 
 class ConversationColumns(Struct):
-    """Conversations: one column for each attribute of `ComparedConversation`, all in the same order."""
+    """Conversations: one column for each attribute of `ComparedConversation`, all in the same order.
+
+    `agents`: None: not read, as of a store.
+    """
 
     conversation_ids: CodedColumn[str]
     app_versions: CodedColumn[str | None]
@@ -388,6 +391,7 @@ class ConversationColumns(Struct):
     criteria: dict[str, CriterionColumn]
     skipped: CodedColumn[frozenset[str]]
     sampled_out: CodedColumn[frozenset[str]]
+    agents: CodedColumn[tuple[str, ...]] | None = None
 
     def __len__(self) -> int:
         return len(self.conversation_ids)
@@ -447,6 +451,7 @@ class ConversationColumns(Struct):
             {name: column.at(rows) for name, column in self.criteria.items()},
             self.skipped.at(rows),
             self.sampled_out.at(rows),
+            self.agents and self.agents.at(rows),
         )
 
 
@@ -457,19 +462,16 @@ def columns_of(conversations: Iterable[ComparedConversation]) -> ConversationCol
     for row, compared in enumerate(conversations):
         for name, observed in compared.criteria.items():
             given.setdefault(name, _Given()).put(row, observed)
-        ids = (
-            compared.conversation_id,
-            compared.app_version,
-            compared.eval_id,
-            compared.task,
-            compared.case_digest,
-        )
-        traits.append((*ids, compared.language, tuple(compared.tags), compared.skipped, compared.sampled_out))
+        ids = compared.conversation_id, compared.app_version, compared.eval_id, compared.task
+        about = compared.case_digest, compared.language, tuple(compared.tags)
+        traits.append((*ids, *about, compared.skipped, compared.sampled_out, tuple(compared.agents)))
     columns: list[CodedColumn[Any]] = [coded(values) for values in zip(*traits, strict=True)]
-    names, versions, cases, tasks, digests, languages, tags, skipped, sampled_out = columns or [coded(())] * 9
-    criteria = {name: column.column(len(traits)) for name, column in given.items()}
+    columns = columns or [coded(())] * 10
+    names, versions, cases, tasks, digests, languages, tags, *others = columns
+    skipped, sampled_out, agents = others
     own_case = names, versions, cases, tasks, digests, languages, tags
-    return ConversationColumns(*own_case, criteria, skipped, sampled_out)
+    criteria = {name: column.column(len(traits)) for name, column in given.items()}
+    return ConversationColumns(*own_case, criteria, skipped, sampled_out, agents)
 
 
 # One side of a comparison.

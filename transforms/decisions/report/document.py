@@ -22,7 +22,7 @@ from turnwise.schemas.report import (
 )
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.tool_effects import ToolEffects
-from turnwise.transforms.decisions.first_page import count_destructive, one_version, with_left_out
+from turnwise.transforms.decisions.first_page import count_destructive, with_left_out, without_baseline
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
@@ -136,8 +136,8 @@ def _only_version(
     rejected = [
         number for run in runs for name in REJECTED if isinstance(number := run.counts.get(name), int)
     ]
-    page = one_version(
-        version.name,
+    page = without_baseline(
+        [version.name],
         (share, figure.low, figure.high) if figure and share is not None else None,
         (version.passed, version.failed, version.no_verdict),
         to_read([entry.row for entry in entries]),
