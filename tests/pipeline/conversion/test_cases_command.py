@@ -72,10 +72,10 @@ def test_what_was_asked_and_done_before_is_left_out(tmp_path, made):
     orders = {"people": 2, "day": "Monday"}, {"day": "Monday", "people": 2}, {"people": 3, "day": "Monday"}
     first, same, other = ({"tool_calls": [{"name": "book", "args": args}]} for args in orders)
     logs = [log("b", turn=first), log("a", " book  IT", "Other words", turn=same), log("c", turn=other)]
-    logs.append(log("d", "Cancel"))
+    logs += [log("d", "Cancel"), log("e", turn=first)]
     status, done, cases = made(lines(tmp_path / "l.jsonl", logs), "sample")
     assert status == 0 and [case.eval_id for case in cases] == ["a", "c", "d"]
-    assert done["skipped"] == {"asked and done as in another conversation": 1}
+    assert done["skipped"] == {"asked and done as in another conversation": 2}
 
 
 @pytest.mark.parametrize("form", ["turnwise", "adk_eval_set", "ces_evaluation"])

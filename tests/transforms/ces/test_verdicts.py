@@ -180,6 +180,7 @@ JUDGED = [
     (CHECKED, CALLED, {"claims": "not_justified"}, "FAIL", None),
     (golden([HI], **POLITE), HELLO, {"similar": 4, "expectations": [1]}, "PASS", None),
     (golden([HI], **POLITE), HELLO, {"similar": 4, "expectations": [0]}, "FAIL", None),
+    (golden([HI], similarity_enabled=False, **POLITE), HELLO, {"expectations": [1]}, "PASS", None),
     (golden([HI], evaluation_expectations=[NAMED]), HELLO, {"similar": 4}, None, NO_TEXT),
     (golden([HI], evaluation_expectations=["e", "f"]), HELLO, {"expectations": [0, None]}, "FAIL", None),
     (scenario(), CALLED, {"claims": "not_justified"}, None, NOTHING),

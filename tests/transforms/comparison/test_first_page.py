@@ -150,9 +150,18 @@ def test_verdicts_that_are_not_compared_have_no_counts():
     assert found.headline.startswith("v2 and v1 cannot be compared: ")
 
 
+DESTRUCTIVE = {"severity_reason": "destructive", "severity": "critical"}
+
+
+@pytest.mark.parametrize(("destructive", "is_advised"), [(0, True), (1, False)])
+def test_no_loss_is_advised_beside_destructive_calls(destructive, is_advised):
+    after = [P] * 8 + [F] * 2 + [P] * 3 + [F] * 7
+    found = page({"verdict": [P] * 10 + [F] * 10}, {"verdict": after}, destructive=destructive)
+    assert ("Safe to ship if a loss" in found.headline) is is_advised
+
+
 def test_regressions_are_read_first_and_then_the_most_severe():
-    destructive = {"severity_reason": "destructive", "severity": "critical"}
-    rows = [row(0, 9.0, **destructive), row(1, 1.0), row(2, 2.0), row(3, 0.0, verdict=P)]
+    rows = [row(0, 9.0, **DESTRUCTIVE), row(1, 1.0), row(2, 2.0), row(3, 0.0, verdict=P)]
     found = page({"verdict": [F, P, F, P]}, {"verdict": [F, F, F, P]}, rows=rows)
     assert [one.conversation_id for one in found.read_first] == ["v2-1", "v2-0", "v2-2"]
 

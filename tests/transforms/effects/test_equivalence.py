@@ -371,6 +371,9 @@ def test_lists_that_are_declared_ordered():
     assert differing({"a": [1, 2], "ids": [1, 2]}, {"a": ["1", 2.0], "ids": [2, 1]}, ordered) == []
     assert differing({"a": [1, 2], "b": [1, 2]}, {"a": [2, 1], "b": [2, 1]}, ordered) == ["a", "b"]
     assert differing({"a": [1, 2]}, {"a": [1]}, ordered) == ["a"]
+    ignored = {"t": {"b": ArgumentMatcher(match="ignore")}}
+    both = ArgumentComparison(ordered={"t": ["b"]}, matchers=ignored)
+    assert differing({"b": [1, 2]}, {"b": [2, 1]}, both) == []
 
 
 @pytest.mark.parametrize(
