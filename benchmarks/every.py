@@ -104,6 +104,12 @@ BENCHMARKS = (
         ("--turns=2000",),
     ),
     Benchmark(
+        "day",
+        "worker hours, bytes and judge calls of a [day](deployment.md#a-day-of-2-million-conversations)",
+        "3 minutes",
+        ("--conversations=80",),
+    ),
+    Benchmark(
         "growth",
         "CPU time and memory by the size of inputs of odd shapes",
         "40 minutes, estimated",

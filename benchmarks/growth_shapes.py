@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -134,11 +135,13 @@ def _variables(directory: Path, size: int) -> list[str]:
     return _logs(directory, [_talk(0, turns)])
 
 
-def _golden(directory: Path, size: int) -> list[str]:
+def _golden(directory: Path, size: int, is_shuffled: bool = False) -> list[str]:
     """Writes a golden of so many turns and a recording that lacks one of them."""
     wanted = [{"user": _text(i, 8), "response": _text(i, 12)} for i in range(size)]
     cases = _lines(directory / "cases.jsonl", [{"eval_id": "long", "turns": wanted}])
     turns = [_turn(_text(i, 8), _text(i, 12)) for i in range(size) if i != size // 3]
+    if is_shuffled:
+        random.Random(size).shuffle(turns)
     return [*_logs(directory, [_talk(0, turns, eval_id="long")]), "--eval_cases", cases]
 
 
@@ -295,6 +298,7 @@ SHAPES = {
     "variables": Shape("turn", _steps(1_000), _variables),
     "events": Shape("event", _steps(5_000), _events),
     "golden": Shape("turn", _steps(500), _golden),
+    "golden_in_another_order": Shape("turn", _steps(500), partial(_golden, is_shuffled=True)),
     "calls_of_one_tool": Shape("call", _steps(50), _same_tool),
     "calls_in_a_turn": Shape("call", _steps(2_500), _calls),
     "calls_of_the_whole": Shape("call", _steps(250), _unexpected),

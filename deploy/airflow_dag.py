@@ -51,10 +51,11 @@ with DAG(
             location="{{ var.value.turnwise_region }}",
         ),
     )
-    # Fails unless a run of the day has ended since, and passed its gates.
+    # Fails unless a run of the day has ended since, and passed its gates, or there is nothing to score.
     status = BashOperator(
         task_id="status",
-        bash_command=f"turnwise status {BUCKET}/scores/dt={DAY} --after {{{{ dag_run.start_date | ts }}}}",
+        bash_command=f"turnwise status {BUCKET}/scores/dt={DAY} --after {{{{ dag_run.start_date | ts }}}}"
+        f" --input {BUCKET}/logs/dt={DAY}/",
         retries=0,
     )
     score >> status

@@ -452,8 +452,8 @@ TOKEN_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tok
 """The fields of `Usage` that are counts."""
 
 
-def _counts(one: Usage, other: Usage) -> dict[str, Any]:
-    pairs = {name: (getattr(one, name), getattr(other, name)) for name in TOKEN_COUNTS}
+def _counts(usage: Usage, other: Usage) -> dict[str, Any]:
+    pairs = {name: (getattr(usage, name), getattr(other, name)) for name in TOKEN_COUNTS}
     known = {name: [count for count in pair if count is not None] for name, pair in pairs.items()}
     return {name: sum(counts) if counts else None for name, counts in known.items()}
 

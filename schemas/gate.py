@@ -63,7 +63,7 @@ class GatedConversation(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         problem_label: Kind of its problem.
-        alike: Number of conversations with the same kind of problem, with itself.
+        alike: Number of conversations of the same problem type, with itself.
         position: 1-based line or index.
     """
 

@@ -102,7 +102,7 @@ class Inspection(msgspec.Struct):
     @property
     def is_read(self) -> bool:
         """Whether every file holds something, and everything in it could be read."""
-        return bool(self.files) and all(each.is_read for each in self.files)
+        return bool(self.files) and all(file.is_read for file in self.files)
 
 
 class NotConverted(msgspec.Struct):

@@ -247,35 +247,35 @@ def load_plugins(plugins: Sequence[str]) -> None:
     for registry in REGISTRIES:
         registry.load()  # all other names are there first, so that one that is taken is the plugin's fault
     whole = [str(Path(plugin).resolve()) if is_file(plugin) else plugin for plugin in plugins]
-    for plugin, place in zip(plugins, whole, strict=True):
+    for plugin, module in zip(plugins, whole, strict=True):
         with hook_errors(f"--plugin {plugin}", ()):
-            import_plugin(place)
+            import_plugin(module)
     os.environ[PLUGINS] = os.pathsep.join(whole)
 
 
 def import_plugins() -> None:
     """Imports the plugins that the environment names; those that are there already stay."""
-    for place in filter(None, os.environ.get(PLUGINS, "").split(os.pathsep)):
-        import_plugin(place)
+    for plugin in filter(None, os.environ.get(PLUGINS, "").split(os.pathsep)):
+        import_plugin(plugin)
 
 
-def import_plugin(place: str) -> None:
+def import_plugin(plugin: str) -> None:
     """Imports a module, or a file under a name by which pickled objects of its classes are found again.
 
     Args:
-        place: Name of a module, or the absolute path of a file.
+        plugin: Name of a module, or the absolute path of a file.
 
     Raises:
         ImportError: There is no such file, or another plugin file has the same name.
     """
-    if not is_file(place):
-        _check(import_module(place))
+    if not is_file(plugin):
+        _check(import_module(plugin))
         return
-    path = Path(place)
+    path = Path(plugin)
     name = f"{_PARENT}.{path.stem}"
     known = sys.modules.get(name)
     if known is not None:
-        if known.__file__ != place:
+        if known.__file__ != plugin:
             raise ImportError(f"another plugin file has the name {path.name}: {known.__file__}")
         return
     spec = spec_from_file_location(name, path)

@@ -41,7 +41,7 @@ class CriterionRow(msgspec.Struct, frozen=True):
         name: Name of the criterion; `verdict` counts verdicts.
         level: `conversation` or `turn`: what the figures count.
         low: Lowest possible value of the shown figure; None: open.
-        figures: One per version; None: it applied to nothing.
+        figures: One per version; None: n/a.
         about: What it measures, in one sentence; "": not known here (a plugin's).
     """
 

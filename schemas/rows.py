@@ -183,7 +183,7 @@ class ConversationRow(TypedDict):
     ]
     problem_type: Annotated[
         str | None,
-        "Key of the conversations with the same kind of problem: criterion, label and tool, separated by "
+        "Key of the conversations of the same problem type: criterion, label and tool, separated by "
         "`|`; null: `severity` is.",
     ]
     problem_label: Annotated[str | None, "The same for people, such as `tool_effects_v1: missing book_slot`."]

@@ -181,9 +181,9 @@ _CHANGE_NO_SCORE = frozenset(
 
 def scoring_settings(config: JsonObject, criteria: Mapping[str, JsonObject], judge: JsonObject) -> JsonObject:
     """Returns what decides the scores of a run, by what its `run.json` states."""
-    own = {key: value for key, value in config.items() if key not in _CHANGE_NO_SCORE}
+    deciding = {key: value for key, value in config.items() if key not in _CHANGE_NO_SCORE}
     return {
-        "config": own,
+        "config": deciding,
         "criteria": dict(criteria),
         "judge": {key: judge.get(key) for key in ("backend", "model")},
     }

@@ -109,8 +109,9 @@ def test_the_dag_passes_options_of_the_command(tmp_path):
 
 def test_the_dag_asks_for_the_status_of_the_same_day(tmp_path):
     calls = dict(dag_calls(tmp_path))
-    output = calls["BeamRunPythonPipelineOperator"]["pipeline_options"]["output"]
-    wanted = f"turnwise status {output} --after {{{{ dag_run.start_date | ts }}}}"
+    options = calls["BeamRunPythonPipelineOperator"]["pipeline_options"]
+    since = "--after {{ dag_run.start_date | ts }}"
+    wanted = f"turnwise status {options['output']} {since} --input {options['input']}"
     assert calls["BashOperator"]["bash_command"].replace(f"{{{{ {DAY} }}}}", "{date}") == wanted
 
 

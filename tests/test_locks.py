@@ -1,6 +1,10 @@
 """The lock files: the base holds what the main job needs and no more, for every Python from 3.11 to 3.14."""
 
+import shutil
+import subprocess
+import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -58,3 +62,22 @@ def test_the_tests_have_all_extras_on_top_of_the_base(python):
     for extra, stated in PROJECT["optional-dependencies"].items():
         assert missing(stated, pins) == [], extra
     assert locked("requirements.lock", python).items() <= pins.items()
+
+
+def test_the_wheel_holds_every_file_of_the_packages(tmp_path):
+    source = tmp_path / "source"
+    for name in ("schemas", "transforms", "pipeline", "turnwise"):
+        hidden = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=hidden)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "-w", tmp_path, source], check=True, timeout=600)
+    [wheel] = tmp_path.glob("*.whl")
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    files = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
+    packages = [name for name in files if name.startswith(("schemas/", "transforms/", "pipeline/"))]
+    assert len(packages) > 300
+    assert [name for name in packages if f"turnwise/{name}" not in packed] == []
+    folders = {(source / name).parent for name in packages if name.endswith(".py")}
+    assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []

@@ -35,7 +35,6 @@ ALLOWED = {
     "turn_latency": {"schemas/config.py", "transforms/ces/"},
     # Where the conversations of a format say that they come from.
     "openai_chat": {
-        "transforms/formats/chat.py",
         "transforms/formats/exports.py",
         "transforms/decisions/targets.py",
     },

@@ -6,18 +6,17 @@ label: "turnwise"
 
 explore: verdicts {
   description: "Verdicts and criteria by day, app version and criterion"
-  always_filter: { filters: [verdicts.criterion: "verdict"] }
-  conditionally_filter: { filters: [verdicts.day_date: "30 days"] }
+  always_filter: { filters: [verdicts.day_date: "30 days", verdicts.criterion: "verdict"] }
 }
 
 explore: conversations {
   description: "Conversations, and what went wrong in them"
-  conditionally_filter: { filters: [conversations.day_date: "30 days"] }
+  always_filter: { filters: [conversations.day_date: "30 days"] }
 }
 
 explore: failures {
   description: "What was rejected, and findings"
-  conditionally_filter: { filters: [failures.day_date: "30 days"] }
+  always_filter: { filters: [failures.day_date: "30 days"] }
 }
 
 view: verdicts {

@@ -100,21 +100,26 @@ def _nights_before(
     """
     if baseline is None or may_name_version(baseline):
         return [], 1, "there is no run to compare with (--baseline names none)"
+    number = 1
     try:
         run, named = open_baseline(baseline)
-        earlier = _night(run.document)
-        number = earlier + max(1, (_day(document) - _day(run.document)).days)
+        number = _night(run.document) + max(1, (_day(document) - _day(run.document)).days)
         if run.document.scoring_settings != document.scoring_settings:
             return [], number, f"the scoring settings changed since {run.document.run_id}"
         first = _states(run.metrics())
-        of_named = {own: state for own, state in first.items() if named in (None, own, version_id(own))}
+        of_named = {
+            version: state
+            for version, state in first.items()
+            if named in (None, version, version_id(version))
+        }
         nights = [of_named, *_further_nights(baseline, run.document, most - 1)]
         return nights, number, f"{baseline} holds no conversation that was scored"
     except (ConfigError, OSError) as error:
-        return [], 1, f"the baseline cannot be read: {error}"
+        again = "; the nights are counted from 1 again" if number == 1 else ""
+        return [], number, f"the baseline cannot be read: {error}{again}"
 
 
-def _further_nights(place: str, document: RunDocument, most: int) -> Iterator[_States]:
+def _further_nights(pattern: str, document: RunDocument, most: int) -> Iterator[_States]:
     """Yields the sums of the runs before a baseline that are there and measured in the same way."""
     settings = document.scoring_settings
     for _ in range(most):
@@ -122,7 +127,7 @@ def _further_nights(place: str, document: RunDocument, most: int) -> Iterator[_S
         if before is None:
             return
         try:
-            run, _ = open_baseline(f"{place.rsplit('#', 1)[0]}{before}" if before[0] == "#" else before)
+            run, _ = open_baseline(f"{pattern.rsplit('#', 1)[0]}{before}" if before[0] == "#" else before)
         except (ConfigError, OSError):  # removed, as old nights are
             return
         # A run that was made anew may have been compared with a later one.
@@ -151,9 +156,9 @@ def _span(document: RunDocument) -> tuple[float, float]:
 def _state_before(nights: Sequence[_States], version: str) -> MetricsState | None:
     """Returns the sums of the same app version, or of a new version those of all that ran before it."""
     before = [(name, state) for night in nights for name, state in night.items()]
-    own = [state for name, state in before if version_id(name) == version_id(version)]
+    states = [state for name, state in before if version_id(name) == version_id(version)]
     together = MetricsState()
-    for state in own or [state for _, state in before]:
+    for state in states or [state for _, state in before]:
         together.merge(state)
     return together if before else None
 
@@ -181,8 +186,8 @@ def _tally(row: MetricsByAppVersionRow) -> Tally:
     below = 0
     for share, value in ((0.5, row["p50"]), (0.9, row["p90"]), (0.99, row["p99"]), (1.0, row["p99"])):
         if value is not None and count:
-            place, upto = bin_of(value), rank_of(share, count) + 1
-            sketch[place] = sketch.get(place, 0) + upto - below
+            number, upto = bin_of(value), rank_of(share, count) + 1
+            sketch[number] = sketch.get(number, 0) + upto - below
             below = upto
     return Tally(
         scored=count,

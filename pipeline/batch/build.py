@@ -1,6 +1,7 @@
 """Wires a batch run: sources, parsing, matching, scoring, metrics, sinks."""
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -36,8 +37,8 @@ from turnwise.transforms.beam.steps import (
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader
-from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState, add_sums
+from turnwise.transforms.metrics.rows import VersionState, failure_rows, slice_rows, turn_rows, version_rows
+from turnwise.transforms.metrics.state import MetricsState, add_sums, packed, unpacked
 
 BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
 SESSIONS = "Sessions"
@@ -201,8 +202,13 @@ def _write_metrics(
     sink.write_tables(rows, (*SINGLE_FILES, AGGREGATED))
 
 
-def _of_run(entry: tuple[str, MetricsState]) -> tuple[str, tuple[str, MetricsState]]:
-    return OF_RUN, entry
+def _of_run(entry: tuple[str, MetricsState]) -> tuple[str, tuple[str, bytes]]:
+    return OF_RUN, (entry[0], packed(entry[1]))
+
+
+_VERSIONS_TOGETHER = 64
+_TABLES: tuple[tuple[str, Callable[[VersionState, str], Sequence[Any]]], ...]
+_TABLES = ((BY_VERSION, version_rows), (BY_TURN, turn_rows), (BY_SLICE, slice_rows))
 
 
 class _MetricRowsFn(InspectedDoFn):
@@ -211,32 +217,32 @@ class _MetricRowsFn(InspectedDoFn):
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
 
-    def process(self, element: tuple[str, Iterable[tuple[str, MetricsState]]]) -> Iterator[Any]:
-        versions: dict[str, MetricsState] = {}
+    def process(self, element: tuple[str, Iterable[tuple[str, bytes]]]) -> Iterator[Any]:
+        # There may be as many versions as conversations: sums and rows of some are held at a time.
+        versions: defaultdict[str, list[bytes]] = defaultdict(list)
         for version, state in element[1]:
-            known = versions.get(version)
-            versions[version] = state if known is None else _added(known, state)
-        for entry in versions.items():
-            yield BY_VERSION, version_rows(entry, self._run_id)
-            yield BY_TURN, turn_rows(entry, self._run_id)
-            yield BY_SLICE, slice_rows(entry, self._run_id)
-        yield AGGREGATED, [aggregate_versions(versions.items())]
+            versions[version].append(state)
+        names, aggregated = list(versions), dict[str, VersionSums]()
+        for start in range(0, len(names), _VERSIONS_TOGETHER):
+            entries: list[tuple[str, MetricsState]] = []
+            for name in names[start : start + _VERSIONS_TOGETHER]:
+                entries.append((name, MetricsFn().merge_accumulators(map(unpacked, versions.pop(name)))))
+                _add_version(aggregated, *entries[-1])
+            for table, rows_of in _TABLES:
+                yield table, [row for entry in entries for row in rows_of(entry, self._run_id)]
+        yield AGGREGATED, [aggregated_metrics(aggregated)]
 
 
-def _added(one: MetricsState, other: MetricsState) -> MetricsState:
-    """Adds up the sums of two parts of a run, which stay as they are."""
-    both = MetricsState()
-    both.merge(one)
-    both.merge(other)
-    return both
+def _add_version(aggregated: dict[str, VersionSums], version: str, state: MetricsState) -> None:
+    name = version.rsplit("/", 1)[-1]
+    passes, fails, sums = aggregated.get(name) or VersionSums(0, 0, {})
+    add_sums(sums, state.ces)
+    aggregated[name] = VersionSums(passes + state.passes, fails + state.fails, sums)
 
 
 def aggregate_versions(states: Iterable[tuple[str, MetricsState]]) -> JsonObject:
     """Returns CES's AggregatedMetrics over all app versions, keyed by their last segment."""
-    merged: dict[str, VersionSums] = {}
+    aggregated: dict[str, VersionSums] = {}
     for version, state in states:
-        name = version.rsplit("/", 1)[-1]
-        passes, fails, sums = merged.get(name) or VersionSums(0, 0, {})
-        add_sums(sums, state.ces)
-        merged[name] = VersionSums(passes + state.passes, fails + state.fails, sums)
-    return aggregated_metrics(merged)
+        _add_version(aggregated, version, state)
+    return aggregated_metrics(aggregated)

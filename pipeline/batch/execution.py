@@ -2,7 +2,7 @@
 
 import logging
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -219,12 +219,12 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
         ConfigError: The input files cannot be listed, so that it is not known whether they changed.
         OSError: A filesystem does not answer.
     """
-    now = _inputs_now(settings)
+    now = _inputs_now(settings.input)
     if now is None:
         raise ConfigError("--lookback: inputs are not all files and tables: changes of others are not known")
     before = _earlier(settings.output)
     if not now.count:
-        return _stays_without_input(settings, before, may_be_empty)
+        return _stays_without_input(settings.output, before, may_be_empty)
     if isinstance(before, ConfigError):
         return Again(True, f"there is no run: {before}")
     if before.input_files is None:
@@ -237,24 +237,22 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
     )
 
 
-def why_empty(settings: RunSettings) -> Again | None:
+def why_empty(inputs: Sequence[str], output: str) -> Again | None:
     """Returns why a date without input, of which nothing was due, does not run; None: there is input."""
-    now = _inputs_now(settings)
+    now = _inputs_now(inputs)
     if now is None or now.count:
         return None
-    return _stays_without_input(settings, _earlier(settings.output), may_be_empty=True)
+    return _stays_without_input(output, _earlier(output), may_be_empty=True)
 
 
-def _inputs_now(settings: RunSettings) -> InputFiles | None:
-    return list_inputs([path for path in settings.input if not names_nothing(path)])
+def _inputs_now(inputs: Sequence[str]) -> InputFiles | None:
+    return list_inputs([path for path in inputs if not names_nothing(path)])
 
 
-def _stays_without_input(
-    settings: RunSettings, before: RunDocument | ConfigError, may_be_empty: bool
-) -> Again:
+def _stays_without_input(output: str, before: RunDocument | ConfigError, may_be_empty: bool) -> Again:
     if not isinstance(before, ConfigError):
         return _stays("there is no input; its run stays", before)
-    if may_be_empty and not earlier_files(settings.output):
+    if may_be_empty and not earlier_files(output):
         return Again(False, NOTHING_DUE)
     return Again(False, f"there is no input, and no run: {before}", 2)
 
@@ -272,11 +270,11 @@ def _earlier(directory: str) -> RunDocument | ConfigError:
 
 def counters(result: PipelineResult) -> dict[str, int]:
     """Returns the numbers of Beam's counters by name, for runs that write nothing."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for counter in result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]:
         name = counter.key.metric.name
-        found[name] = found.get(name, 0) + (counter.committed or 0)
-    return found
+        counts[name] = counts.get(name, 0) + (counter.committed or 0)
+    return counts
 
 
 def judge_usage(counts: Mapping[str, int]) -> UsageByModel:
@@ -286,9 +284,9 @@ def judge_usage(counts: Mapping[str, int]) -> UsageByModel:
         if not name.startswith(JUDGE_USAGE):
             continue
         model, _, figure = name.removeprefix(JUDGE_USAGE).rpartition("|")
-        own = usage.setdefault(model, JudgeUsage())
+        of_model = usage.setdefault(model, JudgeUsage())
         if figure.startswith(UNUSABLE):
-            own.unusable[figure.removeprefix(UNUSABLE)] += number  # type: ignore[index]
+            of_model.unusable[figure.removeprefix(UNUSABLE)] += number  # type: ignore[index]
         else:
-            setattr(own, figure, getattr(own, figure) + number)
+            setattr(of_model, figure, getattr(of_model, figure) + number)
     return usage

@@ -159,8 +159,8 @@ def run_worker(sealed: Sealed, number: int, parent: int, links: Links) -> None:
         links: What connects the worker with it.
     """
     # Signals reach all processes of a terminal; the one that ends the run ends its workers.
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, signal.SIG_IGN)
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, signal.SIG_IGN)
     PROGRESS.conversations = PROGRESS.turns = 0
     threading.Thread(target=_accompany, args=(parent, number, links), daemon=True).start()
     try:
@@ -182,15 +182,15 @@ def _fault(error: BaseException) -> WorkerFault:
 
 
 def _score(work: Work, number: int, queue: int) -> None:
-    settings, place = _of_one(work.settings), work.settings.place
+    settings = _of_one(work.settings)
     with made_pipeline(work.options) as pipeline:
         sink = ShardSink(
             settings.output,
             settings.output_format,
-            open_service(place) if place else None,
+            [open_service(place) for place in settings.places],
             folder=work.folder,
             number=number,
-            keeps_stored=completes(place),
+            keeps_stored=any(map(completes, settings.places)),
         )
         logs = ShardSource(work.shards, queue)
         scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)
@@ -259,8 +259,8 @@ def run_in_workers(
     _close_shared(settings)
     calm_collector()
     shards = find_shards(logs, settings.workers)
-    with TemporaryDirectory(prefix="turnwise-") as place:
-        work = Work(settings, pipeline.options, shards, cases, sink.folder_name, Path(place))
+    with TemporaryDirectory(prefix="turnwise-") as folder:
+        work = Work(settings, pipeline.options, shards, cases, sink.folder_name, Path(folder))
         is_done = _work(work)
         files = [work.handed(number) for number in range(settings.workers)]
         if is_done:
@@ -292,10 +292,10 @@ def _work(work: Work) -> bool:
     queue, feed = context.Pipe(duplex=False)
     pipes = [context.Pipe(duplex=False) for _ in range(count)]
     links = Links(
-        queue, context.RawArray("Q", 2 * count), context.RawArray("b", 1), [told for _, told in pipes]
+        queue, context.RawArray("Q", 2 * count), context.RawArray("b", 1), [receiver for _, receiver in pipes]
     )
     arguments = [(Sealed(work), number, os.getpid(), links) for number in range(count)]
-    workers = [context.Process(target=run_worker, args=each) for each in arguments]
+    workers = [context.Process(target=run_worker, args=given) for given in arguments]
     with ThreadPoolExecutor(1) as feeder, _ending(workers, links, work):
         for worker in workers:
             worker.start()
@@ -370,11 +370,11 @@ def _wait(
         PROGRESS.turns = before[1] + sum(progress[1::2])
 
 
-def _error(work: Work, told: Connection, status: int) -> BaseException:
+def _error(work: Work, receiver: Connection, status: int) -> BaseException:
     """Returns why a worker failed; with `--verbose`, its traceback is printed."""
-    if not told.poll():
+    if not receiver.poll():
         return RemoteRunError(f"a worker process {_how_ended(status)}")
-    fault = WorkerFault(*json.loads(told.recv_bytes()))
+    fault = WorkerFault(*json.loads(receiver.recv_bytes()))
     if work.options.get_all_options().get("verbose"):
         complain_at_length(fault.traceback)
     return fault.error()
@@ -443,7 +443,7 @@ def _have_no_share(settings: RunSettings) -> bool:
 
 def _is_remote(settings: RunSettings) -> bool:
     """Returns whether files lie on other machines, which would be asked for their sizes before the run."""
-    return any(not (is_local(one) or is_store_url(one)) for one in (*settings.input, *settings.eval_cases))
+    return any(not (is_local(path) or is_store_url(path)) for path in (*settings.input, *settings.eval_cases))
 
 
 def _most_that_pay(settings: RunSettings, listed: Listed) -> int:
@@ -453,7 +453,7 @@ def _most_that_pay(settings: RunSettings, listed: Listed) -> int:
 
 
 def _bytes(listed: Listed) -> int:
-    return sum(one.size for one in listed if isinstance(one, SizedPath))
+    return sum(file.size for file in listed if isinstance(file, SizedPath))
 
 
 def _listed(paths: Sequence[str]) -> Listed:
@@ -470,11 +470,11 @@ def _holds_events(settings: RunSettings, listed: Listed) -> bool:
     if settings.input_format != AUTO:
         return True
     reader = LogReader(settings.input_format, settings.config)
-    paths = [one.path for one in listed if isinstance(one, SizedPath) and _is_shown(one)]
+    paths = [file.path for file in listed if isinstance(file, SizedPath) and _is_shown(file)]
     for path in paths[:: len(paths) // _LOOKED_AT + 1]:
         for record in islice(file_records(path, settings.max_record_bytes), 1):
-            found = [] if isinstance(record, Failure) else parse_record(reader, record, Counter())
-            if any(isinstance(one, ConversationEvent) for one in found):
+            contents = [] if isinstance(record, Failure) else parse_record(reader, record, Counter())
+            if any(isinstance(file, ConversationEvent) for file in contents):
                 return True
     return False
 
@@ -516,12 +516,12 @@ _CODER = FastPrimitivesCoder()
 """Beam's own coder of what goes from one worker to another."""
 
 
-def hand_over(root: beam.Pipeline, scored: Scored, sink: ShardSink, place: Path) -> None:
+def hand_over(root: beam.Pipeline, scored: Scored, sink: ShardSink, folder: Path) -> None:
     """Adds the steps that write everything but the rows into one file."""
     states = [part | f"Hand_State{i}" >> beam.Map(_packed) for i, part in enumerate(scored.states)]
-    told = [*scored.told, *sink.written, sink.begun(root)]  # there may be nothing else
-    over = gathered([*states, *told], "Hand_Told", "Hand_Gather")
-    _ = over | "Hand_Over" >> beam.ParDo(_HandOverFn(str(place))).with_output_types(Any)
+    parts = [*scored.told, *sink.written, sink.begun(root)]  # there may be nothing else
+    over = gathered([*states, *parts], "Hand_Told", "Hand_Gather")
+    _ = over | "Hand_Over" >> beam.ParDo(_HandOverFn(str(folder))).with_output_types(Any)
 
 
 def take_over(root: beam.Pipeline, files: Sequence[Path]) -> Scored:
@@ -563,16 +563,16 @@ def _plain(value: "_Packed | Told") -> tuple[str, Any]:
 
 
 class _HandOverFn(InspectedDoFn):
-    def __init__(self, place: str) -> None:
-        self._place = place
+    def __init__(self, folder: str) -> None:
+        self._place = folder
 
     def process(self, element: "tuple[str, Iterable[_Packed | Told]]") -> None:
         Path(self._place).write_bytes(_CODER.encode([_plain(value) for value in element[1]]))
 
 
 class _TakeOverFn(InspectedDoFn):
-    def process(self, place: str) -> Iterator[Any]:
-        for kind, value in _CODER.decode(Path(place).read_bytes()):
+    def process(self, folder: str) -> Iterator[Any]:
+        for kind, value in _CODER.decode(Path(folder).read_bytes()):
             if kind == _STATE:
                 yield TaggedOutput(_STATE, (value[0], unpacked(value[1])))
             else:

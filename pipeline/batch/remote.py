@@ -97,8 +97,8 @@ def job_address(options: PipelineOptions, kind: str, job: Any) -> str:
     """
     if "Dataflow" in kind:
         cloud = options.view_as(GoogleCloudOptions)
-        place = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}"
-        name = f"{place}/{job.job_id()}" if job is not None and job.has_job else place
+        page = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}"
+        name = f"{page}/{job.job_id()}" if job is not None and job.has_job else page
         return f"{name}?project={cloud.project}"
     number = getattr(job, "_job_id", None)
     return f"job {number} on {_cluster(options, kind)}" if number else _cluster(options, kind)

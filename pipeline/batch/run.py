@@ -1,6 +1,6 @@
 """Runs the batch job."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -118,8 +118,8 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
     check_directory(settings.output, replaces_earlier(settings), settings.is_distributed)
     if are_elsewhere(pipeline.runner, pipeline.options):
         try_staging(pipeline.options)
-    if settings.place:
-        prepare_service(settings.place)
+    for place in settings.places:
+        prepare_service(place)
     try_judge(settings)
     check_alerts(settings)
     keep_inputs(settings)
@@ -196,22 +196,27 @@ def _case_source(settings: RunSettings) -> Source | None:
 
 
 def _sink(settings: RunSettings, options: PipelineOptions) -> RunSink:
-    place = settings.place
-    service = open_service(place) if place else None
-    discard = partial(discard_service, place) if place and completes(place) else None
+    services = [open_service(place) for place in settings.places]
+    staging = [place for place in settings.places if completes(place)]
+    discard = partial(_discard, staging) if staging else None
     inputs = _listed(settings) if settings.date and not only_translates(options) else None
     concluded = partial(conclude, settings, inputs=inputs)
     folder = folder_name() if settings.workers > 1 else None
     return RunSink(
-        settings.output, settings.output_format, concluded, service, discard=discard, folder=folder
+        settings.output, settings.output_format, concluded, services, discard=discard, folder=folder
     )
+
+
+def _discard(places: Sequence[SinkPlace]) -> None:
+    for place in places:
+        discard_service(place)
 
 
 def _listed(settings: RunSettings) -> InputFiles | None:
     """Returns the input files of a run with a date; raises ConfigError if a path names none."""
     for path in settings.input:
-        found = list_inputs([path])
-        if found is not None and not found.count:
+        listed = list_inputs([path])
+        if listed is not None and not listed.count:
             raise ConfigError(f"--input {shown_address(path)}: there is no input of {settings.date}")
     return list_inputs(settings.input)
 
@@ -225,9 +230,12 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
     """Returns the content of a batch run's `run.json`, when its tables are written."""
     place = settings.place
     figures = figures_of(settings, finished.counts, judge_usage(finished.counts), finished.versions)
-    figures = figures._replace(
-        to_read=finished.to_read, problems=complete_service(place, finished.stored) if place else ()
-    )
+    lost = [
+        line
+        for number, service in enumerate(settings.places)
+        for line in complete_service(service, [stored for of, stored in finished.stored if of == number])
+    ]
+    figures = figures._replace(to_read=finished.to_read, problems=lost)
     alerts, problems = raise_alerts(settings, finished.versions, begun_document(settings))
     figures = figures._replace(problems=(*figures.problems, *problems))
     document = end_run(settings, figures, finished.tables, partial(written_run, settings.output))
@@ -248,12 +256,12 @@ def report_batch(settings: RunSettings) -> int:
     Raises:
         OSError: It left no run.json, another run has replaced it, or it cannot be read back.
     """
-    own = settings.run
+    run_of_batch = settings.run
     document = read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}
     run_id, create_time = document.get("run_id"), document.get("create_time") or ""
     # Every execution of a date has the same run_id.
-    if (run_id, create_time) != (own.run_id, own.create_time):
-        if not document or (run_id == own.run_id and create_time < own.create_time):
+    if (run_id, create_time) != (run_of_batch.run_id, run_of_batch.create_time):
+        if not document or (run_id == run_of_batch.run_id and create_time < run_of_batch.create_time):
             raise OSError(f"{settings.output}: the run has ended, but left no run.json")
         raise OSError(f"{settings.output}: another run, {run_id} of {create_time}, has replaced this one")
     try:
@@ -298,9 +306,9 @@ def keep_inputs(settings: RunSettings) -> None:
     baseline = settings.baseline or ""
     places = filter(None, (baseline, baseline.rpartition("#")[0]))
     for path in (*settings.input, *settings.eval_cases, *places):
-        place = Path(path).resolve()
+        folder = Path(path).resolve()
         may_remove = settings.overwrite or settings.date
-        if may_remove and is_local(path) and output in (place, *place.parents):
+        if may_remove and is_local(path) and output in (folder, *folder.parents):
             raise ConfigError(
                 f"--output {settings.output}: holds the input {path}, which --overwrite could remove"
             )

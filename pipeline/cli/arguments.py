@@ -157,7 +157,8 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
          "print the traceback of a job on another runner, or of a worker process, that failed"),
         ("--run_id", {"metavar": "ID"}, "id of the run (default: from its start time)"),
         ("--store", STORE,
-         f"also write results, scores, conversations and failures to a store: {services()}"),
+         f"also write results, scores, conversations and failures to a store: {services('--store')}"),
+        ("--scores_to", STORE, f"also send every score as an OpenTelemetry event: {services('--scores_to')}"),
         ("--store_app", {"metavar": "APP"}, "projects/P/locations/L/apps/A: app of results that name none"),
     )  # fmt: skip
     add_options(group, options)

@@ -78,6 +78,8 @@ def status_parser() -> OptionParser:
         ("--after", {"metavar": "TIME"},
          "refuse a run that began before TIME (2026-11-22T02:15:00Z): an earlier one stays current until "
          "another has finished"),
+        ("--input", {"nargs": "+", "action": "extend", "metavar": "PATH"},
+         "input of the run: with no file in it and no run in OUT, nothing was due, and the exit status is 0"),
         PLUGIN,
     )  # fmt: skip
     return OptionParser(
@@ -95,6 +97,13 @@ def status_of_run(argv: Sequence[str]) -> int:
     after = None if options.after is None else time_seconds(options.after)
     if options.after is not None and after is None:
         raise ConfigError(f"--after {options.after}: is no time such as 2026-11-22T02:15:00Z")
+    if options.input:
+        # Imported late: Beam.
+        from turnwise.pipeline.batch.execution import NOTHING_DUE, why_empty
+
+        if (again := why_empty(options.input, options.output)) and again.why == NOTHING_DUE:
+            say(NOTHING_DUE)
+            return 0
     document = open_run(options.output).document
     if after is not None:
         began = document.create_time

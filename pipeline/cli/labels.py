@@ -15,6 +15,7 @@ from turnwise.schemas.calibration import HumanLabel
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import JsonObject
+from turnwise.transforms.decisions.calibration.labels import FEWEST_CASES
 from turnwise.transforms.decisions.calibration.people import (
     is_disputed,
     label_queue,
@@ -49,7 +50,8 @@ def _plain(label: HumanLabel) -> JsonObject:
 
 def _queue(options: Namespace) -> int:
 
-    if not 0 <= options.random <= options.size or options.size < 1:
+    random = min(FEWEST_CASES, options.size) if options.random is None else options.random
+    if not 0 <= random <= options.size or options.size < 1:
         raise ConfigError("--random must be 0 or more, and not more than --size")
     run, criterion = open_run(options.out), options.criterion
     rows = [
@@ -61,10 +63,13 @@ def _queue(options: Namespace) -> int:
         raise ConfigError(f"--criterion {criterion}: the run has no scores of it (--level {options.level})")
     scores = (cast(JsonObject, row) for row in run.scores() if criterion in (STATUS, row["criterion"]))
     disputed = {unit_of(row) for row in scores if is_disputed(row)}
-    queue = label_queue(rows, disputed, options.size, options.random, options.seed)
+    queue = label_queue(rows, disputed, options.size, random, options.seed)
     _write(options.output, queue.lines)
     picked = sum(queue.picked.values())
-    drawn = f"{queue.drawn} drawn at random, by which turnwise calibrate corrects figures"
+    use = "by which turnwise calibrate corrects figures"
+    if queue.drawn < FEWEST_CASES:
+        use = f"too few to correct figures by ({FEWEST_CASES})"
+    drawn = f"{queue.drawn} drawn at random, {use}"
     say(f"{queue.drawn + picked} of {counted(queue.of, 'conversation')} to label: {drawn}, {picked} picked")
     for (version, outcome), count in sorted(queue.picked.items(), key=str):
         say(printable(f"  picked of {version or '(no version)'}, {outcome or 'no score'}: {count}"))
@@ -120,7 +125,8 @@ LABEL_COMMANDS = {
             ("--level", {"choices": ("conversation", "turn"), "default": "conversation"},
              "scores of whole conversations or of turns (default: conversation)"),
             ("--size", {"type": int, "default": 50, "metavar": "N"}, "conversations to label (default: 50)"),
-            ("--random", {"type": int, "default": 30, "metavar": "N"}, "those drawn at random (default: 30)"),
+            ("--random", {"type": int, "metavar": "N"},
+             f"those drawn at random (default: {FEWEST_CASES}, what calibrate corrects by, or --size)"),
             ("--seed", {"default": "1", "metavar": "TEXT"}, "another one draws another sample (default: 1)"),
         ),
         _queue,

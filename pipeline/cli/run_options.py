@@ -89,6 +89,8 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     SINKS.find(raw.output_format, "--output_format ", file_formats())
     if raw.store is not None:
         raw = replace(raw, store=find_service("--store", raw.store).absolute(raw.store))
+    if raw.scores_to is not None:
+        find_service("--scores_to", raw.scores_to)
     if not standard.streaming:
         inputs = agent_inputs(raw.input or (), raw.eval_cases or (), raw.config)
         raw = replace(
@@ -117,7 +119,9 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     # Beam passes these to runners, which show them; the settings have them with their passwords.
     shown: Any = options.view_as(EvalOptions)
     shown.alerts = None  # the address of a webhook may be secret
-    shown.store, shown.judge_cache = (name and shown_place(name) for name in (shown.store, shown.judge_cache))
+    shown.store, shown.judge_cache, shown.scores_to = (
+        name and shown_place(name) for name in (shown.store, shown.judge_cache, shown.scores_to)
+    )
     shown.input, shown.eval_cases = (
         [shown_place(path) for path in paths or ()] for paths in (shown.input, shown.eval_cases)
     )
@@ -146,10 +150,10 @@ def _check_extras(settings: RunSettings) -> None:
     check_places("--input", [path for path in settings.input if path not in streams])
     check_places("--eval_cases", settings.eval_cases)
     check_places("--output", [settings.output])
-    if settings.store:
+    for place in settings.places:
         if settings.is_streaming:
-            check_appends(settings.store)
-        find_service("--store", settings.store).check("--store", settings.store)
+            check_appends(place)
+        find_service(place.option, place.url).check(place.option, place.url)
     cache = settings.judge.config.cache
     if cache and is_store_url(cache):
         check_store("--judge_cache", cache)
@@ -325,7 +329,12 @@ def _ending_if_empty(day: date, argv: Sequence[str], empty: EmptyDates) -> Endin
     """Returns how a date without input ends that is no failure; None: it is to run."""
     if empty == "fail":
         return None
-    looked = _looked(day, lambda: why_empty(parse_options(argv)[0]))
+
+    def why() -> Again | None:
+        settings = parse_options(argv)[0]
+        return why_empty(settings.input, settings.output)
+
+    looked = _looked(day, why)
     return _stayed(day, looked, empty, "not run") if isinstance(looked, Again) else looked
 
 

@@ -652,9 +652,9 @@ def table_rows(changes: Sequence[StreamChange], table: str, now: datetime) -> li
     texts = json_columns(table)
     rows = []
     for change in changes:
-        place = {"date": day_of(change, now), "change_id": change.change_id}
+        key = {"date": day_of(change, now), "change_id": change.change_id}
         for number, row in enumerate(change.rows.get(table, ())):
-            rows.append(with_json_texts(dict(row), texts) | place | {"change_row": number})
+            rows.append(with_json_texts(dict(row), texts) | key | {"change_row": number})
     return rows
 
 

@@ -151,7 +151,7 @@ def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
                 session = _open_session(query, query.table, 1, patience)
                 return query._replace(size=session.estimated_total_bytes_scanned)
             # Only tables can be read without a query.
-            sql = f"SELECT * FROM `{address.table}`"
+            sql = f"SELECT * FROM `{address.table}`{f' WHERE {where}' if where else ''}"
         return RowsQuery(address.shown, address.project, sql, size=_tried_bytes(address, sql, patience))
 
 

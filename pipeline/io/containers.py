@@ -112,9 +112,9 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
         if twice is not None:
             raise ValueError(f"the CSV file names the column {twice!r} twice")
         end = rows.line_num
-        for place, row in enumerate(rows, 1):
+        for number, row in enumerate(rows, 1):
             if any(row.pop(None, ())):
-                raise ValueError(f"row {place} of the CSV file has more cells than the header names")
+                raise ValueError(f"row {number} of the CSV file has more cells than the header names")
             is_short = any(cell is _NO_CELL for cell in row.values())
             objects.append({key: None if cell is _NO_CELL else cell or None for key, cell in row.items()})
             end = rows.line_num
@@ -300,13 +300,13 @@ def _columns(database: _Database, table: str, alias: str) -> str:
 
 def _agents_records(database: _Database) -> Iterator[JsonObject]:
     """Yields the items of each session; those of the newest branch, if the SDK divided them into branches."""
-    place = "id" if "id" in database.tables[_AGENTS] else database.place
-    chosen = f"SELECT m.session_id, m.message_data, m.{place} AS place"
+    column = "id" if "id" in database.tables[_AGENTS] else database.place
+    chosen = f"SELECT m.session_id, m.message_data, m.{column} AS place"
     source = f"FROM {_AGENTS} AS m"
     if {"message_id", "branch_id", "id"} <= set(database.tables.get(_BRANCHES, ())):
         chosen += ", b.branch_id, b.id AS branch_place"
-        source += f" LEFT JOIN {_BRANCHES} AS b ON b.message_id = m.{place}"
-    rows = database.rows(f"{chosen} {source} ORDER BY m.session_id, m.{place}")
+        source += f" LEFT JOIN {_BRANCHES} AS b ON b.message_id = m.{column}"
+    rows = database.rows(f"{chosen} {source} ORDER BY m.session_id, m.{column}")
     for name, of_session in groupby(rows, lambda row: row.get("session_id")):
         yield {"conversation_id": str(name), **_items(list(of_session))}
 
@@ -370,9 +370,9 @@ def database_texts(url: str) -> Texts:
             yield f"{shown_url(url)}.json", dump_json(record)
 
 
-def check_database(place: str) -> None:
+def check_database(path: str) -> None:
     """Raises the errors of `database_texts` if a URL, or a local SQLite file, is no database of sessions."""
-    with (_postgresql if is_store_url(place) else _sqlite)(place) as database:
+    with (_postgresql if is_store_url(path) else _sqlite)(path) as database:
         _session_reader(database)
 
 

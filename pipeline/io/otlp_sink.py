@@ -161,7 +161,7 @@ class OtlpChanges:
         """Sends changes; raises OSError if not all scores were delivered."""
         rows = [row for change in changes for row in plain_rows(change.rows.get("scores", ()))]
         if lost := self._exporter.send(rows):
-            raise OSError(f"--store {self._place.url}: {lost}")
+            raise OSError(f"--scores_to {self._place.url}: {lost}")
         return []
 
 
@@ -169,10 +169,10 @@ def try_receiver(place: SinkPlace) -> None:
     """Sends no events, before a run; raises ConfigError if the receiver does not take that."""
     if problem := _Exporter(place.url).problem():
         raise ConfigError(
-            f"--store {place.url}: {_address(place.url)} takes no OpenTelemetry logs: {problem}"
+            f"--scores_to {place.url}: {_address(place.url)} takes no OpenTelemetry logs: {problem}"
         )
 
 
 def lost_scores(place: SinkPlace, lost: Sequence[str]) -> list[str]:
     """Returns what a run could not deliver, one line each."""
-    return [f"--store {place.url}: {line}" for line in lost]
+    return [f"--scores_to {place.url}: {line}" for line in lost]

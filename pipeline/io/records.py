@@ -184,15 +184,15 @@ def contained_records(texts: Texts, limit: int) -> Iterator[Record | Failure]:
     """Yields the records of the texts in a container; positions count on within its name."""
     positions: dict[str, int] = {}
     for name, text in texts:
-        place = name.removesuffix(".json") if "!" not in name else name
+        path = name.removesuffix(".json") if "!" not in name else name
         try:
             for record in split_records(name, io.BytesIO(text), limit):
-                positions[place] = position = positions.get(place, 0) + 1
+                positions[path] = position = positions.get(path, 0) + 1
                 if isinstance(record, Record):
-                    record = record._replace(source=place, position=position)
+                    record = record._replace(source=path, position=position)
                 yield record
         except Exception as error:
-            yield record_failure("read", reading_error(error), Record(place, 0, text[:KEPT_RECORD_BYTES]))
+            yield record_failure("read", reading_error(error), Record(path, 0, text[:KEPT_RECORD_BYTES]))
 
 
 def holds_lines(path: str, file: BinaryIO, limit: int) -> bool:
@@ -319,7 +319,7 @@ def _text_records(path: str, text: bytes, limit: int) -> Iterator[Record | Failu
         if is_one_record(events):
             yield Record(path, 1, dump_json(events))
         else:
-            yield from (_event(path, place, event, limit) for place, event in enumerate(events, 1))
+            yield from (_event(path, number, event, limit) for number, event in enumerate(events, 1))
         last = text.rpartition(b"\n")[2]
         if _breaks_off(last.removeprefix(b"data:")):
             yield _cut(path, len(events) + 1, last)

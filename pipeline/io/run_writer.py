@@ -385,14 +385,14 @@ class Finished(NamedTuple):
         to_read: The conversations to read first, in order.
         versions: Rows of `metrics_by_app_version`.
         tables: `folder` and `files` of `run.json`: where its tables are.
-        stored: Elements of the collections that the service returned.
+        stored: Number of a service, and an element of the collections that it returned.
     """
 
     counts: dict[str, int]
     to_read: Sequence[ConversationRow]
     versions: Sequence[MetricsByAppVersionRow]
     tables: JsonObject
-    stored: Sequence[Any] = ()
+    stored: Sequence[tuple[int, Any]] = ()
 
 
 Conclude = Callable[[Finished], JsonObject]
@@ -440,10 +440,10 @@ Told = dict[str, int] | list[ConversationRow] | Written | str
 class _AllTold:
     """Everything that was told of a run."""
 
-    def __init__(self, told: Iterable[Told]) -> None:
+    def __init__(self, parts: Iterable[Told]) -> None:
         self.counts, self.written = Counter[str](), list[Written]()
         to_read = ReadingList()
-        for item in told:
+        for item in parts:
             if isinstance(item, dict):
                 self.counts.update(item)
             elif isinstance(item, Written):
@@ -520,11 +520,11 @@ class ConcludeFn(InspectedDoFn):
         _, folder = begun
         replaced = current_folder(self._directory)
         if replaced != folder:
-            told = _AllTold(element[1])
-            named = told.files(folder, self._format)
-            files = sorted(told.rows(_PUBLISHED) or (_published(self._directory, file) for file in named))
-            tables, versions = self._tables(folder, files), told.rows(BY_VERSION)
-            finished = Finished(dict(told.counts), told.to_read, versions, tables, told.rows(STORED))
+            parts = _AllTold(element[1])
+            named = parts.files(folder, self._format)
+            files = sorted(parts.rows(_PUBLISHED) or (_published(self._directory, file) for file in named))
+            tables, versions = self._tables(folder, files), parts.rows(BY_VERSION)
+            finished = Finished(dict(parts.counts), parts.to_read, versions, tables, parts.rows(STORED))
             write_run_file(self._directory, self._conclude(finished), folder)
             _clear_replaced(self._directory, folder, {file.name for file in files}, replaced)
         if self._discard:
@@ -577,18 +577,18 @@ class NullSink:
 
 
 class ShardSink:
-    """Writes tables as shards into a folder of a directory; a service may take them as well.
+    """Writes tables as shards into a folder of a directory; services may take them as well.
 
     Attributes:
         folder_name: Name of the folder; None: it is chosen when the pipeline runs.
-        written: What was written, and what the service returned if the end of the run needs it.
+        written: What was written, and what the services returned if the end of the run needs it.
     """
 
     def __init__(
         self,
         directory: str,
         output_format: str,
-        service: TableSink | None = None,
+        services: Sequence[TableSink] = (),
         *,
         folder: str | None = None,
         number: int | None = None,
@@ -599,12 +599,12 @@ class ShardSink:
         Args:
             directory: Output directory.
             output_format: Format of the tables.
-            service: Takes the tables as well.
+            services: They take the tables as well.
             folder: Its name; None: chosen when the pipeline runs, so that no two executions write into one.
             number: Shards of a lower number come first, in all tables alike.
-            keeps_stored: Whether the end of the run needs what the service returns.
+            keeps_stored: Whether the end of the run needs what the services return.
         """
-        self._directory, self._format, self._service = directory, output_format, service
+        self._directory, self._format, self._services = directory, output_format, services
         self._keeps_stored = keeps_stored
         self._chosen: PCollection[Any] | None = None
         self._write = _WriteRowsFn(directory, output_format, number)
@@ -613,13 +613,13 @@ class ShardSink:
 
     def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
         """Writes `TABLE-*.SUFFIX`; keeps small tables, which are one file each, for the end of the run."""
-        for table in tables if self._service else ():
-            assert self._service
+        for table in tables if self._services else ():
             of_table = rows | f"Rows_{table}{part}" >> beam.FlatMap(_of_table, table)
-            stored = self._service.write_table(of_table, table, part)
-            if stored is not None:
-                keep = beam.FlatMap(_kept_stored, self._keeps_stored)
-                self.written.append(stored | f"Stored_{table}{part}" >> keep)
+            for number, service in enumerate(self._services):
+                stored = service.write_table(of_table, table, part)
+                if stored is not None:
+                    keep = beam.FlatMap(_kept_stored, number, self._keeps_stored)
+                    self.written.append(stored | f"Stored{number or ''}_{table}{part}" >> keep)
         folder = AsSingleton(self.begun(rows.pipeline))
         self.written.append(rows | f"Write_{tables[0]}{part}" >> beam.ParDo(self._write, folder))
 
@@ -644,12 +644,12 @@ class RunSink(ShardSink):
         directory: str,
         output_format: str,
         conclude: Conclude,
-        service: TableSink | None = None,
+        services: Sequence[TableSink] = (),
         *,
         discard: Callable[[], None] | None = None,
         folder: str | None = None,
     ) -> None:
-        super().__init__(directory, output_format, service, folder=folder, keeps_stored=discard is not None)
+        super().__init__(directory, output_format, services, folder=folder, keeps_stored=discard is not None)
         self._conclude, self._discard = conclude, discard
 
     def finish(self, root: beam.Pipeline, told: "Sequence[PCollection[tuple[str, Told]]]") -> None:
@@ -688,9 +688,9 @@ def _of_table(rows: TableRows, table: str) -> Iterator[Sequence[Any]]:
         yield plain_rows(rows[1])
 
 
-def _kept_stored(element: Any, is_kept: bool) -> Iterator[tuple[str, Written]]:
+def _kept_stored(element: Any, number: int, is_kept: bool) -> Iterator[tuple[str, Written]]:
     if is_kept:
-        yield OF_RUN, Written(STORED, None, 1, [element])
+        yield OF_RUN, Written(STORED, None, 1, [(number, element)])
 
 
 class _WriteRowsFn(InspectedDoFn):

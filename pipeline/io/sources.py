@@ -481,11 +481,11 @@ class ParseAndJoinFn(CountingDoFn):
     def process(self, record: Record) -> list[Any]:
         """Returns what a record holds; its events are kept."""
         outputs: list[Any] = []
-        for found in parse_record(self._reader, record, self.counts):
-            if isinstance(found, ConversationEvent):
-                self._keep(found)
+        for content in parse_record(self._reader, record, self.counts):
+            if isinstance(content, ConversationEvent):
+                self._keep(content)
             else:
-                outputs.append(TaggedOutput(FAILURES, found) if isinstance(found, Failure) else found)
+                outputs.append(TaggedOutput(FAILURES, content) if isinstance(content, Failure) else content)
         return outputs
 
     def _keep(self, event: ConversationEvent) -> None:
@@ -504,10 +504,10 @@ class ParseAndJoinFn(CountingDoFn):
         if joining is not None:
             self._has_joined = True
             with joining:
-                for _, found in joining.joined(self.counts):
-                    for one in found:
-                        value = GlobalWindows.windowed_value(one)
-                        yield TaggedOutput(FAILURES, value) if isinstance(one, Failure) else value
+                for _, contents in joining.joined(self.counts):
+                    for content in contents:
+                        value = GlobalWindows.windowed_value(content)
+                        yield TaggedOutput(FAILURES, value) if isinstance(content, Failure) else value
         yield from super().finish_bundle()
 
 

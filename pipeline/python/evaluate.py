@@ -24,24 +24,18 @@ from turnwise.pipeline.python.inputs import (
     sort_inputs,
 )
 from turnwise.pipeline.report.ending import end_run, figures_of, with_first_page
-from turnwise.pipeline.report.terminal import (
-    UsageByModel,
-    failure_counters,
-    summary_text,
-)
+from turnwise.pipeline.report.terminal import UsageByModel, failure_counters, summary_text
 from turnwise.pipeline.settings.options import RawJudgeOptions
 from turnwise.pipeline.settings.run import (
     MAX_RECORD_BYTES,
     RunSettings,
-    check_match_by,
-    check_rubrics,
     check_several,
+    checked_criteria,
     judge_settings,
     judged_by,
     read_config,
     run_info,
     try_judge,
-    with_fail_on,
 )
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import STATUS, ConfigError, EvalConfig, JudgeConfig
@@ -52,7 +46,6 @@ from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreR
 from turnwise.schemas.run import RunDocument
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.criteria.base import Criterion
-from turnwise.transforms.decisions.gate.measured import check_gate
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.formats.registry import check_log_format
@@ -66,7 +59,7 @@ from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.problems import to_read
 from turnwise.transforms.review.row import decide
-from turnwise.transforms.scoring.config import build_criteria, judged_counts, parse_config
+from turnwise.transforms.scoring.config import judged_counts, parse_config
 from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, redacted_counts
 from turnwise.transforms.scoring.evaluate import evaluate as evaluate_sample
 from turnwise.transforms.scoring.selection import Selection
@@ -117,20 +110,15 @@ def in_python(message: str) -> str:
 
 
 def _check_types(options: Options) -> None:
-    for name, kinds, said in _TYPES:
+    for name, kinds, wanted in _TYPES:
         value = getattr(options, name)
         if not isinstance(value, kinds) or isinstance(value, bool):
-            raise TypeError(f"{name}: {type(value).__name__} is no {said}")
+            raise TypeError(f"{name}: {type(value).__name__} is no {wanted}")
 
 
 def _settings(options: Options, has_cases: bool) -> RunSettings:
     config = with_criteria(read_any_config(options.config), options.criteria)
-    check_match_by(config, has_cases)
-    check_log_format(options.input_format)
-    criteria = build_criteria(config)
-    check_rubrics(criteria, has_cases, options.input_format)
-    check_gate(config.gate, criteria)
-    config = with_fail_on(config, (STATUS,), criteria)
+    config, criteria = checked_criteria(config, options.input_format, has_cases, (STATUS,))
     run = run_info(options.run_id, config)
     judge = _judge(options, config.judge, run.run_id, criteria)
     return RunSettings(
@@ -192,8 +180,8 @@ def with_criteria(config: EvalConfig, criteria: Mapping[str, Any] | None) -> Eva
         return config
     if "criteria" in config.model_fields_set:
         raise ConfigError("criteria: given twice, as `criteria` and in the config")
-    own = config.model_dump(mode="json", exclude_unset=True)
-    return parse_config(_json({**own, "criteria": dict(criteria)}), "config")
+    stated = config.model_dump(mode="json", exclude_unset=True)
+    return parse_config(_json({**stated, "criteria": dict(criteria)}), "config")
 
 
 def _json(value: Mapping[str, Any]) -> str:
@@ -223,8 +211,8 @@ class ReadError(ValueError):
     def __init__(self, failures: list[FailureRow]) -> None:
         first = failures[0]
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
-        place = f"{first['source']}:{first['position']}" if first["position"] else first["source"]
-        super().__init__(f"{place}: {first['message']}{more}")
+        where = f"{first['source']}:{first['position']}" if first["position"] else first["source"]
+        super().__init__(f"{where}: {first['message']}{more}")
         self.failures = failures
 
 
@@ -266,11 +254,11 @@ def read_conversations(
     inputs = sort_inputs("conversations", conversations, Conversation)
     read: list[Conversation] = []
     failures: list[Failure] = []
-    for one in logged_conversations(inputs, reader, MAX_RECORD_BYTES, Counter()):
-        if isinstance(one, Failure):
-            failures.append(one)
+    for logged in logged_conversations(inputs, reader, MAX_RECORD_BYTES, Counter()):
+        if isinstance(logged, Failure):
+            failures.append(logged)
         else:
-            read.append(one.conversation)
+            read.append(logged.conversation)
     _report(failures, on_failure)
     return read
 
@@ -303,9 +291,9 @@ def read_cases(
     """
     inputs = sort_inputs("cases", cases, EvalCase)
     reader = CaseReader(read_any_config(config).ces)
-    found = eval_cases(inputs, reader, MAX_RECORD_BYTES, Counter())
-    _report(found.failures, on_failure)
-    return found.cases
+    read = eval_cases(inputs, reader, MAX_RECORD_BYTES, Counter())
+    _report(read.failures, on_failure)
+    return read.cases
 
 
 def _report(failures: list[Failure], on_failure: OnFailure | None) -> None:
@@ -577,13 +565,13 @@ class Collected:
         used: set[CaseKey] = set()
         reader = LogReader(self._settings.input_format, config)
         for logged in logged_conversations(logs, reader, limit, self._counts):
-            found = logged if isinstance(logged, Failure) else match_case(index, *logged, self._counts)
-            if isinstance(found, Failure):
-                self.fail([found])
+            matched = logged if isinstance(logged, Failure) else match_case(index, *logged, self._counts)
+            if isinstance(matched, Failure):
+                self.fail([matched])
                 continue
-            if found.eval_case is not None:
-                used.add(found.eval_case.key)
-            yield found
+            if matched.eval_case is not None:
+                used.add(matched.eval_case.key)
+            yield matched
         self._unused = sorted(key.eval_id for key in keys - used)
         self._counts.update(f"{USED_CASE}{key.text}" for key in keys & used)
 

@@ -94,33 +94,33 @@ def sort_inputs(name: str, values: object, kind: type[T]) -> Inputs[T]:
         TypeError: Something is none of these.
     """
     if isinstance(values, str | os.PathLike | Mapping | kind):
-        found: list[object] = [values]
+        given: list[object] = [values]
     elif isinstance(values, Iterable) and not isinstance(values, bytes):
-        found = list(values)
-        found = [found] if isinstance(values, list) and is_one_record(found) else found
+        given = list(values)
+        given = [given] if isinstance(values, list) and is_one_record(given) else given
     else:
         raise TypeError(f"{name}: {type(values).__name__} is no path, dict or {kind.__name__}, nor several")
     inputs: Inputs[T] = Inputs(name, [], [])
-    for position, value in enumerate(found, 1):
-        place = Record(name, position, b"")
+    for position, value in enumerate(given, 1):
+        start = Record(name, position, b"")
         if isinstance(value, str | os.PathLike):
             inputs.paths.append(os.fsdecode(value))
         elif isinstance(value, kind):
-            inputs.items.append((place, value))
+            inputs.items.append((start, value))
         elif isinstance(value, Mapping | list):
-            inputs.items.append(_as_record(value, place))
+            inputs.items.append(_as_record(value, start))
         else:
-            said = f"{type(value).__name__} is no path, dict or {kind.__name__}"
-            raise TypeError(f"{name}[{position - 1}]: {said}")
+            reason = f"{type(value).__name__} is no path, dict or {kind.__name__}"
+            raise TypeError(f"{name}[{position - 1}]: {reason}")
     return inputs
 
 
-def _as_record(value: object, place: Record) -> Record | Failure:
+def _as_record(value: object, start: Record) -> Record | Failure:
     try:
         value = dict(value) if isinstance(value, Mapping) else value
-        return place._replace(data=json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+        return start._replace(data=json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except (TypeError, ValueError, RecursionError) as error:
-        return record_failure("read", error, place)
+        return record_failure("read", error, start)
 
 
 def logged_conversations(
@@ -144,18 +144,18 @@ def logged_conversations(
     )
     events: defaultdict[str, list[ConversationEvent]] = defaultdict(list)
     grouped: defaultdict[str, list[ConversationEvent]] = defaultdict(list)
-    for one in chain(chain.from_iterable(opened), inputs.items):
-        if isinstance(one, Failure):
+    for record in chain(chain.from_iterable(opened), inputs.items):
+        if isinstance(record, Failure):
             counts["unread_records"] += 1
-            yield one
-        elif not isinstance(one, Record):
-            yield parse_conversation(one[1], one[0], counts)
+            yield record
+        elif not isinstance(record, Record):
+            yield parse_conversation(record[1], record[0], counts)
         else:
-            for found in parse_record(reader, one, counts):
-                if isinstance(found, ConversationEvent):
-                    (grouped[found.group] if found.group else events[found.session_id]).append(found)
+            for content in parse_record(reader, record, counts):
+                if isinstance(content, ConversationEvent):
+                    (grouped[content.group] if content.group else events[content.session_id]).append(content)
                 else:
-                    yield found
+                    yield content
     for group, members in grouped.items():
         named = named_events(group, members, counts)
         yield from named.failures
@@ -375,11 +375,13 @@ class RunResult(Struct, frozen=True):
         arguments = "baseline_version", "candidate_version"
         sides = texts.sides_of_runs(runs, (baseline_version, candidate_version), arguments)
         problem = texts.settings_problem(settings_changes(sides.baseline, sides.candidate))
-        found = compare(sides.baseline, sides.candidate, CompareOptions())
-        if problem or texts.nothing_common(found):
-            raise ConfigError(problem or texts.nothing_common(found))
-        found = replace(found, page=texts.first_page(found, runs[-1], sides.candidate_version, sides.how))
-        return ShownText(texts.comparison_text(found, _COLUMNS))
+        comparison = compare(sides.baseline, sides.candidate, CompareOptions())
+        if problem or texts.nothing_common(comparison):
+            raise ConfigError(problem or texts.nothing_common(comparison))
+        comparison = replace(
+            comparison, page=texts.first_page(comparison, runs[-1], sides.candidate_version, sides.how)
+        )
+        return ShownText(texts.comparison_text(comparison, _COLUMNS))
 
     def _run(self, name: str) -> Run:
         return Run(name, convert(self.document, RunDocument), lambda table: getattr(self, table))

@@ -42,8 +42,8 @@ def plot(run: Run) -> "Figure":
     for (unit, rows), panel in zip(panels.items(), axes[:, 0], strict=False):
         for i, name in enumerate(names):
             shift = 0.4 * (i - (len(names) - 1) / 2) / len(names)
-            points = [(place + shift, _point(row.figures[i], unit)) for place, row in enumerate(rows)]
-            drawn = [(place, *point) for place, point in points if point is not None]
+            points = [(index + shift, _point(row.figures[i], unit)) for index, row in enumerate(rows)]
+            drawn = [(index, *point) for index, point in points if point is not None]
             places, middles, below, above = zip(*drawn, strict=True) if drawn else ((), (), (), ())
             panel.errorbar(middles, places, xerr=[below, above], fmt="o", capsize=3, label=name)
         panel.set_yticks(range(len(rows)), [row.name for row in rows])

@@ -150,6 +150,8 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     say(f"read them: {printable(join(['turnwise', 'report', settings.output]))}")
     if settings.store:
         say(f"store: {printable(shown_url(settings.store))}{_replaced_text(settings, document)}")
+    if settings.scores_to:
+        say(f"scores: sent to {printable(shown_url(settings.scores_to))}")
     if figures.unread:
         names = names_text(figures.unread, LONGEST_LINE)
         complain(f"not read: {names}; start again to read it once it is complete")
@@ -239,6 +241,7 @@ def begun_document(settings: RunSettings) -> JsonObject:
         "eval_cases": list(map(shown_place, settings.eval_cases)),
         "output_format": settings.output_format,
         "store": shown_url(settings.store) or None,
+        **({"scores_to": shown_url(settings.scores_to)} if settings.scores_to else {}),
         "config": config,
         "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
         "versions": {

@@ -56,13 +56,15 @@ class RunDirectory(Run):
             return None
         try:
             with open_path(path) as file:
-                found = msgspec.json.decode(file.read(), type=Calibration)
+                calibration = msgspec.json.decode(file.read(), type=Calibration)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             reason = f"run `turnwise calibrate` again, or remove it: {' '.join(str(error).split())}"
             raise ConfigError(f"{path}: cannot be read: {reason}") from None
-        if found.run_id != self.document.run_id:
-            raise ConfigError(f"{path}: is of the run {found.run_id}; calibrate this run again, or remove it")
-        return found
+        if calibration.run_id != self.document.run_id:
+            raise ConfigError(
+                f"{path}: is of the run {calibration.run_id}; calibrate this run again, or remove it"
+            )
+        return calibration
 
     def _rows(self, table: str) -> Iterator[JsonObject]:
         """Yields the rows of a table; none if the run did not write it.
@@ -182,25 +184,25 @@ _AGAIN = "copy the directory again, or score the logs again"
 
 def table_files(directory: str, document: RunDocument) -> dict[str, list[str]]:
     """Returns table -> paths of its files; raises ConfigError where files or rows are missing."""
-    place = directory if document.folder == "." else join_path(directory, document.folder)
+    folder = directory if document.folder == "." else join_path(directory, document.folder)
     try:
-        listed = {file.name: file for file in list_files(place)}
+        listed = {file.name: file for file in list_files(folder)}
     except OSError as error:
-        raise ConfigError(f"{place}: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"{folder}: {' '.join(str(error).split())}") from None
     if document.files is None:
-        return _found_tables(place, listed, document.output_format)
-    names = [name for own in document.files.values() for name in own]
+        return _found_tables(folder, listed, document.output_format)
+    names = [name for named in document.files.values() for name in named]
     missing = [name for name in names if name not in listed]
     if missing:
         raise ConfigError(
             f"{directory}: {len(missing)} of {len(names)} files that run.json names are missing, such as "
-            f"{join_path(place, missing[0])}; {_AGAIN}"
+            f"{join_path(folder, missing[0])}; {_AGAIN}"
         )
     for table, files in document.files.items():
         for name, stated in files.items():
             if listed[name].size != stated.bytes:
-                _check_changed(join_path(place, name), table, document.output_format, stated)
-    return {table: [join_path(place, name) for name in files] for table, files in document.files.items()}
+                _check_changed(join_path(folder, name), table, document.output_format, stated)
+    return {table: [join_path(folder, name) for name in files] for table, files in document.files.items()}
 
 
 def _found_tables(directory: str, names: Iterable[str], suffix: str) -> dict[str, list[str]]:
@@ -259,9 +261,9 @@ def with_all_scores(
         numbers["conversation" if row["turn_index"] is None else "turn"] += 1
         yield row
     stated: Counter[str] = Counter()
-    for own in metrics:
-        if own["criterion"] != STATUS:
-            stated[own["level"]] += own["count"]
+    for metric in metrics:
+        if metric["criterion"] != STATUS:
+            stated[metric["level"]] += metric["count"]
     for level, number in numbers.items():
         if number < stated[level]:
             raise ConfigError(

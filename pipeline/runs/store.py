@@ -143,11 +143,11 @@ class StoredRuns:
         """
         stored = with_cases([self._records(name, kind, evaluations) for name in names])
         sides = []
-        for name, own, is_b in zip(names, stored, (False, True), strict=True):
+        for name, records, is_b in zip(names, stored, (False, True), strict=True):
             version = key_text(version_id(name))
-            is_version = kind == "either" and own.versions.used() == [version or None]
+            is_version = kind == "either" and records.versions.used() == [version or None]
             version_of_side = version if is_version or kind == "version" else None
-            sides.append(_Side(self._side(name, source, own), own, version_of_side, is_b))
+            sides.append(_Side(self._side(name, source, records), records, version_of_side, is_b))
         for side in sides:
             _add_losses(self._connection, self._app, side)
             _add_unread(self._connection, self._app, side)
@@ -178,18 +178,18 @@ class StoredRuns:
         return [self._run(group) for group in groups]
 
     def _run(self, records: "Sequence[RecordColumns]") -> Run:
-        documents = [document for own in records for document in self._documents(own)]
+        documents = [document for record in records for document in self._documents(record)]
         if not documents:
             raise ConfigError("the runs have no run.json in the store: use turnwise compare --store")
         counts = Counter[str]()
         for document in {document.run_id: document for document in documents}.values():
             counts.update({name: n for name, n in document.counts.items() if isinstance(n, int)})
         document = replace(documents[0], counts=counts if len(documents) > 1 else documents[0].counts)
-        ids = [name for own in records for name in own.run_ids]
+        ids = [name for record in records for name in record.run_ids]
         names = [self._runs[run].name for run in dict.fromkeys(ids)]
-        wanted = {own for each in records for own in _ids(each)}
-        versions = {version for own in records for version in own.versions.used()}
-        alone = sum(int(own.is_result.sum()) for own in records)
+        wanted = {record for side in records for record in _ids(side)}
+        versions = {version for record in records for version in record.versions.used()}
+        alone = sum(int(record.is_result.sum()) for record in records)
         gaps = [f"Results without a stored conversation, in the figures alone: {alone:,}."] if alone else []
         run = _read(self._connection, document.run_id, document, names)
 
@@ -222,10 +222,10 @@ class StoredRuns:
         """Yields the rows of conversations, without transcripts."""
         wanted = {*_ids(records)}
         names = [self._runs[run].name for run in records.run_ids]
-        own = CONVERSATIONS.c
-        query = select(own.evaluation_run, own.conversation_id, own.version_id, own.content).where(
-            own.evaluation_run.in_(names), own.content != "", *conditions
-        )
+        columns = CONVERSATIONS.c
+        query = select(
+            columns.evaluation_run, columns.conversation_id, columns.version_id, columns.content
+        ).where(columns.evaluation_run.in_(names), columns.content != "", *conditions)
         for run, conversation, version, content in self._connection.execute(query):
             if (run.rsplit("/", 1)[-1], conversation, version or None) in wanted:
                 yield json.loads(content) | {"transcript": None}
@@ -238,7 +238,7 @@ class StoredRuns:
                 records = _records(self._read({run} & self._runs.keys()))
             else:
                 version, records = key_text(version_id(name)) or None, self._everything
-                is_own = np.asarray([own == version for own in records.versions.values], np.bool_)
+                is_own = np.asarray([value == version for value in records.versions.values], np.bool_)
                 records = records.at(is_own[records.versions.places])
             if evaluations is not None:
                 records = records.of_evaluations(evaluations)
@@ -423,10 +423,10 @@ class RecordColumns(Struct, frozen=True):
         """Returns a number for each evaluation or else case, conversation and version that was measured."""
         has_none = np.asarray([not name for name in self.evaluations.values], np.bool_)
         cases = chosen(self.evaluations, self.cases, has_none[self.evaluations.places])
-        found = cases.places
+        codes = cases.places
         for column in (self.conversations, self.versions):
-            found = np.unique(found * len(column.values) + column.places, return_inverse=True)[1]
-        return found
+            codes = np.unique(codes * len(column.values) + column.places, return_inverse=True)[1]
+        return codes
 
 
 def _ids(records: RecordColumns) -> Iterator[tuple[str, str, str | None]]:
@@ -484,13 +484,13 @@ def with_cases(sides: Sequence[RecordColumns]) -> list[RecordColumns]:
 def _why_nothing(connection: Connection, app: str, name: str) -> str:
     """Returns why there is nothing of a version or run: it does not count, or all is rejected."""
     named = key_text(version_id(name))
-    told = "; ".join(
+    lost = "; ".join(
         [state.told() for state in stored_runs.unread_runs(connection, app, named, named)][:_SHOWN]
     )
     rejected = [
-        own for own in stored_runs.rejected_records(connection, app) if named in (own.version, own.run)
+        loss for loss in stored_runs.rejected_records(connection, app) if named in (loss.version, loss.run)
     ]
-    runs = ", ".join(sorted({own.run for own in rejected})[:_SHOWN])
+    runs = ", ".join(sorted({loss.run for loss in rejected})[:_SHOWN])
     lost_text = (
         f", which rejected all of its {len(rejected)} records or conversations (run {runs})"
         if rejected
@@ -501,7 +501,7 @@ def _why_nothing(connection: Connection, app: str, name: str) -> str:
         queries = (select(table.c[column]).where(table.c.app == app) for table in (RESULTS, CONVERSATIONS))
         names = {value.rsplit("/", 1)[-1] for value in connection.execute(union(*queries)).scalars()}
         known.append(f"{kind}: {', '.join(sorted(names - {''})[:_SHOWN]) or 'none'}")
-    return f"{f'; {told}' if told else ''}{lost_text} ({'; '.join(known)})"
+    return f"{f'; {lost}' if lost else ''}{lost_text} ({'; '.join(known)})"
 
 
 class _Side(Struct):
@@ -521,19 +521,19 @@ class _Side(Struct):
 # Reads from a store what the runs of a side rejected, those without any result included.
 
 
-def _add_losses(connection: Connection, app: str, found: _Side) -> None:
+def _add_losses(connection: Connection, app: str, compared: _Side) -> None:
     """Adds to a side what its runs rejected.
 
     The runs of an app version are also those whose results others have superseded, and those that rejected
     everything; a loss counts there unless the conversation (where none is known: all that is compared) was
     measured later. A run without any result whose records name no version counts for B.
     """
-    side = found.side
+    side = compared.side
     all_rejected = list(stored_runs.rejected_records(connection, app, stored_runs.is_counted(FAILURES)))
     versions = _versions_of_runs(connection, app) if all_rejected else {}
     counts = Counter[str]()
     if all_rejected:
-        is_of_version = _of_version(found, versions)
+        is_of_version = _of_version(compared, versions)
         for rejected in all_rejected:
             if rejected.run in side.run_ids or is_of_version(rejected):
                 counts[rejected.run] += rejected.number
@@ -544,16 +544,16 @@ def _add_losses(connection: Connection, app: str, found: _Side) -> None:
         side.notes.append(f"{side.name}: run {run} has {nothing}, and rejected {what}")
     side.run_ids = sorted({*side.run_ids, *counts})
     # What other results of the same run replaced.
-    names = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
+    names = [f"{home}/evaluationRuns/{run}" for home in (app, LOCAL_APP) for run in side.run_ids]
     is_theirs = FAILURES.c.evaluation_run.in_(names), FAILURES.c.error_type == stored_runs.REPLACED
     for content in connection.execute(select(FAILURES.c.content).where(*is_theirs)).scalars():
         row = json.loads(content)
         side.notes.append(f"{side.name}: run {row['run_id']}: {row['message']}")
 
 
-def _of_version(found: _Side, versions: Mapping[str, set[str]]) -> Callable[[stored_runs.RunLoss], bool]:
+def _of_version(compared: _Side, versions: Mapping[str, set[str]]) -> Callable[[stored_runs.RunLoss], bool]:
     """Returns whether what other runs rejected counts for an app version; see `_add_losses`."""
-    stored, version = found.stored, found.version
+    stored, version = compared.stored, compared.version
     measured: dict[str, int] = {}
     for name, nanos in zip(stored.conversations, stored.nanos.tolist(), strict=True):
         measured[name] = max(nanos, measured.get(name, 0))
@@ -564,42 +564,42 @@ def _of_version(found: _Side, versions: Mapping[str, set[str]]) -> Callable[[sto
             return False
         if rejected.version:
             return rejected.version == version and rejected.nanos >= measured.get(rejected.conversation, 0)
-        own = versions.get(rejected.run)
-        return rejected.nanos >= oldest and (found.is_b if own is None else version in own)
+        of_run = versions.get(rejected.run)
+        return rejected.nanos >= oldest and (compared.is_b if of_run is None else version in of_run)
 
     return is_of_version
 
 
-def _add_unread(connection: Connection, app: str, found: _Side) -> None:
+def _add_unread(connection: Connection, app: str, compared: _Side) -> None:
     """Adds the runs of a side that have not ended or broke off, and are not compared.
 
     They are problems of the side unless all that is compared was measured later. A run that has not ended or
     broke off counts for B whatever versions its rows are of: it may have been to measure B, too.
     """
-    side, version = found.side, found.version
-    oldest = found.stored.oldest
+    side, version = compared.side, compared.version
+    oldest = compared.stored.oldest
     run = key_text(side.name.rsplit("/", 1)[-1]) if version is None else None
     problems = []
     for state in stored_runs.unread_runs(
-        connection, app, version, run, and_unknown=found.is_b and version is not None
+        connection, app, version, run, and_unknown=compared.is_b and version is not None
     ):
-        told = f"{state.told()}, and is not compared" if not state.is_counted else state.told()
+        text = f"{state.told()}, and is not compared" if not state.is_counted else state.told()
         if state.unread_nanos < oldest:
-            side.notes.append(f"{side.name}: {told}")
+            side.notes.append(f"{side.name}: {text}")
             continue
-        problems.append(told)
+        problems.append(text)
         side.run_ids = sorted({*side.run_ids, state.run_id})
     side.problems = [*side.problems, *problems]
 
 
-def _add_deleted(connection: Connection, app: str, found: _Side) -> None:
+def _add_deleted(connection: Connection, app: str, compared: _Side) -> None:
     """Adds as problems of a side how many rows of its runs were deleted since they ended.
 
     Older results may stand in their place. Of an app version, runs that ended before all that is compared
     was measured do not count.
     """
-    side, version = found.side, found.version
-    oldest = found.stored.oldest
+    side, version = compared.side, compared.version
+    oldest = compared.stored.oldest
     columns = RUNS.c.run_id, RUNS.c.app_versions, RUNS.c.end_nanos, RUNS.c.content
     query = select(*columns).where(
         RUNS.c.app == app, RUNS.c.content.contains(f'"{stored_runs.REMOVED}"', autoescape=True)
@@ -620,12 +620,12 @@ def _add_deleted(connection: Connection, app: str, found: _Side) -> None:
 
 def _versions_of_runs(connection: Connection, app: str) -> dict[str, set[str]]:
     """Returns id of a run with results -> ids of its app versions."""
-    found: dict[str, set[str]] = {}
+    versions: dict[str, set[str]] = {}
     for table in (RESULTS, CONVERSATIONS):
         query = select(table.c.evaluation_run, table.c.version_id).where(table.c.app == app).distinct()
         for run, version in connection.execute(query):
-            found.setdefault(run.rsplit("/", 1)[-1], set()).add(version)
-    return found
+            versions.setdefault(run.rsplit("/", 1)[-1], set()).add(version)
+    return versions
 
 
 # A whole run of a store, for a report.
@@ -751,9 +751,9 @@ def _scores(
     for conversation, content, *values in connection.execute(query):
         row = known.get(conversation)
         if row is not None:
-            own = dict(zip(SCORE_COLUMNS, values, strict=True)) | json.loads(content)
-            own |= {name: row[name] for name in _OF_CONVERSATION}  # type: ignore[literal-required]
-            yield conversation, cast("ScoreRow", own)
+            score = dict(zip(SCORE_COLUMNS, values, strict=True)) | json.loads(content)
+            score |= {name: row[name] for name in _OF_CONVERSATION}  # type: ignore[literal-required]
+            yield conversation, cast("ScoreRow", score)
 
 
 def _place(named: tuple[str, ConversationRow]) -> tuple[str, int, str]:
@@ -766,7 +766,7 @@ def _in_order(
     scores: Iterator[tuple[str, ScoreRow]], document: RunDocument, conversations: Sequence[str]
 ) -> list[ScoreRow]:
     """Returns the scores in the order of the conversations and of the run's criteria."""
-    first = {name: place for place, name in enumerate(conversations)}
-    then = {name: place for place, name in enumerate(document.criteria)}
+    first = {name: index for index, name in enumerate(conversations)}
+    then = {name: index for index, name in enumerate(document.criteria)}
     in_order = sorted(scores, key=lambda pair: (first[pair[0]], then.get(pair[1]["criterion"], len(then))))
     return [score for _, score in in_order]

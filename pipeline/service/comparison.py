@@ -75,15 +75,21 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
 
     def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _SidesTold:
         figures = service.cache.read_all(connection, app, runs)
-        figures = {name: own for name, own in figures.items() if compared is None or name in compared}
-        known = sorted({version for own in figures.values() for version in own.versions} - {""})
+        figures = {
+            name: of_evaluation
+            for name, of_evaluation in figures.items()
+            if compared is None or name in compared
+        }
+        known = sorted(
+            {version for of_evaluation in figures.values() for version in of_evaluation.versions} - {""}
+        )
         for version in versions:
             if version not in known:
                 reason = f"no result of version {version!r}; versions with results: "
                 raise ServiceError("NOT_FOUND", reason + (", ".join(known[:20]) or "none"))
         counts = [
-            {name: Verdicts(own.versions[version].passes, own.versions[version].fails)
-             for name, own in figures.items() if version in own.versions}
+            {name: Verdicts(of_evaluation.versions[version].passes, of_evaluation.versions[version].fails)
+             for name, of_evaluation in figures.items() if version in of_evaluation.versions}
             for version in versions
         ]  # fmt: skip
         baseline, candidate = (_version_summary(figures, version) for version in versions)
@@ -107,12 +113,12 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
             counted = count_by_evaluation(connection, row["name"], row["execution"]).items()
             counts.append(
                 {
-                    name: Verdicts(own.get("passedCount", 0), own.get("failedCount", 0))
-                    for name, own in counted
+                    name: Verdicts(of_run.get("passedCount", 0), of_run.get("failedCount", 0))
+                    for name, of_run in counted
                 }
             )
         baseline, candidate = run_summaries(connection, app, rows)
-        scored = {name for own in counts for name in own if compared is None or name in compared}
+        scored = {name for of_run in counts for name in of_run if compared is None or name in compared}
         return baseline, candidate, _pairs(sorted(scored), *counts)
 
     return _comparison(service, request, "run", names, tell)
@@ -149,10 +155,10 @@ def _comparison(
         display_names = {name: display_name for name, display_name in connection.execute(query)}
         compared = frozenset(display_names) if conditions else None
         runs = StoredRuns(connection, app)
-        told = tell(connection, runs, compared)
+        summaries = tell(connection, runs, compared)
         try:
             ids = [name.rsplit("/", 1)[-1] for name in names]
-            return told, display_names, runs.sides(ids, service.store.url, compared, kind)
+            return summaries, display_names, runs.sides(ids, service.store.url, compared, kind)
         except ConfigError as error:
             raise ServiceError("NOT_FOUND", str(error)) from None
 
@@ -163,15 +169,15 @@ def _comparison(
 
 
 def _version_summary(figures: Mapping[str, EvaluationFigures], version: str) -> JsonObject:
-    own = [evaluation for evaluation in figures.values() if version in evaluation.versions]
+    evaluations = [evaluation for evaluation in figures.values() if version in evaluation.versions]
     sums: Sums = {}
-    for evaluation in own:
+    for evaluation in evaluations:
         add_sums(sums, evaluation.versions[version].sums)
-    passes = sum(evaluation.versions[version].passes for evaluation in own)
-    fails = sum(evaluation.versions[version].fails for evaluation in own)
-    no_verdict = sum(evaluation.no_verdict.get(version, 0) for evaluation in own)
+    passes = sum(evaluation.versions[version].passes for evaluation in evaluations)
+    fails = sum(evaluation.versions[version].fails for evaluation in evaluations)
+    no_verdict = sum(evaluation.no_verdict.get(version, 0) for evaluation in evaluations)
     counts = {
-        "evaluationCount": len(own),
+        "evaluationCount": len(evaluations),
         "passCount": passes,
         "failCount": fails,
         "noVerdictCount": no_verdict,
@@ -179,7 +185,9 @@ def _version_summary(figures: Mapping[str, EvaluationFigures], version: str) -> 
     message: JsonObject = {"appVersionId": version, **{name: n for name, n in counts.items() if n}}
     decided = passes + fails
     # An evaluation is one trial, however many results it has.
-    trials = min(decided, sum(1 for f in own if f.versions[version].passes + f.versions[version].fails))
+    trials = min(
+        decided, sum(1 for f in evaluations if f.versions[version].passes + f.versions[version].fails)
+    )
     interval = wilson_interval(passes * trials / decided, trials) if decided else None
     if interval is not None:
         message |= {"passRate": passes / decided, "passRateLow": interval.low, "passRateHigh": interval.high}
@@ -208,7 +216,7 @@ def version_verdict(sides: StoredSides) -> JsonObject:
         return {"refusal": f"{changed}; score one of them again"}
     if nothing := nothing_common(comparison):
         return {"refusal": f"nothing to compare: {nothing}"}
-    verdicts = next((own for own in comparison.criteria if own.criterion == STATUS), None)
+    verdicts = next((criterion for criterion in comparison.criteria if criterion.criterion == STATUS), None)
     pairing = comparison.pairing
     page = two_versions(comparison, sides.primary, sides.to_read, NAMED)
     return _stated(
@@ -224,9 +232,9 @@ def version_verdict(sides: StoredSides) -> JsonObject:
             **_side("baseline", comparison.baseline),
             **_side("candidate", comparison.candidate),
             "criteria": [
-                {"criterion": own.criterion, **_difference(own)}
-                for own in comparison.criteria
-                if own is not verdicts
+                {"criterion": criterion.criterion, **_difference(criterion)}
+                for criterion in comparison.criteria
+                if criterion is not verdicts
             ],
             "notCompared": [
                 {"criterion": name, "reason": reason} for name, reason in comparison.not_compared.items()

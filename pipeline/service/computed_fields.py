@@ -87,11 +87,11 @@ def with_computed_fields(
     last = last_completed(connection, names) if LAST_COMPLETED in wanted else {}
     values = []
     for evaluation in stored:
-        own = figures.get(evaluation.name)
+        of_evaluation = figures.get(evaluation.name)
         computed = {
             LAST_COMPLETED: last.get(evaluation.name),
-            "evaluationRuns": own and own.runs,
-            "aggregatedMetrics": own and aggregated_metrics(own.versions),
+            "evaluationRuns": of_evaluation and of_evaluation.runs,
+            "aggregatedMetrics": of_evaluation and aggregated_metrics(of_evaluation.versions),
             LAST_TEN: newest_results(connection, evaluation.name, 10) if LAST_TEN in wanted else None,
         }
         value: JsonObject = {

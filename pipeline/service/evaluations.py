@@ -22,14 +22,7 @@ from turnwise.pipeline.service.computed_fields import (
 from turnwise.pipeline.service.runs import Service, listed
 from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
 from turnwise.pipeline.store import conditions as filters
-from turnwise.pipeline.store.database import (
-    EVALUATIONS,
-    FAILURES,
-    RESULTS,
-    ConflictError,
-    Listing,
-    Position,
-)
+from turnwise.pipeline.store.database import EVALUATIONS, FAILURES, RESULTS, ConflictError, Listing, Position
 from turnwise.pipeline.store.evaluations import (
     COLUMNS,
     EvaluationChange,
@@ -71,16 +64,16 @@ def list_evaluations(
     app = checked("app", request.parent)
     if request.filter and request.evaluation_filter:
         raise invalid("filter", "is superseded by evaluationFilter, which is given as well")
-    own, of_run = request.filter or request.evaluation_filter, request.evaluation_run_filter
+    given, of_run = request.filter or request.evaluation_filter, request.evaluation_run_filter
     runs = map(filters.of_runs, read_filter("evaluationRunFilter", of_run, filters.run_fields(app)))
-    conditions = [EVALUATIONS.c.app == app, *filter_conditions(app, own), *runs]
+    conditions = [EVALUATIONS.c.app == app, *filter_conditions(app, given), *runs]
     listing = Listing(EVALUATIONS, COLUMNS, conditions, read_order(request.order_by))
     wanted = {*computed, LAST_TEN} if request.last_ten_results else computed
 
     def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
         return with_computed_fields(connection, [*map(stored_evaluation, rows)], service.cache, wanted)
 
-    identity = ("evaluations", app, own, of_run, request.order_by)
+    identity = ("evaluations", app, given, of_run, request.order_by)
     return listed(service, request, "evaluations", listing, entries, *identity)
 
 
@@ -293,9 +286,9 @@ def get_failures(service: Service, request: tools.GetFailuresRequest) -> JsonObj
     def entries(_: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
         failures = []
         for row in rows:
-            told = {"name": row.name, "evaluation_run": row.evaluation_run}
-            told |= {"update_time": nanos_timestamp(row.update_nanos), **json.loads(row.content)}
-            fields = {key: value for key, value in told.items() if key not in ("run_id", "replaced")}
+            failure = {"name": row.name, "evaluation_run": row.evaluation_run}
+            failure |= {"update_time": nanos_timestamp(row.update_nanos), **json.loads(row.content)}
+            fields = {key: value for key, value in failure.items() if key not in ("run_id", "replaced")}
             failures.append(tools.RunFailure.from_value(fields).to_value())
         return failures
 

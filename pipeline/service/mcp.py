@@ -288,7 +288,7 @@ TOOLS: dict[str, Tool] = {
         """Lists the conversations of a run to read first: the worst, at most three of a problem type.
         parent: projects/P/locations/L/apps/A. Without evaluationRun it is the run that was written last.
         appVersion: only this version. pageSize: 10 if absent, at most 50. why says in one line what is
-        wrong; problemTypeSize how many conversations have the same kind of problem. rejectedRecordCount: what
+        wrong; problemTypeSize how many conversations are of the same problem type. rejectedRecordCount: what
         the run could not read or score; without conversationCount that is all. unreadRuns: later runs that
         broke off or have not ended. get_conversation shows a whole one.""",
         runs.list_conversations_to_read,

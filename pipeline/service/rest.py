@@ -257,9 +257,9 @@ def path_pattern(path: str) -> str:
 
 def read_request(method: RestMethod, resource: str, query: Mapping[str, str], body: bytes) -> Message:
     """Returns the request of a method; raises ServiceError for an unknown parameter or an invalid value."""
-    place, _, inner = method.template[0].partition(".")
+    outer, _, inner = method.template[0].partition(".")
     others = {} if method.body == "*" else method.request.model_fields
-    kinds = {to_camel(f): info.annotation for f, info in others.items() if f not in (place, method.body)}
+    kinds = {to_camel(f): info.annotation for f, info in others.items() if f not in (outer, method.body)}
     fields: JsonObject = {}
     for key, text in query.items():
         name = _camel(key)
@@ -273,8 +273,8 @@ def read_request(method: RestMethod, resource: str, query: Mapping[str, str], bo
         raise message_error(error) from None
     if method.body not in ("", "*"):
         setattr(request, method.body, _inner_message(method, body))
-    holder = getattr(request, place) if inner else request
-    field = inner or place
+    holder = getattr(request, outer) if inner else request
+    field = inner or outer
     if getattr(holder, field) not in ("", resource):
         raise invalid(
             ".".join(map(to_camel, method.template[0].split("."))), "is another one than in the path"

@@ -78,9 +78,9 @@ class Service:
         """Returns the service for a request, with the same store and caches."""
         if may_write:
             return self
-        own = copy(self)
-        own.read_only = True
-        return own
+        service = copy(self)
+        service.read_only = True
+        return service
 
     def check_writable(self) -> None:
         """Raises ServiceError if changes are refused."""
@@ -109,14 +109,14 @@ def list_run_summaries(service: Service, request: tools.ListEvaluationRunsReques
     return _listed(service, request, run_summaries)
 
 
-def _listed(service: Service, request: tools.ListEvaluationRunsRequest, told: _Summaries) -> JsonObject:
+def _listed(service: Service, request: tools.ListEvaluationRunsRequest, summaries: _Summaries) -> JsonObject:
     app = checked("app", request.parent)
     conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, runs_table_fields(app))]
     listing = Listing(RUNS, RUN_COLUMNS, conditions, read_order(request.order_by))
     identity = ("runs", app, request.filter, request.order_by)
 
     def runs(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
-        return told(connection, app, [row._mapping for row in rows])
+        return summaries(connection, app, [row._mapping for row in rows])
 
     return listed(service, request, "evaluationRuns", listing, runs, *identity)
 
@@ -268,8 +268,8 @@ def get_criterion_trend(service: Service, request: tools.GetCriterionTrendReques
                 raise _unknown("app version", wanted.version, versions)
         metrics = version_metrics(connection, [row.name for row in rows])
         runs = [row._mapping for row in rows]
-        told = zip(runs, run_summaries(connection, app, runs), strict=True)
-        return [_run(run, summary, metrics.get(run["name"], []), wanted) for run, summary in told]
+        summaries = zip(runs, run_summaries(connection, app, runs), strict=True)
+        return [_run(run, summary, metrics.get(run["name"], []), wanted) for run, summary in summaries]
 
     return listed(service, request, "runs", listing, entries, "trend", *map(repr, wanted), request.filter)
 
@@ -307,12 +307,12 @@ def _elsewhere(row: RowMapping) -> str:
 def _points(row: RowMapping, metrics: Sequence[VersionMetric], wanted: _Wanted) -> Iterator[JsonObject]:
     """Yields the points of a run; a criterion that was not measured gets one that says why."""
     configured = json.loads(row["criteria"] or "[]")
-    versions = {*json.loads(row["app_versions"] or "[]"), *(own["version_id"] for own in metrics)}
-    criteria = {STATUS, *configured, *(own["criterion"] for own in metrics)}
+    versions = {*json.loads(row["app_versions"] or "[]"), *(metric["version_id"] for metric in metrics)}
+    criteria = {STATUS, *configured, *(metric["criterion"] for metric in metrics)}
     for criterion in [wanted.criterion] if wanted.criterion else sorted(criteria):
         for version in sorted(versions) if wanted.version is None else [wanted.version]:
-            of_version = [own for own in metrics if own["version_id"] == version]
-            measured = [own for own in of_version if own["criterion"] == criterion]
+            of_version = [metric for metric in metrics if metric["version_id"] == version]
+            measured = [metric for metric in of_version if metric["criterion"] == criterion]
             yield from map(_point, measured)
             if measured:
                 continue
@@ -321,32 +321,32 @@ def _points(row: RowMapping, metrics: Sequence[VersionMetric], wanted: _Wanted) 
             elif not of_version:
                 reason = _elsewhere(row) or "the run kept no metrics of this version"
             elif criterion in {STATUS, *configured}:
-                reason = "no score: it applied to nothing in this run"
+                reason = "n/a in this run: nothing to measure"
             else:
                 reason = "it is none of the criteria of this run"
             yield tools.TrendPoint(criterion=criterion, app_version_id=version, gap=reason).to_value()
 
 
-def _point(own: VersionMetric) -> JsonObject:
+def _point(metric: VersionMetric) -> JsonObject:
     """Returns the TrendPoint of stored figures in proto3 JSON."""
     interval, gap = None, ""
-    if own["mean"] is not None and own["stddev"] is not None:
-        interval = mean_interval(SampleMoments(own["scored"], own["mean"], own["stddev"] ** 2))
-    if not own["scored"]:
-        errors = f"; it failed with an error {own['errors']} times" if own["errors"] else ""
-        gap = (f"none of {own['count']} scores has a value" if own["count"] else "no score") + errors
+    if metric["mean"] is not None and metric["stddev"] is not None:
+        interval = mean_interval(SampleMoments(metric["scored"], metric["mean"], metric["stddev"] ** 2))
+    if not metric["scored"]:
+        errors = f"; it failed with an error {metric['errors']} times" if metric["errors"] else ""
+        gap = (f"none of {metric['count']} scores has a value" if metric["count"] else "no score") + errors
     point = tools.TrendPoint(
-        **{name: figure for name, figure in own.items() if name in tools.TrendPoint.model_fields},
-        app_version_id=own["version_id"],
+        **{name: figure for name, figure in metric.items() if name in tools.TrendPoint.model_fields},
+        app_version_id=metric["version_id"],
         gap=gap,
-        score_count=own["count"],
-        scored_count=own["scored"],
-        no_score_count=own["no_score"],
-        error_count=own["errors"],
+        score_count=metric["count"],
+        scored_count=metric["scored"],
+        no_score_count=metric["no_score"],
+        error_count=metric["errors"],
         mean_interval_low=interval.low if interval else None,
         mean_interval_high=interval.high if interval else None,
-        conversation_count=own["conversations"] or 0,
-        turn_count=own["turns"] or 0,
+        conversation_count=metric["conversations"] or 0,
+        turn_count=metric["turns"] or 0,
     )
     return point.to_value()
 
@@ -415,7 +415,7 @@ def get_conversation(service: Service, request: tools.GetConversationRequest) ->
             raise not_found(sought)
         scores = sorted(scores_of(connection, names[0]), key=lambda score: _OUTCOMES.index(score["outcome"]))
         columns = {name: row.get(name) for name in tools.RecordedConversation.model_fields if name in row}
-        told = tools.RecordedConversation.from_value(
+        recorded = tools.RecordedConversation.from_value(
             {
                 **columns,
                 "transcript": None,
@@ -427,7 +427,7 @@ def get_conversation(service: Service, request: tools.GetConversationRequest) ->
             }
         ).to_value()
         # Arguments of calls may be nested deeper than a message may be.
-        return told | ({"transcript": row["transcript"]} if row["transcript"] else {})
+        return recorded | ({"transcript": row["transcript"]} if row["transcript"] else {})
 
     return service.store.read(work)
 
@@ -444,12 +444,12 @@ def _named_or_last_run(connection: Connection, app: str, named: str) -> str:
 
 def _later(connection: Connection, app: str, run: str) -> list[str]:
     """Returns what is said of executions that wrote later than a run, and have not ended or broke off."""
-    names = [stored_runs.run_key(own, run.rsplit("/", 1)[-1]) for own in (app, LOCAL_APP)]
+    names = [stored_runs.run_key(state, run.rsplit("/", 1)[-1]) for state in (app, LOCAL_APP)]
     states = stored_runs.run_states(connection, {app, LOCAL_APP})
     last = max((states[name].update_nanos for name in names if name in states), default=0)
     unread = stored_runs.unread_runs(connection, app, None, None, and_unknown=True)
-    others = [own for own in unread if own.is_counted or own.name not in names]
-    return [own.told() for own in others if own.unread_nanos > last]
+    others = [state for state in unread if state.is_counted or state.name not in names]
+    return [state.told() for state in others if state.unread_nanos > last]
 
 
 def _score(score: JsonObject) -> JsonObject:

@@ -165,8 +165,8 @@ def answered(work: Callable[[], T]) -> T:
         raise ServiceError("UNAVAILABLE", "the store does not answer") from None
     except Exception as error:
         # The message of an unexpected error may hold parts of the request; its location does not.
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        LOG.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        LOG.error("%s at %s:%s", type(error).__name__, frame.filename, frame.lineno)
         raise ServiceError("INTERNAL", "internal error") from None
 
 

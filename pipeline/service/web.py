@@ -263,13 +263,15 @@ def compare_page(service: Service, app: str, baseline: str, candidate: str) -> R
         stored = StoredRuns(connection, app, with_details=True)
         sides = stored.sides(ids, service.store.url, kind="version")
         runs = stored.compared_runs(sides, MOST_CONVERSATIONS)
-        found = compare_sides(sides.baseline, sides.candidate)
-        if not isinstance(found, Comparison):
-            return runs, Compared([], [found])
+        comparison = compare_sides(sides.baseline, sides.candidate)
+        if not isinstance(comparison, Comparison):
+            return runs, Compared([], [comparison])
         compared = sum(int((~records.is_result).sum()) for records in sides.records)
         if sum(run.document.counts.get("results", 0) for run in runs) > compared:
-            found = replace(found, notes=[*found.notes, _LEFT_OUT])
-        return runs, Compared([found], [], [two_versions(found, sides.primary, sides.to_read, NAMED)])
+            comparison = replace(comparison, notes=[*comparison.notes, _LEFT_OUT])
+        return runs, Compared(
+            [comparison], [], [two_versions(comparison, sides.primary, sides.to_read, NAMED)]
+        )
 
     service.keep_summaries(app)
     return _report(service, read, app)
@@ -282,6 +284,6 @@ def _report(service: Service, read: Callable[[Connection], tuple[list[Run], Comp
     except ConfigError as error:
         raise ServiceError("FAILED_PRECONDITION", str(error)) from None
     gaps = [gap for run in runs for gap in run.gaps]
-    told = replace(compared, refused=[*gaps, *compared.refused])
+    shown = replace(compared, refused=[*gaps, *compared.refused])
     home = f"{PAGES}/runs?{urlencode({'app': app})}"
-    return HTMLResponse(report_page(runs, told, home), headers=HEADERS)
+    return HTMLResponse(report_page(runs, shown, home), headers=HEADERS)

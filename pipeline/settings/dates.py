@@ -62,30 +62,30 @@ def earlier_dates(days: Sequence[date], number: int) -> list[date]:
         raise ConfigError(f"--lookback {number}: there are fewer dates before {days[0]}") from None
 
 
-def names_date(place: str | None) -> bool:
+def names_date(path: str | None) -> bool:
     """Returns whether a place holds `{date}`."""
-    return bool(place and _FIELD.search(place))
+    return bool(path and _FIELD.search(path))
 
 
 def check_undated(places: Iterable[tuple[str, str | None]]) -> None:
     """Raises ConfigError if a place holds `{date}`, and there is no `--date`."""
-    for option, place in places:
-        if names_date(place):
-            raise ConfigError(f"{option} {place}: {{date}} needs --date ({_FORMS})")
+    for option, path in places:
+        if names_date(path):
+            raise ConfigError(f"{option} {path}: {{date}} needs --date ({_FORMS})")
 
 
-def filled(option: str, place: Filled, day: date) -> Filled:
+def filled(option: str, path: Filled, day: date) -> Filled:
     """Returns a place with the date for `{date}` (ISO) and `{date:%Y%m%d}`; raises ConfigError."""
 
-    def text(found: "re.Match[str]") -> str:
-        form = found["form"]
+    def text(match: "re.Match[str]") -> str:
+        form = match["form"]
         if form is None:
             return day.isoformat()
         if not _FORM.fullmatch(form):
-            raise ConfigError(f"{option} {place}: {found[0]}: its form has %Y, %m, %d and %j only")
+            raise ConfigError(f"{option} {path}: {match[0]}: its form has %Y, %m, %d and %j only")
         return day.strftime(form.replace("%Y", f"{day.year:04}"))
 
-    return place if place is None else _FIELD.sub(text, place)
+    return path if path is None else _FIELD.sub(text, path)
 
 
 def dated(options: RawOptions, content: Callable[[str], str]) -> RawOptions:
@@ -98,26 +98,26 @@ def dated(options: RawOptions, content: Callable[[str], str]) -> RawOptions:
     if options.date is None:
         check_undated(_places(options))
         return options
-    if not any(names_date(place) for _, place in _places(options)):
+    if not any(names_date(path) for _, path in _places(options)):
         raise ConfigError(
             f"--date {options.date}: no option holds {{date}}, such as --input 'logs/{{date}}/'"
         )
     day = parse_dates(options.date)[0]
-    found = replace(
+    options_of_day = replace(
         options,
         date=day.isoformat(),
-        input=[filled("--input", with_query_text(place), day) for place in options.input or ()],
-        eval_cases=[filled("--eval_cases", place, day) for place in options.eval_cases or ()],
+        input=[filled("--input", with_query_text(path), day) for path in options.input or ()],
+        eval_cases=[filled("--eval_cases", path, day) for path in options.eval_cases or ()],
         output=filled("--output", options.output, day),
         store=filled("--store", options.store, day),
         run_id=filled("--run_id", options.run_id, day),
     )
-    return replace(found, run_id=found.run_id or _run_id(found, day, content))
+    return replace(options_of_day, run_id=options_of_day.run_id or _run_id(options_of_day, day, content))
 
 
 def _places(options: RawOptions) -> Iterator[tuple[str, str | None]]:
-    yield from (("--input", with_query_text(place)) for place in options.input or ())
-    yield from (("--eval_cases", place) for place in options.eval_cases or ())
+    yield from (("--input", with_query_text(path)) for path in options.input or ())
+    yield from (("--eval_cases", path) for path in options.eval_cases or ())
     yield "--output", options.output
     yield "--baseline", options.baseline
     yield "--store", options.store
@@ -129,10 +129,10 @@ def check_range(options: RawOptions, days: Sequence[date]) -> None:
 
     A place that holds the date in a form such as `{date:%m}` may still be the same for two of the dates.
     """
-    inputs = [with_query_text(place) for place in options.input or ()]
+    inputs = [with_query_text(path) for path in options.input or ()]
     # Beside inputs of a date, there may be one that all dates share.
-    for place in list(filter(names_date, inputs)) or inputs:
-        _check_distinct("--input", place, days, "would read the same")
+    for path in list(filter(names_date, inputs)) or inputs:
+        _check_distinct("--input", path, days, "would read the same")
     if options.output and not options.estimate:
         _check_distinct("--output", options.output, days, "would have one output directory")
     if options.run_id:

@@ -113,8 +113,8 @@ def _google_problem() -> str:
         if not credentials.valid:
             credentials.refresh(partial(Request(), timeout=_TOKEN_SECONDS))
     except DefaultCredentialsError as error:
-        found = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
-        return f"the credentials cannot be used ({_short(error)})" if found else "no credentials of Google"
+        key_file = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+        return f"the credentials cannot be used ({_short(error)})" if key_file else "no credentials of Google"
     except TransportError as error:
         return f"Google's server of tokens cannot be reached ({_short(error)})"
     except (GoogleAuthError, OSError, ValueError) as error:

@@ -47,26 +47,26 @@ def is_bigquery(path: str) -> bool:
 
 def with_query_text(path: str) -> str:
     """Returns an address with the SQL of its file in place of the file; raises ConfigError."""
-    found = _QUERY.fullmatch(path)
-    if not found or found["kind"] == "query":
+    match = _QUERY.fullmatch(path)
+    if not match or match["kind"] == "query":
         return path
     try:
-        text = Path(found["text"]).read_text(encoding="utf-8-sig")
+        text = Path(match["text"]).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise ConfigError(f"{path}: {reason}") from None
-    return f"{_SCHEME}{found['project']}?query={text}"
+    return f"{_SCHEME}{match['project']}?query={text}"
 
 
 def parse_address(path: str) -> RowsAddress:
     """Returns the parts of an address (`?query=` ends it: SQL without escapes); raises ConfigError."""
-    if found := _TABLE.fullmatch(path):
-        table = f"{found['project']}.{found['dataset']}.{found['table']}"
-        return RowsAddress(path, found["project"], table, _day(path, found["partition"]))
-    found = _QUERY.fullmatch(with_query_text(path))
-    if not found or not found["text"].strip():
+    if match := _TABLE.fullmatch(path):
+        table = f"{match['project']}.{match['dataset']}.{match['table']}"
+        return RowsAddress(path, match["project"], table, _day(path, match["partition"]))
+    match = _QUERY.fullmatch(with_query_text(path))
+    if not match or not match["text"].strip():
         raise ConfigError(f"{shown_address(path)}: its form is one of {FORMS}")
-    return RowsAddress(shown_address(path), found["project"], query=found["text"].strip().rstrip(";"))
+    return RowsAddress(shown_address(path), match["project"], query=match["text"].strip().rstrip(";"))
 
 
 def _day(path: str, text: str | None) -> date | None:
@@ -181,6 +181,7 @@ class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     candidate: str | None
     store: str | None
     store_app: str | None
+    scores_to: str | None = None
     no_transcripts: bool = False
     verbose: bool = False
     date: str | None = None
@@ -232,6 +233,7 @@ class SinkPlace(NamedTuple):
     """Where a run writes to, beside its files: an address, and what is known of the run.
 
     Attributes:
+        option: The option that names it.
         app: `--store_app`; "": not given.
         create_time: When it was started, as RFC 3339 text.
         date: Its date, or else the day of its start, as ISO text.
@@ -247,6 +249,7 @@ class SinkPlace(NamedTuple):
     output: str
     is_streaming: bool = False
     is_new: bool = False
+    option: str = "--store"
 
 
 STORE = {"metavar": "URL"}

@@ -40,7 +40,7 @@ _IN_PROCESS = (
     *("InteractiveRunner", "RenderRunner"),
 )
 _HAVE_AN_IDENTITY = ("DataflowRunner", "TestDataflowRunner")
-_SERVICES = ("http:", "https:", "kafka:")
+_SERVICES = ("http:", "https:", "kafka:", "otlp:", "otlps:")
 _PORT = re.compile(r":\d*$")
 _ADC = "GOOGLE_APPLICATION_CREDENTIALS"
 _ADC_FILE = "gcloud/application_default_credentials.json"
@@ -74,8 +74,8 @@ def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
 def check_access(settings: RunSettings) -> None:
     """Raises ConfigError, in seconds, if a place of a run is Google's and there are no credentials for it."""
     for option, path in _paths(settings):
-        if place := path.removeprefix("parquet:"):
-            check_google(f"{option} {path}", place)
+        if folder := path.removeprefix("parquet:"):
+            check_google(f"{option} {path}", folder)
 
 
 def check_runner_access(runner: PipelineRunner, options: PipelineOptions) -> None:
@@ -89,8 +89,8 @@ def check_runner_access(runner: PipelineRunner, options: PipelineOptions) -> Non
     if not (cloud.no_auth or cloud.template_location):
         check_google(f"--runner={kind}")
     for name in ("temp_location", "staging_location", "template_location"):
-        if place := getattr(cloud, name):
-            check_google(f"--{name}={place}", place)
+        if path := getattr(cloud, name):
+            check_google(f"--{name}={path}", path)
 
 
 def fit_workers(
@@ -150,6 +150,7 @@ def _paths(settings: RunSettings) -> Iterator[tuple[str, str]]:
     if settings.baseline != PREVIOUS:
         yield "--baseline", settings.baseline or ""
     yield "--store", settings.store
+    yield "--scores_to", settings.scores_to
     yield "--alerts", settings.stream.alerts or ""
     cache = settings.judge.config.cache
     if cache != str(DEFAULT_CACHE):
@@ -173,14 +174,14 @@ def _is_here(path: str) -> bool:
 
 def _access(settings: RunSettings, routes: Routes, runner: str, environ: Mapping[str, str]) -> Access | None:
     """Returns how workers reach the run's judge; None: it is not asked, or nothing is needed for it."""
-    asked, own = _judges(settings, routes), settings.judge.kind
+    asked, judge = _judges(settings, routes), settings.judge.kind
     for kind in asked:
-        if kind.name != own.name:
+        if kind.name != judge.name:
             raise ConfigError(
                 f"judge: the key of {kind.name} is in this machine's environment, which workers of {runner} "
                 f"do not have; name {kind.name} as judge.backend, with judge.api_key_secret"
             )
-    return own.access(settings.judge.config, environ) if own.access and own in asked else None
+    return judge.access(settings.judge.config, environ) if judge.access and judge in asked else None
 
 
 def _check_credentials(access: Access, config: JudgeConfig, kind: str, environ: Mapping[str, str]) -> None:
@@ -198,10 +199,10 @@ def _check_credentials(access: Access, config: JudgeConfig, kind: str, environ: 
         what = f"its credentials are a file of this machine ({file})"
     else:
         return
-    own = "judge.api_key_secret" if find_judge(config).extra else "judge.project (Vertex AI)"
+    key = "judge.api_key_secret" if find_judge(config).extra else "judge.project (Vertex AI)"
     raise ConfigError(
         f"judge: {what}, which workers of {kind} do not have; "
-        f"put {own} into the config if workers have an identity of their own, "
+        f"put {key} into the config if workers have an identity of their own, "
         "or use --judge local"
     )
 
@@ -280,8 +281,8 @@ def most_processes(
         machines = worker.max_num_workers or (worker.num_workers if is_fixed else None)
         if "no_use_multiple_sdk_containers" in (options.view_as(DebugOptions).experiments or ()):
             return machines
-        found = _CPUS.search(worker.machine_type or "")
-        return machines * int(found[1] or found[2]) or None if machines and found else None
+        match = _CPUS.search(worker.machine_type or "")
+        return machines * int(match[1] or match[2]) or None if machines and match else None
     parallelism = options.view_as(FlinkRunnerOptions).parallelism
     processes = int(options.view_as(PortableOptions).sdk_worker_parallelism)
     # Every slot may be on a machine of its own, which starts that many processes.
@@ -323,7 +324,7 @@ def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = (
             f"workers of {kind} need; add a --requirements_file with the packages of turnwise[{extras[0]}], "
             "or name an image"
         )
-    if setup.extra_packages or len(lacking) < sum(each is not None for each in named):
+    if setup.extra_packages or len(lacking) < sum(version is not None for version in named):
         return
     raise ConfigError(
         f"{lacking[0] if lacking else '--setup_file is missing'}; workers of {kind} have no turnwise: name "
@@ -334,9 +335,9 @@ def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = (
 def _is_turnwise(file: Path) -> bool:
     """Returns whether a project is turnwise itself, and not one that depends on it."""
     return any(
-        _OWN_NAME.search(_without_comments(found))
-        for found in (file, file.with_name("pyproject.toml"))
-        if found.is_file()
+        _OWN_NAME.search(_without_comments(project))
+        for project in (file, file.with_name("pyproject.toml"))
+        if project.is_file()
     )
 
 
@@ -347,8 +348,8 @@ def _setup_brings(path: str) -> bool:
         raise ConfigError(f"--setup_file {path}: must be the whole path of a pyproject.toml or setup.py")
     if file.name == "pyproject.toml":
         check_extra(f"--setup_file {path}", "build")
-    beside = [found for pattern in _BESIDE for found in file.parent.glob(pattern)]
-    return any(_NAMED.search(_without_comments(found)) for found in beside)
+    beside = [project for pattern in _BESIDE for project in file.parent.glob(pattern)]
+    return any(_NAMED.search(_without_comments(project)) for project in beside)
 
 
 def _requirements_bring(path: str) -> bool:
@@ -393,8 +394,8 @@ def _try(module: Sequence[str], what: str) -> None:
     Raises:
         ConfigError: It failed. Beam would show a traceback and all that the module says.
     """
-    with tempfile.TemporaryDirectory(prefix="turnwise-staging-") as place:
-        done = subprocess.run([sys.executable, "-m", *module, place], capture_output=True, text=True)
+    with tempfile.TemporaryDirectory(prefix="turnwise-staging-") as folder:
+        done = subprocess.run([sys.executable, "-m", *module, folder], capture_output=True, text=True)
     if done.returncode:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         errors = [line for line in lines if _ERROR.match(line)]
@@ -405,14 +406,14 @@ _GROUPS = Path("/sys/fs/cgroup")
 _OWN_GROUPS = Path("/proc/self/cgroup")
 
 
-def usable_cores(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
+def usable_cores(groups: Path = _GROUPS, process_groups: Path = _OWN_GROUPS) -> int:
     """Returns the number of processors that this process may use: at least 1, whole ones.
 
     The processors it is bound to count, and the limits of its control groups, which containers have, and of
-    those that hold them; `groups` is where they are, `own` the file that names those of this process.
+    those that hold them; `groups` is where they are, `process_groups` the file that names this process's.
     """
     cores = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1]
-    paths = [Path(line.rpartition(":")[2].lstrip("/")) for line in _words(own)]
+    paths = [Path(line.rpartition(":")[2].lstrip("/")) for line in _words(process_groups)]
     folders = [groups, *(groups / part for path in paths for part in (path, *path.parents))]
     folders += [groups / "cpu" / folder.relative_to(groups) for folder in folders]
     for folder in folders:

@@ -59,6 +59,7 @@ class RunSettings(Struct, frozen=True):
         is_distributed: Whether other processes do the work.
         sample_rate: Share of the conversations that are judged, 0..1.
         store: URL of the store for results and failures; "": none.
+        scores_to: Address of what takes scores as events; "": none.
         candidate: App version of the run that is compared; None: the last.
         store_app: App in the store for results that name none; "": the default app.
         date: The run's date, as ISO text; None: `--date` is not given.
@@ -86,6 +87,7 @@ class RunSettings(Struct, frozen=True):
     is_streaming: bool = False
     stream: StreamSettings = field(default_factory=StreamSettings)
     store: str = ""
+    scores_to: str = ""
     store_app: str = ""
     date: str | None = None
     plugins: tuple[str, ...] = ()
@@ -93,13 +95,17 @@ class RunSettings(Struct, frozen=True):
 
     @property
     def place(self) -> SinkPlace | None:
-        """The service that takes the tables as well; None: there is none."""
-        if not self.store:
-            return None
+        """The store that takes the tables as well; None: there is none."""
+        return next((place for place in self.places if place.option == "--store"), None)
+
+    @property
+    def places(self) -> tuple[SinkPlace, ...]:
+        """The services that take tables as well: the store, and what takes scores as events."""
         run = self.run
-        date = self.date or run.create_time[:10]
-        return SinkPlace(
-            self.store, self.store_app, run.run_id, run.create_time, date, self.output, self.is_streaming
+        rest = (self.store_app, run.run_id, run.create_time, self.date or run.create_time[:10], self.output)
+        named = {"--store": self.store, "--scores_to": self.scores_to}
+        return tuple(
+            SinkPlace(url, *rest, self.is_streaming, option=option) for option, url in named.items() if url
         )
 
     @property
@@ -131,7 +137,9 @@ class RunSettings(Struct, frozen=True):
         by_dialect = {"ces": CES_CRITERIA} if judge.kind.is_judging else None
         asks_models = judge.kind.connect is not None
         # A key in the environment alone is no consent to send texts of calls to its service.
-        is_wanted = judge.is_named or any(isinstance(each, JudgedCriterion) for each in self.criteria)
+        is_wanted = judge.is_named or any(
+            isinstance(criterion, JudgedCriterion) for criterion in self.criteria
+        )
         has_judge = judge.kind.is_judging and is_wanted
         return select(
             self.criteria,
@@ -162,17 +170,13 @@ def check_options(
         given += [f"--input {shown_place(path)}" for path in paths]
         if given:
             raise ConfigError(f"{', '.join(given)} cannot be used with --streaming")
-    check_log_format(options.input_format)
     config = read_config(options.config)
     if options.match_cases_by:
         config = config.model_copy(update={"match_cases_by": options.match_cases_by})
-    if options.redact:
-        config = with_redaction(config, options.redact)
-    check_match_by(config, bool(options.eval_cases))
-    criteria = build_criteria(config)
-    check_rubrics(criteria, bool(options.eval_cases), options.input_format)
-    check_gate(config.gate, criteria)
-    config = with_fail_on(config, options.fail_on or (), criteria)
+    config = with_redaction(config, options.redact or ())
+    config, criteria = checked_criteria(
+        config, options.input_format, bool(options.eval_cases), options.fail_on or ()
+    )
     run = run_info(options.run_id, config, not options.no_transcripts)
     # A run that is repeated under the same id has its limits anew.
     judge = judge_settings(options, config.judge, f"{run.run_id} {run.create_time}", criteria)
@@ -197,18 +201,33 @@ def check_options(
         is_streaming=is_streaming,
         stream=check_stream(stream, is_streaming),
         store=options.store or "",
+        scores_to=options.scores_to or "",
         store_app=options.store_app or "",
         date=options.date,
         plugins=tuple(options.plugin),
     )
 
 
+def checked_criteria(
+    config: EvalConfig, input_format: str, has_cases: bool, fail_on: Sequence[str]
+) -> tuple[EvalConfig, tuple[Criterion, ...]]:
+    """Returns the config, with the criteria that end the run red, and its criteria; raises ConfigError."""
+    check_log_format(input_format)
+    check_match_by(config, has_cases)
+    criteria = build_criteria(config)
+    check_rubrics(criteria, has_cases, input_format)
+    check_gate(config.gate, criteria)
+    return with_fail_on(config, fail_on, criteria), criteria
+
+
 def with_redaction(config: EvalConfig, kinds: Sequence[str]) -> EvalConfig:
-    """Returns a config that redacts these kinds, or all (`default`), beside what it states.
+    """Returns a config that redacts these kinds (`default`: all; none: as it says), beside what it states.
 
     Raises:
         ConfigError: A kind is unknown.
     """
+    if not kinds:
+        return config
     known = config.redact or RedactConfig()
     named = REDACTED_KINDS if list(kinds) == ["default"] else kinds
     try:
@@ -375,7 +394,7 @@ def with_batches(
         if not kind.has_batches:
             able = ", ".join(sorted(name for name, known in JUDGES.items() if known.has_batches))
             raise ConfigError(f"--judge_batch: the judge {kind.name} takes no batch jobs (there are: {able})")
-        if kind.access and not options.estimate and kind.access(routes.config(kind), os.environ).vertexai:
+        if _is_vertexai(kind, routes.config(kind)):
             raise ConfigError(
                 "--judge_batch: Vertex AI reads batch jobs from Cloud Storage, where turnwise writes none; "
                 "use the Gemini API with GOOGLE_API_KEY"
@@ -384,31 +403,38 @@ def with_batches(
     return replace(judge, config=config.model_copy(update={"prices": halved}), batch_wait_s=wait_s)
 
 
+def _is_vertexai(kind: JudgeKind, config: JudgeConfig) -> bool:
+    try:
+        return kind.access is not None and kind.access(config, os.environ).vertexai
+    except ConfigError:  # it lacks credentials, which is told later
+        return False
+
+
 def _models_of(criteria: Sequence[Criterion]) -> list[str]:
-    found: list[str] = []
+    models: list[str] = []
     for options in _options_of(criteria):
-        found += options.panel or ([options.judge_model] if options.judge_model else [])
-    return found
+        models += options.panel or ([options.judge_model] if options.judge_model else [])
+    return models
 
 
 def _options_of(criteria: Sequence[Criterion]) -> list[JudgeModelOptions]:
-    return [each.options for each in criteria if isinstance(each, JudgedCriterion)]
+    return [criterion.options for criterion in criteria if isinstance(criterion, JudgedCriterion)]
 
 
 def check_several(kind: JudgeKind, config: JudgeConfig, criteria: Sequence[Criterion]) -> None:
     """Raises ConfigError if a panel or cascade asks one model twice, by whatever names."""
-    judged = [each for each in criteria if isinstance(each, JudgedCriterion)]
+    judged = [asked for asked in criteria if isinstance(asked, JudgedCriterion)]
     stated = [("judge", JudgeModelOptions()), *((f"criteria.{c.name}", c.options) for c in judged)]
-    for place, options in stated:
-        found: dict[tuple[str, str], str] = {}
-        for each in options.within(config).by_model():
-            name = each.judge_model or config.model
+    for where, options in stated:
+        known: dict[tuple[str, str], str] = {}
+        for asked in options.within(config).by_model():
+            name = asked.judge_model or config.model
             route = route_of(kind, name)
             key = (route.kind.name, route.model.strip())
-            if key in found:
-                names = f"{found[key]} and {name}"
-                raise ConfigError(f"{place}: {names} are the same model; a panel or cascade asks several")
-            found[key] = name
+            if key in known:
+                names = f"{known[key]} and {name}"
+                raise ConfigError(f"{where}: {names} are the same model; a panel or cascade asks several")
+            known[key] = name
 
 
 def _check_asks_several(options: RawJudgeOptions, config: JudgeConfig, criteria: Sequence[Criterion]) -> None:
@@ -416,7 +442,7 @@ def _check_asks_several(options: RawJudgeOptions, config: JudgeConfig, criteria:
     if options.judge or not config.backend or find_judge(config).connect:
         return
     stated = [JudgeModelOptions(), *_options_of(criteria)]
-    if any(len(each.within(config).by_model()) > 1 for each in stated):
+    if any(len(asked.within(config).by_model()) > 1 for asked in stated):
         raise ConfigError(f"judge: a panel or cascade asks models, and {config.backend} asks none")
 
 
@@ -430,8 +456,8 @@ def _judge_kind(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[
         if options.estimate and not kind.connect:
             raise ConfigError("--estimate needs a judge with a model; the configured judge has none")
     else:
-        own, *others = [provider_of(model) for model in models]
-        kind = own or default_judge(config, os.environ) or next(filter(None, others), NONE)
+        provider, *others = [provider_of(model) for model in models]
+        kind = provider or default_judge(config, os.environ) or next(filter(None, others), NONE)
         if options.estimate and not kind.connect:
             kind = next(judge for judge in JUDGES.values() if judge.connect and not judge.needs_model)
     for model in models:

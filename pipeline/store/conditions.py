@@ -85,8 +85,8 @@ def _contains(column: Column[str], value: str) -> Sql:
     if "*" in value:
         return or_(matches(in_lower_case, value.lower()), matches(column, value))
     part = value.replace("\0", "")
-    found = in_lower_case.contains(part.lower(), autoescape=True)
-    return or_(found, column.contains(part, autoescape=True))
+    contains = in_lower_case.contains(part.lower(), autoescape=True)
+    return or_(contains, column.contains(part, autoescape=True))
 
 
 def text_field(column: Column[str], *others: Column[str]) -> Field:
@@ -95,7 +95,7 @@ def text_field(column: Column[str], *others: Column[str]) -> Field:
     def make(operator: Operator, value: str) -> Sql:
         if operator == ":":
             return _contains(column, value)
-        return _equal_or_not(operator, or_(*(matches(one, value) for one in (column, *others))))
+        return _equal_or_not(operator, or_(*(matches(field, value) for field in (column, *others))))
 
     return make
 

@@ -95,8 +95,8 @@ def _table(
 
 def _names(table: str, other: str) -> tuple[str, ...]:
     """Returns the columns of a table of runs that hold a text or a number, and are no `other` ones."""
-    own = (column for column in columns(table) if not (column.is_json or column.is_list))
-    return tuple(column.name for column in own if column.name not in other.split())
+    plain = (column for column in columns(table) if not (column.is_json or column.is_list))
+    return tuple(column.name for column in plain if column.name not in other.split())
 
 
 SCORE_COLUMNS = _names("scores", "run_id app_version revision span")
@@ -243,7 +243,7 @@ VIEWS = MetaData()
 
 
 def _view(name: str, table: Table, *more: Column[Any]) -> Table:
-    return Table(name, VIEWS, *(Column(own.name, own.type) for own in table.c), *more)
+    return Table(name, VIEWS, *(Column(column.name, column.type) for column in table.c), *more)
 
 
 RUNS = _view("evaluation_runs", EXECUTIONS, Column("repeat_state", Text), Column("repeat_nanos", BigInteger))
@@ -686,8 +686,10 @@ def read_page(connection: Connection, listing: Listing, after: Position | None, 
     # Both columns have the same direction, so that an index can be read backwards.
     query = query.order_by(*([table.c.name] if time is None else [time.desc(), table.c.name.desc()]))
     if after is not None:
-        place = tuple_(literal(after.nanos), literal(after.name))
-        query = query.where(table.c.name > after.name if time is None else tuple_(time, table.c.name) < place)
+        last_read = tuple_(literal(after.nanos), literal(after.name))
+        query = query.where(
+            table.c.name > after.name if time is None else tuple_(time, table.c.name) < last_read
+        )
     rows = connection.execute(query.limit(size + 1)).all()
     if len(rows) <= size:
         return Page(rows, None)

@@ -12,17 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Table,
-    and_,
-    delete,
-    func,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, or_, select, update
 
 from turnwise.pipeline.store import runs as stored_runs
 from turnwise.pipeline.store.database import (
@@ -72,7 +62,7 @@ def old_runs(connection: Connection, before: int, now: int, name: str | None = N
     rows = connection.execute(query).all()
     newest = {row.home: row for row in rows}
     last = {row.name: newest[row.home] for row in rows if name in (None, row.name)}
-    old = [OldRun(run, own.state, own.nanos) for run, own in last.items() if own.nanos < before]
+    old = [OldRun(run, write.state, write.nanos) for run, write in last.items() if write.nanos < before]
     ended_runs = [
         run for run in old if not stored_runs.runs_since(connection, run.name, now - stored_runs.RECENT_NANOS)
     ]
@@ -135,8 +125,8 @@ def orphans(connection: Connection) -> dict[str, int]:
     """Returns run -> number of rows that belong to no execution of it."""
     counts: dict[str, int] = {}
     for table in DELETED_TABLES:
-        own = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
-        has_none = ~select(EXECUTIONS.c.name).where(*own).exists()
+        is_of_run = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
+        has_none = ~select(EXECUTIONS.c.name).where(*is_of_run).exists()
         query = select(table.c.evaluation_run, func.count()).where(has_none).group_by(table.c.evaluation_run)
         for run, count in connection.execute(query):
             counts[run] = counts.get(run, 0) + count
@@ -191,12 +181,12 @@ def find_conversation(connection: Connection, name: str, app: str) -> Subject:
     # A result is in the app of its case, so that the rows of conversations say the app, where there are any.
     for tables in ((CONVERSATION_ROWS,), _HOLDING):
         apps = {
-            own
+            named_app
             for table in tables
-            for own in connection.execute(
+            for named_app in connection.execute(
                 select(table.c.app).where(table.c.conversation_id == key_text(name)).distinct()
             ).scalars()
-            if app in ("", own)
+            if app in ("", named_app)
         }
         if len(apps) > 1:
             raise ConfigError(
@@ -204,7 +194,7 @@ def find_conversation(connection: Connection, name: str, app: str) -> Subject:
             )
         if apps:
             break
-    return _subject(connection, [ConversationKey(own, key_text(name)) for own in apps], [name])
+    return _subject(connection, [ConversationKey(named_app, key_text(name)) for named_app in apps], [name])
 
 
 def find_user(connection: Connection, user: str) -> Subject:
@@ -220,8 +210,11 @@ def _subject(connection: Connection, keys: list[ConversationKey], named: Sequenc
     """Returns a subject with the ids that its conversations have in their logs, which columns may shorten."""
     ids = {*named, *(key.conversation_id for key in keys)}
     for app, names in _pieces(keys):
-        own = _is_of(CONVERSATION_ROWS, app, names), func.length(CONVERSATION_ROWS.c.conversation_id) >= 200
-        for content in connection.execute(select(CONVERSATION_ROWS.c.content).where(*own)).scalars():
+        is_long = (
+            _is_of(CONVERSATION_ROWS, app, names),
+            func.length(CONVERSATION_ROWS.c.conversation_id) >= 200,
+        )
+        for content in connection.execute(select(CONVERSATION_ROWS.c.content).where(*is_long)).scalars():
             ids.add((stored_runs.read_document(content) or {}).get("conversation_id") or "")
     return Subject(keys, frozenset(ids - {""}))
 
@@ -255,9 +248,9 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
     done: Counter[str] = Counter()
     changed: set[str] = set()
     for app, ids in _pieces(subject.keys):
-        own = {table: _is_of(table, app, ids) for table in _HOLDING}
-        stored_runs.note_removed(connection, own)
-        for table, condition in own.items():
+        is_held = {table: _is_of(table, app, ids) for table in _HOLDING}
+        stored_runs.note_removed(connection, is_held)
+        for table, condition in is_held.items():
             runs = select(table.c.evaluation_run).where(condition).distinct()
             changed.update(connection.execute(runs).scalars())
             done[table.name] += connection.execute(delete(table).where(condition)).rowcount
@@ -322,9 +315,9 @@ def evaluations_naming(connection: Connection, ids: frozenset[str]) -> list[str]
 
 def delete_evaluation(connection: Connection, name: str) -> Counter[str]:
     """Deletes an evaluation with its whole history; its results stay. Returns table -> number of rows."""
-    own = ((TAGS, TAGS.c.evaluation), (EVALUATIONS, EVALUATIONS.c.name), (HISTORY, HISTORY.c.evaluation))
+    keys = ((TAGS, TAGS.c.evaluation), (EVALUATIONS, EVALUATIONS.c.name), (HISTORY, HISTORY.c.evaluation))
     with unguarded_history(connection):
-        return +Counter({t.name: connection.execute(delete(t).where(c == name)).rowcount for t, c in own})
+        return +Counter({t.name: connection.execute(delete(t).where(c == name)).rowcount for t, c in keys})
 
 
 def overwrite_deleted(store: Store) -> bool:
@@ -432,8 +425,8 @@ def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
     query = query.where(RUNS.c.app == app) if app else query
     stated = ("name", "app", "run_id", "state", "day", "cost", "exit_status", "error")
     listed = []
-    for own, of_app in groupby(connection.execute(query).mappings().all(), lambda row: row["app"]):
-        for row, counts, rejected in stored_runs.counts_of_runs(connection, own, list(of_app)):
+    for app_name, of_app in groupby(connection.execute(query).mappings().all(), lambda row: row["app"]):
+        for row, counts, rejected in stored_runs.counts_of_runs(connection, app_name, list(of_app)):
             run = ListedRun(
                 **{name: row[name] for name in stated},
                 **{name: counts[name] for name in _COUNTS},

@@ -93,10 +93,10 @@ def day_of(event_time: str | None) -> str:
 
 
 def _shared_columns(row: ConversationRow | ScoreRow, app: str, nanos: int) -> JsonObject:
-    own = app_of_row(row, app)
+    row_app = app_of_row(row, app)
     return {
-        "app": own,
-        "evaluation_run": run_key(own, row["run_id"]),
+        "app": row_app,
+        "evaluation_run": run_key(row_app, row["run_id"]),
         "conversation_id": key_text(row["conversation_id"]),
         "eval_id": key_text(row["eval_id"] or ""),
         "version_id": key_text(version_id(row["app_version"] or "")),
@@ -114,7 +114,7 @@ def conversation_name(row: ConversationRow | ScoreRow, app: str) -> str:
 
 
 class ReadFirst(NamedTuple):
-    """A conversation to read, its name in the store, and how many have the same kind of problem."""
+    """A conversation to read, its name in the store, and how many are of the same problem type."""
 
     name: str
     row: ConversationRow
@@ -287,10 +287,10 @@ def newest_results(connection: Connection, evaluation: str, count: int) -> list[
 
 def last_completed(connection: Connection, evaluations: Collection[str]) -> dict[str, JsonObject]:
     """Returns evaluation -> its newest completed result from runs that count, of those that have one."""
-    own = EVALUATIONS.c.name
-    is_its = RESULT_ROWS.c.evaluation == own, RESULT_ROWS.c.execution_state == COMPLETED
+    evaluation = EVALUATIONS.c.name
+    is_its = RESULT_ROWS.c.evaluation == evaluation, RESULT_ROWS.c.execution_state == COMPLETED
     newest = _newest_first(*is_its).limit(1).correlate(EVALUATIONS).scalar_subquery()
-    rows = connection.execute(select(own, newest).where(own.in_(list(evaluations))))
+    rows = connection.execute(select(evaluation, newest).where(evaluation.in_(list(evaluations))))
     return {name: json.loads(text) for name, text in rows if text is not None}
 
 
@@ -390,11 +390,11 @@ class RunFigures(msgspec.Struct, frozen=True, array_like=True):
         members = sums = 0
         places = self.summed.tolist()
         for group in self.groups:
-            own, of_sums = slice(members, members + group.results), slice(sums, sums + group.sums)
-            parts = [self.parts[place] for place in places[of_sums]]
+            of_members, of_sums = slice(members, members + group.results), slice(sums, sums + group.sums)
+            parts = [self.parts[index] for index in places[of_sums]]
             pairs = [*zip(parts, self.firsts[of_sums], self.seconds[of_sums], strict=True)]
-            yield GroupFigures(group, self.members[own], pairs)
-            members, sums = own.stop, of_sums.stop
+            yield GroupFigures(group, self.members[of_members], pairs)
+            members, sums = of_members.stop, of_sums.stop
 
 
 class GroupFigures(NamedTuple):
@@ -413,14 +413,14 @@ def run_figures(connection: Connection, run: str, numbers: Mapping[str, int]) ->
     sums: dict[tuple[str, str], Sums] = {}
     for evaluation, version, conversation, nanos, status, state, parts in connection.execute(query):
         key = evaluation, version
-        own = groups.setdefault(key, ResultGroup(evaluation, version, 0, nanos, nanos))
+        group = groups.setdefault(key, ResultGroup(evaluation, version, 0, nanos, nanos))
         members.setdefault(key, []).append(numbers[conversation])
-        own.results += 1
-        own.oldest, own.newest = min(nanos, own.oldest), max(nanos, own.newest)
+        group.results += 1
+        group.oldest, group.newest = min(nanos, group.oldest), max(nanos, group.newest)
         if state == COMPLETED:
-            own.completed += 1
-            own.passes += status == "PASS"
-            own.fails += status == "FAIL"
+            group.completed += 1
+            group.passes += status == "PASS"
+            group.fails += status == "FAIL"
             read = (((turn, kind, tool), a, b) for (turn, kind, tool), a, b in json.loads(parts))
             add_parts(sums.setdefault(key, {}), read)
     for key, parts_of_group in sums.items():
@@ -446,9 +446,11 @@ def figures_of(runs: Mapping[str, RunFigures]) -> dict[str, EvaluationFigures | 
     by_evaluation: dict[str, dict[str, list[GroupFigures]]] = {}
     names: dict[str, list[str]] = {}
     for run, figures in runs.items():
-        for own in figures.by_group():
-            by_evaluation.setdefault(own.group.evaluation, {}).setdefault(own.group.version, []).append(own)
-            names.setdefault(own.group.evaluation, []).append(run)
+        for figure in figures.by_group():
+            by_evaluation.setdefault(figure.group.evaluation, {}).setdefault(figure.group.version, []).append(
+                figure
+            )
+            names.setdefault(figure.group.evaluation, []).append(run)
     return {name: _figures(names[name], versions, has_again) for name, versions in by_evaluation.items()}
 
 
@@ -461,12 +463,14 @@ def _figures(
         counted = _counted(groups) if has_again else groups
         if counted is None:
             return None
-        completed = sum(own.group.completed for own in counted)
+        completed = sum(figure.group.completed for figure in counted)
         if completed:
             sums: Sums = {}
-            for own in counted:
-                add_parts(sums, own.sums)
-            passes, fails = (sum(getattr(own.group, name) for own in counted) for name in ("passes", "fails"))
+            for figure in counted:
+                add_parts(sums, figure.sums)
+            passes, fails = (
+                sum(getattr(figure.group, name) for figure in counted) for name in ("passes", "fails")
+            )
             by_version[version] = VersionSums(passes, fails, sums)
             no_verdict |= {version: completed - passes - fails} if completed > passes + fails else {}
     return EvaluationFigures(by_version, no_verdict, sorted({*runs} - {""}))
@@ -500,10 +504,10 @@ def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
     """Returns the columns of a failure, with a name that is the same when its run is repeated."""
     run = run_name(app, row["run_id"])
     names = ("stage", "source", "position", "conversation_id", "criterion", "turn_index")
-    place = [*(row[name] for name in names), row["message"] if row["stage"] in _SEVERAL_A_RECORD else None]  # type: ignore[literal-required]
+    key = [*(row[name] for name in names), row["message"] if row["stage"] in _SEVERAL_A_RECORD else None]  # type: ignore[literal-required]
     return {
         **{name: key_text(row[name] or "") for name in _OF_FAILURE},  # type: ignore[literal-required]
-        "name": marked(f"{app}/failures/f-{sha256(dump_json(place)).hexdigest()[:32]}", run),
+        "name": marked(f"{app}/failures/f-{sha256(dump_json(key)).hexdigest()[:32]}", run),
         "app": app,
         "evaluation_run": run_key(app, row["run_id"]),
         "update_nanos": nanos,
@@ -530,10 +534,7 @@ ROW_TABLES: dict[str, tuple[Table, Columns]] = {
             full_result(row, run.app), row["conversation_id"], nanos, row["case_etag"], row["case_digest"]
         ),
     ),
-    "failures": (
-        FAILURE_ROWS,
-        lambda row, run, nanos: failure_columns(row, app_of_row(row, run.app), nanos),
-    ),
+    "failures": (FAILURE_ROWS, lambda row, run, nanos: failure_columns(row, app_of_row(row, run.app), nanos)),
     "scores": (SCORE_ROWS, lambda row, run, nanos: score_columns(row, run.app, nanos, run.day)),
     "conversations": (CONVERSATION_ROWS, lambda row, run, nanos: conversation_columns(row, run.app, nanos)),
     "metrics_by_app_version": (METRIC_ROWS, metric_columns),

@@ -82,8 +82,8 @@ class RunState(NamedTuple):
     @property
     def unread_nanos(self) -> int:
         """When something that is not read was last written; 0: all of it is read."""
-        own = 0 if self.is_counted else self.update_nanos
-        return max(own, self.repeat_nanos or 0)
+        nanos = 0 if self.is_counted else self.update_nanos
+        return max(nanos, self.repeat_nanos or 0)
 
     def told(self) -> str:
         """Returns what is said of a run that does not count, or of a later execution that is not read."""
@@ -163,7 +163,7 @@ def unread_runs(
 def is_empty() -> ColumnElement[bool]:
     """Returns the condition that no execution of a run has results or conversations, in any app."""
     names = select(EXECUTIONS.c.name).where(EXECUTIONS.c.home == RUNS.c.home).correlate(RUNS)
-    has = (exists().where(own.c.evaluation_run.in_(names)) for own in (RESULT_ROWS, CONVERSATION_ROWS))
+    has = (exists().where(table.c.evaluation_run.in_(names)) for table in (RESULT_ROWS, CONVERSATION_ROWS))
     return ~or_(*has)
 
 
@@ -328,7 +328,7 @@ def _add_places(
 ) -> None:
     """Adds a row of the run in each app that has none yet: a copy of the one in its default app."""
     names = set(own_names(connection, execution))
-    new = sorted({place for place in places if place[0] not in names})
+    new = sorted({run_and_app for run_and_app in places if run_and_app[0] not in names})
     if not new:
         return
     query = select(EXECUTIONS).where(*_is_own(execution), EXECUTIONS.c.name == execution.home)
@@ -407,8 +407,8 @@ def count_rows(connection: Connection, run: str, execution: int) -> JsonObject:
         versions.add(version)
         counts[_BY_STATUS.get(status, "no_verdict")] += count
     failed = _rows_of(FAILURE_ROWS, run, execution)
-    told = replaced_text(FAILURE_ROWS).label("told")
-    losses = select(told, func.count()).where(*failed, is_loss(FAILURE_ROWS)).group_by("told")
+    replaced = replaced_text(FAILURE_ROWS).label("told")
+    losses = select(replaced, func.count()).where(*failed, is_loss(FAILURE_ROWS)).group_by("told")
     return {
         "results": counts.total(),
         **{name: counts[name] for name in ("passes", "fails", "no_verdict")},
@@ -489,8 +489,10 @@ def note_removed(connection: Connection, deleted: Mapping[Table, ColumnElement[b
         status = [RESULT_ROWS.c.evaluation_status] if table is RESULT_ROWS else []
         columns = table.c.evaluation_run, table.c.execution, *status
         query = select(func.count(), *columns).where(deleted[table]).group_by(*columns)
-        for count, run, execution, *own in connection.execute(query):
-            counting = ("results", _BY_STATUS.get(own[0], "no_verdict")) if own else ("conversations",)
+        for count, run, execution, *counted in connection.execute(query):
+            counting = (
+                ("results", _BY_STATUS.get(counted[0], "no_verdict")) if counted else ("conversations",)
+            )
             removed.setdefault((run, execution), Counter()).update(dict.fromkeys(counting, count))
     for (run, execution), counts in removed.items():
         is_it = EXECUTIONS.c.name == run, EXECUTIONS.c.execution == execution
@@ -509,9 +511,9 @@ def place_in_only_app(connection: Connection, home: str, number: int) -> None:
 
     They stay in the default app if several apps have conversations or results of it, or none has.
     """
-    own = select(EXECUTIONS.c.name, EXECUTIONS.c.app)
+    in_apps = select(EXECUTIONS.c.name, EXECUTIONS.c.app)
     is_own = EXECUTIONS.c.home == home, EXECUTIONS.c.execution == number
-    apps: dict[str, str] = {name: app for name, app in connection.execute(own.where(*is_own))}
+    apps: dict[str, str] = {name: app for name, app in connection.execute(in_apps.where(*is_own))}
     used = [
         name
         for name in apps
@@ -553,12 +555,12 @@ def rejected_records(connection: Connection, app: str, *conditions: ColumnElemen
     rows: Sequence[Any] = connection.execute(query.where(is_loss(FAILURES), is_near, *conditions)).all()
     apps: dict[str, set[str]] = {}
     if any(row.app != app for row in rows):
-        for own, run in runs_with_rows(connection):
-            apps.setdefault(run.rsplit("/", 1)[-1], set()).add(own)
-    for own, run, conversation, version, nanos, content in rows:
+        for row_app, run in runs_with_rows(connection):
+            apps.setdefault(run.rsplit("/", 1)[-1], set()).add(row_app)
+    for row_app, run, conversation, version, nanos, content in rows:
         id_of_version = key_text(version_id(version))
         rejected = RunLoss(run.rsplit("/", 1)[-1], conversation, id_of_version, nanos, rejected_by(content))
-        if own == app or app in apps.get(rejected.run, {app}):
+        if row_app == app or app in apps.get(rejected.run, {app}):
             yield rejected
 
 
@@ -576,7 +578,7 @@ def rejected_of_runs(
 
     These are their failures, or what they counted when these were still there.
     """
-    names = [run_key(own, run.rsplit("/", 1)[-1]) for run in runs for own in (app, LOCAL_APP)]
+    names = [run_key(home, run.rsplit("/", 1)[-1]) for run in runs for home in (app, LOCAL_APP)]
     homes = _homes(app).where(EXECUTIONS.c.name.in_(list(runs)))
     is_theirs = or_(FAILURES.c.evaluation_run.in_(names), FAILURES.c.evaluation_run.in_(homes))
     numbers = Counter[str]()
@@ -599,6 +601,6 @@ def last_run(connection: Connection, app: str) -> str | None:
     run, nanos = last_row or (None, -1)
     rejected = list(rejected_records(connection, app, FAILURES.c.update_nanos > nanos))
     if rejected:
-        last = max(rejected, key=lambda own: own.nanos)
+        last = max(rejected, key=lambda loss: loss.nanos)
         return f"{app}/evaluationRuns/{last.run}"
     return run

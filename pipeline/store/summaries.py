@@ -176,10 +176,10 @@ def _keep(store: Store, app: str, run: RunKey) -> None:
     texts = {COLUMNS_END: _text_of(columns), DETAILS_END: _text_of(details)}
     key = {"app": app, "evaluation_run": run.name, **run._asdict()}
     rows = [{**key, "name": f"{run.name}/{end}", "content": text} for end, text in texts.items()]
-    own = EXECUTIONS.c.name == run.name, EXECUTIONS.c.execution == run.execution
+    is_run = EXECUTIONS.c.name == run.name, EXECUTIONS.c.execution == run.execution
 
     def work(connection: Connection) -> None:
-        query = select(EXECUTIONS.c.update_nanos).where(*own).with_for_update()
+        query = select(EXECUTIONS.c.update_nanos).where(*is_run).with_for_update()
         # Of a run that was changed meanwhile, what was deleted must not come back.
         if connection.execute(query).scalar() == run.update_nanos:
             connection.execute(delete(RUN_SUMMARIES).where(RUN_SUMMARIES.c.evaluation_run == run.name))
@@ -247,24 +247,28 @@ def summarised(connection: Connection, app: str, run: str) -> tuple[RunColumns, 
     def conversations() -> Iterator[ComparedConversation]:
         for record, scores in _scored(connection, run, _records(connection, app, run)):
             revision = max((score["revision"] for score in scores), default=-1)
-            judged = {(score["criterion"], own) for score in scores if (own := judge_of(score)) is not None}
-            told = record.nanos, record.is_result, revision, tuple(sorted(judged))
-            for one in collect(scores, [record.summary]):
-                traits.append((record.name, record.evaluation, *told))
-                yield one
+            judged = {
+                (score["criterion"], column) for score in scores if (column := judge_of(score)) is not None
+            }
+            record_key = record.nanos, record.is_result, revision, tuple(sorted(judged))
+            for conversation in collect(scores, [record.summary]):
+                traits.append((record.name, record.evaluation, *record_key))
+                yield conversation
 
-    found = columns_of(conversations())
+    compared = columns_of(conversations())
     order = np.asarray(sorted(range(len(traits)), key=lambda row: traits[row][0]), np.int64)
-    found = found.at(order)
-    found.criteria = dict(sorted(found.criteria.items()))
-    details = {name: own.details for name, own in found.criteria.items() if own.details is not None}
-    for own in found.criteria.values():
-        own.details = None
+    compared = compared.at(order)
+    compared.criteria = dict(sorted(compared.criteria.items()))
+    details = {
+        name: column.details for name, column in compared.criteria.items() if column.details is not None
+    }
+    for column in compared.criteria.values():
+        column.details = None
     columns: list[CodedColumn[Any]] = [coded(values).at(order) for values in zip(*traits, strict=True)][1:]
     evaluations, nanos, is_result, revisions, judges = columns or [coded(())] * 5
-    places = {name: place for place, name in enumerate(found.conversation_ids.values)}
+    places = {name: index for index, name in enumerate(compared.conversation_ids.values)}
     figures = run_figures(connection, run, places)
-    return RunColumns(found, evaluations, nanos, is_result, revisions, judges, figures), details
+    return RunColumns(compared, evaluations, nanos, is_result, revisions, judges, figures), details
 
 
 def _records(connection: Connection, app: str, run: str) -> list[StoredRecord]:
@@ -322,8 +326,8 @@ def _results(connection: Connection, app: str, run: str) -> Iterator[tuple[Store
 def _rows(
     connection: Connection, table: Table, columns: Sequence[str], app: str, run: str, *more: Any
 ) -> Iterable[Any]:
-    own = table.c.app == app, table.c.evaluation_run == run, is_counted(table)
-    query = select(*(table.c[name] for name in columns), *more).where(*own)
+    is_run = table.c.app == app, table.c.evaluation_run == run, is_counted(table)
+    query = select(*(table.c[name] for name in columns), *more).where(*is_run)
     return connection.execute(query, execution_options={"yield_per": _AT_ONCE})
 
 

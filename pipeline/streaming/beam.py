@@ -222,7 +222,7 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
         connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
         arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
         on_prism = type(pipeline.runner).__name__ == "PrismRunner"
-        sinks = SharedFiles(settings.output, settings.run.run_id, settings.place, in_bundles=on_prism)
+        sinks = SharedFiles(settings.output, settings.run.run_id, settings.places, in_bundles=on_prism)
         places = case_places(settings)
         if places is not None:
             places.read()
@@ -235,9 +235,9 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
         if are_elsewhere(pipeline.runner, options):
             try_staging(options)
         try_judge(settings)
-        if settings.place:
-            is_updated = options.view_as(GoogleCloudOptions).update
-            prepare_service(settings.place._replace(is_new=not is_updated))
+        is_updated = bool(options.view_as(GoogleCloudOptions).update)
+        for place in settings.places:
+            prepare_service(place._replace(is_new=not is_updated))
         run_to_the_end(pipeline)
         return 0
 
@@ -249,11 +249,13 @@ _SECONDS_AT_MOST = 10
 
 
 @beam.ptransform_fn
-def WriteChanges(changes: "PCollection[StreamChange | None]", place: SinkPlace) -> "PCollection[Any]":
+def WriteChanges(
+    changes: "PCollection[StreamChange | None]", places: Sequence[SinkPlace]
+) -> "PCollection[Any]":
     """Writes changes in batches. A batch that fails is repeated by the runner."""
     keyed = changes | beam.FlatMap(_sharded).with_output_types(tuple[str, Any])
     batches = keyed | beam.GroupIntoBatches(_CHANGES_AT_ONCE, _SECONDS_AT_MOST)
-    return batches | beam.ParDo(_WriteChangesFn(place))
+    return batches | beam.ParDo(_WriteChangesFn(places))
 
 
 def _sharded(change: StreamChange | None) -> list[tuple[str, StreamChange]]:
@@ -265,13 +267,13 @@ def _shard(name: str) -> int:
 
 
 class _WriteChangesFn(beam.DoFn):
-    def __init__(self, place: SinkPlace) -> None:
-        self._place = place
+    def __init__(self, places: Sequence[SinkPlace]) -> None:
+        self._places = places
         self._writer: ChangeWriter | None = None
 
     def process(self, batch: tuple[str, Iterable[StreamChange]]) -> None:
         if self._writer is None:
-            self._writer = open_changes(self._place)
+            self._writer = open_changes(self._places)
         for row in self._writer.write(list(batch[1])):
             _LOG.warning("%s", row.why)
 
@@ -281,7 +283,7 @@ _Line = tuple[str, bytes]
 
 
 class SharedFiles:
-    """Files in one directory, and a service that takes the rows as well, if there is one.
+    """Files in one directory, and services that take the rows as well, if there are any.
 
     A file is named by a digest of its content, so that a repeated step writes the same file. A row that
     changed is in several files; the highest revision counts. The revision is a column of the row or, for
@@ -292,29 +294,29 @@ class SharedFiles:
     alerts_path: Path | None = None
 
     def __init__(
-        self, directory: str, run_id: str, place: SinkPlace | None = None, in_bundles: bool = False
+        self, directory: str, run_id: str, places: Sequence[SinkPlace] = (), in_bundles: bool = False
     ) -> None:
         """Keeps where rows go.
 
         With `in_bundles` they are written at the end of each bundle, into more and smaller files. Prism needs
         it: under load, rows that waited there for a timer were never written.
         """
-        self._directory, self._run_id, self._place = directory, run_id, place
+        self._directory, self._run_id, self._places = directory, run_id, places
         self._in_bundles = in_bundles
 
     def write_outcomes(self, outcomes: "PCollection[RecordOutcome]") -> None:
         """Adds the steps that write `scores-*`, `results-*`, `conversations-*` and `failures-*`."""
         self._write(outcomes | "OutcomeLines" >> beam.ParDo(_OutcomeLinesFn()), "Outcomes")
-        if self._place:
+        if self._places:
             changes = outcomes | "OutcomeChanges" >> beam.Map(outcome_change, self._run_id)
-            _ = changes | "StoreOutcomes" >> WriteChanges(self._place)
+            _ = changes | "StoreOutcomes" >> WriteChanges(self._places)
 
     def write_metrics(self, metrics: "PCollection[WindowMetrics]") -> None:
         """Adds the steps that write `metrics_by_app_version-*`, `metrics_by_turn-*`, `metrics_by_slice-*`."""
         self._write(metrics | "MetricLines" >> beam.ParDo(_MetricLinesFn(self._run_id)), "Metrics")
-        if self._place:
+        if self._places:
             changes = metrics | "MetricChanges" >> beam.Map(window_change, self._run_id)
-            _ = changes | "StoreMetrics" >> WriteChanges(self._place)
+            _ = changes | "StoreMetrics" >> WriteChanges(self._places)
 
     def _write(self, lines: "PCollection[_Line]", label: str) -> None:
         if self._in_bundles:

@@ -448,11 +448,11 @@ class ConversationFields(Message):
 class ConversationBrief(ConversationFields):
     """A conversation of a run, in short."""
 
-    problem_type_size: Int32 = field("Conversations of the run and version with the same kind of problem.")
+    problem_type_size: Int32 = field("Conversations of the run and version of the same problem type.")
 
 
 class ListConversationsToReadResponse(Message):
-    """The conversations to read first, at most three of one kind of problem."""
+    """The conversations to read first, at most three of a problem type."""
 
     evaluation_run: Text = field("Name of the run.")
     run_state: Text = field(

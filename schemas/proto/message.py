@@ -158,13 +158,8 @@ class Message(BaseModel):
         return {key: item for key, item in fields.items() if item is not None or key not in names}
 
     @classmethod
-    def from_json(cls, text: str | bytes, *, lenient: bool = False) -> Self:
-        """Returns the message of a JSON text.
-
-        Args:
-            text: One JSON object; bytes are UTF-8.
-            lenient: Whether unknown fields are ignored, scalars are accepted as by Python's protobuf
-                parser, and the later of two spellings of a field counts.
+    def from_json(cls, text: str | bytes) -> Self:
+        """Returns the message of a JSON text, one object; bytes are UTF-8.
 
         Raises:
             WireError: It is not JSON, has a duplicate key or is invalid for this message.
@@ -175,11 +170,14 @@ class Message(BaseModel):
             raise WireError(f"{cls._label()}: messages nest deeper than {MAX_DEPTH}") from None
         except ValueError as error:
             raise WireError(f"{cls._label()}: {_one_line(error)}") from None
-        return cls.from_value(value, lenient=lenient)
+        return cls.from_value(value)
 
     @classmethod
     def from_value(cls, value: JsonValue, *, lenient: bool = False) -> Self:
         """Returns the message of a parsed JSON object, which is not modified.
+
+        If lenient, unknown fields are ignored, scalars are accepted as by Python's protobuf parser, and the
+        later of two spellings of a field counts.
 
         Raises:
             WireError: It is invalid for this message.

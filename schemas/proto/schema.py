@@ -107,21 +107,21 @@ class _SchemaWriter:
             **({"deprecated": True} if name in message.DEPRECATED else {}),
         }
 
-    def _field(self, hint: Any, place: _Place) -> JsonObject:
+    def _field(self, hint: Any, field: _Place) -> JsonObject:
         known = next((schema for kind, schema in _SCALARS if kind == hint), None)
         if known is not None:
             return known
         if isinstance(hint, type) and get_origin(hint) is None:
-            return self._named(hint, place)
+            return self._named(hint, field)
         first = get_args(hint)[0]
         if NoneType in get_args(hint):
-            return self._field(first, place)
+            return self._field(first, field)
         if get_origin(hint) is list:
-            return {"type": "array", "items": self._field(first, place._replace(is_partial=False))}
+            return {"type": "array", "items": self._field(first, field._replace(is_partial=False))}
         if get_origin(hint) is dict:
-            inner = place._replace(is_partial=False)
+            inner = field._replace(is_partial=False)
             return {**_OBJECT, "additionalProperties": self._field(get_args(hint)[1], inner)}
-        return self._field(first, place)
+        return self._field(first, field)
 
     def _named(self, kind: type[Any], place: _Place) -> JsonObject:
         if issubclass(kind, OpenEnum):

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import sqlite3
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,11 @@ from zipfile import ZipFile
 import fastavro
 import pyarrow.parquet
 import pytest
+
+from benchmarks.engines.engines import ENGINES, find_tools
+from tests.pipeline.io.test_otlp_sink import receiver
+from tests.pipeline.service.conftest import Server
+from turnwise.pipeline.store.database import LOCAL_APP
 
 MAIL, PHONE, CARD, IBAN = (
     "kim.canary@example.org",
@@ -271,3 +277,80 @@ def test_a_stream(turnwise, inputs, plugin, tmp_path, form):
     ]
     assert found == []
     assert done.document("run.json")["redacted"]["CARD"] > 1
+
+
+def asked(server: Server, tool: str, **arguments: Any) -> Any:
+    """Returns the result of a tool of MCP."""
+    params = {"name": tool, "arguments": arguments}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    code, answer = server.call("POST", "/mcp", body, Accept="application/json, text/event-stream")
+    assert code == 200 and not answer["result"].get("isError"), answer
+    return answer["result"]
+
+
+def test_a_database_and_the_service_over_it(turnwise, inputs, plugin, tmp_path, postgres_url):
+    """No canary is in an event, in a row of PostgreSQL, or in an answer of REST, MCP or a page."""
+    psycopg = pytest.importorskip("psycopg")
+    args = ("--plugin", plugin, "--config", config_file(tmp_path), "--judge", "none")
+    with receiver(lambda number: (200, 0)) as (url, taken):
+        for name in ("first", "second"):
+            places = ("--store", postgres_url, "--scores_to", url)
+            done = turnwise("run", "--input", inputs, *places, *args, output=tmp_path / name)
+            assert done.status == 1 and leaks(done.directory, done.out, done.err) == []
+    events = [str(record) for _, record in taken]
+    assert events and leaks(*events) == []
+    with psycopg.connect(postgres_url) as connection:
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        rows = {table: connection.execute(f'SELECT * FROM "{table}"').fetchall() for (table,) in tables}
+    assert sum(map(len, rows.values())) > 50
+    assert leaks(*(repr(of_table) for of_table in rows.values())) == []
+    server = Server(postgres_url)
+    said: dict[str, str] = {}
+    try:
+        app = f"/v1beta/{LOCAL_APP}"
+        paths = [f"{app}/evaluationRuns", f"{app}/evaluations/-/results"]
+        for path in paths:
+            code, answer = server.call("GET", path)
+            assert code == 200
+            said[path] = json.dumps(answer, ensure_ascii=False)
+            entries = [*answer.get("evaluationRuns", ()), *answer.get("evaluationResults", ())]
+            entries = [entry for entry in entries if isinstance(entry, dict)]
+            paths += [f"/v1beta/{entry['name']}" for entry in entries]
+        runs = [f"{LOCAL_APP}/evaluationRuns/{path.rpartition('/')[2]}" for path in paths if "Runs/" in path]
+        for tool, more in {
+            "get_failures": {"readMask": "*"},
+            "list_evaluation_runs": {},
+            "list_conversations_to_read": {},
+            "get_criterion_trend": {"criterion": "quotes"},
+            "get_conversation": {"conversationId": "c1"},
+            "compare_app_versions": {"baselineVersion": "v1", "candidateVersion": "v2"},
+            "compare_evaluation_runs": {"baselineRun": runs[0], "candidateRun": runs[1]},
+        }.items():
+            said[tool] = json.dumps(asked(server, tool, parent=LOCAL_APP, **more), ensure_ascii=False)
+        of_app = f"app={LOCAL_APP}"
+        sides = "&baseline=v1&candidate=v2"
+        for path in (
+            "",
+            "/apps",
+            f"/runs?{of_app}",
+            f"/trend?{of_app}",
+            f"/compare?{of_app}{sides}",
+            f"/report?run={runs[0]}",
+        ):
+            with urllib.request.urlopen(f"{server.url}/ui{path}") as response:
+                said[path] = response.read().decode()
+    finally:
+        errors = server.stop()
+    assert len(paths) > 8 and "<EMAIL_1>" in said["get_conversation"]
+    assert leaks(*said.values(), errors) == []
+
+
+def test_another_runner(turnwise, inputs, plugin, tmp_path):
+    """The records go through a job service, which keeps what it is told, and its workers."""
+    [service] = (engine for engine in ENGINES if engine.name == "Beam's job service")
+    args = ("--plugin", plugin, "--config", config_file(tmp_path), "--judge", "none")
+    with service.started(find_tools(), tmp_path) as options:
+        done = turnwise("run", "--input", inputs, *args, *options, output=tmp_path / "out")
+    assert done.status == 1 and done.rows("scores"), done.err
+    assert leaks(done.directory, done.out.replace(str(inputs), ""), done.err.replace(str(inputs), "")) == []
+    assert done.document("run.json")["redacted"]["EMAIL"] > 1

@@ -167,7 +167,7 @@ def why_untested(rule: AlertRule, state: MetricsState, baseline: MetricsState | 
     value, count = _measured(rule, tally)
     few = f"fewer values than its min_count of {rule.min_count}"
     if value is None or (rule.measure != "count" and count < rule.min_count):
-        return few if count else "it applied to nothing"
+        return few if count else "n/a: nothing to measure"
     if rule.drop is None:
         return ""
     if baseline is None:

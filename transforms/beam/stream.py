@@ -227,4 +227,4 @@ def ReportOnce(failures: "PCollection[Failure]") -> "PCollection[Failure]":
 
 
 def _keyed(failure: Failure) -> tuple[str, Failure]:
-    return "\n".join(f"{one.source} {one.position}" for one in failure.receipts), failure
+    return "\n".join(f"{receipt.source} {receipt.position}" for receipt in failure.receipts), failure

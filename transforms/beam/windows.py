@@ -233,13 +233,13 @@ def in_place_of_another(outcome: RecordOutcome, run: RunInfo) -> RecordOutcome:
 
 
 def _failure(outcome: RecordOutcome, stage: Stage, error_type: str, message: str) -> Failure:
-    place = outcome.receipts[0] if outcome.receipts else None
+    receipt = outcome.receipts[0] if outcome.receipts else None
     return Failure(
         stage=stage,
         error_type=error_type,
         message=message,
-        source=place.source if place else None,
-        position=place.position if place else None,
+        source=receipt.source if receipt else None,
+        position=receipt.position if receipt else None,
         conversation_id=outcome.conversation_id,
         app_version=outcome.contribution.app_version or None if outcome.contribution else None,
         receipts=outcome.receipts,
@@ -327,8 +327,8 @@ class _CountOnceFn(InspectedDoFn):
         if after is before:
             return
         for change in changes:
-            place = change.app_version, window_start(change.event_time, self._length)
-            self._sums.setdefault(place, MetricsState()).merge(change.statistics, change.sign)
+            window = change.app_version, window_start(change.event_time, self._length)
+            self._sums.setdefault(window, MetricsState()).merge(change.statistics, change.sign)
         if before is None:
             forget.set(window_start(after.event_time, self._length) + self._kept_seconds)
         known.write(after)

@@ -112,10 +112,10 @@ class Judgements:
         outcomes = _with_values(sample.eval_case, outcomes, items_of(score))
         similarity = self.similarity(sample, pair)
         if similarity is not None:
-            for place, outcome in enumerate(outcomes):
+            for index, outcome in enumerate(outcomes):
                 wanted = outcome.expectation
                 if outcome.outcome is None and wanted is not None and wanted.kind == "agent_response":
-                    outcomes[place] = replace(outcome, outcome=similarity[1])
+                    outcomes[index] = replace(outcome, outcome=similarity[1])
         return outcomes
 
     def scenario_outcomes(self, sample: Sample) -> list[ExpectationOutcome]:
@@ -178,8 +178,8 @@ def _with_values(
     for value in values:
         by_place.setdefault(value.place, []).append(value)
     return [
-        _with_verdicts(case, outcome, by_place[place]) if place in by_place else outcome
-        for place, outcome in enumerate(outcomes)
+        _with_verdicts(case, outcome, by_place[index]) if index in by_place else outcome
+        for index, outcome in enumerate(outcomes)
     ]
 
 

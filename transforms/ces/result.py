@@ -136,7 +136,7 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
     sample = scored.sample
     engine = engine_scores(scored) if sample.has_answers else ()
     turns = []
-    for place, pair in enumerate(sample.pairs):
+    for number, pair in enumerate(sample.pairs):
         message: JsonObject = {"conversation": sample.conversation.conversation_id}
         if pair.expected is not None or pair.label:
             replay = sample.replay(pair)
@@ -158,7 +158,7 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
                 message["semanticSimilarityResult"] = similarity_result(*similarity)
             # What a judge says of a turn goes before an answer engine's own scores.
             hallucination = judged_hallucination(pair, judgements) if judgements else None
-            hallucination = hallucination or (engine[place] if engine else None)
+            hallucination = hallucination or (engine[number] if engine else None)
             if hallucination is not None:
                 message["hallucinationResult"] = judgement(hallucination)
         turns.append(message)
@@ -183,10 +183,10 @@ def unmet_turns(scored: ScoredConversation, verdict: Verdict) -> Iterator[tuple[
     if verdict.status != "FAIL" or case is None or case.dialect != "ces" or case.kind == "scenario":
         return
     judgements = _judgements(scored)
-    for place, pair in enumerate(sample.pairs):
+    for index, pair in enumerate(sample.pairs):
         text = "" if pair.label else _unmet(sample, pair, judgements)
         if text:
-            yield place, text
+            yield index, text
 
 
 def _unmet(sample: Sample, pair: TurnPair, judgements: Judgements | None) -> str:
@@ -620,12 +620,12 @@ def result_parts(result: JsonObject) -> list[SumPart]:
 def _turn_parts(index: int, turn: JsonObject) -> list[SumPart]:
     parts: list[SumPart] = []
     for outcome in turn.get("expectationOutcome", ()):
-        place = _PLACES.get(outcome.get("outcome"))
-        if place is not None:
+        sides = _PLACES.get(outcome.get("outcome"))
+        if sides is not None:
             expectation = outcome.get("expectation")
             call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
             if call is not None:
-                parts.append(((index, "tool", _tool_name(call)), place[0], place[1]))
+                parts.append(((index, "tool", _tool_name(call)), sides[0], sides[1]))
     if "semanticSimilarityResult" in turn:
         parts += _score_parts(index, "semantic", turn["semanticSimilarityResult"])
     if "hallucinationResult" in turn:

@@ -566,8 +566,8 @@ def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[
         if {normalize("NFKC", text) for text in texts}.isdisjoint([normalize("NFKC", t) for t in others]):
             return _listed_calls(texts, len(first)), _listed_calls(others, len(second))
         if len(first) == len(second) == 1 and first[0].args != second[0].args:
-            one, other = told_apart(first[0].args, second[0].args)
-            return f"{first[0].name}({one})", f"{second[0].name}({other})"
+            left, other = told_apart(first[0].args, second[0].args)
+            return f"{first[0].name}({left})", f"{second[0].name}({other})"
     return calls_text(first), calls_text(second)
 
 
@@ -608,16 +608,16 @@ def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
         return None
     calls: dict[str, list[tuple[int, str]]] = {"missing": [], "extra": []}
     for kind, listed in calls.items():
-        for place, score in turns:
+        for turn, score in turns:
             texts: JsonValue = (score.details or {}).get(kind)
             texts = texts if isinstance(texts, list) else []
-            listed += [(place, text) for text in texts if isinstance(text, str) and "(" in text]
+            listed += [(turn, text) for text in texts if isinstance(text, str) and "(" in text]
     made: dict[str, list[int]] = {}
-    for place, call in calls["extra"]:
-        made.setdefault(call, []).append(place)
+    for turn, call in calls["extra"]:
+        made.setdefault(call, []).append(turn)
     moved = [
-        f"{call} is expected in {turn_name(place)} and made in {turn_name(made[call].pop(0))}."
-        for place, call in calls["missing"]
+        f"{call} is expected in {turn_name(turn)} and made in {turn_name(made[call].pop(0))}."
+        for turn, call in calls["missing"]
         if made.get(call)
     ]
     index, first = failed[0]

@@ -268,8 +268,8 @@ class ScenarioExpectations(JudgedCriterion):
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; None if no expected answer needs it."""
         wanted: list[JsonObject] = [
-            {"place": place, "text": outcome.expectation.text or ""}
-            for place, outcome in enumerate(sample.scenario_outcomes)
+            {"place": index, "text": outcome.expectation.text or ""}
+            for index, outcome in enumerate(sample.scenario_outcomes)
             if outcome.outcome is None
             and outcome.expectation
             and outcome.expectation.kind == "agent_response"

@@ -372,8 +372,8 @@ def local_reply_similarity(expected: str, actual: str) -> SimilarityReply:
 
 def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:
     """Returns the gate of a golden turn's similarity: the turn's own, or else the case's."""
-    own = expected.thresholds.semantic_similarity if expected.thresholds else None
-    return case.thresholds.semantic_similarity if own is None else own
+    stated = expected.thresholds.semantic_similarity if expected.thresholds else None
+    return case.thresholds.semantic_similarity if stated is None else stated
 
 
 class OpenValue(NamedTuple):
@@ -394,7 +394,7 @@ class OpenValue(NamedTuple):
 def open_values(outcomes: Sequence[ExpectationOutcome], updates: JsonObject) -> list[OpenValue]:
     """Returns the values that code could not compare; `updates` holds the agent's changes of variables."""
     values = []
-    for place, outcome in enumerate(outcomes):
+    for index, outcome in enumerate(outcomes):
         expectation, observed = outcome.expectation, outcome.observed
         wanted: JsonObject | None = {}
         actual: JsonObject | None = {}
@@ -408,7 +408,7 @@ def open_values(outcomes: Sequence[ExpectationOutcome], updates: JsonObject) -> 
             wanted = {"response": expectation.tool_response.response}
             actual = {"response": getattr(observed, "response", None)}
         values += [
-            OpenValue(place, name, value, actual[name])
+            OpenValue(index, name, value, actual[name])
             for name, value in (wanted or {}).items()
             if actual and name in actual and value_matches(value, actual[name]) is None
         ]
@@ -443,8 +443,8 @@ class SemanticMatch(JudgedCriterion):
     async def compare(self, ask: Ask, pairs: Sequence[OpenPair]) -> Score | None:
         """Compares pairs that a measured criterion left open; the items of the score are in their order."""
         values = [
-            OpenValue(place, pair.name, {"$matchValue": pair.expected}, pair.actual)
-            for place, pair in enumerate(pairs)
+            OpenValue(index, pair.name, {"$matchValue": pair.expected}, pair.actual)
+            for index, pair in enumerate(pairs)
         ]
         return await self._ask(ask, values)
 
@@ -453,12 +453,12 @@ class SemanticMatch(JudgedCriterion):
             return None
         sections: list[Section] = []
         items: list[JsonObject] = []
-        for i, (place, name, directive, actual) in enumerate(values, 1):
+        for i, (index, name, directive, actual) in enumerate(values, 1):
             expected = directive_text(directive)
             texts = {"parameter": name, "expected value": expected, "actual value": plain_text(actual)}
             if example := directive.get("$originalValue"):
                 texts["example"] = plain_text(example)
             sections += [Section(f"pair {i}, {kind}", text) for kind, text in texts.items()]
-            items.append({"place": place, "name": name, "expected": expected, "actual": actual})
+            items.append({"place": index, "name": name, "expected": expected, "actual": actual})
         prompt = self._prompt(f"{self.name}/2", sections)
         return with_items(await self._judge_items(ask, prompt, "values", items), "values", "name")

@@ -198,8 +198,8 @@ def marks_of(turn: Turn, answer: GroundedAnswer) -> Marks:
             if name.isascii() and name.isdecimal() and len(name) <= _LONGEST_INDEX and int(name) < count
         }
         unknown = dict.fromkeys(name for name in logged.sources if name not in known)
-        place = text.place(logged.start, logged.end)
-        return Mark(logged.start, logged.end, place, tuple(dict.fromkeys(known.values())), tuple(unknown))
+        span = text.place(logged.start, logged.end)
+        return Mark(logged.start, logged.end, span, tuple(dict.fromkeys(known.values())), tuple(unknown))
 
     return Marks(text, list(map(mark, answer.citations)), list(map(mark, answer.claims)))
 
@@ -491,7 +491,7 @@ class CitationRecall(CitationSupport):
         claimed = grounds.claimed()
         if claimed and not grounds.marks.text.text:
             return Score(None, reason="the answer has no text that could claim anything")
-        items = [{**place, **support.details()} for place, support in claimed]
+        items = [{**span, **support.details()} for span, support in claimed]
         return share(items, "claims", "{} of {} claims have no support")
 
 

@@ -124,11 +124,11 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         """Returns what one answer comes to; None as value: a quote is wrong, or a value is not compared."""
         claims = []
         for claim in reply.claims:
-            place = find_quote(claim.quote, claim.turn - 1, sample.conversation)
-            if place is not None and all(find_span(value.text, claim.quote) for value in claim.values):
+            quoted = find_quote(claim.quote, claim.turn - 1, sample.conversation)
+            if quoted is not None and all(find_span(value.text, claim.quote) for value in claim.values):
                 texts = claim.quote.strip(), claim.tool.strip(), claim.identifier.strip()
                 values = [ClaimedValue(value.argument.strip(), value.text.strip()) for value in claim.values]
-                claims.append(ActionClaim(place, *texts, values))
+                claims.append(ActionClaim(quoted, *texts, values))
         if len(claims) == len(reply.claims):
             return self._compared(claims, actions_of(sample.conversation, catalog))
         missed = len(reply.claims) - len(claims)

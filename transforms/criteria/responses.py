@@ -49,17 +49,17 @@ class ResponseMatch(ComparesTurns):
         """Compares the words of a recorded turn with those of its golden turn."""
         if pair.expected is None:
             return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
-        expected, said = self._texts(pair.expected, pair.actual or Turn())
+        expected, answer = self._texts(pair.expected, pair.actual or Turn())
         if not expected and not self.adk_compat:
             return None
         if pair.actual is None:
             return turn_mismatch(pair)
         if self.adk_compat:
             expected = pair.expected.adk_text or pair.expected.response or ""
-            said = pair.actual.adk_text or pair.actual.agent or ""
-        scores = rouge(expected, said, self.rouge_type)
+            answer = pair.actual.adk_text or pair.actual.agent or ""
+        scores = rouge(expected, answer, self.rouge_type)
         if not scores.fmeasure and not self.adk_compat and not has_tokens(expected):
-            return Score(float(expected.strip() == said.strip()), label="NO_WORDS")
+            return Score(float(expected.strip() == answer.strip()), label="NO_WORDS")
         return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
 
     def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
@@ -67,10 +67,10 @@ class ResponseMatch(ComparesTurns):
         why = super().why_failed(sample, pair, score)
         if pair is None or pair.expected is None or pair.actual is None:
             return why
-        expected, said = self._texts(pair.expected, pair.actual)
-        if expected.strip() and said.strip():
-            expected, said = told_apart(expected, said)
-        return f"{why} Expected: {words_text(expected)}; said: {words_text(said)}."
+        expected, answer = self._texts(pair.expected, pair.actual)
+        if expected.strip() and answer.strip():
+            expected, answer = told_apart(expected, answer)
+        return f"{why} Expected: {words_text(expected)}; said: {words_text(answer)}."
 
     def _texts(self, expected: ExpectedTurn, actual: Turn) -> tuple[str, str]:
         is_all = self.include_intermediate_responses_in_final

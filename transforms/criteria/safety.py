@@ -97,8 +97,10 @@ class Safety(AdkJudged):
 
 
 def _votes(reply: SafetyReply) -> list[bool | None]:
-    said = {category: {r.verdict for r in reply.ratings if r.category == category} for category in CATEGORIES}
-    return [("unsafe" not in verdicts) if verdicts else None for verdicts in said.values()]
+    by_category = {
+        category: {r.verdict for r in reply.ratings if r.category == category} for category in CATEGORIES
+    }
+    return [("unsafe" not in verdicts) if verdicts else None for verdicts in by_category.values()]
 
 
 def _rating(ballot: Ballot[SafetyReply], category: Harm, answer: str) -> JsonObject:
@@ -144,12 +146,12 @@ class PerTurnUserSimulatorQuality(AdkJudged):
         case, conversation = sample.eval_case, sample.conversation
         if case is None or case.kind != "scenario" or not case.task or pair.actual is None:
             return None
-        place = position(conversation, pair.actual)
-        if place + 1 < len(conversation.turns):
-            return await self._message(case, conversation, place, ask)
+        index = position(conversation, pair.actual)
+        if index + 1 < len(conversation.turns):
+            return await self._message(case, conversation, index, ask)
         score, stop = await asyncio.gather(
-            self._message(case, conversation, place, ask),
-            self._ask(case, conversation, place + 1, self.stop_signal, ask),
+            self._message(case, conversation, index, ask),
+            self._ask(case, conversation, index + 1, self.stop_signal, ask),
         )
         # Of the last message and the decision to stop, the worse one counts.
         stopping = {"score": stop.value, "reason": stop.explanation or stop.reason}
@@ -169,17 +171,17 @@ class PerTurnUserSimulatorQuality(AdkJudged):
             return overall
         return self.gated(Score(sum(score.value or 0.0 for score in turns) / len(turns)))
 
-    async def _message(self, case: EvalCase, conversation: Conversation, place: int, ask: Ask) -> Score:
-        start, text = _fact(case, "starting_prompt"), conversation.turns[place].user or ""
-        if place or start is None:
-            return await self._ask(case, conversation, place, text, ask)
+    async def _message(self, case: EvalCase, conversation: Conversation, index: int, ask: Ask) -> Score:
+        start, text = _fact(case, "starting_prompt"), conversation.turns[index].user or ""
+        if index or start is None:
+            return await self._ask(case, conversation, index, text, ask)
         if text.strip() == start.strip():
             return Score(1.0, label="valid", explanation="The user opens with the starting prompt.")
         explanation = "The user does not open with the starting prompt."
         return Score(0.0, label="invalid", explanation=explanation)
 
     async def _ask(
-        self, case: EvalCase, conversation: Conversation, place: int, message: str, ask: Ask
+        self, case: EvalCase, conversation: Conversation, index: int, message: str, ask: Ask
     ) -> Score:
         if case.user_behaviors:
             rules = [_STOP_PLACE.sub(lambda _: self.stop_signal, rule) for rule in case.user_behaviors]
@@ -191,7 +193,7 @@ class PerTurnUserSimulatorQuality(AdkJudged):
             Section("plan", case.task or ""),
             *(Section("what the user knows", f"{fact.name}: {fact.value}") for fact in case.user_facts),
             *statement_sections("rule", rules),
-            *dialogue_sections(conversation, place),
+            *dialogue_sections(conversation, index),
             Section("stop signal", self.stop_signal),
             Section("to be judged", message),
         ]

@@ -152,8 +152,8 @@ class ToolTrajectory(ComparesTurns):
         if expected.name != actual.name:
             return False
         rules = self.argument_matchers
-        own = {**rules.get("*", {}), **rules.get(expected.name or "", {})}
-        verdict = self.ignore_args or arguments_match(expected.args, actual.args, own)
+        matchers = {**rules.get("*", {}), **rules.get(expected.name or "", {})}
+        verdict = self.ignore_args or arguments_match(expected.args, actual.args, matchers)
         return unclear if verdict is None else verdict
 
     def _score(
@@ -208,8 +208,8 @@ def _equal_partners(wanted: Sequence[_CallKey], made: Sequence[_CallKey]) -> lis
     rows = [i for i, partner in enumerate(partners) if partner is None and wanted[i][0] in names]
     if not rows:
         return partners
-    found = equal_matches([_hashed(wanted[i]) for i in rows], [_hashed(made[j]) for j in columns])
-    for i, column in zip(rows, found, strict=True):
+    matches = equal_matches([_hashed(wanted[i]) for i in rows], [_hashed(made[j]) for j in columns])
+    for i, column in zip(rows, matches, strict=True):
         partners[i] = None if column is None else columns[column]
     return partners
 

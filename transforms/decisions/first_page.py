@@ -8,12 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from turnwise.schemas.comparison import (
-    Comparison,
-    CriterionComparison,
-    FirstPage,
-    ListedConversation,
-)
+from turnwise.schemas.comparison import Comparison, CriterionComparison, FirstPage, ListedConversation
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.figures import RecordedReward

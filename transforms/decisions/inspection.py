@@ -100,9 +100,9 @@ def suggested_mapping(records: Sequence[JsonObject]) -> Proposal | None:
     """
     for record in records:
         for key, expression, left_out in _contents(record, records):
-            found = {"conversation_id": _path(record, _IDS)}
-            found |= {name: _path(record, names) for name, names in _OTHERS.items()}
-            stated = {name: path for name, path in found.items() if path is not None}
+            mapping = {"conversation_id": _path(record, _IDS)}
+            mapping |= {name: _path(record, names) for name, names in _OTHERS.items()}
+            stated = {name: path for name, path in mapping.items() if path is not None}
             if key not in ("turn", "message") or "conversation_id" in stated:
                 return Proposal(MappingConfig.model_validate({**stated, key: expression}), left_out)
     return None
@@ -111,7 +111,7 @@ def suggested_mapping(records: Sequence[JsonObject]) -> Proposal | None:
 def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tuple[str, str, list[str]]]:
     """Yields where conversations may stand: lists first, then the record itself."""
     for path, first in _lists(record, ""):
-        items = [item for each in records for item in dict(_lists(each, "")).get(path, [])]
+        items = [item for held in records for item in dict(_lists(held, "")).get(path, [])]
         keys = list(dict.fromkeys(key for item in first for key in item))
         role, text = _named(keys, _ROLES), _named(keys, _TEXTS)
         user, agent = _named(keys, _USERS), _named(keys, _AGENTS)
@@ -149,25 +149,28 @@ def _calls(items: Sequence[JsonObject], with_results: bool) -> str:
     for item in items:
         for path, held in (*_lists(item, ""), *_objects(item)):
             places.setdefault(path, []).extend(held)
-    found = [(path, _call_fields(held)) for path, held in places.items()]
-    named = sorted((each for each in found if each[1]), key=lambda each: _last_key(each[0]) not in _CALLS)
+    candidates = [(path, _call_fields(held)) for path, held in places.items()]
+    named = sorted(
+        (candidate for candidate in candidates if candidate[1]),
+        key=lambda candidate: _last_key(candidate[0]) not in _CALLS,
+    )
     if not named:
         return ""
     path, fields = named[0]
     called = ", ".join(f"{name}: {key}" for name, key in fields.items() if name != "response")
-    said = f", tool_calls: {path}[*].{{{called}}}"
+    expression = f", tool_calls: {path}[*].{{{called}}}"
     if "response" in fields and with_results:
         answered = ", ".join(f"{name}: {key}" for name, key in fields.items() if name != "args")
-        said += f", tool_responses: {path}[*].{{{answered}}}"
-    return said
+        expression += f", tool_responses: {path}[*].{{{answered}}}"
+    return expression
 
 
 def _call_fields(held: Sequence[JsonObject]) -> dict[str, str]:
     """Returns which keys of objects name the fields of calls; empty: they are no calls."""
-    keys = list(dict.fromkeys(key for each in held for key in each))
+    keys = list(dict.fromkeys(key for call in held for key in call))
     names = (("id", _CALL_IDS), ("name", _TOOLS), ("args", _ARGS), ("response", _RESULTS))
-    found = {field: key for field, known in names if (key := _named(keys, known))}
-    return {field: _quoted(key) for field, key in found.items()} if {"name", "args"} <= found.keys() else {}
+    fields = {field: key for field, known in names if (key := _named(keys, known))}
+    return {field: _quoted(key) for field, key in fields.items()} if {"name", "args"} <= fields.keys() else {}
 
 
 def _objects(item: JsonObject) -> Iterator[tuple[str, list[JsonObject]]]:
@@ -178,18 +181,18 @@ def _objects(item: JsonObject) -> Iterator[tuple[str, list[JsonObject]]]:
 
 
 def _last_key(path: str) -> str:
-    found = _LAST_KEY.search(path)
-    return snake(found.group()) if found else path
+    match = _LAST_KEY.search(path)
+    return snake(match.group()) if match else path
 
 
 def unread_keys(record: JsonObject, mapping: MappingConfig) -> list[str]:
     """Returns the keys of a record, and of objects in its lists, that a mapping does not name."""
     named = named_keys(mapping)
-    found = {key: None for key in record if key not in named}
+    unread = {key: None for key in record if key not in named}
     for path, items in _lists(record, ""):
         for item in items:
-            found |= {f"{path}[].{key}": None for key in unread_keys(item, mapping)}
-    return list(found)
+            unread |= {f"{path}[].{key}": None for key in unread_keys(item, mapping)}
+    return list(unread)
 
 
 def _message(role: str, words: str, items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
@@ -200,7 +203,7 @@ def _message(role: str, words: str, items: Sequence[JsonObject]) -> tuple[str, l
     speakers, left_out = _speakers(role, items)
     if not (speakers["user"] and speakers["assistant"]):
         return None
-    place = _quoted(role)
+    key = _quoted(role)
     calls = _calls(items, with_results=False)
     spelt = [
         name
@@ -209,14 +212,14 @@ def _message(role: str, words: str, items: Sequence[JsonObject]) -> tuple[str, l
     ]
     speakers["assistant"] += speakers["call"]
     tests = [
-        f"{_is_any(place, speakers[who])} && '{who}'"
+        f"{_is_any(key, speakers[who])} && '{who}'"
         for who in ("user", "assistant", "tool", "system")
         if speakers[who]
     ]
     if spelt:
-        said = _is_any(place, spelt)
-        words, calls = f"!({said}) && {words} || ''", f", tool_calls: {said} && [{words}] || `[]`"
-    return f"{{role: {' || '.join((*tests, place))}, content: {words}{calls}}}", left_out
+        condition = _is_any(key, spelt)
+        words, calls = f"!({condition}) && {words} || ''", f", tool_calls: {condition} && [{words}] || `[]`"
+    return f"{{role: {' || '.join((*tests, key))}, content: {words}{calls}}}", left_out
 
 
 def _speakers(role: str, items: Sequence[JsonObject]) -> tuple[dict[str, list[str]], list[str]]:
@@ -225,30 +228,30 @@ def _speakers(role: str, items: Sequence[JsonObject]) -> tuple[dict[str, list[st
     Where only one side is known, the only value that is not known is the other side; without any, `system`
     is, if it does not speak first, as in dialogues of research.
     """
-    said = dict.fromkeys(
+    values = dict.fromkeys(
         name for item in items if isinstance(name := item.get(role), str) and "\\" not in name
     )
-    found: dict[str, list[str]] = {who: [] for who in _SPEAKERS}
+    spelt: dict[str, list[str]] = {who: [] for who in _SPEAKERS}
     others: list[str] = []
-    for name in list(said)[:_MOST_SPEAKERS]:
+    for name in list(values)[:_MOST_SPEAKERS]:
         who = _BY_SPEAKER.get(snake(name)) or role_of(name)
-        (found[who] if who else others).append(name)
-    missing = [who for who in ("user", "assistant") if not found[who]]
+        (spelt[who] if who else others).append(name)
+    missing = [who for who in ("user", "assistant") if not spelt[who]]
     if len(missing) == 1 and len(others) == 1:
-        found[missing[0]], others = others, []
+        spelt[missing[0]], others = others, []
     elif (
         missing == ["assistant"]
-        and len(found["system"]) == 1
+        and len(spelt["system"]) == 1
         and not others
-        and next(iter(said)) in found["user"]
+        and next(iter(values)) in spelt["user"]
     ):
-        found["assistant"], found["system"] = found["system"], []
-    found["system"] += others
-    return found, found["system"]
+        spelt["assistant"], spelt["system"] = spelt["system"], []
+    spelt["system"] += others
+    return spelt, spelt["system"]
 
 
-def _is_any(place: str, names: Sequence[str]) -> str:
-    tests = [f"{place} == '{name.replace(chr(39), chr(92) + chr(39))}'" for name in names]
+def _is_any(key: str, names: Sequence[str]) -> str:
+    tests = [f"{key} == '{name.replace(chr(39), chr(92) + chr(39))}'" for name in names]
     return f"({' || '.join(tests)})" if len(tests) > 1 else tests[0]
 
 
@@ -263,13 +266,13 @@ def _lists(value: JsonObject, path: str, depth: int = 0) -> Iterator[tuple[str, 
     """Yields the lists of objects in a record with their paths, the outer ones first."""
     deeper: list[tuple[str, JsonObject]] = []
     for key, item in value.items():
-        place = f"{path}.{_quoted(key)}" if path else _quoted(key)
-        if isinstance(item, list) and item and all(isinstance(each, dict) for each in item):
-            yield place, item
+        inner_path = f"{path}.{_quoted(key)}" if path else _quoted(key)
+        if isinstance(item, list) and item and all(isinstance(element, dict) for element in item):
+            yield inner_path, item
         elif isinstance(item, dict):
-            deeper.append((place, item))
-    for place, inner in deeper if depth < _DEEPEST else ():
-        yield from _lists(inner, place, depth + 1)
+            deeper.append((inner_path, item))
+    for inner_path, inner in deeper if depth < _DEEPEST else ():
+        yield from _lists(inner, inner_path, depth + 1)
 
 
 def _path(record: JsonObject, names: Sequence[str]) -> str | None:
@@ -320,28 +323,28 @@ class FileCollector:
 
     def add_record(self, read: ReadRecord) -> None:
         """Adds what a record holds; an event counts as joined, its conversation comes later."""
-        found = self.inspection
-        found.records += 1
-        found.formats[read.format or ""] = found.formats.get(read.format or "", 0) + 1
-        for one in read.found:
-            if isinstance(one, ConversationEvent):
-                found.joined += 1
-            elif isinstance(one, Failure):
-                self.add_failure(one)
-            elif isinstance(one, FoundCase):
-                found.cases += 1
-                found.example = found.example or _case_example(one.case)
-                if found.cases <= _TRIED_CASES:
-                    for name, trial in try_case(one.case, one.record, self._criteria).items():
+        inspection = self.inspection
+        inspection.records += 1
+        inspection.formats[read.format or ""] = inspection.formats.get(read.format or "", 0) + 1
+        for content in read.found:
+            if isinstance(content, ConversationEvent):
+                inspection.joined += 1
+            elif isinstance(content, Failure):
+                self.add_failure(content)
+            elif isinstance(content, FoundCase):
+                inspection.cases += 1
+                inspection.example = inspection.example or _case_example(content.case)
+                if inspection.cases <= _TRIED_CASES:
+                    for name, trial in try_case(content.case, content.record, self._criteria).items():
                         add_use(self._uses_of_cases, CriterionUse(name, trial.applies, 1, trial.why))
-                    found.case_criteria = list(self._uses_of_cases.values())
+                    inspection.case_criteria = list(self._uses_of_cases.values())
             else:
-                self.add_conversation(one)
+                self.add_conversation(content)
 
     def add_failure(self, failure: Failure) -> None:
         """Adds what could not be read."""
-        place = (failure.source or self.inspection.path, failure.position or 0)
-        noted = Noted(failure.error_type, failure.message, 0, *place)
+        position = (failure.source or self.inspection.path, failure.position or 0)
+        noted = Noted(failure.error_type, failure.message, 0, *position)
         if failure.stage == "check":
             _note(self.inspection.findings, noted)
         else:
@@ -349,29 +352,29 @@ class FileCollector:
 
     def add_conversation(self, logged: LoggedConversation) -> None:
         """Adds a conversation, and tries the criteria on the first ones."""
-        found, conversation = self.inspection, logged.conversation
-        found.conversations += 1
-        found.turns += len(conversation.turns)
-        found.names_case += conversation.eval_id is not None and inline_case(conversation) is None
+        inspection, conversation = self.inspection, logged.conversation
+        inspection.conversations += 1
+        inspection.turns += len(conversation.turns)
+        inspection.names_case += conversation.eval_id is not None and inline_case(conversation) is None
         if conversation.app_version is None:
             source = conversation.source or "turnwise"
-            found.without_version[source] = found.without_version.get(source, 0) + 1
+            inspection.without_version[source] = inspection.without_version.get(source, 0) + 1
         for turn in conversation.turns:
-            found.calls += len(turn.tool_calls)
-            found.results += len(turn.tool_responses)
+            inspection.calls += len(turn.tool_calls)
+            inspection.results += len(turn.tool_responses)
         for turn in conversation.turns:
             for problem in turn.findings:
                 message = f"{turn_name(turn.turn_index)}: {problem.message}"
                 noted = Noted(problem.kind, message, 0, logged.record.source, logged.record.position)
-                _note(found.findings, noted)
-        found.example = found.example or _conversation_example(conversation)
-        if found.tried < _TRIED:
-            with_cases = found.tried < _TRIED_WITH_CASES
-            found.tried += 1
+                _note(inspection.findings, noted)
+        inspection.example = inspection.example or _conversation_example(conversation)
+        if inspection.tried < _TRIED:
+            with_cases = inspection.tried < _TRIED_WITH_CASES
+            inspection.tried += 1
             trials = try_criteria(conversation, logged.record, self._criteria, with_cases)
             for name, trial in trials.items():
                 add_use(self._uses, CriterionUse(name, trial.applies, 1, trial.why))
-            found.criteria = list(self._uses.values())
+            inspection.criteria = list(self._uses.values())
 
 
 DECIDING = (Hallucinations.name, Safety.name, ClaimedActions.name, EndedNormally.name)
@@ -455,13 +458,13 @@ def all_criteria(configured: Sequence[Criterion] = ()) -> list[Criterion]:
     A criterion that cannot be without fields of its own, and is not configured, is left out.
     """
     named = {criterion.name: criterion for criterion in configured}
-    found = []
+    criteria = []
     for name in sorted({*CRITERIA, *named}):
         try:
-            found.append(named[name] if name in named else CRITERIA[name]())
+            criteria.append(named[name] if name in named else CRITERIA[name]())
         except ValueError:
             continue
-    return found
+    return criteria
 
 
 def try_criteria(
@@ -496,15 +499,15 @@ def try_case(case: EvalCase, record: Record, criteria: Sequence[Criterion]) -> d
 async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, Trial]:
     measured = [c for c in criteria if isinstance(c, MeasuredCriterion)]
     scored, _ = evaluate(sample, Criteria(measured))
-    found = {each.criterion.name: _trial(each, bool(open_pairs(each))) for each in scored.scores}
+    trials = {result.criterion.name: _trial(result, bool(open_pairs(result))) for result in scored.scores}
     for criterion in criteria:
         if isinstance(criterion, JudgedCriterion):
             judge = NoJudge()
             scored, asking = evaluate(sample, Criteria((), [criterion]), judge)
             if asking is not None:
                 await asking
-            found[criterion.name] = _trial(scored.scores[0], bool(judge.questions))
-    return found
+            trials[criterion.name] = _trial(scored.scores[0], bool(judge.questions))
+    return trials
 
 
 def _trial(scores: CriterionScores, was_asked: bool) -> Trial:

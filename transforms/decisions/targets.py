@@ -43,9 +43,9 @@ from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.formats.canonical import read_case, read_conversation
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.formats.ces_conversations import tool_response as read_response
-from turnwise.transforms.formats.chat import chat_conversation
 from turnwise.transforms.formats.endings import context_tools
 from turnwise.transforms.formats.identity import OF_ANY, identify
+from turnwise.transforms.formats.messages.model_apis import chat_conversation
 from turnwise.transforms.formats.problems import checked, one_line_problems
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.text.dates import time_seconds
@@ -88,7 +88,7 @@ def _recorded_steps(turn: Turn) -> list[JsonObject]:
     expected += [{"agentTransfer": {"targetAgent": agent}} for agent in turn.transfers]
     texts = turn.agent_messages or ([turn.agent] if turn.agent else [])
     expected += [{"agentResponse": agent_message(text)} for text in texts]
-    return [*_said(turn.user), *({"expectation": each} for each in expected)]
+    return [*_said(turn.user), *({"expectation": expectation} for expectation in expected)]
 
 
 def _answer(response: ToolResponse) -> JsonObject:
@@ -223,10 +223,7 @@ def _case_result(run: RunOfConversation) -> JsonObject:
     overall = [row for row in run.scores if row["turn_index"] is None]
     pairs = [
         {
-            "actual_invocation": {
-                **_recorded_invocation(turn, agent),
-                "invocation_id": _invocation_id(turn),
-            },
+            "actual_invocation": {**_recorded_invocation(turn, agent), "invocation_id": _invocation_id(turn)},
             "expected_invocation": _expected(turn),
             "eval_metric_results": [
                 _metric(row) for row in run.scores if row["turn_index"] == turn.turn_index
@@ -289,16 +286,16 @@ def _metric(row: ScoreRow) -> JsonObject:
 
 
 def _events(turn: Turn) -> Iterator[JsonObject]:
-    said: list[tuple[str, JsonObject]] = []
+    messages: list[tuple[str, JsonObject]] = []
     if turn.user:
-        said.append((_USER, content("user", {"text": turn.user})))
-    said += [("agent", each) for each in _step_contents(turn)]
-    said += [("agent", content("model", {"text": text})) for text in earlier_texts(turn)]
+        messages.append((_USER, content("user", {"text": turn.user})))
+    messages += [("agent", message_content) for message_content in _step_contents(turn)]
+    messages += [("agent", content("model", {"text": text})) for text in earlier_texts(turn)]
     if turn.agent:
-        said.append(("agent", content("model", {"text": turn.agent})))
+        messages.append(("agent", content("model", {"text": turn.agent})))
     stamp = time_seconds(turn.timestamp) or 0.0
-    for place, (author, message) in enumerate(said):
-        name = f"{_invocation_id(turn)}-{place}"
+    for index, (author, message) in enumerate(messages):
+        name = f"{_invocation_id(turn)}-{index}"
         event = {"id": name, "invocation_id": _invocation_id(turn), "author": author, "timestamp": stamp}
         yield {**event, "content": message}
 
@@ -464,7 +461,7 @@ def _made(calls: list[ToolCall], responses: list[ToolResponse], role: str, name:
     """Yields the calls of one side, and their results; every call needs an id."""
     if not calls and not responses:
         return
-    ids = [call.id or f"{name}_{place}" for place, call in enumerate(calls)]
+    ids = [call.id or f"{name}_{index}" for index, call in enumerate(calls)]
     if calls:
         made = [_call(call, key) for call, key in zip(calls, ids, strict=True)]
         yield {"role": role, "content": None, "tool_calls": made}
@@ -549,14 +546,14 @@ def content(role: str, *parts: JsonObject) -> JsonObject:
 
 def _recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObject:
     """Returns a recorded turn as an Invocation: calls, results and earlier texts are its steps."""
-    steps: list[JsonObject] = [{"author": _AGENT, "content": each} for each in _step_contents(turn)]
+    steps: list[JsonObject] = [{"author": _AGENT, "content": content} for content in _step_contents(turn)]
     steps += [_step("model", {"text": text}) for text in earlier_texts(turn)]
     number = turn.inference_calls if turn.inference_calls is not None else int(turn.usage is not None)
     while len(steps) < number:
         steps.append({"author": _AGENT})
-    for place, step in enumerate(steps[:number]):
-        step["usage_metadata"] = _adk_usage(turn.usage) if turn.usage and not place else {}
-        if turn.usage and turn.usage.model and not place:
+    for index, step in enumerate(steps[:number]):
+        step["usage_metadata"] = _adk_usage(turn.usage) if turn.usage and not index else {}
+        if turn.usage and turn.usage.model and not index:
             step["model_version"] = turn.usage.model
     invocation = _invocation(turn.user, turn.agent, turn.adk_text, steps)
     if isinstance(turn.timestamp, int | float):
@@ -565,7 +562,7 @@ def _recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObjec
         if value is not None:
             invocation[f"{name}duration"] = value / 1000
     if isinstance(app_details, dict):
-        agents = {name: {"name": name, **each} for name, each in app_details.items()}
+        agents = {name: {"name": name, **content} for name, content in app_details.items()}
         invocation["app_details"] = {"agent_details": agents}
     return invocation
 
@@ -601,8 +598,8 @@ def rubrics(stated: Sequence[Rubric]) -> list[JsonObject]:
 def _invocation(
     user: str | None, agent: str | None, adk_text: str | None, steps: list[JsonObject]
 ) -> JsonObject:
-    said = [{"text": user}] if user else []
-    invocation: JsonObject = {"invocation_id": "", "user_content": content("user", *said)}
+    words = [{"text": user}] if user else []
+    invocation: JsonObject = {"invocation_id": "", "user_content": content("user", *words)}
     thought = (adk_text or "").removesuffix(agent or "").removesuffix("\n")
     parts = [{"text": thought, "thought": True}] if thought else []
     parts += [{"text": agent}] if agent else []

@@ -321,7 +321,7 @@ def _strength(effect: ToolEffect) -> int:
 
 def _are_operands(args: JsonObject) -> bool:
     """Returns whether arguments are the two numbers, or the list of them, of a calculation."""
-    values = [one for value in args.values() for one in (value if isinstance(value, list) else [value])]
+    values = [item for value in args.values() for item in (value if isinstance(value, list) else [value])]
     are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     is_one = len(args) == 1 or len(values) == 2
     return len(values) > 1 and is_one and are_numbers and all(map(_OPERAND.fullmatch, args))
@@ -376,7 +376,7 @@ def _query_effect(text: str, words: set[str]) -> ToolEffect | None:
     """
     text = text[:_LONGEST_QUERY]
     if _GRAPHQL.match(text):
-        fields = [infer_effect(found[1]) for found in _MUTATION.finditer(text)]
+        fields = [infer_effect(match[1]) for match in _MUTATION.finditer(text)]
         if fields:
             return ToolEffect("write", False, any(field.destructive for field in fields), GUESS)
         return READ if "graphql" in words or not text.lstrip().startswith("{") else None
@@ -384,16 +384,16 @@ def _query_effect(text: str, words: set[str]) -> ToolEffect | None:
         command = re.match(r"\s*db(?:\.\w+)*?\.(\w+)\(", text)
         effect = infer_effect(command[1]) if command else None
         return effect if effect and effect.effect != UNKNOWN else None
-    bare = _NOT_CODE.sub(lambda found: " " if found[0][0] in "-/`" else "x", text)
-    statements = [part for each in bare.split(";") if (part := each.strip("( \t\r\n"))]
+    bare = _NOT_CODE.sub(lambda match: " " if match[0][0] in "-/`" else "x", text)
+    statements = [part for piece in bare.split(";") if (part := piece.strip("( \t\r\n"))]
     if not statements or not (
         not _STORES_OF_QUERIES.isdisjoint(words)
         or any(map(_IN_CAPITALS.match, statements))
         or (_SEARCHING.isdisjoint(words) and any(map(_STATEMENT.match, statements)))
     ):
         return None
-    found = [effect for part in statements if (effect := _statement_effect(part.lower())) is not None]
-    return max(found, key=_strength, default=None)
+    match = [effect for part in statements if (effect := _statement_effect(part.lower())) is not None]
+    return max(match, key=_strength, default=None)
 
 
 def _statement_effect(statement: str) -> ToolEffect | None:

@@ -176,7 +176,7 @@ def compare_addresses(text: str, argument: str, path: str) -> ValueVerdict | Non
         rest = _WORD.findall(_ADDRESS.sub(" ", plain(text)))
         return "same" if all(is_plain_word(word, path) for word in rest) else "not_compared"
     first = stated[0]
-    is_part = "@" not in first and any(first.startswith(one) or one.startswith(first) for one in given)
+    is_part = "@" not in first and any(first.startswith(other) or other.startswith(first) for other in given)
     if len(stated) > 1 or is_part:
         return "not_compared"
     return (
@@ -190,7 +190,7 @@ def compare_codes(text: str, argument: str) -> ValueVerdict | None:
     if stated <= given:
         return None
     unstated = given - stated
-    is_part = any(one in code or code in one for one in stated - given for code in unstated)
+    is_part = any(other in code or code in other for other in stated - given for code in unstated)
     return "other" if unstated and not is_part else "not_compared"
 
 

@@ -286,16 +286,16 @@ class Lexicon(NamedTuple):
 @cache
 def lexicon() -> Lexicon:
     """Returns the words of all languages; a word that is English has its English effect alone."""
-    found: dict[str, set[str]] = {}
+    verbs: dict[str, set[str]] = {}
     last: set[str] = set()
     for language in foreign.LANGUAGES.values():
         for effect in ("reading", "idempotent", "destructive", "repeatable"):
             words = getattr(language, effect).split()
             forms = _all(*map(language.forms, words)) - foreign.NO_VERBS
-            found.setdefault(effect, set()).update(forms)
+            verbs.setdefault(effect, set()).update(forms)
             last |= forms if language.is_verb_last else set()
     english = READING | QUESTIONS | IDEMPOTENT | REPEATABLE | NUMBERS
-    read, idempotent, destroying, repeatable = (found[effect] - english for effect in found)
+    read, idempotent, destroying, repeatable = (verbs[effect] - english for effect in verbs)
     writing = idempotent | destroying | repeatable
     nouns = _all(*(language.nouns.split() for language in foreign.LANGUAGES.values())) - english
     facts = _all(*(language.facts.split() for language in foreign.LANGUAGES.values())) - english
@@ -428,15 +428,15 @@ def _segmented(words: Sequence[str]) -> Sequence[str]:
 
 
 def _parts_of(run: str) -> list[str]:
-    known, parts, start, place = lexicon().unspaced, list[str](), 0, 0
-    while place < len(run):
-        sizes = range(min(_LONGEST_UNSPACED, len(run) - place), 0, -1)
-        is_edge = place in (0, len(run) - 1)
-        size = next((n for n in sizes if run[place : place + n] in known and (n > 1 or is_edge)), 0)
+    known, parts, start, end = lexicon().unspaced, list[str](), 0, 0
+    while end < len(run):
+        sizes = range(min(_LONGEST_UNSPACED, len(run) - end), 0, -1)
+        is_edge = end in (0, len(run) - 1)
+        size = next((n for n in sizes if run[end : end + n] in known and (n > 1 or is_edge)), 0)
         if size:
-            parts += [run[start:place], run[place : place + size]]
-            start = place + size
-        place += size or 1
+            parts += [run[start:end], run[end : end + size]]
+            start = end + size
+        end += size or 1
     return [part for part in (*parts, run[start:]) if part and not (parts and _HIRAGANA.fullmatch(part))]
 
 

@@ -464,7 +464,10 @@ def _held_turns(
         return [(turn.tool_calls, turn.tool_responses) for turn in turns]
     kept = {id(call) for call in (*held, *(c for c in calls if catalog.effect_of(c).destructive))}
     pairs = [[pair for pair in answered_calls(turn) if id(pair[0]) in kept] for turn in turns]
-    return [([call for call, _ in each], [answer for _, answer in each if answer]) for each in pairs]
+    return [
+        ([call for call, _ in turn_pairs], [answer for _, answer in turn_pairs if answer])
+        for turn_pairs in pairs
+    ]
 
 
 def missing_lookups(
@@ -595,11 +598,11 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
     middles = [text[: len(text) - end] for text in rest]
     if _look(spelt[0]) == _look(spelt[1]):
         middles = ["".join(map(_escaped, middle)) for middle in middles]
-    one, other = (
+    left, other = (
         clipped_value(f"{head}{middle}{text[len(text) - end :]}", _LONGEST_APART)
         for middle, text in zip(middles, rest, strict=True)
     )
-    return one, other
+    return left, other
 
 
 def _common(first: str, second: str) -> int:

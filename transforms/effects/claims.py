@@ -347,15 +347,15 @@ def _unlisted_numbers(quote: str, listed: Sequence[str], held: _HeldByActions) -
     return [ClaimedValue("", value) for value in (*numbers, *codes, *weekdays)]
 
 
-def _demands(found: Sequence[Word], quote: str) -> Iterator[tuple[str, tuple[Keys, ...]]]:
-    days = list(dates_in_words(found))
-    for word in found:  # of a time such as `7:00`, without its reading after noon
+def _demands(words: Sequence[Word], quote: str) -> Iterator[tuple[str, tuple[Keys, ...]]]:
+    days = list(dates_in_words(words))
+    for word in words:  # of a time such as `7:00`, without its reading after noon
         yield word.lower, tuple(k[:1] if k and k[0].startswith("#t") else k for k in word.demands)
     yield from ((f"{word.lower} {keys[-1].rpartition('d')[2]}", (keys,)) for word, keys in days)
-    large = (word for word in found if NUMBERS_IN_WORDS.get(word.lower, 0) >= _LEAST_WORD)
+    large = (word for word in words if NUMBERS_IN_WORDS.get(word.lower, 0) >= _LEAST_WORD)
     yield from ((word.lower, ((f"#{NUMBERS_IN_WORDS[word.lower]}",),)) for word in large)
     dated = {word.lower for word, _ in days}
-    for word in found:
+    for word in words:
         is_name = word.month and (word.lower not in _CAPITAL_MONTHS or word.lower.capitalize() in quote)
         if is_name and word.lower not in dated:
             yield word.lower, ((month_key(word.month),),)
@@ -367,10 +367,10 @@ def _money_in(text: str) -> dict[Amount, str]:
     return {m.amount: shown[m.start : m.end] for m in mentions if m.amount and m.amount.currency}
 
 
-def _keys(found: Sequence[Word]) -> set[str]:
+def _keys(words: Sequence[Word]) -> set[str]:
     """Returns the keys of all readings of the numbers and days of a text."""
-    numbers = [word.keys for word in found if word.demands]
-    days = [keys for _, keys in dates_in_words(found)]
-    named = [(f"#{NUMBERS_IN_WORDS[word.lower]}",) for word in found if word.lower in NUMBERS_IN_WORDS]
-    months = [(month_key(word.month),) for word in found if word.month]
+    numbers = [word.keys for word in words if word.demands]
+    days = [keys for _, keys in dates_in_words(words)]
+    named = [(f"#{NUMBERS_IN_WORDS[word.lower]}",) for word in words if word.lower in NUMBERS_IN_WORDS]
+    months = [(month_key(word.month),) for word in words if word.month]
     return {key for keys in (*numbers, *days, *named, *months) for key in keys}

@@ -8,11 +8,7 @@ from itertools import pairwise
 from typing import Literal
 
 from turnwise.schemas.jsonio import JsonValue, json_structure, key_twice
-from turnwise.transforms.effects.mentions import (
-    read_passage,
-    with_digits,
-    with_plain_signs,
-)
+from turnwise.transforms.effects.mentions import read_passage, with_digits, with_plain_signs
 from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,
@@ -361,7 +357,7 @@ def _code(text: str) -> str | None:
         may_be_part = len(piece) <= _LETTERS or any(map(str.isdecimal, piece))
         if not (may_be_part and piece.isascii() and piece.lstrip("+").isalnum()):
             return None
-    joins = any(one[-1].isdecimal() and other[0].isdecimal() for one, other in pairwise(pieces))
+    joins = any(before[-1].isdecimal() and after[0].isdecimal() for before, after in pairwise(pieces))
     return None if joins and sum(map(str.isdecimal, text)) < _DIGITS_OF_A_CODE else "".join(pieces)
 
 

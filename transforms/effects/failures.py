@@ -372,13 +372,13 @@ def _refuses(clause: str) -> bool:
     return clause.startswith(("sorry", "unfortunately"))
 
 
-def _says_no_failure(clause: str, said: re.Match[str], call: _Call) -> bool:
+def _says_no_failure(clause: str, match: re.Match[str], call: _Call) -> bool:
     """Returns whether the words of a failure speak of something else than the call.
 
     They are the terms of what was done, or the state of a thing: `your failed payment was removed`, and in
     the answer of a read any longer sentence with `failed`.
     """
-    groups, (start, end) = said.groupdict(), said.span()
+    groups, (start, end) = match.groupdict(), match.span()
     if groups.get("stopped") and any(word[:4] == groups["stopped"][:4] for word in call.words):
         return True
     if groups.get("state") or groups.get("stopped"):
@@ -393,7 +393,7 @@ def _says_no_failure(clause: str, said: re.Match[str], call: _Call) -> bool:
     if _WARNING.match(clause, start) or (is_creating and _TERM.match(clause, start)):
         return True
     parts = _PART_END.split(clause[:start])[-1], _PART_END.split(clause[end:], maxsplit=1)[0]
-    return bool(_IN_GENERAL.match(said[0]) and any(map(_LATER.search, parts)) and not _AGAIN.search(clause))
+    return bool(_IN_GENERAL.match(match[0]) and any(map(_LATER.search, parts)) and not _AGAIN.search(clause))
 
 
 def _plain(text: str) -> str:

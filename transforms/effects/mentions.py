@@ -190,10 +190,10 @@ def normalized(text: str, language: str | None) -> str:
     """Returns the text that the offsets of mentions are in: without markup, with plain digits and spaces."""
     text = _GROUPS.sub("", with_plain_signs(with_ascii_digits(text)).translate(_DASHES))
     if language_root(language) not in GROUPED_BY_SPACE:
-        text = _PERHAPS_GROUPS.sub(lambda found: found[0].replace(" ", "_"), text)
+        text = _PERHAPS_GROUPS.sub(lambda match: match[0].replace(" ", "_"), text)
     text = " ".join(unicodedata.normalize("NFKC", _MARKUP.sub("", text)).split())
     if language_root(language) in GROUPED_BY_SPACE:
-        text = _SPACED_GROUPS.sub(lambda found: found[0].replace(" ", ""), text)
+        text = _SPACED_GROUPS.sub(lambda match: match[0].replace(" ", ""), text)
     return text
 
 

@@ -608,13 +608,13 @@ def _are_replaced(wanted: Sequence[object], made: Sequence[object]) -> bool:
     return all(token in _ONES or _is_value(token) for pair in apart for token in pair)
 
 
-def _may_be_one(one: object, other: object) -> bool:
+def _may_be_one(token: object, other: object) -> bool:
     """Returns whether two keys may be one value: dates by the order of day and month, `1,000` and `1.000`."""
-    if not (isinstance(one, tuple) and isinstance(other, tuple)):
+    if not (isinstance(token, tuple) and isinstance(other, tuple)):
         return False
-    if one[0] == other[0] == "date":
-        return len(one) != len(other) and bool({*one[1:]} & {*other[1:]})
-    return "date" not in (one[0], other[0]) and one[0] in (1_000 * other[0], other[0] / 1_000)
+    if token[0] == other[0] == "date":
+        return len(token) != len(other) and bool({*token[1:]} & {*other[1:]})
+    return "date" not in (token[0], other[0]) and token[0] in (1_000 * other[0], other[0] / 1_000)
 
 
 def _is_value(token: object) -> bool:
@@ -709,7 +709,7 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
     stated, given = _parts(text), _parts(argument)
     words = [word for word in stated.words if not any(_is_alike(word, other) for other in given.words)]
     words = [word for word in words if word not in _KINDS and word.removesuffix("s") not in path_words(path)]
-    numbers = [one for one in stated.numbers if not any(map(partial(_is_number, one), given.numbers))]
+    numbers = [n for n in stated.numbers if not any(map(partial(_is_number, n), given.numbers))]
     unstated = [word for word in given.words if not any(_is_alike(word, other) for other in stated.words)]
     if numbers:
         is_number_alone = not words and bool(stated.words or not given.words)

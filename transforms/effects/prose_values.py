@@ -146,31 +146,31 @@ def _cut(text: str, patterns: list[re.Pattern[str]]) -> tuple[dict[str, str], st
     return (_groups(match), f"{text[: match.start()]} {text[match.end() :]}") if match else ({}, text)
 
 
-def _day(found: dict[str, str]) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+def _day(groups: dict[str, str]) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
     """Returns the year, and the readings of month and day; none if there are two days or none is valid."""
-    if not found:
+    if not groups:
         return (), ()
-    year, days = found.get("y") or found.get("y2"), [found[key] for key in ("d", "d2") if key in found]
-    if "a" in found:
-        first, second = int(found["a"]), int(found["b"])
+    year, days = groups.get("y") or groups.get("y2"), [groups[key] for key in ("d", "d2") if key in groups]
+    if "a" in groups:
+        first, second = int(groups["a"]), int(groups["b"])
         readings = [(first, second), (second, first)]
     else:
-        month = MONTHS[found["name"]] if "name" in found else int(found.get("m") or found.get("m2") or 0)
+        month = MONTHS[groups["name"]] if "name" in groups else int(groups.get("m") or groups.get("m2") or 0)
         readings = [(month, int(days[0]) if days else 0)]
     valid = [(month, day) for month, day in readings if month <= 12 and day <= 31 and len(days) < 2]
     return (int(year),) if year else (), tuple(dict.fromkeys(valid))
 
 
-def _minutes(found: dict[str, str]) -> tuple[int, ...]:
+def _minutes(groups: dict[str, str]) -> tuple[int, ...]:
     """Returns the readings of a time, as it is written first; empty: there is none, or none is valid."""
-    hour = int(found.get("h", 99))
-    minute = 30 if "thirty" in found else int(found.get("n") or found.get("n2") or 0)
-    half = found.get("half") or found.get("half2")
+    hour = int(groups.get("h", 99))
+    minute = 30 if "thirty" in groups else int(groups.get("n") or groups.get("n2") or 0)
+    half = groups.get("half") or groups.get("half2")
     if hour > 24 or minute > 59 or (half and not 0 <= hour <= 12):
         return ()
     if half:
         return ((hour % 12 + 12 * half.startswith(_AFTER_NOON)) * 60 + minute,)
-    other = ((hour + 12) % 24 * 60 + minute,) if 1 <= hour <= 12 and not found["h"].startswith("0") else ()
+    other = ((hour + 12) % 24 * 60 + minute,) if 1 <= hour <= 12 and not groups["h"].startswith("0") else ()
     return (hour * 60 + minute, *other)
 
 
@@ -256,13 +256,13 @@ _POINT_IN_CLOCK = re.compile(r"(?<=\d)\.(?=\d\d\s?[ap]\.?m)", re.IGNORECASE)
 _H_CLOCK = re.compile(r"\d\s?h", re.IGNORECASE)
 
 
-def _same(one: Moment, other: Moment) -> bool | None:
-    parts = ((one.years, other.years), (one.days, other.days), (one.minutes, other.minutes))
-    weekdays = (one.weekdays, other.weekdays)
+def _same(moment: Moment, other: Moment) -> bool | None:
+    parts = ((moment.years, other.years), (moment.days, other.days), (moment.minutes, other.minutes))
+    weekdays = (moment.weekdays, other.weekdays)
     if any(left and right and not set(left) & set(right) for left, right in (*parts, weekdays)):
         return False
-    same_clock = one.minutes[:1] == other.minutes[:1] and (
-        one.has_offset == other.has_offset or not (one.minutes and other.minutes)
+    same_clock = moment.minutes[:1] == other.minutes[:1] and (
+        moment.has_offset == other.has_offset or not (moment.minutes and other.minutes)
     )
     return True if same_clock and all(bool(left) == bool(right) for left, right in parts) else None
 
@@ -296,7 +296,11 @@ def _verdicts(stated: Moment, given: Moment) -> Iterator[ValueVerdict]:
     weekday, year = next(iter(given.weekdays), None), next(iter(given.years), None)
     for ours, theirs in product(stated.days or [(0, 0)], given.days or [(0, 0)]):
         days = [(part, other or None) for part, other in zip(ours, theirs, strict=True) if part]
-        pairs = [*((one, year) for one in stated.years), *days, *((one, weekday) for one in stated.weekdays)]
+        pairs = [
+            *((unit, year) for unit in stated.years),
+            *days,
+            *((unit, weekday) for unit in stated.weekdays),
+        ]
         if is_other or any(other is not None and part != other for part, other in pairs):
             yield "other"
         elif is_open or any(other is None for _, other in pairs) or not (pairs or stated.minutes):

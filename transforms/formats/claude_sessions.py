@@ -8,15 +8,10 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import End, as_text, length, text_of, token_counts
 from turnwise.transforms.formats.identity import ANY, Paths
-from turnwise.transforms.formats.messages.anthropic import (
-    as_blocks,
-    is_block,
-    read_agent,
-    read_user,
-)
 from turnwise.transforms.formats.messages.dialogue import Dialogue, counted
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
-from turnwise.transforms.formats.messages.streams import as_object, key_set, kind_of, objects
+from turnwise.transforms.formats.messages.model_apis import is_anthropic_block, read_anthropic
+from turnwise.transforms.formats.messages.streams import as_blocks, as_object, key_set, kind_of, objects
 from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.text.dates import time_seconds
 
@@ -66,7 +61,7 @@ def _conversation(
         turn = log.turns[turn_index]
         turn.usage = counted(turn.usage, token_counts(as_object(reply.get("usage"))), reply.get("model"))
         turn.inference_calls = (turn.inference_calls or 0) + 1
-    inner = sum(map(is_block, (b for e in entries if e.get("isSidechain") for b in _blocks_of(e))))
+    inner = sum(map(is_anthropic_block, (b for e in entries if e.get("isSidechain") for b in _blocks_of(e))))
     if inner and not kept[0].get("isSidechain"):
         log.general.add("SubAgent", f"{inner} calls and results of sub-agents are left out")
     if beside:
@@ -116,7 +111,7 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
     if entry["type"] == "user":
         _add_user(blocks, log, timestamp)
         return
-    read_agent(blocks, log)
+    _add_agent(blocks, log)
     log.finish = as_object(entry.get("message")).get("stop_reason")
     if entry.get("isApiErrorMessage"):
         log.failure = str(content)[:200]
@@ -195,7 +190,7 @@ class _StreamReader:
         if entry.get("session_id") not in (None, "default"):
             self.session = as_text(entry["session_id"])
         if entry.get("parent_tool_use_id") is not None:
-            self.inner += sum(map(is_block, as_blocks(_content_of(entry))))
+            self.inner += sum(map(is_anthropic_block, as_blocks(_content_of(entry))))
         elif kind == "user" and not entry.get("isSynthetic"):
             if _add_user(as_blocks(_content_of(entry)), log, entry.get("timestamp")):
                 self.is_over = False
@@ -204,7 +199,7 @@ class _StreamReader:
                 log.open()
                 log.unread.add(MISSING_HISTORY, NO_REQUEST)
                 self.is_over = False
-            read_agent(as_blocks(_content_of(entry)), log)
+            _add_agent(as_blocks(_content_of(entry)), log)
             log.failure = entry.get("error") or log.failure
         elif kind == "result":
             self._result(entry)
@@ -315,8 +310,12 @@ def _add_user(blocks: Sequence[JsonObject], log: Dialogue, timestamp: JsonValue)
         if own == text or own.strip():
             typed.append({**block, "text": own})
     if typed or not blocks:
-        read_user(typed, log, timestamp)
+        read_anthropic([{"role": "user", "content": typed, "timestamp": timestamp}], log)
     return bool(typed or not blocks)
+
+
+def _add_agent(blocks: list[JsonObject], log: Dialogue) -> None:
+    read_anthropic([{"role": "assistant", "content": blocks or None}], log)
 
 
 CLEAR = "<command-name>/clear"
@@ -371,7 +370,7 @@ def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
         blocks = _blocks_of(entry)
         answered = [block.get("tool_use_id") for block in blocks]
         are_known = all(isinstance(call_id, str) and call_id in called for call_id in answered)
-        if blocks and are_known and all(map(is_block, blocks)):
+        if blocks and are_known and all(map(is_anthropic_block, blocks)):
             kept.add(entry["uuid"])
     beside = [e for e in given if e["uuid"] not in kept and e.get("type") in SPOKEN and not e.get("isMeta")]
     return [entry for entry in given if entry["uuid"] in kept], len(beside)

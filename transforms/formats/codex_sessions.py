@@ -9,7 +9,7 @@ from turnwise.transforms.formats.endings import End, as_text, failure_mark, leng
 from turnwise.transforms.formats.identity import ANY, Paths
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
-from turnwise.transforms.formats.messages.openai_responses import read_items
+from turnwise.transforms.formats.messages.model_apis import read_items
 from turnwise.transforms.formats.messages.streams import as_object, key_set, kind_of, objects, objects_in
 from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
 

@@ -141,6 +141,7 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
         actions += objects(block.get("actions"), "actions")
     for action in actions:
         _action(_plain(action), log)
+    _webhooks(result, log)
     messages = list(objects(result.get("response_messages"), "responseMessages"))
     # What was sent while the agent still worked; the last response may hold it once more.
     for partial in map(_plain, objects_in(decoded(row.get("partial_responses")))):
@@ -155,6 +156,25 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
     if not response:
         log.unread.add(NO_ANSWER, "a row holds no response", calls=True, words=True)
     return next((end for end in reversed(ends) if end), None)
+
+
+def _webhooks(result: JsonObject, log: Dialogue) -> None:
+    """Adds the calls of webhooks, of which several lists say what is known, in the order of the calls."""
+    lists = {name: objects_in(result.get(f"webhook_{name}")) for name in ("statuses", "payloads")}
+    names = next((held for key in _NAMES if isinstance(held := result.get(key), list) and held), [])
+    number = max(len(names), *map(len, lists.values()))
+    statuses, payloads = ([*held, *[{}] * (number - len(held))] for held in lists.values())
+    if number:
+        lacking = "arguments" if len(names) == number else "names and arguments"
+        log.unread.add(CONTENT_OFF, f"the {lacking} of webhooks are not logged", calls=True)
+    for name, status, payload in zip(names, statuses, payloads, strict=False):
+        log.call(name, None)
+        failed = bool(_plain(status).get("code"))
+        log.result(payload or None, None, name, _plain(status).get("message") or True if failed else None)
+
+
+# Their tag tells several uses of one webhook apart.
+_NAMES = ("webhook_display_names", "webhook_tags", "webhook_ids")
 
 
 def _action(action: JsonObject, log: Dialogue) -> None:

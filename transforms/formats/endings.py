@@ -419,13 +419,22 @@ def split_actions(actions: Sequence[JsonValue]) -> tuple[list[JsonValue], list[J
     return by_agent, by_user
 
 
-_TOKENS = {
-    "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens", "prompt_token_count"),
-    "output_tokens": ("output_tokens", "completion_tokens", "outputTokens", "candidates_token_count"),
+TOKENS = {
+    "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens", "promptTokens", "prompt_token_count",
+                     "input", "prompt"),
+    "output_tokens": ("output_tokens", "completion_tokens", "outputTokens", "completionTokens",
+                      "candidates_token_count", "output", "completion"),
     "cached_tokens": ("cached_tokens", "cache_read_input_tokens", "cacheReadInputTokens",
-                      "cached_input_tokens", "cached_content_token_count", "input_tokens_cache_read"),
-    "reasoning_tokens": ("reasoning_tokens", "reasoning_output_tokens", "thoughts_token_count"),
+                      "cached_input_tokens", "cachedInputTokens", "cached_content_token_count",
+                      "input_tokens_cache_read", "cache_read.input_tokens", "details.cache_read_tokens",
+                      "prompt_details.cache_read", "input_cache_read", "input_cached_tokens", "cache_read",
+                      "cached"),
+    "reasoning_tokens": ("reasoning_tokens", "reasoning_output_tokens", "reasoningTokens",
+                         "reasoning.output_tokens", "details.reasoning_tokens", "thoughts_token_count",
+                         "completion_details.reasoning", "output_reasoning", "output_reasoning_tokens",
+                         "thoughts"),
 }  # fmt: skip
+"""Field of `Usage` -> its names in reports of tokens, of files and of spans."""
 _DETAILS = {
     "cached_tokens": (("prompt_tokens_details", "input_tokens_details", "input_token_details"),
                       ("cached_tokens", "cache_read")),
@@ -443,7 +452,7 @@ _APART = {
 def token_counts(usage: JsonObject) -> JsonObject:
     """Returns the token counts of a report in the spelling of any provider."""
     usage = stated(usage)
-    counts = {field: first_of(usage, keys) for field, keys in _TOKENS.items()}
+    counts = {field: first_of(usage, keys) for field, keys in TOKENS.items()}
     for field, (holders, keys) in _DETAILS.items():
         if counts[field] is None:
             counts[field] = first_of(as_object(first_of(usage, holders)), keys)

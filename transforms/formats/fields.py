@@ -107,6 +107,7 @@ def _element(kind: Any) -> Any:
 
 UNREAD = "UnreadPart"
 NO_CALL = "ResultWithoutCall"
+OPEN_CALL = "CallWithoutResult"
 NO_NAME = "CallWithoutName"
 NO_ANSWER = "NoAnswer"
 MISSING = "MissingTurn"

@@ -4,18 +4,16 @@ from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, error_end, failure_mark, length
+from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, error_end, length
 from turnwise.transforms.formats.identity import ANY, Paths
-from turnwise.transforms.formats.messages.anthropic import as_blocks, result_value
-from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
+from turnwise.transforms.formats.messages.parts import result_of
 from turnwise.transforms.formats.messages.streams import (
+    as_blocks,
     as_object,
-    decoded,
-    joined_texts,
     kind_of,
     objects,
     stated,
-    text_at,
 )
 from turnwise.transforms.formats.problems import read_each
 from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
@@ -23,6 +21,7 @@ from turnwise.transforms.text.dates import time_seconds
 
 _ATTACHED = "attachment://"
 _STEPLESS = ("reasoning", "data")
+_READ = ("role", "tool_calls", "tool_call_id")
 
 
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[Conversation | ValueError]:
@@ -34,8 +33,8 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[
 def _conversation(sample: JsonObject, about: JsonObject) -> Conversation:
     log = Dialogue()
     attached = as_object(sample.get("attachments"))
-    for message in objects(sample.get("messages"), "messages"):
-        _add(message, log, attached)
+    messages = objects(sample.get("messages"), "messages")
+    read_dialogue([_as_chat(message, attached) for message in messages], log)
     output = as_object(sample.get("output"))
     choices = output.get("choices")
     first = as_object(choices[0]) if isinstance(choices, list) and choices else {}
@@ -73,42 +72,22 @@ def _conversation(sample: JsonObject, about: JsonObject) -> Conversation:
     )
 
 
-def _text(parts: Sequence[JsonObject]) -> str:
-    return joined_texts([text_at(part, "text") for part in parts if kind_of(part) == "text"])
-
-
-def _add(message: JsonObject, log: Dialogue, attached: JsonObject) -> None:
-    """Adds a message, of which the text may name an attachment that holds it."""
-    role = message.get("role")
-    if role == "system":
-        return
-    parts = as_blocks(message.get("content"))
-    text = _text(parts)
-    if text.startswith(_ATTACHED) and isinstance(attached.get(text.removeprefix(_ATTACHED)), str):
-        text = attached[text.removeprefix(_ATTACHED)]
-    if role == "user":
-        log.user(text)
-    elif role == "assistant":
-        for part in parts:
-            if kind_of(part) == "tool_use":
-                log.call(part.get("name"), part.get("arguments"), part.get("id"))
-                result = decoded(part.get("result"))
-                log.result(result, part.get("id"), part.get("name"), failure_mark(part))
-        log.agent(text)
-        for call in objects(message.get("tool_calls"), "tool_calls"):
-            log.call(call.get("function"), call.get("arguments"), call.get("id"))
-            if call.get("parse_error"):
-                wrong = str(call["parse_error"])[:100]
-                log.unread.add("InvalidCall", f"the arguments of a call could not be read: {wrong}")
-    elif role == "tool":
-        error = as_object(message.get("error"))
-        words = error.get("message") or error.get("type") or failure_mark(message)
-        log.result(decoded(text), message.get("tool_call_id"), message.get("function"), words)
-    else:
-        log.unread.role(role)
-    for part in parts:
-        if kind_of(part) not in ("text", "tool_use", *_STEPLESS):
-            log.unread.part(kind_of(part), role == "assistant")
+def _as_chat(message: JsonObject, attached: JsonObject) -> JsonObject:
+    """Returns a message whose text may name an attachment that holds it, in the spelling of chats."""
+    parts: list[JsonValue] = []
+    for part in as_blocks(message.get("content")):
+        prefix, _, name = str(part.get("text")).rpartition(_ATTACHED)
+        text = attached.get(name) if name and not prefix else None
+        if kind_of(part) not in _STEPLESS:
+            parts.append({**part, "text": text} if isinstance(text, str) else part)
+    error = as_object(message.get("error"))
+    words = error.get("message") or error.get("type")
+    return {
+        **{key: item for key, item in message.items() if key in _READ},
+        "content": parts,
+        "name": message.get("function"),
+        "error": words or message.get("error"),
+    }
 
 
 # For example {"eval": {"task": "t"}, "samples": [{"id": 1, "messages": [{"role": "user", "content": "Hi"}]}]}
@@ -174,23 +153,20 @@ def _read_managed(value: JsonValue, record: Record, settings: ReadSettings) -> l
 def _add_managed(event: JsonObject, log: Dialogue, starts: dict[str, float]) -> None:
     kind, time = kind_of(event), time_seconds(event.get("processed_at"))
     if kind in ("user.message", "agent.message"):
-        blocks, by_agent = as_blocks(event.get("content")), kind == "agent.message"
-        if by_agent:
-            log.agent(_text(blocks))
-            start = time_seconds(log.turn.timestamp)
-            log.turn.latency_ms = None if start is None or time is None else length((time - start) * 1000)
-        else:
-            log.user(_text(blocks), event.get("processed_at"))
-        for block in blocks:
-            if kind_of(block) != "text":
-                log.unread.part(kind_of(block), by_agent)
+        role = "assistant" if kind == "agent.message" else "user"
+        content = event.get("content")
+        read_dialogue([{"role": role, "content": content, "timestamp": event.get("processed_at")}], log)
+        start = time_seconds(log.turn.timestamp) if role == "assistant" else None
+        if start is not None and time is not None:
+            log.turn.latency_ms = length((time - start) * 1000)
     elif kind in _CALLS:
         server = as_text(event.get("mcp_server_name")) or ""
         log.call(event.get("name"), event.get("input"), event.get("id"), server)
     elif kind in _RESULTS:
         names = ("tool_use_id", "custom_tool_use_id", "mcp_tool_use_id")
         call_id = next((event[name] for name in names if event.get(name)), None)
-        log.result(result_value(event.get("content"), log), call_id, error=failure_mark(event))
+        result = result_of({**event, "id": call_id})
+        log.result(result.response, call_id, error=result.error)
     elif kind == "session.error":
         log.failure = event.get("error") or "session.error"
     elif kind == "session.status_idle":

@@ -13,7 +13,6 @@ from jmespath.visitor import TreeInterpreter
 from turnwise.schemas.config import MappingConfig, states_no_calls
 from turnwise.schemas.conversation import Conversation, Record, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.transforms.formats.chat import chat_conversation, join_chunks, read_messages, read_reply
 from turnwise.transforms.formats.endings import (
     UNKNOWN,
     End,
@@ -27,7 +26,8 @@ from turnwise.transforms.formats.endings import (
 from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps, may_hold_work
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.messages_base import DIALECTS, Dialect, dialects_of
+from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
+from turnwise.transforms.formats.messages.model_apis import CHAT, chat_conversation
 from turnwise.transforms.formats.messages.streams import as_object, decoded, objects, without_nulls
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import (
@@ -480,34 +480,16 @@ def is_chat(record: JsonObject) -> bool:
     return isinstance(messages, list) and any(map(_is_message, messages))
 
 
-def _holds(value: JsonObject, key: str) -> bool:
-    """Returns whether the first choice of a reply holds a message, or a piece of one."""
-    choices = value.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return isinstance(first, dict) and isinstance(first.get(key), dict)
-
-
 # For example {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
-CHAT = register_format(
+register_format(
     Format(
-        name="openai_chat",
-        help="OpenAI chat messages with tool calls; tau-bench trajectories",
-        keys=("messages",),
+        name=CHAT.name,
+        help=CHAT.help,
+        keys=CHAT.keys[0],
         rank=140,
         recognises=lambda record: is_chat(record) and not dialects_of(record) and not foreign_format(record),
         read_log=lambda value, record, settings: [chat_conversation(value, record_place(record))],
         is_list=_is_message,
         has_rubrics=False,
     )
-)
-DIALECTS[CHAT.name] = Dialect(
-    name=CHAT.name,
-    help=CHAT.help,
-    fits=lambda message: False,
-    read=read_messages,
-    reply=read_reply,
-    is_reply=lambda value: value.get("object") == "chat.completion" or _holds(value, "message"),
-    join=join_chunks,
-    is_event=lambda value: value.get("object") == "chat.completion.chunk" or _holds(value, "delta"),
-    is_plain=True,
 )

@@ -25,6 +25,7 @@ from turnwise.transforms.judging.backends.base import (
     AuthenticationError,
     BatchState,
     Fault,
+    OneCandidateError,
     RawReply,
     Request,
     one_line,
@@ -48,6 +49,7 @@ _LONGEST_PAUSE_S = 60.0
 _MOST_REQUESTS = 20_000
 _OVERHEAD_BYTES = 1_000
 _FORGOTTEN_S = 30 * 86_400
+_NEW_S = 600
 _READ_AT_ONCE = 500
 _LOG = logging.getLogger(__name__)
 
@@ -231,10 +233,10 @@ class Batches:
             if isinstance(error, BatchError) and not error.may_pass:
                 job.replies = {}  # nothing of it can come
             return
-        except AuthenticationError as error:
+        except (AuthenticationError, OneCandidateError) as error:
             job.replies = {}
             for waiting in job.waiting.values():
-                waiting.answer.set_exception(AuthenticationError(str(error)))
+                waiting.answer.set_exception(type(error)(str(error)))
             return
         finally:
             self._jobs.append(job)
@@ -276,7 +278,9 @@ class Batches:
                 look = partial(backend.batch_api.job, job.record.job, job.record.requests)
                 state = await backend.about_job(look, job.record.model, None)
             except BatchError as error:
-                state = BatchState("lost", is_ended=not error.may_pass, why=str(error))
+                # A job that was just made may not be there at once.
+                is_new = time.time() - job.record.made < _NEW_S
+                state = BatchState("lost", is_ended=not (error.may_pass or is_new), why=str(error))
             except AuthenticationError as error:
                 for waiting in job.waiting.values():
                     waiting.answer.set_exception(AuthenticationError(str(error)))
@@ -315,6 +319,9 @@ class Batches:
             else:
                 fault = state.answers.get(key)
                 why = fault.reason if isinstance(fault, Fault) else state.why or "without an answer to this"
+                if asked.count > 1 and "candidate" in why.lower():
+                    asked.answer.set_exception(OneCandidateError())
+                    continue
                 reason = one_line(f"{BATCH_JOB}{job.record.job} {state.status}: {why}")
                 asked.answer.set_result(_refused(asked, reason))
 

@@ -111,9 +111,9 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
     backend: Backend = connections
     budget = Budget(limited, settings.spent, shared, settings.run_id)
     concurrency = settings.concurrency
+    JUDGING.jobs.clear()
     if settings.batch_wait_s is not None:
         assert config.cache is not None
-        JUDGING.jobs.clear()
         backend = Batches(config, connections, open_place(config.cache), settings.batch_wait_s)
         pace, concurrency = Pace(None), CONCURRENCY
     return Judge(config, backend, requests, counts, pace, budget, concurrency, cache)
@@ -207,6 +207,8 @@ class JudgeWorker:
         self.counts = JudgeCounts()
         self.ask = build_judge(settings, environ, self.counts)
         self._shares_budget = settings.shares_budget
+        # Batch jobs go on without this process, and the next run takes their results.
+        self._patience_s = WORKER_PATIENCE_S if settings.batch_wait_s is None else 0.0
         self._lock = Lock()
         self._is_closed = False
         self._has_ended = Event()
@@ -260,8 +262,7 @@ class JudgeWorker:
     async def _shut(self) -> None:
         try:
             if isinstance(self.ask, Judge):
-                # Batch jobs go on without this process, and the next run takes their results.
-                await self.ask.finish(0.0 if JUDGING.jobs else WORKER_PATIENCE_S)
+                await self.ask.finish(self._patience_s)
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
             for task in tasks:
                 task.cancel()

@@ -41,10 +41,10 @@ def read_claim(sentence: str) -> Claim:
     """Reads a sentence."""
     mark = _LIST_MARK.match(sentence)
     text = sentence[mark.end() :] if mark else sentence
-    found = words(text)
-    content = weigh([word for word in found if word.is_content])
-    demands = [(word, keys) for word in found for keys in word.demands]
-    return Claim(text, found, content, demands + list(dates_in_words(found)))
+    read = words(text)
+    content = weigh([word for word in read if word.is_content])
+    demands = [(word, keys) for word in read for keys in word.demands]
+    return Claim(text, read, content, demands + list(dates_in_words(read)))
 
 
 def missing_numbers(claim: Claim, *known: Set[str]) -> list[str]:

@@ -1,25 +1,27 @@
 """Aligns the turns of a golden case with the turns of a recording that has more or fewer of them."""
 
-from array import array
-from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import accumulate
 from math import inf
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
-from turnwise.transforms.text.rouge import rouge_score, rouge_tokens
+from turnwise.transforms.text.rouge import rouge_tokens
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 # Aligns two sequences in order, looking only near the diagonal where that is certain to be enough.
 
-Similarities = Callable[[int, int, int], Sequence[float]]
+Similarities = Callable[[int, int, int], "Sequence[float] | npt.NDArray[np.float64]"]
 """Returns the similarities, 0..1, of a row with the columns from one on, up to another one."""
 
 AlignedPlaces = list[tuple[int | None, int | None]]
 
 _FIRST_WIDTH = 16
-_WIDER = 4
+_WIDER = 16
 _ROUNDING = 1e-6
 _MOST_CELLS = 8_000_000
 """Places that a band may hold beside those between the diagonals: room for all of 2,000 turns and 2,000."""
@@ -30,31 +32,31 @@ class _Band:
 
     def __init__(self, rows: int, columns: int, width: int, similarities: Similarities) -> None:
         """Fills the band (Needleman-Wunsch with free gaps)."""
+        import numpy as np  # only for a golden of another length than the recording
+
         self._rows, self._columns, self._similarities = rows, columns, similarities
         self._first = min(0, columns - rows) - width
         self._size = max(0, columns - rows) + width - self._first + 1
-        self._best = [array("d", bytes(8 * (self._size + 2))) for _ in range(rows + 1)]
+        self._best = np.zeros((rows + 1, self._size + 2))
         for row in reversed(range(rows)):
-            self._fill(row)
-
-    def _fill(self, row: int) -> None:
-        here, below, shift = self._best[row], self._best[row + 1], row + self._first - 1
-        first, stop = max(0, shift + 1), min(self._columns, shift + 1 + self._size)
-        similar, best = self._similarities(row, first, stop), 0.0
-        for column in range(stop - 1, first - 1, -1):
-            place = column - shift
-            best = here[place] = max(below[place - 1], best, below[place] + similar[column - first])
+            here, below, shift = self._best[row], self._best[row + 1], row + self._first - 1
+            first, stop = max(0, shift + 1), min(columns, shift + 1 + self._size)
+            if first < stop:
+                start, end = first - shift, stop - shift
+                paired = below[start:end] + similarities(row, first, stop)
+                sums = np.maximum(below[start - 1 : end - 1], paired)
+                here[start:end] = np.maximum.accumulate(sums[::-1])[::-1]
 
     def best(self, row: int, column: int) -> float:
         place = column - row - self._first + 1
-        return self._best[row][place] if 0 <= place < self._size + 2 else 0.0
+        return float(self._best[row, place]) if 0 <= place < self._size + 2 else 0.0
 
     def pairs(self) -> AlignedPlaces:
         """Returns the pairs of a path of the best sum, in order; of equal ones the one that pairs first."""
         row, column, pairs = 0, 0, AlignedPlaces()
         while row < self._rows or column < self._columns:
             best, has_both = self.best(row, column), row < self._rows and column < self._columns
-            similarity = self._similarities(row, column, column + 1)[0] if has_both else 0.0
+            similarity = float(self._similarities(row, column, column + 1)[0]) if has_both else 0.0
             if similarity > 0 and best == self.best(row + 1, column + 1) + similarity:
                 pairs.append((row, column))
                 row, column = row + 1, column + 1
@@ -118,55 +120,56 @@ def _features(user: str | None, calls: Iterable[ToolCall] | None) -> _Features:
 
 
 class _Recorded:
-    """The recorded turns, with an index of the tokens of the user's words."""
+    """The recorded turns, with indexes of the tokens of the user's words, of the words and of the tools."""
 
     def __init__(self, turns: Sequence[Turn]) -> None:
-        self._turns = [_features(turn.user, turn.tool_calls) for turn in turns]
-        self._places: dict[str, tuple[list[int], list[int]]] = {}
-        self._equal = {(turn.text, turn.tools) for turn in self._turns}
-        for place, turn in enumerate(self._turns):
-            for token, count in turn.counts.items():
-                places, counts = self._places.setdefault(token, ([], []))
-                places.append(place)
-                counts.append(count)
+        import numpy as np
 
-    def similarities(self, wanted: _Features, first: int, stop: int) -> list[float]:
+        places: dict[str, list[int]] = {}
+        counts: dict[str, list[int]] = {}
+        texts: dict[str, list[int]] = {}
+        tools: dict[frozenset[str | None], list[int]] = {}
+        sizes: list[int] = []
+        for place, turn in enumerate(turns):
+            features = _features(turn.user, turn.tool_calls)
+            sizes.append(features.size)
+            texts.setdefault(features.text, []).append(place)
+            tools.setdefault(features.tools, []).append(place)
+            for token, count in features.counts.items():
+                places.setdefault(token, []).append(place)
+                counts.setdefault(token, []).append(count)
+        self._tokens = {token: (np.array(places[token]), np.array(counts[token])) for token in places}
+        self._texts = {text: np.array(at) for text, at in texts.items()}
+        self._tools = list(tools)
+        self._tools_of = np.zeros(len(sizes), int)
+        for number, at in enumerate(tools.values()):
+            self._tools_of[at] = number
+        self._sizes = np.maximum(sizes, 1)
+
+    def similarities(self, wanted: _Features, first: int, stop: int) -> "npt.NDArray[np.float64]":
         """Returns the similarities of a golden turn with recorded turns; see `turn_similarity`."""
-        near = self._turns[first:stop]
-        scores: dict[tuple[int, int], float] = {}
-        users: list[float] = []
-        for common, turn in zip(self._common(wanted, first, stop), near, strict=True):
-            key = common, turn.size
-            if turn.text == wanted.text:
-                users.append(1.0)
-            elif (score := scores.get(key)) is not None:
-                users.append(score)
-            else:
-                users.append(scores.setdefault(key, rouge_score(common, wanted.size, turn.size).fmeasure))
+        import numpy as np
+
+        common = np.zeros(stop - first)
+        for token, most in wanted.counts.items():
+            if token in self._tokens:
+                places, counts = self._tokens[token]
+                start, end = places.searchsorted((first, stop))
+                common[places[start:end] - first] += np.minimum(counts[start:end], most)
+        # ROUGE-1 F as `rouge_score` computes it.
+        precision, recall = common / self._sizes[first:stop], common / (wanted.size or 1)
+        users = 2 * precision * recall / np.where(common > 0, precision + recall, 1)
+        if wanted.text in self._texts:
+            places = self._texts[wanted.text]
+            start, end = places.searchsorted((first, stop))
+            users[places[start:end] - first] = 1.0
         if not wanted.tools:
             return users
-        shares: dict[frozenset[str | None], float] = {}
-        for turn in near:
-            if turn.tools not in shares:
-                shares[turn.tools] = len(wanted.tools & turn.tools) / len(wanted.tools | turn.tools)
-        return [
-            (_USER_WEIGHT * user + shares[turn.tools]) / (_USER_WEIGHT + 1.0)
-            for user, turn in zip(users, near, strict=True)
-        ]
-
-    def _common(self, wanted: _Features, first: int, stop: int) -> list[int]:
-        common = [0] * (stop - first)
-        for token, most in wanted.counts.items():
-            places, counts = self._places.get(token, ((), ()))
-            start, end = bisect_left(places, first), bisect_left(places, stop)
-            for place, count in zip(places[start:end], counts[start:end], strict=True):
-                common[place - first] += min(count, most)
-        return common
+        shares = np.array([len(wanted.tools & tools) / len(wanted.tools | tools) for tools in self._tools])
+        return (_USER_WEIGHT * users + shares[self._tools_of[first:stop]]) / (_USER_WEIGHT + 1.0)
 
     def largest(self, wanted: _Features) -> float:
-        if (wanted.text, wanted.tools) in self._equal:
-            return 1.0
-        return max(self.similarities(wanted, 0, len(self._turns)), default=0.0)
+        return float(self.similarities(wanted, 0, len(self._sizes)).max(initial=0.0))
 
 
 def turn_similarity(expected: ExpectedTurn, actual: Turn) -> float:
@@ -175,7 +178,7 @@ def turn_similarity(expected: ExpectedTurn, actual: Turn) -> float:
     The ROUGE-1 F of the user's words counts twice, the overlap of the called tools' names (Jaccard) once;
     a side on which nothing is stated does not count. A turn that the agent opens is like another such turn.
     """
-    return _Recorded([actual]).similarities(_features(expected.user, expected.tool_calls), 0, 1)[0]
+    return _Recorded([actual]).largest(_features(expected.user, expected.tool_calls))
 
 
 def align(expected: Sequence[ExpectedTurn], actual: Sequence[Turn]) -> AlignedPlaces:
@@ -250,11 +253,11 @@ def _place(i: int, fitting: list[list[int]], partners: list[int | None], owners:
             if j not in came_from:
                 came_from[j] = mover
                 if j not in owners:
-                    place: int | None = j
-                    while place is not None:
-                        mover = came_from[place]
-                        owners[place] = mover
-                        partners[mover], place = place, partners[mover]
+                    column: int | None = j
+                    while column is not None:
+                        mover = came_from[column]
+                        owners[column] = mover
+                        partners[mover], column = column, partners[mover]
                     return
                 waiting.append(owners[j])
 

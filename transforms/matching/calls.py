@@ -84,8 +84,8 @@ class PairedCalls:
         has_resources = any([call.resource for call in (*self.expected, *self.made)])
         groups: dict[str | None, tuple[list[int], list[int]]] = {}
         for side, calls in enumerate((self.expected, self.made)):
-            for place, call in enumerate(calls):
-                groups.setdefault(None if has_resources else call.name, ([], []))[side].append(place)
+            for index, call in enumerate(calls):
+                groups.setdefault(None if has_resources else call.name, ([], []))[side].append(index)
         for rows, columns in groups.values():
             if rows and columns:
                 pairs = _pair_group([self.expected[i] for i in rows], [self.made[j] for j in columns])
@@ -176,12 +176,12 @@ def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> f
     by_name: defaultdict[str | None, int] = defaultdict(int)
     without_resource: defaultdict[str | None, int] = defaultdict(int)
     by_resource: defaultdict[str, int] = defaultdict(int)
-    for place, want in enumerate(expected):
-        by_name[want.name] |= 1 << place
+    for index, want in enumerate(expected):
+        by_name[want.name] |= 1 << index
         if want.resource:
-            by_resource[want.resource] |= 1 << place
+            by_resource[want.resource] |= 1 << index
         else:
-            without_resource[want.name] |= 1 << place
+            without_resource[want.name] |= 1 << index
     same = (
         by_resource.get(call.resource, 0) | without_resource.get(call.name, 0)
         if call.resource
@@ -521,8 +521,8 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
         total += 1
         verdict: bool | None = False
         if name in given:
-            own = given[name]
-            verdict = value == own if isinstance(value, str) else value_matches(value, own)
+            made = given[name]
+            verdict = value == made if isinstance(value, str) else value_matches(value, made)
         if verdict is None:
             unclear += 1
         elif verdict:

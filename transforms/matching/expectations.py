@@ -22,7 +22,6 @@ from turnwise.transforms.matching.calls import (
     answered_calls,
     met_parameters,
     ordered_share,
-    paired_calls,
     parameter_outcome,
     parameter_score,
     reaches,
@@ -99,8 +98,8 @@ class TurnChecker:
     def _tool_call(self, expectation: Expectation) -> ExpectationOutcome:
         partner = next(self._next_partner)
         wanted = expectation.tool_call.args if expectation.tool_call else None
-        own = expectation.parameter_threshold
-        threshold = self.case.thresholds.parameter if own is None else own
+        least = expectation.parameter_threshold
+        threshold = self.case.thresholds.parameter if least is None else least
         if partner is None:
             missed = ParameterScore(0, max(1, len(wanted or {})))
             is_checked = self.case.tool_correctness_enabled or self.case.step_tool_correctness_enabled
@@ -127,13 +126,13 @@ class TurnChecker:
         return ExpectationOutcome(expectation, _OUTCOMES[verdicts[best]], candidates[best], "tool_response")
 
     def _agent_response(self, expectation: Expectation) -> ExpectationOutcome:
-        wanted, said = expectation.text or "", self.said
+        wanted, texts = expectation.text or "", self.said
         is_by_meaning = expectation.comparison == "SEMANTIC_SIMILARITY"
-        if not said:
+        if not texts:
             is_off = is_by_meaning and not self.case.similarity_enabled
             return ExpectationOutcome(expectation, "SKIPPED" if is_off else "FAIL")
         if expectation.comparison == "CONTAINS":
-            fit = next((text for text in (*self.texts, *said) if wanted in text), None)
+            fit = next((text for text in (*self.texts, *texts) if wanted in text), None)
         else:
             fit = wanted if wanted in self.texts else None
         observed = fit
@@ -145,7 +144,7 @@ class TurnChecker:
         outcome: Outcome | None = "FAIL" if fit is None else "PASS"
         if fit is None and is_by_meaning:
             outcome = None if self.case.similarity_enabled else "SKIPPED"
-        return ExpectationOutcome(expectation, outcome, said[-1] if observed is None else observed, "text")
+        return ExpectationOutcome(expectation, outcome, texts[-1] if observed is None else observed, "text")
 
     def _agent_transfer(self, expectation: Expectation) -> ExpectationOutcome:
         wanted = expectation.target_agent or ""
@@ -239,7 +238,7 @@ def replay_turn(
     expected: ExpectedTurn,
     actual: Turn | None,
     updates: JsonObject,
-    paired: PairedCalls | None = None,
+    paired: PairedCalls,
 ) -> TurnReplay:
     """Checks everything that a golden turn expects; comparisons of meaning are left open.
 
@@ -248,10 +247,9 @@ def replay_turn(
         expected: The golden turn.
         actual: The recorded turn; None: it is missing, so that nothing expected was observed.
         updates: Session variables that the agent updated in the turn.
-        paired: Its `paired_calls`; None: they are paired here.
+        paired: Its expected and made calls.
     """
     turn, is_ces = actual or _NO_TURN, case.dialect == "ces"
-    paired = paired or paired_calls(expected, actual)
     is_plain = not expected.expectations and not is_ces
     if is_plain and paired.are_equal and not (turn.unknown_calls or turn.unknown_words):
         return _replay_of_equal(case, expected, turn, paired.made)
@@ -303,11 +301,11 @@ def _replay_of_equal(
             replay.tool_outcome = tool_outcome(case, expected, 1.0)
     if expected.response:
         expectation = Expectation("agent_response", text=expected.response)
-        if expected.response in (said := turn_texts(turn)):
+        if expected.response in (texts := turn_texts(turn)):
             outcomes.append(ExpectationOutcome(expectation, "PASS", expected.response, "text"))
-        elif said:
+        elif texts:
             is_off: Outcome | None = None if case.similarity_enabled else "SKIPPED"
-            outcomes.append(ExpectationOutcome(expectation, is_off, said[0], "text"))
+            outcomes.append(ExpectationOutcome(expectation, is_off, texts[0], "text"))
         else:
             outcomes.append(ExpectationOutcome(expectation, "FAIL" if case.similarity_enabled else "SKIPPED"))
     for payload in turn.payloads:
@@ -317,8 +315,8 @@ def _replay_of_equal(
 
 def tool_threshold(case: EvalCase, expected: ExpectedTurn) -> float:
     """Returns the gate of a turn's tool score: the turn's own, or else the case's."""
-    own = expected.thresholds.tool_invocation if expected.thresholds else None
-    return case.thresholds.tool_invocation if own is None else own
+    stated = expected.thresholds.tool_invocation if expected.thresholds else None
+    return case.thresholds.tool_invocation if stated is None else stated
 
 
 def tool_outcome(case: EvalCase, expected: ExpectedTurn, score: float) -> Outcome | None:

@@ -455,7 +455,7 @@ _SHOWN_TEXT = 80
 NO_CASE = "NoMatchingCase"
 """Kind of the finding of a conversation that names no case, and that none begins as."""
 _NO_MESSAGE = "the log does not hold the user's first message, by which eval cases are matched"
-_MOST_UNPACKED = 10_000
+_MOST_UNPACKED = 1_000
 GivenCase = EvalCase | PackedCase
 
 

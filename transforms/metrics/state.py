@@ -42,22 +42,22 @@ def bin_of(value: float) -> int:
     size = abs(value)
     if size < SMALLEST:
         return 0
-    place = ceil(log(min(size, LARGEST)) * _PER_LOG) + _SHIFT
-    return place if value > 0 else -place
+    number = ceil(log(min(size, LARGEST)) * _PER_LOG) + _SHIFT
+    return number if value > 0 else -number
 
 
-def bin_value(place: int) -> float:
+def bin_value(number: int) -> float:
     """Returns the value that stands for a bin: within 0.1 % of every value in it."""
-    if not place:
+    if not number:
         return 0.0
-    size = 2 * _GROWTH ** (abs(place) - _SHIFT) / (1 + _GROWTH)
-    return size if place > 0 else -size
+    size = 2 * _GROWTH ** (abs(number) - _SHIFT) / (1 + _GROWTH)
+    return size if number > 0 else -size
 
 
 def add_value(bins: Bins, value: float) -> None:
     """Counts a value, in place."""
-    place = bin_of(value)
-    bins[place] = bins.get(place, 0) + 1
+    number = bin_of(value)
+    bins[number] = bins.get(number, 0) + 1
 
 
 def add_counts(counts: dict[K, int], more: Mapping[K, int], sign: int = 1) -> None:
@@ -77,12 +77,12 @@ def rank_of(share: float, count: int) -> int:
 
 def value_at(bins: Bins, rank: int) -> float:
     """Returns the value of a 0-based rank, the smallest being 0; of a rank too high, the largest."""
-    place, below = 0, 0
-    for place in sorted(bins):
-        below += bins[place]
+    number, below = 0, 0
+    for number in sorted(bins):
+        below += bins[number]
         if below > rank:
             break
-    return bin_value(place)
+    return bin_value(number)
 
 
 _LIMIT = 1e15
@@ -281,10 +281,10 @@ class Units(Struct):
 
     def add(self, unit: str) -> None:
         """Counts one conversation of a unit."""
-        place = int.from_bytes(blake2b(unit.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+        digest = int.from_bytes(blake2b(unit.encode("utf-8", "replace"), digest_size=8).digest(), "big")
         self.total += 1
-        if not place >> (_BITS - self.level):
-            self.kept[place] = self.kept.get(place, 0) + 1
+        if not digest >> (_BITS - self.level):
+            self.kept[digest] = self.kept.get(digest, 0) + 1
             if len(self.kept) > _MOST_KEPT:
                 self._limit()
 
@@ -304,7 +304,7 @@ class Units(Struct):
 
     def _sampled(self, counts: dict[int, int]) -> dict[int, int]:
         """Returns the counts of the hashes that the level keeps."""
-        return {place: number for place, number in counts.items() if not place >> (_BITS - self.level)}
+        return {digest: number for digest, number in counts.items() if not digest >> (_BITS - self.level)}
 
     def independent(self, count: int) -> float:
         """Returns how many independent trials so many scores are: fewer where cases were recorded repeatedly.
@@ -391,9 +391,9 @@ class MetricsState(Struct):
                 tally = self._tally(name, turn)
                 tally.voted += score.judge.voted
                 tally.flipped += score.judge.flipped or 0
-        for place in entry.errors:
-            if turns is None or place is None or place in turns:
-                self._tally(name, place).errors += 1
+        for errored in entry.errors:
+            if turns is None or errored is None or errored in turns:
+                self._tally(name, errored).errors += 1
 
     def _tally(self, criterion: str, turn: int | None) -> Tally:
         tally = self.tallies.get((criterion, turn))
@@ -433,7 +433,8 @@ class MetricsState(Struct):
         A conversation that is scored again leaves a change without conversations, but with other sums.
         """
         counts = self.conversations or self.turns or self.passes or self.fails
-        return not (counts or self.tallies or self.sampled_out or self.repeats.cases or self.units.kept)
+        held = self.tallies, self.ces, self.sampled_out, self.repeats.cases, self.slices, self.panels
+        return not (counts or any(held) or self.units.kept or self.units.total)
 
     def criterion_tallies(self) -> dict[tuple[str, bool], Tally]:
         """Returns the sums by (criterion, whether of whole conversations), over all turns."""

@@ -76,11 +76,11 @@ def problems_of(
     for entry in scored.scores:
         criterion, overall = entry.criterion, entry.overall
         if overall is not None and overall.outcome == "FAIL":
-            place, rests_on_calls = _worst(entry, overall), criterion.needs_expected_calls
+            index, rests_on_calls = _worst(entry, overall), criterion.needs_expected_calls
             gap = gap_of(criterion, overall)
             problems.append(
                 ReviewProblem(
-                    criterion.severity_reason, gap, criterion.name, *place, compares_calls=rests_on_calls
+                    criterion.severity_reason, gap, criterion.name, *index, compares_calls=rests_on_calls
                 )
             )
     if effects is not None:
@@ -286,11 +286,11 @@ def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallE
         if tried > _MOST_COMPARED:
             return [*extra, *_not_equal(writes[number:], chain.from_iterable(left.values()), effects)]
         alike = (same_tool(want, call) and not _COMPARE.differences(want, call) for want in same)
-        place = 0 if is_first else next((i for i, is_alike in enumerate(alike) if is_alike), None)
-        if place is None:
+        index = 0 if is_first else next((i for i, is_alike in enumerate(alike) if is_alike), None)
+        if index is None:
             extra.append(call)
         elif not effects.of(call).idempotent:
-            del same[place]
+            del same[index]
     return extra
 
 
@@ -426,7 +426,7 @@ def _by_calls(
     return CallProblem(_EXTRA, extra.name or "", f"not expected: {call_text(extra)}") if extra else None
 
 
-# Says in one line why a conversation should be read, and which others have the same kind of problem.
+# Says in one line why a conversation should be read, and which others are of the same problem type.
 
 MOST_WHY = 200
 _MOST_KIND = 60
@@ -452,8 +452,8 @@ def why_of(problem: ReviewProblem, sample: Sample) -> Why:
     """Returns why a conversation should be read, by its most severe problem."""
     calls = call_problem(problem, sample)
     text = _text(problem, calls)
-    if problem.turn is not None and not text.lower().startswith(place := turn_name(problem.turn)):
-        text = f"{place}: {text}"
+    if problem.turn is not None and not text.lower().startswith(name := turn_name(problem.turn)):
+        text = f"{name}: {text}"
     criterion = problem.criterion or (DESTRUCTIVE if problem.term == DESTRUCTIVE else STATUS)
     kind, tool = _kind_and_tool(problem, calls)
     shown = " ".join(part for part in (kind, tool) if part)
@@ -495,8 +495,8 @@ def _text(problem: ReviewProblem, calls: CallProblem | None) -> str:
 
 
 def _without_place(text: str) -> str:
-    found = _PLACE.match(text)
-    return text[found.end() :] if found else text
+    match = _PLACE.match(text)
+    return text[match.end() :] if match else text
 
 
 def one_line(text: str, most: int) -> str:
@@ -505,7 +505,7 @@ def one_line(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
-# Chooses the conversations to read first, and counts those with the same kind of problem.
+# Chooses the conversations to read first, and counts those of the same problem type.
 
 MOST_READ = 10
 MOST_OF_A_TYPE = 3

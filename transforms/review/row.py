@@ -46,12 +46,7 @@ from turnwise.transforms.review.problems import (
     unclear_tools,
     why_of,
 )
-from turnwise.transforms.scoring.evaluate import (
-    Rules,
-    ScoredConversation,
-    Verdict,
-    conversation_verdict,
-)
+from turnwise.transforms.scoring.evaluate import Rules, ScoredConversation, Verdict, conversation_verdict
 from turnwise.transforms.scoring.redaction import redact_failure, redact_rows, redactor_of
 from turnwise.transforms.text.dates import rfc3339
 
@@ -302,15 +297,13 @@ class Reviewer:
 
 def _unknown(turns: Sequence[Turn]) -> str | None:
     """Returns why calls may be missing in the log; None: it states all."""
-    found = (
+    unknown = (
         f"{turn_name(index)}: {turn.unknown_calls}" for index, turn in enumerate(turns) if turn.unknown_calls
     )
-    return one_line(next(found, ""), _MOST_REASON) or None
+    return one_line(next(unknown, ""), _MOST_REASON) or None
 
 
-def _figures(
-    conversation: Conversation,
-) -> tuple[float | None, int | None, int | None, str | None]:
+def _figures(conversation: Conversation) -> tuple[float | None, int | None, int | None, str | None]:
     """Returns seconds, tokens read and written, each None if a turn states none, and the first time stated.
 
     Most logs state nothing of these, and have one look at every turn.

@@ -173,7 +173,7 @@ def _fields_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
 def _classes(annotation: Any) -> list[type]:
     if isinstance(annotation, type) and not get_args(annotation):
         return [annotation]
-    return [found for part in get_args(annotation) for found in _classes(part)]
+    return [kind for part in get_args(annotation) for kind in _classes(part)]
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
@@ -198,7 +198,7 @@ def by_criterion(counts: Mapping[str, int], prefix: str) -> dict[str, Counter[st
 
 def panel_figures(models: Sequence[str], questions: Mapping[str, int]) -> JsonObject:
     """Returns what a panel and each member of it did; `questions`: letters of verdicts -> number."""
-    members = {model: _member(place, questions) for place, model in enumerate(models)}
+    members = {model: _member(index, questions) for index, model in enumerate(models)}
     return {**panel_summary(questions), "members": members}
 
 
@@ -224,15 +224,15 @@ def panel_summary(questions: Mapping[str, int]) -> JsonObject:
     }
 
 
-def _member(place: int, questions: Mapping[str, int]) -> JsonObject:
+def _member(index: int, questions: Mapping[str, int]) -> JsonObject:
     """Returns the figures of one member; `bias` is over the questions on which another one has a verdict."""
     verdicts = passes = compared = 0
     bias = 0.0
     for letters, number in questions.items():
-        others = (letters[:place] + letters[place + 1 :]).replace(NO_VERDICT, "")
-        if letters[place] == NO_VERDICT:
+        others = (letters[:index] + letters[index + 1 :]).replace(NO_VERDICT, "")
+        if letters[index] == NO_VERDICT:
             continue
-        passed = letters[place] == "P"
+        passed = letters[index] == "P"
         verdicts, passes = verdicts + number, passes + number * passed
         if others:
             compared += number

@@ -312,10 +312,10 @@ async def _judged(
     """
     gap = conversation_gap(criterion, sample) if pair is None else turn_gap(criterion, sample, pair)
 
-    async def run(own: JudgedCriterion, ask: Ask) -> Score | None:
+    async def run(asked_criterion: JudgedCriterion, ask: Ask) -> Score | None:
         if pair is None:
-            return await awaited_score("judge_conversation", own.judge_conversation(sample, ask))
-        return await awaited_score("judge", own.judge(sample, pair, ask))
+            return await awaited_score("judge_conversation", asked_criterion.judge_conversation(sample, ask))
+        return await awaited_score("judge", asked_criterion.judge(sample, pair, ask))
 
     score = await (run(criterion, NotAsked(gap)) if gap else joint_score(criterion, run, ask))
     if score is None or gap:
@@ -329,11 +329,7 @@ async def _judged(
 
 
 def _note(
-    result: CriterionScores,
-    failures: list[Failure],
-    error: BaseException,
-    sample: Sample,
-    turn: int | None,
+    result: CriterionScores, failures: list[Failure], error: BaseException, sample: Sample, turn: int | None
 ) -> None:
     failure = record_failure("score", error, sample.record, sample.conversation.conversation_id)
     failure.criterion = result.criterion.name

@@ -206,14 +206,14 @@ async def ask_members(
     """Asks several models at once; raises what the criterion raised for one of them."""
     recorders = [Recorder(ask) for _ in options]
     pairs = list(zip(options, recorders, strict=True))
-    asked = (caught(run(criterion.asking(own), recorder)) for own, recorder in pairs)
+    asked = (caught(run(criterion.asking(member), recorder)) for member, recorder in pairs)
     members = []
-    for (own, recorder), score in zip(
+    for (member, recorder), score in zip(
         pairs, await asyncio.gather(*asked, return_exceptions=True), strict=True
     ):
         if isinstance(score, BaseException):
             raise score
-        members.append(Member(own.judge_model or "", score, verdict_of(criterion, score), recorder))
+        members.append(Member(member.judge_model or "", score, verdict_of(criterion, score), recorder))
     return members
 
 
@@ -298,8 +298,8 @@ def turn_gap(criterion: Criterion, sample: Sample, pair: TurnPair) -> str | None
     gap = _gap(pair.actual, criterion.rests_on, as_adk)
     if gap or "calls" not in criterion.rests_on or not isinstance(criterion, JudgedCriterion):
         return gap
-    place = next(i for i, turn in enumerate(sample.conversation.turns) if turn is pair.actual)
-    return _first(sample.conversation.turns[:place], ("calls",), as_adk)
+    index = next(i for i, turn in enumerate(sample.conversation.turns) if turn is pair.actual)
+    return _first(sample.conversation.turns[:index], ("calls",), as_adk)
 
 
 def conversation_gap(criterion: Criterion, sample: Sample) -> str | None:

@@ -165,16 +165,16 @@ class Redactor:
     def _parts(self, items: list[JsonValue]) -> list[JsonValue]:
         """Replaces values that begin in one part of a text and end in the next one."""
         texts = [item.get("text") if isinstance(item, dict) else item for item in items]
-        for place in range(len(items) - 1):
-            first, second = texts[place], texts[place + 1]
+        for index in range(len(items) - 1):
+            first, second = texts[index], texts[index + 1]
             if not isinstance(first, str) or not isinstance(second, str):
                 continue
             tail, head = first[-80:], second[:80]
             whole = tail + head
             spans = [span for span in self._spans(whole, False) if span[0] < len(tail) < span[1]]
             for start, end, marker in spans[:1]:
-                texts[place] = first[: len(first) - len(tail)] + tail[:start] + marker
-                texts[place + 1] = second[end - len(tail) :]
+                texts[index] = first[: len(first) - len(tail)] + tail[:start] + marker
+                texts[index + 1] = second[end - len(tail) :]
         return [
             {**item, "text": text}
             if isinstance(item, dict) and "text" in item
@@ -213,14 +213,12 @@ class Redactor:
         mark = mark or self._marker
         plain = folded(text)
         taken, spans = bytearray(len(text)), list[tuple[int, int, str]]()
-        for found in _MARKER.finditer(text) if "<" in text else ():
-            taken[found.start() : found.end()] = b"\1" * len(found[0])
+        for match in _MARKER.finditer(text) if "<" in text else ():
+            taken[match.start() : match.end()] = b"\1" * len(match[0])
         kept = [span for value in self._kept for span in _places(text, value)]
         for literal, marker in self._literals.items():
             spans += [
-                (*place, marker)
-                for start, end in _places(text, literal)
-                for place in _take(taken, start, end)
+                (*ends, marker) for start, end in _places(text, literal) for ends in _take(taken, start, end)
             ]
         findings = service_findings(self._config, text)
         if bool(_may_hold(plain) if len(plain) <= _SHORT else _candidates((), ()).search(plain)):
@@ -228,15 +226,15 @@ class Redactor:
         for start, end, kind, key in chain(self._own(text), findings):
             if not any(a <= start and end <= b for a, b in kept) and (places := _take(taken, start, end)):
                 marker = mark(kind, key, text[start:end])
-                spans += [(*place, marker) for place in places]
+                spans += [(*ends, marker) for ends in places]
         return sorted(spans)
 
     def _own(self, text: str) -> Iterator[Finding]:
         """Yields what the patterns of the config match."""
         readable = text if text.isascii() else _HALVES.sub("?", text)
         for name, pattern in self._config.patterns.items():
-            for found in compiled(pattern).finditer(readable):
-                yield Finding(found.start(), found.end(), name, found[0])
+            for match in compiled(pattern).finditer(readable):
+                yield Finding(match.start(), match.end(), name, match[0])
 
     def _marker(self, kind: str, key: str, raw: str) -> str:
         marker = self._markers.get((kind, key))
@@ -251,14 +249,14 @@ class Redactor:
         """Replaces what is left of values where a text was cut."""
         if not self._spelled or not ("…" in text or "..." in text or "[" in text):
             return text
-        for found in reversed(list(_CUT.finditer(text))[:20]):
-            before, after = text[: found.start()], text[found.end() :]
+        for match in reversed(list(_CUT.finditer(text))[:20]):
+            before, after = text[: match.start()], text[match.end() :]
             for raw, marker in self._spelled.items():
                 size = next(
                     (n for n in range(len(raw), _SHORTEST_PIECE - 1, -1) if before.endswith(raw[:n])), 0
                 )
                 if size:
-                    text = f"{before[:-size]}{marker}{found[0]}{after}"
+                    text = f"{before[:-size]}{marker}{match[0]}{after}"
                     break
         return text
 
@@ -290,7 +288,7 @@ class Redactor:
     def restore(self, value: JsonValue) -> JsonValue:
         """Returns a value with the words in place of their markers, for what stays in this process."""
         if isinstance(value, str) and "<" in value:
-            return _MARKER.sub(lambda found: self._raw.get(found[0], found[0]), value)
+            return _MARKER.sub(lambda match: self._raw.get(match[0], match[0]), value)
         if isinstance(value, dict):
             return {self.restore(key): self.restore(item) for key, item in value.items()}
         return [self.restore(item) for item in value] if isinstance(value, list | tuple) else value
@@ -340,7 +338,7 @@ def _lasting_marker(kind: str, key: str, raw: str) -> str:
 
 
 def _ends(path: tuple[str, ...], paths: Sequence[tuple[str, ...]]) -> bool:
-    return any(path[-len(each) :] == each for each in paths)
+    return any(path[-len(ending) :] == ending for ending in paths)
 
 
 def _is_secret(value: JsonValue) -> bool:
@@ -377,7 +375,7 @@ def _may_hold(text: str) -> bool:
 @cache
 def _candidates(patterns: tuple[str, ...], keys: tuple[str, ...]) -> Any:
     """Returns a pattern that anything in JSON has that may hold a value."""
-    forms = [MAYBE, *(f"(?:{one})" for one in patterns), *(f'"{re.escape(key)}"' for key in keys)]
+    forms = [MAYBE, *(f"(?:{pattern})" for pattern in patterns), *(f'"{re.escape(key)}"' for key in keys)]
     return compiled("|".join(forms), _MEMORY)
 
 
@@ -461,8 +459,8 @@ def redact_rows(
 ) -> tuple[list[ScoreRow], list[ResultRow], list[ConversationRow]]:
     """Returns the rows of a conversation with markers."""
     rows: list[Any] = [*scores]
-    for place, row in enumerate(rows):
-        rows[place] = replace(row, **redactor.row(msgspec.structs.asdict(row)))
+    for index, row in enumerate(rows):
+        rows[index] = replace(row, **redactor.row(msgspec.structs.asdict(row)))
     kept: list[Any] = []
     for result in results:
         eval_id = result["eval_id"]
@@ -495,11 +493,11 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
             done = redactor.redact(structure)
             record = record if done == structure else dump_json(done).decode()
         else:
-            record = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), record)
+            record = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), record)
             for key in {path.rpartition(".")[2] for path in config.paths}:
                 form = rf'"{re.escape(key)}"\s*:\s*(?:"((?:[^"\\]|\\.)*)|([^\s",}}\]]+))'
-                for found in compiled(form).finditer(record):
-                    redactor.learn([{key: found[1] or found[2]}])
+                for match in compiled(form).finditer(record):
+                    redactor.learn([{key: match[1] or match[2]}])
             record = redactor.text(record)
         failure.record = record
     failure.message = redactor.text(failure.message)

@@ -76,7 +76,7 @@ class Selection(Struct, frozen=True):
     @property
     def of_dialects(self) -> tuple[JudgedCriterion, ...]:
         """The judged criteria of all dialects."""
-        return tuple(criterion for each in self.by_dialect.values() for criterion in each)
+        return tuple(criterion for criteria in self.by_dialect.values() for criterion in criteria)
 
     def of(self, sample: Sample) -> Criteria:
         """Returns the criteria of a conversation; a hash of its case's id, or else its own, samples them."""
@@ -84,12 +84,12 @@ class Selection(Struct, frozen=True):
         candidates = self.judged + (self.by_dialect.get(case.dialect, ()) if case is not None else ())
         if not candidates and self.comparer is None:
             return Criteria(self.measured)
-        place = hash_place((case.eval_id if case else None) or sample.conversation.conversation_id)
-        comparer = self.comparer if self.comparer and place < self._rate(self.comparer) else None
-        asked = tuple(criterion for criterion in candidates if place < self._rate(criterion))
+        position = hash_place((case.eval_id if case else None) or sample.conversation.conversation_id)
+        comparer = self.comparer if self.comparer and position < self._rate(self.comparer) else None
+        asked = tuple(criterion for criterion in candidates if position < self._rate(criterion))
         if len(asked) == len(candidates):
             return Criteria(self.measured, asked, (), comparer, self.redact)
-        left = [criterion for criterion in candidates if place >= self._rate(criterion)]
+        left = [criterion for criterion in candidates if position >= self._rate(criterion)]
         names = self.deciding.get(case.dialect) if case else None
         decides = any(c.threshold is not None if names is None else c.name in names for c in left)
         sampled_out = (*(c.name for c in left), *((STATUS,) if decides else ()))
@@ -142,9 +142,9 @@ def select(
 
 def _asking(criterion: J, judge: JudgeConfig, asks_models: bool) -> J:
     """Returns a criterion that asks by the prompts and the models of a run."""
-    own = criterion.judge_model_options
-    options = own.within(judge) if asks_models else own.without_others()
-    asking = criterion if options is own else criterion.asking(options)
+    judge_options = criterion.judge_model_options
+    options = judge_options.within(judge) if asks_models else judge_options.without_others()
+    asking = criterion if options is judge_options else criterion.asking(options)
     return asking.with_prompts(judge.prompts)
 
 
@@ -196,17 +196,17 @@ async def cascade_score(
     confidence = least_confidence(recorder.samples)
     doubt = await _doubt(cheap, cascade, run, member, confidence)
     detail: JsonObject = {"first": {**member.detail(), "confidence": confidence}}
-    decided, last = score, ", ".join(own.judge_model or "" for own in others)
+    decided, last = score, ", ".join(options.judge_model or "" for options in others)
     members = [member]
     if doubt is None:
         detail |= {"decided_by": "first", "why": None, "unsure": None}
         # What the other judge would have been asked at least, by model.
         detail["spared"] = {}
-        for own in others:
+        for options in others:
             counted = Spared(recorder)
-            await run(criterion.asking(own), counted)
+            await run(criterion.asking(options), counted)
             figures = ("calls", "tokens_in", "tokens_out")
-            detail["spared"][own.judge_model or ""] = {name: getattr(counted, name) for name in figures}
+            detail["spared"][options.judge_model or ""] = {name: getattr(counted, name) for name in figures}
     else:
         later, again = asked_otherwise(ask, if_unsure=True), None
         if len(others) > 1:

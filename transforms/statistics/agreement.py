@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from turnwise.schemas.comparison import Bounds
-from turnwise.transforms.statistics.resampling import Numbers, replicates_for, resampling_weights
+from turnwise.transforms.statistics.resampling import LEVEL, Numbers, replicates_for, resampling_weights
 from turnwise.transforms.statistics.tests import normal_quantile, t_quantile, wilson_interval
 
 _ROUNDING = 1e-12
@@ -38,9 +38,9 @@ def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
     """
     if not pairs:
         return None
-    own, other = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    first, other = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
     observed = sum(a == b for a, b in pairs) * len(pairs)
-    expected, largest = sum(own[label] * other[label] for label in own), len(pairs) ** 2
+    expected, largest = sum(first[label] * other[label] for label in first), len(pairs) ** 2
     return (observed - expected) / (largest - expected) if largest > expected else None
 
 
@@ -55,17 +55,15 @@ def krippendorffs_alpha(units: Sequence[Sequence[float]]) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def alpha_interval(
-    units: Mapping[str, Sequence[Sequence[float]]], seed: int, level: float = 0.95
-) -> Bounds | None:
+def alpha_interval(units: Mapping[str, Sequence[Sequence[float]]], seed: int) -> Bounds | None:
     """Returns the bootstrap's interval of Krippendorff's alpha, over cases; None: it is not defined."""
-    return _percentiles({case: _alpha_sums(own) for case, own in units.items()}, _alphas, seed, level)
+    return _percentiles({case: _alpha_sums(ratings) for case, ratings in units.items()}, _alphas, seed)
 
 
-def kappa_interval(tables: Mapping[str, Confusion], seed: int, level: float = 0.95) -> Bounds | None:
+def kappa_interval(tables: Mapping[str, Confusion], seed: int) -> Bounds | None:
     """Returns the bootstrap's interval of Cohen's kappa, over cases; None: it is not defined."""
     parts = {case: np.asarray(table, dtype=float) for case, table in tables.items()}
-    return _percentiles(parts, _kappas, seed, level)
+    return _percentiles(parts, _kappas, seed)
 
 
 def _kappas(cells: Numbers) -> Numbers:
@@ -97,7 +95,7 @@ def _ratio(part: Numbers, whole: Numbers) -> Numbers:
 
 
 def _percentiles(
-    parts: Mapping[str, Numbers], figures: Callable[[Numbers], Numbers], seed: int, level: float
+    parts: Mapping[str, Numbers], figures: Callable[[Numbers], Numbers], seed: int
 ) -> Bounds | None:
     """Returns the middle of a figure over replicates of the cases.
 
@@ -107,13 +105,13 @@ def _percentiles(
         return None
     replicates = replicates_for(len(parts))
     sums = np.zeros((replicates, 4))
-    for case, own in parts.items():
-        sums += resampling_weights(seed, case, replicates)[:, None] * own
-    found = figures(sums)
-    found = found[~np.isnan(found)]
-    if len(found) < 0.95 * replicates or np.ptp(found) < _ROUNDING:
+    for case, part in parts.items():
+        sums += resampling_weights(seed, case, replicates)[:, None] * part
+    drawn = figures(sums)
+    drawn = drawn[~np.isnan(drawn)]
+    if len(drawn) < 0.95 * replicates or np.ptp(drawn) < _ROUNDING:
         return None
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Bounds(float(low), float(high))
 
 
@@ -237,8 +235,8 @@ def effective_size(weights: Numbers) -> float:
     return float(weights.sum()) ** 2 / float((weights**2).sum()) if len(weights) else 0.0
 
 
-def clustered_share(values: Numbers, clusters: CaseCodes, weights: Numbers | None = None) -> EffectiveShare:
-    """Returns a weighted share with its effective size, value (1 - value) / variance.
+def clustered_share(values: Numbers, clusters: CaseCodes) -> EffectiveShare:
+    """Returns a share with its effective size, value (1 - value) / variance.
 
     The variance is that of a ratio over clusters, by linearisation (Cochran 1977, Sampling Techniques, 6.3).
     Where nothing varies, the clusters count instead of the scores.
@@ -246,23 +244,18 @@ def clustered_share(values: Numbers, clusters: CaseCodes, weights: Numbers | Non
     Args:
         values: 0..1 each.
         clusters: Code of the cluster of each.
-        weights: Sampling weights; None: all the same.
     """
-    if not len(values):
+    count = len(values)
+    if not count:
         return EffectiveShare(0.0, 0.0)
-    weights = np.ones(len(values)) if weights is None else weights
-    total = float(weights.sum())
-    value = float((weights * values).sum()) / total
-    most = effective_size(weights)
-    of_cluster = np.bincount(clusters, weights)
+    value = float(values.sum()) / count
+    of_cluster = np.bincount(clusters)
     of_cluster = of_cluster[of_cluster > 0]
-    if len(of_cluster) == len(values) and most > len(values) - 1e-9:
-        return EffectiveShare(value, float(len(values)))
-    variance = clustered_variance(weights * (values - value) / total, clusters)
-    groups = total**2 / float((of_cluster**2).sum())
-    return EffectiveShare(
-        value, min(most, value * (1 - value) / variance) if variance > 1e-15 else min(most, groups)
-    )
+    if len(of_cluster) == count:
+        return EffectiveShare(value, float(count))
+    variance = clustered_variance((values - value) / count, clusters)
+    size = value * (1 - value) / variance if variance > 1e-15 else count**2 / float((of_cluster**2).sum())
+    return EffectiveShare(value, min(float(count), size))
 
 
 def clustered_variance(parts: Numbers, clusters: CaseCodes) -> float:

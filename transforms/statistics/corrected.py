@@ -16,7 +16,7 @@ from turnwise.transforms.statistics.agreement import (
     clustered_variance,
     effective_size,
 )
-from turnwise.transforms.statistics.resampling import REPLICATES, Numbers, generator_of
+from turnwise.transforms.statistics.resampling import LEVEL, REPLICATES, Numbers, generator_of
 from turnwise.transforms.statistics.tests import normal_quantile, t_quantile
 
 
@@ -55,7 +55,6 @@ def corrected_mean(
     judged: Sequence[float],
     others: Sequence[float],
     design: SampleDesign | None = None,
-    level: float = 0.95,
 ) -> CorrectedEstimate:
     """Returns the mean that people would give to all conversations, by prediction-powered inference.
 
@@ -70,7 +69,6 @@ def corrected_mean(
         judged: What the judge said of the same conversations, in the same order.
         others: What the judge said of all conversations that have no label.
         design: Cases and sampling weights.
-        level: Level of confidence, between 0 and 1.
 
     Raises:
         ValueError: There are labels of fewer than two cases, not as many judgements, or labels minus
@@ -94,7 +92,7 @@ def corrected_mean(
     # The few labelled cases decide how much the estimate of the variance itself varies.
     known = max(1.5, min(cases, effective_size(drawn)))
     variance = clustered_variance(parts, codes) * known / (known - 1)
-    half = t_quantile((1 + level) / 2, known - 1) * sqrt(variance)
+    half = t_quantile((1 + LEVEL) / 2, known - 1) * sqrt(variance)
     value = weight * float(whole.mean()) + shift
     return CorrectedEstimate(value, Bounds(value - half, value + half), weight)
 
@@ -119,7 +117,6 @@ def corrected_rate(
     others: Sequence[bool | None],
     seed: int,
     design: SampleDesign | None = None,
-    level: float = 0.95,
 ) -> CorrectedEstimate:
     """Returns the share of all conversations that people would let pass.
 
@@ -138,7 +135,6 @@ def corrected_rate(
         others: What the judge said of all conversations that have no label.
         seed: Seed, such as `SEED`.
         design: Cases and sampling weights.
-        level: Level of confidence, between 0 and 1.
     """
     human, machine = np.asarray(labels, dtype=float), _answers(judged)
     whole = np.concatenate([machine, _answers(others)])
@@ -148,15 +144,15 @@ def corrected_rate(
     ]
     effect = _design_effect(strata, human, whole, drawn, design.codes()) if design else 1.0
     draws = _posterior_of_all(generator_of(seed), strata, effect)
-    low, high = map(float, np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]))
-    value, wider = float(draws.mean()), _widening(drawn, level)
+    low, high = map(float, np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
+    value, wider = float(draws.mean()), _widening(drawn)
     bounds = Bounds(max(0.0, value - wider * (value - low)), min(1.0, value + wider * (high - value)))
     return CorrectedEstimate(value, bounds)
 
 
-def _widening(drawn: Numbers, level: float) -> float:
+def _widening(drawn: Numbers) -> float:
     """Returns how much wider Student's t with the effective number of labels is; 1 with equal weights."""
-    size, share = effective_size(drawn), (1 + level) / 2
+    size, share = effective_size(drawn), (1 + LEVEL) / 2
     if size > len(drawn) - 1e-6:
         return 1.0
     return t_quantile(share, max(0.5, size - 1)) / normal_quantile(share)
@@ -167,7 +163,9 @@ _UNDECIDED = 2
 
 def _answers(judged: Sequence[bool | None]) -> CaseCodes:
     """Returns the judge's answers as numbers of strata: 0 passed, 1 failed, 2 no score."""
-    return np.asarray([_UNDECIDED if one is None else int(not one) for one in judged], dtype=np.int64)
+    return np.asarray(
+        [_UNDECIDED if is_pass is None else int(not is_pass) for is_pass in judged], dtype=np.int64
+    )
 
 
 def _stratum(answer: int, human: Numbers, whole: CaseCodes, drawn: Numbers) -> _Stratum:
@@ -180,12 +178,12 @@ def _stratum(answer: int, human: Numbers, whole: CaseCodes, drawn: Numbers) -> _
 
 def _posterior_of_all(generator: np.random.Generator, strata: Sequence[_Stratum], effect: float) -> Numbers:
     """Returns draws of the share of all: the strata are joined one by one, each with a share of its own."""
-    people = [_posterior(generator, one.people, effect) for one in strata]
+    people = [_posterior(generator, stratum.people, effect) for stratum in strata]
     draws, size = people[0], strata[0].size
-    for one, own in zip(strata[1:], people[1:], strict=True):
-        joined = size + one.size
+    for stratum, share in zip(strata[1:], people[1:], strict=True):
+        joined = size + stratum.size
         before = _posterior(generator, EffectiveShare(size / joined if joined else 0.0, joined), effect)
-        draws, size = before * draws + (1 - before) * own, joined
+        draws, size = before * draws + (1 - before) * share, joined
     return draws
 
 
@@ -193,24 +191,24 @@ def _design_effect(
     strata: Sequence[_Stratum], human: Numbers, whole: CaseCodes, drawn: Numbers, codes: CaseCodes
 ) -> float:
     """Returns how many times the variance is that of so many independent scores; at least 1."""
-    count, values = len(human), np.asarray([one.people.value for one in strata])
-    total = sum(one.share * one.people.value for one in strata)
+    count, values = len(human), np.asarray([stratum.people.value for stratum in strata])
+    total = sum(stratum.share * stratum.people.value for stratum in strata)
     parts = (values[whole] - total) / len(whole)
-    simple = sum(one.share * (one.people.value - total) ** 2 for one in strata) / len(whole)
-    for one in strata:
-        value, size = one.people
-        simple += one.share**2 * value * (1 - value) / max(size, 1)
-        if one.drawn.any():
-            weights = drawn[one.drawn] / drawn[one.drawn].sum()
-            parts[:count][one.drawn] += one.share * weights * (human[one.drawn] - value)
+    simple = sum(stratum.share * (stratum.people.value - total) ** 2 for stratum in strata) / len(whole)
+    for stratum in strata:
+        value, size = stratum.people
+        simple += stratum.share**2 * value * (1 - value) / max(size, 1)
+        if stratum.drawn.any():
+            weights = drawn[stratum.drawn] / drawn[stratum.drawn].sum()
+            parts[:count][stratum.drawn] += stratum.share * weights * (human[stratum.drawn] - value)
     if len(np.unique(codes)) == len(codes) and effective_size(drawn) > count - 1e-6:
         return 1.0
     cases = len(np.unique(codes[:count]))
-    found = clustered_variance(parts, codes) * cases / max(cases - 1, 1) / simple if simple else count / cases
-    return max(1.0, found)
+    ratio = clustered_variance(parts, codes) * cases / max(cases - 1, 1) / simple if simple else count / cases
+    return max(1.0, ratio)
 
 
-def rogan_gladen(passes: int, count: int, table: Confusion, level: float = 0.95) -> Bounds | None:
+def rogan_gladen(passes: int, count: int, table: Confusion) -> Bounds | None:
     """Returns an interval of the share that people would let pass, from a judge's error rates.
 
     (share + specificity - 1) / (sensitivity + specificity - 1) (Rogan and Gladen 1978), with the interval of
@@ -223,7 +221,7 @@ def rogan_gladen(passes: int, count: int, table: Confusion, level: float = 0.95)
     human_passes, human_fails = table.true_pass + table.false_fail, table.false_pass + table.true_fail
     if not count or not human_passes or not human_fails:
         return None
-    z = normal_quantile((1 + level) / 2)
+    z = normal_quantile((1 + LEVEL) / 2)
     share = (passes + z * z / 2) / (count + z * z)
     sensitivity = (table.true_pass + 1) / (human_passes + 2)
     specificity = (table.true_fail + 1) / (human_fails + 2)
@@ -234,8 +232,8 @@ def rogan_gladen(passes: int, count: int, table: Confusion, level: float = 0.95)
     hits = sensitivity * (1 - sensitivity) / (human_passes + 2)
     misses = specificity * (1 - specificity) / (human_fails + 2)
     shift = 2 * z * z * (centre * hits - (1 - centre) * misses)
-    own = share * (1 - share) / (count + z * z)
-    half = z * sqrt(own + centre**2 * hits + (1 - centre) ** 2 * misses) / gain
+    spread = share * (1 - share) / (count + z * z)
+    half = z * sqrt(spread + centre**2 * hits + (1 - centre) ** 2 * misses) / gain
     return Bounds(*(min(1.0, max(0.0, bound)) for bound in (centre + shift - half, centre + shift + half)))
 
 

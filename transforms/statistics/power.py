@@ -47,10 +47,10 @@ def needed_pairs(difference: float, discordant: float, alpha: float = 0.05) -> i
     As with `detectable_difference`, that of the exact test where at most 100 of them differ. None: there is
     no difference.
     """
-    found = needed_cases(difference, discordant - difference**2, alpha)
-    if found is None or found * discordant > MOST_EXACT:
-        return found
-    low, high = 1, 2 * found
+    needed = needed_cases(difference, discordant - difference**2, alpha)
+    if needed is None or needed * discordant > MOST_EXACT:
+        return needed
+    low, high = 1, 2 * needed
     while mcnemar_power(abs(difference), discordant, high, alpha) < POWER:
         low, high = high, 2 * high
     while high - low > 1:
@@ -77,10 +77,10 @@ def detectable_of_groups(pooled: float, sizes: tuple[int, int], alpha: float = 0
     """
     if sum(sizes) <= MOST_GROUPED:
         return _smallest_difference(lambda d: fisher_power(d, pooled, sizes, alpha), POWER)
-    each = 1 / sizes[0] + 1 / sizes[1]
-    usual = detectable_mean(sqrt(pooled * (1 - pooled) * each), alpha) + each / 2
-    found = max(usual, detectable_difference(0.0, min(sizes), alpha) or 0.0)
-    return None if found > 1 else found
+    shares = 1 / sizes[0] + 1 / sizes[1]
+    usual = detectable_mean(sqrt(pooled * (1 - pooled) * shares), alpha) + shares / 2
+    detectable = max(usual, detectable_difference(0.0, min(sizes), alpha) or 0.0)
+    return None if detectable > 1 else detectable
 
 
 def needed_of_groups(difference: float, variance: float, alpha: float = 0.05) -> int | None:
@@ -89,10 +89,10 @@ def needed_of_groups(difference: float, variance: float, alpha: float = 0.05) ->
     n / 4 (1 + sqrt(1 + 4 / (n difference)))^2 with the normal number n, as Fisher's exact test needs more
     (Casagrande, Pike and Smith 1978). None: there is no difference.
     """
-    found = needed_cases(difference, variance, alpha)
-    if found is None:
+    needed = needed_cases(difference, variance, alpha)
+    if needed is None:
         return None
-    return ceil(found / 4 * (1 + sqrt(1 + 4 / (found * abs(difference)))) ** 2)
+    return ceil(needed / 4 * (1 + sqrt(1 + 4 / (needed * abs(difference)))) ** 2)
 
 
 def needed_cases(difference: float, variance: float, alpha: float = 0.05) -> int | None:
@@ -190,11 +190,11 @@ def fisher_power(difference: float, pooled: float, sizes: tuple[int, int], alpha
 def _fisher_rejects(first: int, second: int, alpha: float) -> "np.typing.NDArray[np.bool_]":
     """Returns for every pair of passes whether the two-sided test rejects."""
     logs = _log_factorials(max(first, second))
-    own, other = (logs[n] - logs[: n + 1] - logs[: n + 1][::-1] for n in (first, second))
+    left, other = (logs[n] - logs[: n + 1] - logs[: n + 1][::-1] for n in (first, second))
     result = np.zeros((first + 1, second + 1), dtype=bool)
     for together in range(first + second + 1):
         x = np.arange(max(0, together - second), min(first, together) + 1)
-        chances = own[x] + other[together - x]
+        chances = left[x] + other[together - x]
         chances = np.exp(chances - chances.max())
         order = np.argsort(chances)
         sums = np.cumsum(chances[order]) / chances.sum()

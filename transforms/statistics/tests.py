@@ -131,22 +131,22 @@ def bounded_interval(pairs: Pairs, level: float = 0.95) -> Bounds:
     within 2 points, and if 2 % of all cases are lost, none of 100 is with a chance of 13 %. The difference is
     at least the share fixed less the upper bound of the share that regressed.
     """
-    found, n = paired_interval(pairs, level), pairs.size
+    newcombe, n = paired_interval(pairs, level), pairs.size
     low = pairs.fixed / n - upper_share(pairs.regressed, n, level)
     high = upper_share(pairs.fixed, n, level) - pairs.regressed / n
-    return Bounds(min(found.low, low), max(found.high, high))
+    return Bounds(min(newcombe.low, low), max(newcombe.high, high))
 
 
 def _limits(passes: int, count: int, level: float) -> tuple[float, float]:
     """Returns how far Wilson's bounds lie below and above a share."""
-    found = wilson_interval(passes, count, level)
-    if found is None:
+    wilson = wilson_interval(passes, count, level)
+    if wilson is None:
         raise ValueError("an interval needs at least one case")
-    return passes / count - found.low, found.high - passes / count
+    return passes / count - wilson.low, wilson.high - passes / count
 
 
-def _side(own: float, other: float, phi: float) -> float:
-    return sqrt(max(0.0, own**2 - 2 * phi * own * other + other**2))
+def _side(limit: float, other: float, phi: float) -> float:
+    return sqrt(max(0.0, limit**2 - 2 * phi * limit * other + other**2))
 
 
 def _correlation(pairs: Pairs) -> float:
@@ -196,20 +196,20 @@ def difference_interval(
 
     Newcombe 1998, Bounds estimation for the difference between independent proportions, method 10.
     """
-    own = wilson_interval(passes, count, level)
+    interval = wilson_interval(passes, count, level)
     base = wilson_interval(base_passes, base_count, level)
-    if own is None or base is None:
+    if interval is None or base is None:
         return None
-    return estimated_difference(passes / count, own, base_passes / base_count, base)
+    return estimated_difference(passes / count, interval, base_passes / base_count, base)
 
 
-def estimated_difference(value: float, own: Bounds, base_value: float, base: Bounds) -> Bounds:
+def estimated_difference(value: float, interval: Bounds, base_value: float, base: Bounds) -> Bounds:
     """Returns an interval of value minus base value of two independent estimates, from their intervals.
 
     Zou and Donner 2008, Construction of confidence limits about effect measures: a general approach.
     """
-    below = hypot(value - own.low, base.high - base_value)
-    above = hypot(own.high - value, base_value - base.low)
+    below = hypot(value - interval.low, base.high - base_value)
+    above = hypot(interval.high - value, base_value - base.low)
     return Bounds(value - base_value - below, value - base_value + above)
 
 
@@ -252,12 +252,12 @@ class _Welch(NamedTuple):
 
 def _welch(sample: SampleMoments, base: SampleMoments) -> _Welch:
     """Returns the difference, its standard error, and the degrees of freedom of Welch and Satterthwaite."""
-    own, other = sample.variance / sample.size, base.variance / base.size
-    if not own + other:
+    error, other = sample.variance / sample.size, base.variance / base.size
+    if not error + other:
         return _Welch(sample.mean - base.mean, 0.0, 1.0)
-    share = own / (own + other)
+    share = error / (error + other)
     freedom = 1 / (share**2 / (sample.size - 1) + (1 - share) ** 2 / (base.size - 1))
-    return _Welch(sample.mean - base.mean, sqrt(own + other), freedom)
+    return _Welch(sample.mean - base.mean, sqrt(error + other), freedom)
 
 
 def lower_mean(sample: SampleMoments, base: SampleMoments) -> float:
@@ -283,11 +283,11 @@ def mean_difference_interval(sample: SampleMoments, base: SampleMoments, level: 
     return Bounds(difference - half, difference + half)
 
 
-def mean_interval(sample: SampleMoments, level: float = 0.95) -> Bounds | None:
+def mean_interval(sample: SampleMoments) -> Bounds | None:
     """Returns Student's interval of a mean; None: no spread was seen, which is not that there is none."""
     if not sample.variance:
         return None
-    half = t_quantile((1 + level) / 2, sample.size - 1) * sqrt(sample.variance / sample.size)
+    half = t_quantile(0.975, sample.size - 1) * sqrt(sample.variance / sample.size)
     return Bounds(sample.mean - half, sample.mean + half)
 
 

@@ -130,18 +130,18 @@ def sanitize(text: str) -> str:
     like. Newline and tab stay.
     """
     shown = _NEEDLESS_JOINERS.sub(HIDDEN, text.translate(_SHOWN))
-    found = [(m.start(), m[0]) for m in _MARKERS.finditer(shown.replace(HIDDEN, "").translate(_FOLDED))]
-    if not found:
+    marks = [(m.start(), m[0]) for m in _MARKERS.finditer(shown.replace(HIDDEN, "").translate(_FOLDED))]
+    if not marks:
         return shown
     places, chars = visible_places(shown), list(shown)
-    for place, char in found:
-        chars[places[place]] = _HARMLESS[char]
+    for index, char in marks:
+        chars[places[index]] = _HARMLESS[char]
     return "".join(chars)
 
 
 def visible_places(text: str) -> list[int]:
     """Returns the offsets of a sanitized text's characters that are not HIDDEN."""
-    return [place for place, char in enumerate(text) if char != HIDDEN]
+    return [index for index, char in enumerate(text) if char != HIDDEN]
 
 
 # Finds a judge's quotes in a text.
@@ -167,14 +167,14 @@ def contains_quote(quote: str, text: str) -> bool:
     digit is never found.
     """
     parts = [_flat(part) for part in _ELLIPSIS.split(quote)]
-    place, flat = 0, _flat(text)
+    start, flat = 0, _flat(text)
     if not any(char.isalnum() for part in parts for char in part):
         return False
     for part in parts:
-        found = flat.find(part, place)
-        if found < 0:
+        index = flat.find(part, start)
+        if index < 0:
             return False
-        place = found + len(part)
+        start = index + len(part)
     return True
 
 
@@ -266,14 +266,14 @@ def amount(value: JsonValue) -> Amount | None:
 
 @lru_cache(maxsize=4096)
 def _amount_of(text: str) -> Amount | None:
-    found = _NUMBER.fullmatch(text)
-    if found is None or (found[1] and found[3]):
+    match = _NUMBER.fullmatch(text)
+    if match is None or (match[1] and match[3]):
         return None
-    marks = [mark.strip() for mark in (found["before"], found["after"]) if mark]
+    marks = [mark.strip() for mark in (match["before"], match["after"]) if mark]
     named = {CURRENCIES.get(mark, mark) for mark in marks}
     if len(named) > 1 or not all(map(CURRENCY_CODES.fullmatch, named)):
         return None
-    digits = (found[1] or found[3]) + found["digits"].replace(",", "")
+    digits = (match[1] or match[3]) + match["digits"].replace(",", "")
     return Amount(float(digits) if "." in digits else int(digits), next(iter(named), ""))
 
 

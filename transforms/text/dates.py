@@ -258,7 +258,8 @@ def time_seconds(value: JsonValue) -> float | None:
     """
     try:
         if isinstance(value, str):
-            seconds = _text_seconds(value)
+            nanos = text_nanos(value)
+            seconds = epoch_seconds(float(value)) if nanos is None else nanos / 1_000_000_000
         elif isinstance(value, int | float) and not isinstance(value, bool):
             seconds = epoch_seconds(float(value))
         else:
@@ -268,14 +269,18 @@ def time_seconds(value: JsonValue) -> float | None:
     return seconds if seconds is not None and seconds > 0 else None
 
 
-def _text_seconds(text: str) -> float | None:
+def text_nanos(text: str) -> int | None:
+    """Returns a time in RFC 3339 as nanoseconds since the epoch; None: it is none.
+
+    A blank may stand for the `T`; without an offset, or with BigQuery's " UTC", it is read as UTC.
+    """
     spelling = text.strip().removesuffix(" UTC").replace(" ", "T", 1)
     for candidate in (spelling, f"{spelling}Z"):
         try:
-            return timestamp_nanos(candidate) / 1_000_000_000
+            return timestamp_nanos(candidate)
         except ValueError:
             continue
-    return epoch_seconds(float(spelling))
+    return None
 
 
 def value_time(value: JsonValue) -> float | None:

@@ -114,8 +114,8 @@ def _read_clock(text: str) -> Numeral:
     exact = f"#t{minutes}"
     hours = (f"#{hour}",) if minute == 0 else ()
     late = (f"#t{minutes + _MINUTES_OF_HALF_A_DAY}",) if not half and text[0] != "0" and 0 < hour < 12 else ()
-    said = (f"#{int(clock[1])}",) if minute == 0 else ()
-    return Numeral(((exact, *late, *hours),), (exact, *dict.fromkeys(hours + said)), (exact,))
+    full_hour = (f"#{int(clock[1])}",) if minute == 0 else ()
+    return Numeral(((exact, *late, *hours),), (exact, *dict.fromkeys(hours + full_hour)), (exact,))
 
 
 def _days(text: str, groups: list[str]) -> tuple[list[tuple[int, ...]], list[str]]:
@@ -137,10 +137,10 @@ def _is_day(month: int, day: int) -> bool:
 
 
 def _date(days: list[tuple[int, ...]], years: list[str]) -> Numeral:
-    found = tuple(f"#{int(year)}" for year in years)
+    keys = tuple(f"#{int(year)}" for year in years)
     exact = tuple(day_key(*day) for day in days)
     parts = [key for month, day in days for key in (month_key(month), f"#{day}")]
-    return Numeral((exact, *((year,) for year in found)), (*exact, *parts, *found), (*parts[:2], *found))
+    return Numeral((exact, *((year,) for year in keys)), (*exact, *parts, *keys), (*parts[:2], *keys))
 
 
 def month_key(month: int) -> str:

@@ -67,8 +67,8 @@ def compiled(pattern: str, memory: int = _MOST_MEMORY) -> Any:
     try:
         return re2.compile(_encodable(pattern), options)
     except re2.error as error:
-        (said, *_) = error.args or ("",)
-        why = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        (reason, *_) = error.args or ("",)
+        why = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         raise ValueError(
             f"not a regular expression of RE2: {short_repr(pattern, _PATTERNS_SHOWN)} "
             f"({why[:_PATTERNS_SHOWN]})"
@@ -79,8 +79,8 @@ def compiled(pattern: str, memory: int = _MOST_MEMORY) -> Any:
 def _compiled_glob(glob: str, one_name: str) -> Any:
     """Compiles a glob in which `*` stands for `one_name`, and `**` for any text."""
     parts = []
-    for found in _GLOB_PART.finditer(glob):
-        text, chars = found[0], found["chars"]
+    for match in _GLOB_PART.finditer(glob):
+        text, chars = match[0], match["chars"]
         if chars is not None:
             negated = chars[0] == "!"
             inner = re.sub(r"([\\\[^])", r"\\\1", chars[1:] if negated else chars)
@@ -101,4 +101,4 @@ def _encodable(text: str) -> str:
     """Returns a text without lone surrogates, which stand for bytes of file names that are not UTF-8."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
-    return _SURROGATE.sub(lambda found: chr(_PRIVATE + ord(found[0]) - 0xD800), text)
+    return _SURROGATE.sub(lambda match: chr(_PRIVATE + ord(match[0]) - 0xD800), text)

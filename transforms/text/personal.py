@@ -104,7 +104,7 @@ def is_secret_key(key: str) -> bool:
 
 def folded(text: str) -> str:
     """Returns a text of the same length with plain digits, letters of full width, hyphens and spaces."""
-    return text if text.isascii() else _FOLDED.sub(lambda found: _plain(found[0]), text)
+    return text if text.isascii() else _FOLDED.sub(lambda match: _plain(match[0]), text)
 
 
 @lru_cache(maxsize=4096)
@@ -143,17 +143,17 @@ def find(
 
 def _emails(text: str) -> Iterator[tuple[int, int, str]]:
     if "@" in text or "%40" in text or "&#" in text:
-        for found in _EMAIL.finditer(text):
-            lead = len(found[0]) - len(found[0].lstrip(".'-%+"))
-            name = re.split(r"@|%40|&#(?:64|x40);", found[0][lead:].lower(), maxsplit=1)
-            yield found.start() + lead, found.end(), "@".join(name)
+        for match in _EMAIL.finditer(text):
+            lead = len(match[0]) - len(match[0].lstrip(".'-%+"))
+            name = re.split(r"@|%40|&#(?:64|x40);", match[0][lead:].lower(), maxsplit=1)
+            yield match.start() + lead, match.end(), "@".join(name)
 
 
 def _ibans(text: str) -> Iterator[tuple[int, int, str]]:
     from stdnum import iban
 
-    for found in _IBAN.finditer(text):
-        start, whole = found.start(), found[0]
+    for match in _IBAN.finditer(text):
+        start, whole = match.start(), match[0]
         ends = [i + 1 for i, char in enumerate(whole) if char.isalnum()]
         valid = next((end for end in reversed(ends[14:34]) if iban.is_valid(whole[:end])), 0)
         form = None if valid else _IBAN_FORM.match(whole)
@@ -165,31 +165,31 @@ def _ibans(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _addresses(text: str) -> Iterator[tuple[int, int, str]]:
     for pattern in (_IP4, _IP6):
-        for found in pattern.finditer(text):
+        for match in pattern.finditer(text):
             try:
-                address = ip_address(found[0])
+                address = ip_address(match[0])
             except ValueError:
                 continue
-            if any(map(str.isalnum, found[0])):
-                yield found.start(), found.end(), str(address)
+            if any(map(str.isalnum, match[0])):
+                yield match.start(), match.end(), str(address)
 
 
 def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
     is_long = _LONG.search(text) is not None or "PRIVATE KEY" in text
     for pattern in (_SECRETS, *_secret_patterns()) if is_long else ():
-        for found in pattern.finditer(text):
-            group = 1 if pattern.groups and pattern is not _SECRETS and found[1] and len(found[1]) > 8 else 0
-            yield *found.span(group), found[group]
-    for found in _ASSIGNED.finditer(text):
-        name = "value" if found["value"] else "bearer"
-        value = found[name].rstrip(".?)")
+        for match in pattern.finditer(text):
+            group = 1 if pattern.groups and pattern is not _SECRETS and match[1] and len(match[1]) > 8 else 0
+            yield *match.span(group), match[group]
+    for match in _ASSIGNED.finditer(text):
+        name = "value" if match["value"] else "bearer"
+        value = match[name].rstrip(".?)")
         if len(value) > 2 and not value.startswith("<"):
-            yield found.start(name), found.start(name) + len(value), value
-    for found in _TOKEN.finditer(text):
+            yield match.start(name), match.start(name) + len(value), value
+    for match in _TOKEN.finditer(text):
         parts = (str.isupper, str.islower, str.isdigit)
-        is_mixed = all(any(map(part, found[0])) for part in parts) and len(set(found[0])) > 12
-        if is_mixed and not _UUID.fullmatch(found[0]):
-            yield *found.span(), found[0]
+        is_mixed = all(any(map(part, match[0])) for part in parts) and len(set(match[0])) > 12
+        if is_mixed and not _UUID.fullmatch(match[0]):
+            yield *match.span(), match[0]
 
 
 _NOT_TAKEN = ("base", "ip_public", "npm")
@@ -202,14 +202,14 @@ def _secret_patterns() -> tuple[re.Pattern[str], ...]:
     from detect_secrets import plugins
     from detect_secrets.plugins.base import RegexBasedDetector
 
-    found: list[re.Pattern[str]] = []
+    patterns: list[re.Pattern[str]] = []
     for module in iter_modules(plugins.__path__):
         loaded = import_module(f"{plugins.__name__}.{module.name}")
         for kind in vars(loaded).values():
             is_own = isinstance(kind, type) and kind.__module__ == loaded.__name__
             if is_own and issubclass(kind, RegexBasedDetector) and module.name not in _NOT_TAKEN:
-                found += kind().denylist
-    return tuple(found)
+                patterns += kind().denylist
+    return tuple(patterns)
 
 
 def _cards(text: str) -> Iterator[tuple[int, int, str]]:
@@ -243,11 +243,11 @@ def _is_card(digits: str, groups: Sequence[re.Match[str]]) -> bool:
 
 def _identities(text: str) -> Iterator[tuple[int, int, str]]:
     for pattern in (_SSN, _NINO):
-        for found in pattern.finditer(text):
-            yield *found.span(), _compact(found[0])
-    for found in _CODES.finditer(text):
-        if _is_identity(found[0]):
-            yield *found.span(), _compact(found[0])
+        for match in pattern.finditer(text):
+            yield *match.span(), _compact(match[0])
+    for match in _CODES.finditer(text):
+        if _is_identity(match[0]):
+            yield *match.span(), _compact(match[0])
     for start, run in _runs(text, 11):
         if any(char in " /" for char in run) and "(" not in run and _is_identity(run):
             yield start, start + len(run), _compact(run)
@@ -306,13 +306,13 @@ def _phone_key(written: str, regions: tuple[str, ...], is_named: bool) -> str:
 
 def _runs(text: str, least: int) -> Iterator[tuple[int, str]]:
     """Yields the place and text of digits that belong together, but for dates and times."""
-    dated = _DATES.sub(lambda found: "#" * len(found[0]), text)
-    for found in _DIGITS.finditer(dated):
-        before, after = dated[max(found.start() - 2, 0) : found.start()], dated[found.end() : found.end() + 1]
+    dated = _DATES.sub(lambda match: "#" * len(match[0]), text)
+    for match in _DIGITS.finditer(dated):
+        before, after = dated[max(match.start() - 2, 0) : match.start()], dated[match.end() : match.end() + 1]
         is_inside = before[-1:].isalpha() or before[-1:] in ("_", "#") or after.isalpha() or after == "_"
         joined = before[-1:] in "-." and before[:1].isalnum() if before else False
-        if not is_inside and not joined and sum(map(str.isdigit, found[0])) >= least:
-            yield found.start(), found[0]
+        if not is_inside and not joined and sum(map(str.isdigit, match[0])) >= least:
+            yield match.start(), match[0]
 
 
 def _ranges(count: int) -> Iterator[tuple[int, int]]:
@@ -380,8 +380,8 @@ def presidio_detector(engine: Any, language: str = "en") -> Detector:
     """Returns a detector that asks an AnalyzerEngine of Presidio for all entities that it knows."""
 
     def find(text: str) -> Iterator[Finding]:
-        for one in engine.analyze(text=text, language=language):
-            yield Finding(one.start, one.end, one.entity_type, text[one.start : one.end])
+        for entity in engine.analyze(text=text, language=language):
+            yield Finding(entity.start, entity.end, entity.entity_type, text[entity.start : entity.end])
 
     return find
 
@@ -392,8 +392,8 @@ def google_detector(client: Any, parent: str) -> Detector:
     def find(text: str) -> Iterator[Finding]:
         config = {"min_likelihood": "POSSIBLE", "limits": {"max_findings_per_request": 0}}
         request = {"parent": parent, "inspect_config": config, "item": {"value": text}}
-        for one in client.inspect_content(request=request).result.findings:
-            place = one.location.codepoint_range
-            yield Finding(place.start, place.end, one.info_type.name, text[place.start : place.end])
+        for finding in client.inspect_content(request=request).result.findings:
+            span = finding.location.codepoint_range
+            yield Finding(span.start, span.end, finding.info_type.name, text[span.start : span.end])
 
     return find

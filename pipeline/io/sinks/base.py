@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from hashlib import blake2b
 from importlib import import_module
 from threading import Event
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -175,7 +175,7 @@ class SinkKind(Struct, frozen=True, kw_only=True):
 
     Add one with `register_sink`, in a module that an entry point of the group `turnwise.sinks` or `--plugin`
     names. A format of files has `writer` and `read`, and its name is `--output_format` and the suffix of the
-    files. A service has `schemes` and `open`, and `--store` gives its address.
+    files. A service has `schemes` and `open`, and `--store` gives its address, or another `option`.
 
     Attributes:
         name: Its name.
@@ -184,6 +184,7 @@ class SinkKind(Struct, frozen=True, kw_only=True):
         read: Yields the rows of a table from a file; it may leave out those whose compact JSON does not hold
             the third argument.
         schemes: Schemes of its addresses.
+        option: The option that gives its address.
         open: Returns the sink of a run; raises ConfigError if it cannot be opened. A run that is only
             translated opens it, too.
         append: Returns what writes the changes of a stream; None: it takes batches only.
@@ -211,6 +212,7 @@ class SinkKind(Struct, frozen=True, kw_only=True):
     writer: Callable[[BinaryIO, str], RowWriter] | None = None
     read: Callable[[BinaryIO, str, bytes], Iterator[JsonObject]] | None = None
     schemes: tuple[str, ...] = ()
+    option: Literal["--store", "--scores_to"] = "--store"
     open: Callable[[SinkPlace], TableSink] | None = None
     append: Callable[[SinkPlace], ChangeWriter] | None = None
     prepare: Callable[[SinkPlace], None] = lambda place: None
@@ -279,9 +281,9 @@ def file_formats() -> dict[str, SinkKind]:
     return {name: kind for name, kind in SINKS.items() if kind.writer}
 
 
-def services() -> str:
-    """Returns the address patterns of all services."""
-    kinds = [kind for _, kind in sorted(SINKS.items()) if kind.schemes]
+def services(option: str) -> str:
+    """Returns the address patterns of the services that an option names."""
+    kinds = [kind for _, kind in sorted(SINKS.items()) if kind.schemes and kind.option == option]
     return ", ".join(map(_addresses, kinds))
 
 
@@ -292,20 +294,23 @@ def _addresses(kind: SinkKind) -> str:
 
 
 def find_service(option: str, url: str) -> SinkKind:
-    """Returns the sink of an address; raises ConfigError if no sink has its scheme."""
+    """Returns the sink of an address; raises ConfigError if no sink of the option has its scheme."""
     scheme, _, rest = url.partition(":")
     for kind in SINKS.values():
         if scheme.lower() in kind.schemes and rest and (rest.startswith("/") or kind.takes_paths):
+            if kind.option != option:
+                raise ConfigError(f"{option} {shown_url(url)}: name it by {kind.option}")
             return kind
-    schemes = sorted(known for kind in SINKS.values() for known in kind.schemes)
+    schemes = sorted(k for kind in SINKS.values() if kind.option == option for k in kind.schemes)
     near = get_close_matches(scheme.lower(), schemes, n=1)
-    hint = f"did you mean {near[0]}?" if near and near[0] != scheme.lower() else services()
-    raise ConfigError(f"{option} {shown_url(url)}: is no store ({hint})")
+    hint = f"did you mean {near[0]}?" if near and near[0] != scheme.lower() else services(option)
+    what = "receiver of scores" if option == "--scores_to" else option.removeprefix("--")
+    raise ConfigError(f"{option} {shown_url(url)}: is no {what} ({hint})")
 
 
 def open_service(place: SinkPlace) -> TableSink:
-    """Returns the service of a run's `--store`; raises ConfigError if it cannot be opened."""
-    kind = find_service("--store", place.url)
+    """Returns the service of a place; raises ConfigError if it cannot be opened."""
+    kind = find_service(place.option, place.url)
     assert kind.open
     with hook_errors(f"sink {kind.name}: open"):
         sink = kind.open(place)
@@ -316,51 +321,73 @@ def open_service(place: SinkPlace) -> TableSink:
     return sink
 
 
-def open_changes(place: SinkPlace) -> ChangeWriter:
-    """Returns what writes a stream's changes to its `--store`; raises ConfigError if it cannot be opened."""
-    kind = find_service("--store", place.url)
+class _Writers:
+    """Writes changes to several services, one after the other; if one fails, all are repeated."""
+
+    def __init__(self, writers: Sequence[ChangeWriter]) -> None:
+        self.stop, self._writers = Event(), writers
+
+    def write(self, changes: Sequence[StreamChange]) -> list[RefusedRow]:
+        refused: list[RefusedRow] = []
+        for writer in self._writers:
+            writer.stop = self.stop
+            refused += writer.write(changes)
+        return refused
+
+
+def open_changes(places: Sequence[SinkPlace]) -> ChangeWriter:
+    """Returns what writes a stream's changes to its services; raises ConfigError if one cannot be opened."""
+    return _Writers([_open_changes(place) for place in places])
+
+
+def _open_changes(place: SinkPlace) -> ChangeWriter:
+    kind = find_service(place.option, place.url)
     assert kind.append
     with hook_errors(f"sink {kind.name}: append"):
         return kind.append(place)
 
 
-def check_appends(url: str) -> None:
+def check_appends(place: SinkPlace) -> None:
     """Raises ConfigError if a service takes no streams."""
-    if not find_service("--store", url).append:
-        able = ", ".join(_addresses(kind) for _, kind in sorted(SINKS.items()) if kind.append)
+    if not find_service(place.option, place.url).append:
+        able = ", ".join(
+            _addresses(kind)
+            for _, kind in sorted(SINKS.items())
+            if kind.append and kind.option == place.option
+        )
         raise ConfigError(
-            f"--store {shown_url(url)}: takes no stream; one goes to {able}, or into JSON Lines in --output, "
-            "which DuckDB reads"
+            f"{place.option} {shown_url(place.url)}: takes no stream; one goes to {able}, "
+            "or into JSON Lines in --output, which DuckDB reads"
         )
 
 
 def prepare_service(place: SinkPlace) -> None:
-    """Raises ConfigError, before anything runs, if rows cannot be written to a run's `--store`."""
-    kind = find_service("--store", place.url)
+    """Raises ConfigError, before anything runs, if rows cannot be written to a service."""
+    kind = find_service(place.option, place.url)
     with hook_errors(f"sink {kind.name}: prepare"):
         kind.prepare(place)
 
 
-def completes(place: SinkPlace | None) -> bool:
-    """Returns whether the end of a run needs what its service returned for the tables."""
-    return place is not None and find_service("--store", place.url).complete is not None
+def completes(place: SinkPlace) -> bool:
+    """Returns whether the end of a run needs what a service returned for the tables."""
+    return find_service(place.option, place.url).complete is not None
 
 
 def complete_service(place: SinkPlace, elements: Sequence[Any]) -> list[str]:
     """Ends the writing of a run's tables to its service; returns what was not written, one line each."""
-    complete = find_service("--store", place.url).complete
+    complete = find_service(place.option, place.url).complete
     try:
         return list(complete(place, elements)) if complete else []
     except (ConfigError, OSError) as error:
         return [str(error)]
     except RAISED as error:
-        return [f"--store {shown_url(place.url)}: {error_text(error)}"]
+        return [f"{place.option} {shown_url(place.url)}: {error_text(error)}"]
 
 
 def discard_service(place: SinkPlace) -> None:
     """Removes what a run has staged for its service; what cannot be removed is logged."""
     try:
-        find_service("--store", place.url).discard(place)
+        find_service(place.option, place.url).discard(place)
     except OSError as error:
         _LOG.warning("staged rows of a run cannot be removed: %s", error_text(error))
 

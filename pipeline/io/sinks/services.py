@@ -97,6 +97,7 @@ register_sink(
         name="otlplogs",
         help="otlp://HOST:PORT",
         schemes=("otlp", "otlps"),
+        option="--scores_to",
         open=_otlp("OtlpSink"),
         append=_otlp("OtlpChanges"),
         prepare=_otlp("try_receiver"),

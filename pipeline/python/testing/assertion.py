@@ -71,14 +71,14 @@ def _lines(checked: Checked) -> Iterator[str]:
     held = f", eval case {sample.eval_case.eval_id}" if sample.eval_case else ""
     status = "FAIL" if checked.failed or checked.verdict.status == "FAIL" else "no verdict"
     yield f"conversation {sample.conversation.conversation_id}{held}: {status}"
-    own = tuple(f"{result.criterion.name}: " for result in checked.no_score)
-    yield from (f"  {reason}" for reason in checked.verdict.reasons if not reason.startswith(own))
-    told = [result for result in checked.scored.scores if result in checked.failed]
-    told = told or ([*_failing(checked)] if status == "FAIL" else [])
-    for result in told:
+    names = tuple(f"{result.criterion.name}: " for result in checked.no_score)
+    yield from (f"  {reason}" for reason in checked.verdict.reasons if not reason.startswith(names))
+    failing = [result for result in checked.scored.scores if result in checked.failed]
+    failing = failing or ([*_failing(checked)] if status == "FAIL" else [])
+    for result in failing:
         yield from _criterion_lines(result, "FAIL")
     for result in checked.no_score:
-        if result not in told:
+        if result not in failing:
             yield from _criterion_lines(result, None)
     if status == "FAIL" and sample.eval_case is not None and sample.eval_case.dialect == "ces":
         yield from _unmet_lines(checked)
@@ -86,7 +86,7 @@ def _lines(checked: Checked) -> Iterator[str]:
         if failure.stage == "score":
             at = "" if failure.turn_index is None else f" at {turn_name(failure.turn_index)}"
             yield f"  {failure.criterion} raised {failure.error_type}{at}: {failure.message}"
-    if any(result.criterion.needs_expected_calls for result in told) or (status == "FAIL" and not told):
+    if any(result.criterion.needs_expected_calls for result in failing) or (status == "FAIL" and not failing):
         yield from _call_lines(checked)
 
 
@@ -109,8 +109,8 @@ def _criterion_lines(result: CriterionScores, outcome: str | None) -> Iterator[s
 
 
 def _unmet_lines(checked: Checked) -> Iterator[str]:
-    for place, text in unmet_turns(checked.scored, checked.verdict):
-        yield f"  {turn_name(checked.scored.sample.pairs[place].index)}: {text}"
+    for turn, text in unmet_turns(checked.scored, checked.verdict):
+        yield f"  {turn_name(checked.scored.sample.pairs[turn].index)}: {text}"
 
 
 def _says_more(score: Score) -> bool:
@@ -133,7 +133,7 @@ def _why(score: Score) -> str:
 def _call_lines(checked: Checked) -> Iterator[str]:
     kinds = [criterion for criterion in checked.criteria if isinstance(criterion, ToolTrajectory)]
     compare = kinds[0] if kinds else ToolTrajectory()
-    for place in call_differences(checked.scored.sample, compare)[:_MOST_TURNS]:
-        where = "the whole conversation" if place.turn is None else turn_name(place.turn)
+    for difference in call_differences(checked.scored.sample, compare)[:_MOST_TURNS]:
+        where = "the whole conversation" if difference.turn is None else turn_name(difference.turn)
         yield f"  calls of {where}: made == expected"
-        yield from (f"    {line}" for line in difference_lines(place.made, place.expected))
+        yield from (f"    {line}" for line in difference_lines(difference.made, difference.expected))

@@ -151,18 +151,18 @@ def one_conversation(given: ConversationInput, config: Config | None) -> Convers
         ReadError: It cannot be read.
         ValueError: It holds no conversation, or several.
     """
-    found = read_conversations(given, config=config)
-    if len(found) != 1:
-        raise ValueError(f"conversation: one is needed, and this holds {len(found)}")
-    return found[0]
+    conversations = read_conversations(given, config=config)
+    if len(conversations) != 1:
+        raise ValueError(f"conversation: one is needed, and this holds {len(conversations)}")
+    return conversations[0]
 
 
 def one_case(given: CaseInput, config: Config | None) -> EvalCase:
     """Returns the eval case of a path, record or object; raises as `one_conversation` does."""
-    found = read_cases(given, config=config)
-    if len(found) != 1:
-        raise ValueError(f"case: one is needed, and this holds {len(found)}")
-    return found[0]
+    cases = read_cases(given, config=config)
+    if len(cases) != 1:
+        raise ValueError(f"case: one is needed, and this holds {len(cases)}")
+    return cases[0]
 
 
 _ORDERED = ("EXACT", "IN_ORDER")
@@ -211,7 +211,7 @@ def call_differences(sample: Sample, compare: ToolTrajectory) -> list[CallDiffer
         sample: A conversation and its case.
         compare: Says which calls are as good as the expected ones, and whether their order counts.
     """
-    found = [
+    turns = [
         _difference(
             pair.index,
             pair.expected.tool_calls if pair.expected else [],
@@ -224,8 +224,8 @@ def call_differences(sample: Sample, compare: ToolTrajectory) -> list[CallDiffer
     actions = sample.eval_case.actions if sample.eval_case else None
     if actions is not None:
         made = [call for turn in sample.conversation.turns for call in turn.tool_calls]
-        found.append(_difference(None, actions, made, compare))
-    return [one for one in found if one.made != one.expected]
+        turns.append(_difference(None, actions, made, compare))
+    return [of_turn for of_turn in turns if of_turn.made != of_turn.expected]
 
 
 def _difference(

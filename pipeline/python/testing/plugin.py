@@ -42,8 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     def explain(made: Sequence[object], expected: Sequence[object]) -> Sequence[str]:
         """Returns what pytest says of `assert made == expected`."""
-        told = config.hook.pytest_assertrepr_compare(config=config, op="==", left=made, right=expected)
-        return next((lines for lines in told if lines), [f"{made!r} == {expected!r}"])
+        explained = config.hook.pytest_assertrepr_compare(config=config, op="==", left=made, right=expected)
+        return next((lines for lines in explained if lines), [f"{made!r} == {expected!r}"])
 
     EXPLAINERS.append(explain)
     config.add_cleanup(lambda: EXPLAINERS.remove(explain))
@@ -61,7 +61,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         number = f"{len(read.unused)} eval case{'s have' if len(read.unused) > 1 else ' has'} no recording"
         metafunc.definition.warn(UnusedCaseWarning(f"{number}: {names_text(read.unused)}"))
     root = f"{metafunc.config.rootpath}/"
-    places = [f"unreadable:{one.place.removeprefix(root)}" for one in read.unreadable]
+    places = [f"unreadable:{recording.place.removeprefix(root)}" for recording in read.unreadable]
     metafunc.parametrize(
         _RECORDING, [*read.found, *read.unreadable], ids=[*read.ids(), *places], indirect=True
     )
@@ -98,11 +98,11 @@ def _marked(metafunc: pytest.Metafunc) -> tuple[list[str], list[str]] | None:
     if unknown or not marker.args:
         what = f"unknown argument {min(unknown)}" if unknown else "no path"
         raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {_MARKER}: {what}")
-    place = metafunc.definition.path.parent
+    folder = metafunc.definition.path.parent
     cases = marker.kwargs.get("cases")
     if cases is None:
-        return _below(place, marker.args), _paths(metafunc.config, "cases")
-    return _below(place, marker.args), _below(place, [cases] if isinstance(cases, str | Path) else cases)
+        return _below(folder, marker.args), _paths(metafunc.config, "cases")
+    return _below(folder, marker.args), _below(folder, [cases] if isinstance(cases, str | Path) else cases)
 
 
 def _paths(config: pytest.Config, name: str) -> list[str]:
@@ -115,8 +115,8 @@ def _paths(config: pytest.Config, name: str) -> list[str]:
     )
 
 
-def _below(place: Path, paths: Sequence[object]) -> list[str]:
-    return [path if "://" in path else str(place / path) for path in map(str, paths)]
+def _below(folder: Path, paths: Sequence[object]) -> list[str]:
+    return [path if "://" in path else str(folder / path) for path in map(str, paths)]
 
 
 def _config_path(config: pytest.Config) -> str | None:
@@ -132,10 +132,10 @@ def turnwise_recording(request: pytest.FixtureRequest) -> "Recording":
     """A recorded conversation beside its eval case; a test runs once for each of them."""
     from turnwise.pipeline.python.testing.recordings import Recording
 
-    found: Recording | UnreadableRecording = request.param
-    if not isinstance(found, Recording):
-        pytest.fail(f"{found.place}: {found.message}", pytrace=False)
-    return found
+    recording: Recording | UnreadableRecording = request.param
+    if not isinstance(recording, Recording):
+        pytest.fail(f"{recording.place}: {recording.message}", pytrace=False)
+    return recording
 
 
 @pytest.fixture

@@ -84,11 +84,13 @@ class Recordings(NamedTuple):
 
     def ids(self) -> list[str]:
         """Returns an id for each recording: that of the conversation, with the place where it is repeated."""
-        numbers = Counter(one.conversation.conversation_id for one in self.found)
+        numbers = Counter(recording.conversation.conversation_id for recording in self.found)
         return [
-            name if numbers[name] == 1 else f"{name}@{one.source.rsplit('/', 1)[-1]}:{one.position}"
-            for one in self.found
-            for name in [one.conversation.conversation_id]
+            name
+            if numbers[name] == 1
+            else f"{name}@{recording.source.rsplit('/', 1)[-1]}:{recording.position}"
+            for recording in self.found
+            for name in [recording.conversation.conversation_id]
         ]
 
 
@@ -113,15 +115,15 @@ def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str
     reader = LogReader(AUTO, settings)
     inputs: Inputs[Conversation] = Inputs("recordings", [*recordings], [])
     read.unreadable.extend(_empty_files(inputs, limit))
-    for one in logged_conversations(inputs, reader, limit, Counter()):
-        sample = one if isinstance(one, Failure) else match_case(index, *one, Counter())
+    for content in logged_conversations(inputs, reader, limit, Counter()):
+        sample = content if isinstance(content, Failure) else match_case(index, *content, Counter())
         if isinstance(sample, Failure):
             read.unreadable.append(_unreadable(sample))
             continue
         if sample.eval_case is not None:
             unused.pop(sample.eval_case.key, None)
         read.found.append(Recording(sample.conversation, sample.eval_case, *sample.record[:2]))
-    if not read.found and all(one.message == _EMPTY for one in read.unreadable):
+    if not read.found and all(content.message == _EMPTY for content in read.unreadable):
         raise ConfigError(f"recordings {' '.join(recordings)}: there is no conversation")
     return read._replace(unused=[key.eval_id for key in unused])
 
@@ -134,5 +136,5 @@ def _empty_files(inputs: Inputs[Conversation], limit: int) -> Iterator[Unreadabl
 
 
 def _unreadable(failure: Failure) -> UnreadableRecording:
-    place = f"{failure.source}:{failure.position}" if failure.position else str(failure.source)
-    return UnreadableRecording(place, failure.message)
+    where = f"{failure.source}:{failure.position}" if failure.position else str(failure.source)
+    return UnreadableRecording(where, failure.message)

@@ -2,10 +2,11 @@
 
 import { PAIRED_BY, placesOf, report, versionAt } from "./data.js";
 import { choice } from "./dom.js";
-import { shown } from "./format.js";
+import { short } from "./format.js";
 import { go, link, state } from "./state.js";
 
 const MOST_SHOWN = 4;
+const LONGEST = 28;
 
 // The pair that the address names, or else the first: its page, its comparison, and the places to read first.
 export function compared() {
@@ -17,7 +18,7 @@ export function compared() {
 // A select of the pairs; null: there is nothing to choose.
 export function pairChoice() {
   const { page } = compared();
-  const text = ({ baseline, candidate }) => shown(`${candidate} against ${baseline}`);
+  const text = ({ baseline, candidate }) => `${short(candidate, LONGEST)} against ${short(baseline, LONGEST)}`;
   return report.first_pages.length < 2 ? null : choice("compared", report.first_pages.map((one, i) => [String(i), text(one)]), String(report.first_pages.indexOf(page)), (i) => {
     const { baseline, candidate } = report.first_pages[i];
     go(link({ baseline, candidate }));

@@ -2,7 +2,7 @@
 
 import { explained, meaning } from "./about.js";
 import { outcome, tag } from "./badges.js";
-import { compared } from "./compared.js";
+import { compared, shownVersions } from "./compared.js";
 import { typeSizes, conversation, heldBy, idName, nameOf, report, siblings, versionName } from "./data.js";
 import { button, h } from "./dom.js";
 import { isAscending } from "./filter.js";
@@ -67,14 +67,15 @@ function outcomes(own) {
   const { verdict, version } = report.conversations;
   const baseline = compared().page?.baseline;
   const isBaseline = (place) => versionName(version[place]) === baseline;
+  const versions = shownVersions();
   return [outcome(own.verdict, versionName(own.version)),
-    siblings(own.place).toSorted((a, b) => isBaseline(b) - isBaseline(a)).slice(0, 3).map((other) => outcome(verdict[other], versionName(version[other])))];
+    siblings(own.place).filter((other) => versions.includes(version[other])).toSorted((a, b) => isBaseline(b) - isBaseline(a)).slice(0, 3).map((other) => outcome(verdict[other], versionName(version[other])))];
 }
 
 function why(own) {
   const alike = own.problem_type < 0 ? 0 : typeSizes().get(own.problem_type);
   return [h("a", { href: link({ view: "conversation", at: own.place }), dir: "auto" }, whyText(own)),
-    alike > 1 ? h("small", null, ` ${counted(alike, "conversation")} of this problem type`) : null];
+    alike > 1 ? h("small", null, ` ${number(alike)} of this problem type`) : null];
 }
 
 function tagsOf(own) {

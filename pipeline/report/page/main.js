@@ -88,7 +88,7 @@ function copyWhole(event) {
 
 function subject() {
   const names = report.versions.map((_, i) => short(versionName(i), 30));
-  return names.length > MOST_NAMED ? `${names.at(0)} … ${names.at(-1)}, ${counted(report.runs.length, "run")}` : names.join(", ");
+  return names.length > MOST_NAMED ? `${names.length} versions, ${counted(report.runs.length, "run")}` : names.join(", ");
 }
 
 async function start() {

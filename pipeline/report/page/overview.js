@@ -27,7 +27,7 @@ export function overview() {
 
 // The answer, what could change it, five counts that are links, and how it was chosen.
 function firstPage(page) {
-  if (!page) return [h("h1", null, report.versions.length ? "The versions are not compared" : "Nothing was scored")];
+  if (!page) return [h("h1", null, nothingCompared())];
   const list = (changes) => fresh({ view: "conversations", ...changes });
   const by = page.counts_by === VERDICT ? "" : page.counts_by;
   const counts = [
@@ -46,8 +46,21 @@ function firstPage(page) {
     page.destructive || page.baseline_destructive ? h("p", { class: "problem" }, "Unexpected destructive calls: in ",
       h("a", { href: list({ version: page.candidate, severity: "destructive" }) }, counted(page.destructive, "conversation")), ` of ${shown(page.candidate)}`,
       page.baseline_destructive === null ? null : [", in ", h("a", { href: list({ version: page.baseline, severity: "destructive" }) }, number(page.baseline_destructive)), ` of ${shown(page.baseline)}`], ".") : null,
+    mostOften(page),
     page.baseline === null ? null : h("div", { class: "actions" }, pairChoice(), h("span", { class: "hint" }, `${shown(page.chosen)}.`)),
   ];
+}
+
+function nothingCompared() {
+  const stated = report.versions.filter(({ app_version: name }) => name !== null);
+  if (stated.length === 1) return `Nothing is compared: ${shown(stated[0].name)} is the only app version that the logs state.`;
+  return report.versions.length ? "The versions are not compared." : "Nothing was scored.";
+}
+
+// Why conversations of the candidate most often have no verdict, with the next step that the reason names.
+function mostOften(page) {
+  const why = page.no_verdict && report.no_score.find(({ criterion, version }) => criterion === page.counts_by && versionName(version) === page.candidate);
+  return why ? h("p", null, `No ${page.counts_by === VERDICT ? "verdict" : "score"}, most often (${number(why.count)}): ${shown(why.reason).replace(/\.$/, "")}.`) : null;
 }
 
 // Says that nothing is wrong only where every conversation (of the candidate) is here and has a verdict.
@@ -108,7 +121,7 @@ function criteriaTable() {
   const difference = comparison ? [[versionHead(versionAt(page.candidate)), " − ", versionHead(versionAt(page.baseline)), explained("", "difference")]] : [];
   const columns = ["criterion", ...versions.map(versionHead), ...difference, explained("by turn"), explained("no score")];
   return [
-    rest ? h("p", { class: "hint" }, `Of ${counted(rest, "other version")}, the screens Where and Trend have figures; \`turnwise report\` compares others with --baseline and --candidate.`) : null,
+    rest ? h("p", { class: "hint" }, `${counted(rest, "other version")} of the report: ${report.runs.length > 1 ? "see Trend, or " : ""}choose another pair; \`turnwise report\` compares any with --baseline and --candidate.`) : null,
     table("Criteria by version, with 95 % intervals", columns, report.criteria.map((row) => criterionRow(row, versions, page, comparison)), { class: "criteria stack" }),
   ];
 }

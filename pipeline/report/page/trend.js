@@ -47,7 +47,7 @@ function firstTimes() {
 function step(version, time, figure) {
   const run = report.runs[version.run];
   const value = figure ? figure.share ?? figure.mean : null;
-  const gap = figure ? `none of ${number(figure.count)} scores has a value` : "it applied to nothing";
+  const gap = figure ? `none of ${number(figure.count)} scores has a value` : "n/a: nothing to measure";
   return {
     run: run.run_id, time, version: version.app_version ?? "", settings: run.settings, gap,
     value, low: figure?.low ?? null, high: figure?.high ?? null,

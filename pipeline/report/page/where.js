@@ -14,25 +14,26 @@ const MOST = 60;
 
 export function where() {
   const { comparison } = compared();
-  const names = criterionNames(comparison);
-  const name = [state.criterion, compared().page?.criterion, names[0]].find((one) => names.includes(one));
+  const sliced = report.criteria.map((row) => row.name).filter((name) => hasSlices(name, comparison));
+  const changed = new Set(comparison?.flips.map(({ criterion }) => criterion));
+  const names = report.criteria.map((row) => row.name).filter((name) => changed.has(name) || sliced.includes(name));
+  const leading = [compared().page?.criterion, ...sliced].find((one) => sliced.includes(one));
+  const name = names.includes(state.criterion) ? state.criterion : leading ?? names[0];
   const isOfOne = report.versions.length === 1;
   return [
     h("h1", null, "Where it goes wrong"),
-    h("div", { class: "filters" }, pairChoice(),
+    h("div", { class: "actions" }, pairChoice(),
       isOfOne || !name ? null : choice("criterion", names.map((one) => [one, label(one)]), name, (value) => go(link({ criterion: value })))),
     h("section", { "aria-labelledby": "slices" }, h("h2", { id: "slices" }, "Slices"),
-      !report.slices.length ? h("p", null, "All conversations are in the same slice: there is nothing to compare.") : isOfOne ? allCriteria() : besideEachOther(name, comparison)),
+      !report.slices.length ? h("p", null, "All conversations are in the same slice: there is nothing to compare.")
+        : isOfOne ? allCriteria() : sliced.includes(name) ? besideEachOther(name, comparison) : h("p", null, `${label(name ?? "verdict")} has no figures by slice, because it has no threshold.`)),
     comparison ? h("section", { "aria-labelledby": "changes" }, h("h2", { id: "changes" }, "What changed, case by case"), flips(comparison, name)) : null,
     h("section", { "aria-labelledby": "turns" }, h("h2", { id: "turns" }, "Turns"), turns()),
   ];
 }
 
-// Criteria with something to show beside each other.
-function criterionNames(comparison) {
-  const changed = new Set([...comparison?.slices ?? [], ...comparison?.flips ?? []].map(({ criterion }) => criterion));
-  const isKnown = (name) => changed.has(name) || report.slices.some((slice) => heldBy(slice.figures, name)?.some(Boolean));
-  return report.criteria.map((row) => row.name).filter(isKnown);
+function hasSlices(name, comparison) {
+  return comparison?.slices.some(({ criterion }) => criterion === name) || report.slices.some((slice) => heldBy(slice.figures, name)?.some(Boolean));
 }
 
 // One version: all criteria.
@@ -95,13 +96,14 @@ function cell(slice, name, version) {
   const own = heldBy(slice.figures, name)?.[version];
   if (!own) return NONE;
   const decided = own.passed + own.failed;
-  if (!decided) return h("span", { class: "cell open" }, `${number(own.no_score)} no score`);
+  const missing = name === "verdict" ? "no verdict" : "no score";
+  if (!decided) return h("span", { class: "cell open" }, `${number(own.no_score)} ${missing}`);
   const kind = own.stands_out ? (own.difference < 0 ? "bad" : "good") : "";
   const filter = { view: "conversations", [FILTER[slice.kind]]: slice.value, version: versionName(version), outcome: "FAIL",
     ...(name === "verdict" ? {} : { criterion: name }) };
   return h("a", { class: `cell ${kind}`, href: fresh(filter) },
     h("span", { class: "figure", title: seen(own) }, percent(own.passed / decided)), h("small", null, ` ${own.passed}/${decided}`),
-    own.no_score ? h("small", null, ` +${own.no_score} no score`) : null,
+    own.no_score ? h("small", null, ` +${own.no_score} ${missing}`) : null,
     own.stands_out ? h("small", null, ` ${points(own.shrunk)} from the others`) : null);
 }
 

@@ -163,12 +163,12 @@ class KafkaSource(StreamSource):
         with self._lock:
             ahead = [(partition, tracker.next) for partition, tracker in self._trackers.items()]
         waiting = 0
-        for partition, place in zip(self._places(ahead), [place for _, place in ahead], strict=True):
+        for partition, offset in zip(self._places(ahead), [offset for _, offset in ahead], strict=True):
             try:
                 marks = self._consumer.get_watermark_offsets(partition, cached=True)
             except (KafkaException, RuntimeError):
                 return None
-            waiting += max(marks[1] - max(place, marks[0]), 0) if marks and marks[1] >= 0 else 0
+            waiting += max(marks[1] - max(offset, marks[0]), 0) if marks and marks[1] >= 0 else 0
         return waiting
 
     def close(self) -> None:

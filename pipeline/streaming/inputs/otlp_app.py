@@ -129,7 +129,7 @@ class OtlpApp:
             raise _Refused(_FULL, "the disk cannot be written") from None
         except Exception as error:
             # The message of an unexpected error may hold parts of the request; its location does not.
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            LOG.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            LOG.error("%s at %s:%s", type(error).__name__, frame.filename, frame.lineno)
             raise _Refused(_INTERNAL, "internal error") from None
         return refused

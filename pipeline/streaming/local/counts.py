@@ -180,10 +180,10 @@ class InFlightRecords:
 
     def add(self, arrival: Arrival) -> bool:
         """Adds a record; returns False if it is in flight already."""
-        place = (arrival.source, arrival.position)
+        key = (arrival.source, arrival.position)
         with self._lock:
-            is_new = place not in self._places
-            self._places.add(place)
+            is_new = key not in self._places
+            self._places.add(key)
         return is_new
 
     def complete(self, receipts: Iterable[Receipt]) -> list[Place]:
@@ -194,31 +194,31 @@ class InFlightRecords:
         whole = []
         with self._lock:
             for receipt in receipts:
-                place = (receipt.source, receipt.position)
-                if place not in self._places or not self._is_part_complete(place, receipt):
+                key = (receipt.source, receipt.position)
+                if key not in self._places or not self._is_part_complete(key, receipt):
                     continue
-                parts = self._completed_parts.setdefault(place, set())
+                parts = self._completed_parts.setdefault(key, set())
                 parts.add(receipt.part)
                 if len(parts) >= receipt.parts:
-                    del self._completed_parts[place]
-                    whole.append(place)
+                    del self._completed_parts[key]
+                    whole.append(key)
         return whole
 
-    def _is_part_complete(self, place: Place, receipt: Receipt) -> bool:
+    def _is_part_complete(self, key: Place, receipt: Receipt) -> bool:
         """Returns whether all pieces of a part are stored, given one of them."""
         if receipt.pieces == 1:
             return True
-        pieces = self._completed_pieces.setdefault((place, receipt.part), set())
+        pieces = self._completed_pieces.setdefault((key, receipt.part), set())
         pieces.add(receipt.piece)
         if len(pieces) < receipt.pieces:
             return False
-        del self._completed_pieces[place, receipt.part]
+        del self._completed_pieces[key, receipt.part]
         return True
 
     def release(self, places: Iterable[Place]) -> None:
         """Removes records whose outcomes are on disk and settles them at the source."""
         with self._lock:
-            done = [place for place in places if place in self._places]
+            done = [key for key in places if key in self._places]
             self._places.difference_update(done)
         if done:
             self._settle(done)

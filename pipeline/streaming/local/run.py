@@ -61,9 +61,9 @@ def run_stream(settings: RunSettings) -> int:
     check_stream_directory(settings)
     open_alert_sink(settings.stream.alerts, Path(settings.output) / ALERTS_FILE)
     try_judge(settings)
-    if settings.place:
+    for place in settings.places:
         is_new = settings.overwrite or not _holds_stream(settings)
-        prepare_service(settings.place._replace(is_new=is_new))
+        prepare_service(place._replace(is_new=is_new))
     keep_inputs(settings)
     open_own_judge(settings)
     stop = Event()
@@ -77,8 +77,8 @@ def run_stream(settings: RunSettings) -> int:
         store = _opened_store(settings, stack)
         try:
             settings = _continued(settings, store)
-            if settings.place:
-                store.service = open_changes(settings.place)
+            if settings.places:
+                store.service = open_changes(settings.places)
                 store.service.stop = stop
             limit, attribute = settings.max_record_bytes, settings.stream.timestamp_attribute
             options = SourceOptions(limit, attribute, Path(settings.output), settings.input_format)
@@ -177,9 +177,9 @@ def _report(
 ) -> int:
     unread, problems = [*refused, *ends], store.refused_rows()
     if ends:
-        said = f"{counted(len(ends), 'input')} could not be read to the end"
+        lost = f"{counted(len(ends), 'input')} could not be read to the end"
         problems.append(
-            f"{said}: an unknown number of records is missing; start again when the rest is there"
+            f"{lost}: an unknown number of records is missing; start again when the rest is there"
         )
     rows = _total_rows(store, settings.run.run_id)
     counts = stream_counts(store.counts)
@@ -298,8 +298,8 @@ class LiveView:
 
     def _tell_alerts(self) -> None:
         """Prints the alerts that have not been printed; a screen is gone when the stream ends."""
-        told, self._told = self._told, len(self._runtime.alerts)
-        for alert in self._runtime.alerts[told : self._told]:
+        before, self._told = self._told, len(self._runtime.alerts)
+        for alert in self._runtime.alerts[before : self._told]:
             complain(f"alert: {alert}")
 
     def _tell(self) -> None:

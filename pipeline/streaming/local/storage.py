@@ -254,12 +254,12 @@ class StreamStorage:
         if statistics.conversations:
             self.sums.add(known.event_time, known.app_version, statistics, sign=-1)
 
-    def _is_first(self, place: Place) -> bool:
+    def _is_first(self, key: Place) -> bool:
         """Returns whether a record is settled for the first time. Tracked sources never repeat a record."""
-        if self.checkpoints.is_tracked(place[0]):
+        if self.checkpoints.is_tracked(key[0]):
             return True
         insert = "INSERT OR IGNORE INTO settled VALUES (?, ?, ?)"
-        return self._connection.execute(insert, (*place, time())).rowcount > 0
+        return self._connection.execute(insert, (*key, time())).rowcount > 0
 
     def compact(self) -> None:
         """Rewrites files without the rows of replaced conversations, and prunes the database."""

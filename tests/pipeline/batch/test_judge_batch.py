@@ -154,6 +154,32 @@ def test_a_second_question_that_rests_on_the_first_makes_another_job(run, server
     assert sum(own["calls"] for own in judge_of(done)["usage"].values()) == stats["lines"]
 
 
+@pytest.mark.parametrize(
+    ("provider", "lines"),
+    [(PROVIDERS[0], 4), (PROVIDERS[1], 4), (PROVIDERS[2], 2 * 4)],
+    indirect=["provider"],
+)
+def test_samples_are_candidates_of_one_line_where_the_model_has_them(run, server, lines):
+    criteria = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 3}}}
+    done = run(logs=4, criteria=criteria, candidates=True)
+    assert {row["outcome"] for row in scores(done)} == {"PASS"}
+    assert server.stats()["lines"] == lines
+
+
+@pytest.mark.parametrize("provider", PROVIDERS[:1], indirect=True)
+def test_a_panel_of_two_providers_makes_a_job_of_each(run, server):
+    server.script({"model": "gpt-x", "match": "order 1?", "values": {"verdict": "invalid"}})
+    with in_environment({"OPENAI_BASE_URL": f"{server.url}/v1"}):
+        done = run(logs=3, panel=["gemini-2.5-flash", "openai/gpt-x"])
+    assert (server.stats()["jobs"], server.stats()["lines"]) == (2, 6)
+    outcomes = {row["conversation_id"]: row["outcome"] for row in scores(done)}
+    assert outcomes == {"c0": "PASS", "c1": None, "c2": "PASS"}
+    assert {model: own["calls"] for model, own in judge_of(done)["usage"].items()} == {
+        "gemini-2.5-flash": 3,
+        "openai/gpt-x": 3,
+    }
+
+
 def test_a_line_that_fails_leaves_one_score_out(run, server):
     server.script({"match": "order 2?", "status": 500, "message": "this one broke"})
     done = run()
@@ -244,16 +270,18 @@ def test_a_run_that_is_killed_while_it_waits_loses_no_job(process, ending):
     assert server.stats()["jobs"] == 1 and job["job"] in scores(late)[0]["reason"]
 
 
-def test_a_job_whose_id_was_not_kept_is_found_by_its_name(run, server):
-    """The process ended after the provider had made the job, and before it could write the id down."""
+@pytest.mark.parametrize(("changes", "jobs"), [({"job": ""}, 1), ({"job": "batches/gone", "made": 1e9}, 2)])
+def test_a_job_that_is_not_known_by_its_id(run, server, changes, jobs):
+    """The process ended before it could write the id down, and the job has a name; or it is there no more."""
     server.script({"jobs": True, "polls": 1})
     run("--judge_batch_wait", "0")
     (job,) = run.open_jobs()
+    changes = {**changes, **({"made": time.time() - 3600} if "made" in changes else {})}
     with sqlite3.connect(run.cache) as connection:
-        text = json.dumps({**job, "job": ""}, separators=(",", ":"))
+        text = json.dumps({**job, **changes}, separators=(",", ":"))
         connection.execute('UPDATE replies SET text = ? WHERE text LIKE \'{"name":"turnwise-%\'', (text,))
     done = run(name="again")
-    assert server.stats()["jobs"] == 1 and {row["outcome"] for row in scores(done)} == {"PASS"}
+    assert server.stats()["jobs"] == jobs and {row["outcome"] for row in scores(done)} == {"PASS"}
 
 
 def test_a_job_that_is_refused_is_said_and_credentials_end_the_run(run, server):
@@ -288,7 +316,7 @@ def test_no_personal_data_and_no_key_stand_in_a_job(run, server, tmp_path):
         assert canary not in text and server.key not in text
 
 
-def test_a_budget_counts_half_the_price_and_limits_the_lines(run, server):
+def test_a_budget_limits_the_lines(run, server):
     done = run(logs=30, max_calls=4)
     assert server.stats()["lines"] == 4
     assert sum(row["value"] is None for row in scores(done)) == 26
@@ -338,3 +366,14 @@ def test_a_later_night_runs_a_date_again_whose_job_was_late(run, server, turnwis
         done = turnwise(*arguments, "--date", "2026-11-21", "--lookback", "1")
     assert "run again: batch jobs of its judge left 6 conversations without a score" in done.out
     assert server.stats()["lines"] == 6
+
+
+@pytest.mark.parametrize("provider", PROVIDERS[1:2], indirect=True)
+def test_jobs_are_kept_in_a_database_too(run, server, postgres_url):
+    server.script({"jobs": True, "polls": 1})
+    run.cache = postgres_url
+    late = run("--judge_batch_wait", "0")
+    assert {row["value"] for row in scores(late)} == {None}
+    again = run(name="again")
+    assert {row["outcome"] for row in scores(again)} == {"PASS"} and server.stats()["jobs"] == 1
+    assert usage(run(name="cached"))["cached"] == 6

@@ -67,6 +67,17 @@ def test_what_is_no_finished_run_is_2(copy, tmp_path, capsys):
     assert "files that run.json names are missing" in capsys.readouterr().err
 
 
+def test_nothing_was_due_where_there_is_neither_input_nor_run(copy, tmp_path, capsys):
+    quiet, logs = str(tmp_path / "none"), tmp_path / "logs"
+    logs.mkdir()
+    assert main(["status", quiet, "--input", str(logs)]) == 0
+    assert "nothing was due" in capsys.readouterr().out
+    change(copy, exit_status=1, problems=["gate: missed"])
+    assert main(["status", str(copy), "--input", str(logs)]) == 1, "a run is told whatever its input is now"
+    (logs / "a.jsonl").write_text("{}")
+    assert main(["status", quiet, "--input", str(logs)]) == 2
+
+
 @pytest.mark.parametrize(
     "fields", [{"exit_status": 256}, {"problems": ["gate: missed"]}, {"counts": {}}], ids=str
 )

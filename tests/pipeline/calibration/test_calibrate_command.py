@@ -182,6 +182,9 @@ def test_a_queue_is_the_same_again_and_its_random_part_corrects(run, calibrated,
     lines = queue(run, tmp_path / "queue.jsonl", "--size", "60", "--random", "40")
     assert "60 of 90 conversations to label: 40 drawn at random" in capsys.readouterr().out
     assert lines == queue(run, tmp_path / "again.jsonl", "--size", "60", "--random", "40")
+    assert lines[:9] == [
+        one | {"draw": lines[0]["draw"]} for one in queue(run, tmp_path / "few", "--size", "9")
+    ]
     assert lines[:40] != queue(run, tmp_path / "other.jsonl", "--size", "40", "--random", "40", "--seed", "2")
     assert [one.get("number") for one in lines] == [*range(1, 41), *[None] * 20]
     assert {one["label"] for one in lines} == {None} and len({one["conversation_id"] for one in lines}) == 60

@@ -124,7 +124,7 @@ UNKNOWN = [
     (
         ["--store", "zzz:///x"],
         "--store zzz:///x: is no store (bigquery://PROJECT/DATASET, example:///FOLDER, "
-        "otlp://HOST:PORT, parquet:FOLDER, parquet:gs://BUCKET/FOLDER, sqlite:///FILE, postgresql://...)",
+        "parquet:FOLDER, parquet:gs://BUCKET/FOLDER, sqlite:///FILE, postgresql://...)",
     ),
     (["--store", "exampel:///x"], "--store exampel:///x: is no store (did you mean example?)"),
 ]

@@ -1,6 +1,7 @@
 """Scores as OpenTelemetry events, to a receiver that decodes them."""
 
 import json
+import sqlite3
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
@@ -69,7 +70,7 @@ def run(folder: Path, records, url, *more):
     criteria = {"turn_latency": {"threshold": 1.0}, "response_match_score": 0.5}
     (folder / "config.json").write_text(json.dumps({"criteria": criteria}))
     options = ("--input", str(logs), "--config", str(folder / "config.json"), "--output", str(folder / "out"))
-    status = main(["run", *options, "--store", url, *more])
+    status = main(["run", *options, "--scores_to", url, *more])
     files = sorted((folder / "out").rglob("scores-*.jsonl"))
     rows = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     (document,) = (folder / "out").glob("run.json") if status != 2 else [None]
@@ -89,7 +90,11 @@ def test_every_score_is_an_event_at_the_span_that_was_scored(tmp_path, workers):
             url,
             "--workers",
             workers,
+            "--store",
+            f"sqlite:///{tmp_path}/store.db",
         )
+    with sqlite3.connect(tmp_path / "store.db") as connection:
+        assert connection.execute("SELECT count(*) FROM scores").fetchone() == (len(rows),)
     assert status == 0 and len(rows) > 10
     sent = {
         (held["gen_ai.conversation.id"], held["turnwise.score_id"]): (record, held)
@@ -131,3 +136,21 @@ def test_a_receiver_that_takes_nothing_is_told_before_the_run(tmp_path, capsys, 
         status, _, rows = run(tmp_path, [PLAIN], url if answer else "otlp://127.0.0.1:9")
     assert (status, rows) == (2, [])
     assert "takes no OpenTelemetry logs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "url", "why"), [
+    ("--store", "otlp://127.0.0.1:1", "--store otlp://127.0.0.1:1: name it by --scores_to"),
+    ("--scores_to", "sqlite:///s.db", "--scores_to sqlite:///s.db: name it by --store"),
+    ("--scores_to", "oltp://h:1", "--scores_to oltp://h:1: is no receiver of scores (did you mean otlp?)"),
+])  # fmt: skip
+def test_each_option_names_its_own_services(tmp_path, capsys, option, url, why):
+    (tmp_path / "a.jsonl").write_text(json.dumps(PLAIN))
+    assert main(["run", "--input", str(tmp_path), "--output", str(tmp_path / "out"), option, url]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_a_stream_sends_its_scores(tmp_path):
+    options = ("--streaming", "--max_run_time", "3", "--judge", "none")
+    with receiver(lambda number: (200, 0)) as (url, taken):
+        status, document, rows = run(tmp_path, [SPAN, PLAIN], url, *options)
+    assert (status, len(taken), document["scores_to"]) == (0, len(rows), url) and rows

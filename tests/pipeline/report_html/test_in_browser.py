@@ -146,6 +146,8 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys
     browser.choose("compared", "1")
     browser.wait(lambda: "candidate=v2" in browser.state)
     assert "v2 (2026-11-03) may be up to 49.4 points worse" in browser.find("h1").text
+    heads = browser.find("table.criteria thead").get_attribute("textContent")
+    assert "v2 (2026-11-03) − v1 (2026-11-01)" in heads and "v3" not in heads, "of many, the compared ones"
     assert [text.split(",")[0] for text in browser.texts(".problems li")] == [
         "v3 is not compared with v1 (2026-11-01)",
         "v2 (2026-11-05) is not compared with v1 (2026-11-01)",
@@ -174,6 +176,7 @@ def test_the_first_screen_holds_verdicts_and_coverage(browser, report):
     assert browser.texts("table.criteria tbody th a")[0] == "verdict"
     counts = ["0 regressed", "9 fixed", "1 still failing", "1 no verdict", "0 rejected"]
     assert browser.texts(".counts li") == counts
+    assert "No verdict, most often (1): the judge gave no answer." in browser.find("main").text
     assert [row.split(" turn 2")[0] for row in browser.texts(".rows tbody tr")] == [
         "v2 ✕ failv1 ✕ fail",
         "v2 ? no verdictv1 ? no verdict",
@@ -312,7 +315,7 @@ def test_slices_of_both_versions_stand_in_one_table(browser, report):
     assert heads == ["slice?", "v1", "v2", "v2 − v1?"]
     rows = browser.texts("section[aria-labelledby=slices] tbody tr")
     (workshop,) = [row for row in rows if row.startswith("tag workshop")]
-    assert "64% 9/14 +1 no score" in workshop and "100% 14/14 +1 no score" in workshop
+    assert "64% 9/14 +1 no verdict" in workshop and "100% 14/14 +1 no verdict" in workshop
     assert "+35.7 points 14 pairs" in workshop
     browser.choose("criterion", "turn_latency")
     browser.wait(lambda: "criterion=turn_latency" in browser.state)

@@ -162,7 +162,7 @@ def test_what_was_not_measured_is_a_gap_with_the_reason(service, run):
     run(3, (V1, 1, 0), (V2, 0, 1))
     none = "it is none of the criteria of this run"
     safety = [("r3", [(none, "v1"), (none, "v2")]), ("r2", [(none, "v1")])]
-    safety += [("r1", [("no score: it applied to nothing in this run", "v1")])]
+    safety += [("r1", [("n/a in this run: nothing to measure", "v1")])]
     assert told(trend(service, criterion="safety_v1")) == safety
     no_verdict = "none of 3 scores has a value"
     assert told(trend(service, criterion=STATUS))[1] == ("r2", [(no_verdict, "v1")])

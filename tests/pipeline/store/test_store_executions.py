@@ -35,6 +35,7 @@ from turnwise.pipeline.store.runs import (
     delete_forgotten,
     delete_superseded,
     forget_run,
+    touch,
     write_rows,
 )
 from turnwise.pipeline.store.urls import StoreError
@@ -82,6 +83,14 @@ def test_rows_of_an_execution_that_begins_after_the_deletion_stay(store):
     store.write(lambda c: write_rows(c, again, RESULT_ROWS, [row(2)], 2))
     delete_forgotten(store, run)
     assert read(store, RESULT_ROWS.c.name) == read(store, RESULTS.c.name) == [(row(2)["name"],)]
+
+
+def test_a_running_execution_says_at_most_once_a_second_that_it_wrote(store):
+    execution = started(store, 1, row(1))
+    [(begun,)] = read(store, RUNS.c.update_nanos)
+    for later, seen in ((10**9 // 2, 0), (2 * 10**9, 2 * 10**9)):
+        store.write(lambda c, nanos=begun + later: touch(c, execution, nanos))
+        assert read(store, RUNS.c.update_nanos) == [(begun + seen,)]
 
 
 def test_a_repeated_run_is_replaced_at_once_when_it_is_complete(store):

@@ -13,6 +13,7 @@ _EVENT = {"author": "user", "content": {"parts": []}}
 _TRANSCRIPT = {"transcriptSegments": [{"segmentParticipant": {}}]}
 _USED = {"inputTokens": 1}
 
+_AUTOGENS = {"source": "user", "type": "TextMessage", "content": "Hi"}
 _AZURES = {"role": "tool", "content": [{"type": "tool_result", "tool_result": "x"}]}
 _PYDANTICS = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
 RECORDS = [
@@ -179,6 +180,7 @@ RECORDS = [
         "attributes",
         {"name": "n", "context": {"trace_id": "1", "span_id": "2"}, "span_kind": "LLM", "attributes": {}},
     ),
+    ("autogen_messages", "messages", {"messages": [_AUTOGENS], "stop_reason": "done"}),
     ("azure_messages", "messages", {"messages": [_AZURES], "tool_definitions": []}),
     ("azure_evaluation", "response", {"query": "Hi", "response": "Hello", "tool_definitions": []}),
     (

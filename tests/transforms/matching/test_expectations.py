@@ -13,6 +13,7 @@ from turnwise.schemas.conversation import (
     Turn,
     TurnThresholds,
 )
+from turnwise.transforms.matching.calls import paired_calls
 from turnwise.transforms.matching.expectations import replay_turn, turn_expectations
 from turnwise.transforms.matching.sample import Sample
 
@@ -55,7 +56,11 @@ def replay(expectations, turn, state=None, scripted=(), thresholds=None, **case_
     expected = ExpectedTurn(
         user="q", expectations=list(expectations), scripted_transfers=list(scripted), thresholds=thresholds
     )
-    return replay_turn(case, expected, turn, state or {})
+    return replayed(case, expected, turn, state)
+
+
+def replayed(case, expected, turn, state=None):
+    return replay_turn(case, expected, turn, state or {}, paired_calls(expected, turn))
 
 
 def outcomes(expectations, turn, state=None, **fields):
@@ -145,7 +150,7 @@ def test_the_nearest_tool_threshold_wins(case_gate, turn_gate, wanted):
     own = None if turn_gate is None else TurnThresholds(tool_invocation=turn_gate)
     case = EvalCase(eval_id="e", dialect="ces", thresholds=CaseThresholds(tool_invocation=case_gate))
     expected = ExpectedTurn(expectations=[wants_call("a"), wants_call("b")], thresholds=own)
-    assert replay_turn(case, expected, Turn(tool_calls=[call("a")]), {}).tool_outcome == wanted
+    assert replayed(case, expected, Turn(tool_calls=[call("a")])).tool_outcome == wanted
 
 
 PARAMETER_GATES = [
@@ -163,7 +168,7 @@ def test_the_nearest_parameter_threshold_wins(case_gate, own, matching, wanted):
     made = {key: value if value < matching else -1 for key, value in args.items()}
     case = EvalCase(eval_id="e", dialect="ces", thresholds=CaseThresholds(parameter=case_gate))
     expected = ExpectedTurn(expectations=[wants_call("a", threshold=own, **args)])
-    found = replay_turn(case, expected, Turn(tool_calls=[call("a", **made)]), {})
+    found = replayed(case, expected, Turn(tool_calls=[call("a", **made)]))
     assert found.outcomes[0].parameters.matched == matching
     assert (found.outcomes[0].outcome, found.outcomes[0].parameter_outcome) == (wanted, wanted)
     assert found.tool_outcome == "PASS"
@@ -181,7 +186,7 @@ def test_two_of_three_parameters_reach_a_gate_of_two_thirds_in_float32():
 def test_extra_calls(dialect, behaviour, wanted):
     case = EvalCase(eval_id="e", dialect=dialect, thresholds=CaseThresholds(extra_tool_calls=behaviour))
     expected = ExpectedTurn(expectations=[wants_call("a")])
-    found = replay_turn(case, expected, Turn(tool_calls=[call("b"), call("a"), call("a")]), {})
+    found = replayed(case, expected, Turn(tool_calls=[call("b"), call("a"), call("a")]))
     assert [o.outcome for o in found.outcomes] == ["PASS", wanted, wanted]
     extra = found.outcomes[1:]
     assert [(o.expectation, o.observed.name, o.observed_as) for o in extra] == [
@@ -195,7 +200,7 @@ def test_extra_calls(dialect, behaviour, wanted):
 def test_an_answer_that_nobody_expected(behaviour, wanted):
     case = EvalCase(eval_id="e", dialect="ces", thresholds=CaseThresholds(unexpected_response=behaviour))
     expected = ExpectedTurn(expectations=[NO_CALLS])
-    found = replay_turn(case, expected, Turn(agent_messages=["one", "two"], agent="one\ntwo"), {})
+    found = replayed(case, expected, Turn(agent_messages=["one", "two"], agent="one\ntwo"))
     assert [(o.outcome, o.observed) for o in found.outcomes] == [
         ("PASS", None),
         (wanted, "one"),
@@ -325,7 +330,7 @@ def test_the_state_after_a_turn_is_what_the_turns_up_to_it_set(changes):
 @pytest.mark.parametrize("args", [{}, {"x": 1}])
 def test_a_missed_call_is_not_met_whatever_the_gate_of_its_parameters(gate, wanted, args):
     case = EvalCase(eval_id="e", dialect="ces", thresholds=CaseThresholds(parameter=gate))
-    found = replay_turn(case, ExpectedTurn(expectations=[wants_call("a", **args)]), Turn(), {})
+    found = replayed(case, ExpectedTurn(expectations=[wants_call("a", **args)]), Turn())
     (outcome,) = found.outcomes
     assert (outcome.outcome, outcome.parameters.value, outcome.parameter_outcome) == ("FAIL", 0.0, wanted)
     assert (found.tool_score, found.tool_outcome) == (0.0, "FAIL")

@@ -99,17 +99,13 @@ def calibrate(
 
 
 def _criterion(
-    key: CriterionKey,
-    joined: JoinedLabels,
-    scores: Sequence[JudgedScore],
-    scale: Scale,
-    costs: ErrorCosts,
+    key: CriterionKey, joined: JoinedLabels, scores: Sequence[JudgedScore], scale: Scale, costs: ErrorCosts
 ) -> CriterionCalibration:
     group, is_number = joined.groups[key], key in joined.numbers
-    labelled = [one for one in group if one.answers]
+    labelled = [judged for judged in group if judged.answers]
     advice = "labels are numbers" if is_number else _threshold_advice(group, scale, costs)
     corrected, refusal = _corrected(group, scores, is_number, scale)
-    units = [(one.score.case, [*one.answers.values()]) for one in group if len(one.answers) > 1]
+    units = [(judged.score.case, [*judged.answers.values()]) for judged in group if len(judged.answers) > 1]
     return CriterionCalibration(
         criterion=key.criterion,
         level=key.level,
@@ -117,10 +113,10 @@ def _criterion(
         scores=len(scores),
         no_score=sum(score.value is None and score.passed is None for score in scores),
         labelled=len(labelled),
-        cases=len({one.score.case for one in labelled}),
-        raters=len({rater for one in labelled for rater in one.answers}),
-        random=sum(one.is_random for one in labelled),
-        hand_picked=sum(not one.is_random for one in labelled),
+        cases=len({judged.score.case for judged in labelled}),
+        raters=len({rater for judged in labelled for rater in judged.answers}),
+        random=sum(judged.is_random for judged in labelled),
+        hand_picked=sum(not judged.is_random for judged in labelled),
         outcomes=None if is_number else _outcome_agreement(group),
         numbers=_number_agreement(group) if is_number else None,
         between_people=_alpha(units) if units else None,
@@ -149,17 +145,22 @@ def _corrected(
         return [], str(error)
     correction = _Correction(sample, is_number, scale.bounds if is_number else (0.0, 1.0))
     groups = [*_score_groups(scores)][:_MOST_SLICES]
-    found = [correction.figure(one, scores) for one in groups]
-    return found, found[0].reason
+    figures = [correction.figure(part, scores) for part in groups]
+    return figures, figures[0].reason
 
 
 def _slices(labelled: Sequence[LabelledScore]) -> list[SliceAgreement]:
-    groups = [*_score_groups([one.score for one in labelled])][1 : _MOST_SLICES + 1]
-    pairs = [(group, _outcome_pairs([one for one in labelled if group.holds(one.score)])) for group in groups]
+    groups = [*_score_groups([judged.score for judged in labelled])][1 : _MOST_SLICES + 1]
+    pairs = [
+        (group, _outcome_pairs([judged for judged in labelled if group.holds(judged.score)]))
+        for group in groups
+    ]
     return [
-        SliceAgreement(group=group.kind, name=group.name, agreement=_share(own), kappa=_kappa_figure(own))
-        for group, own in pairs
-        if own
+        SliceAgreement(
+            group=group.kind, name=group.name, agreement=_share(outcomes), kappa=_kappa_figure(outcomes)
+        )
+        for group, outcomes in pairs
+        if outcomes
     ]
 
 
@@ -194,52 +195,52 @@ def _threshold_advice(
     group: Sequence[LabelledScore], scale: Scale, costs: ErrorCosts
 ) -> ThresholdAdvice | str:
     """Returns the threshold to take, or why none can be suggested."""
-    valued = [one for one in group if one.answers and one.score.value is not None]
+    valued = [judged for judged in group if judged.answers and judged.score.value is not None]
     if not valued:
         return "the labelled scores have an outcome and no value (as verdicts do) to hold against a threshold"
-    known = [one for one in valued if one.mean != 0.5]
+    known = [judged for judged in valued if judged.mean != 0.5]
     sign = 1.0 if scale.passes_from else -1.0
-    found = _Labelled(
-        np.asarray([sign * (one.score.value or 0.0) for one in known], dtype=float),
-        np.asarray([one.mean > 0.5 for one in known], dtype=bool),
-        [one.score.case for one in known],
+    data = _Labelled(
+        np.asarray([sign * (judged.score.value or 0.0) for judged in known], dtype=float),
+        np.asarray([judged.mean > 0.5 for judged in known], dtype=bool),
+        [judged.score.case for judged in known],
         np.ones(len(known)),
     )
-    problem = _problem(found)
+    problem = _problem(data)
     if problem is not None:
         return problem
-    thresholds = {one.score.threshold for one in known}
+    thresholds = {judged.score.threshold for judged in known}
     present = thresholds.pop() if len(thresholds) == 1 else None
-    own = None if present is None else sign * present
-    best = _best(found, costs, own)
-    validated = _validated(found, costs, own)
-    low, high = sorted(sign * end for end in _range(found, costs, own))
-    present_costs = None if own is None else found.costs(own, costs)
-    saving = None if present_costs is None else _case_mean(found.cases, present_costs - validated)
+    present_cut = None if present is None else sign * present
+    best = _best(data, costs, present_cut)
+    validated = _validated(data, costs, present_cut)
+    low, high = sorted(sign * end for end in _range(data, costs, present_cut))
+    present_costs = None if present_cut is None else data.costs(present_cut, costs)
+    saving = None if present_costs is None else _case_mean(data.cases, present_costs - validated)
     return ThresholdAdvice(
         threshold=sign * best,
         range=Bounds(low, high),
         labels=len(known),
-        cases=len(set(found.cases)),
-        cost=float(found.costs(best, costs).mean()),
-        validated_cost=_case_mean(found.cases, validated),
+        cases=len(set(data.cases)),
+        cost=float(data.costs(best, costs).mean()),
+        validated_cost=_case_mean(data.cases, validated),
         present=present,
-        present_cost=None if present_costs is None else _case_mean(found.cases, present_costs),
+        present_cost=None if present_costs is None else _case_mean(data.cases, present_costs),
         saving=saving,
-        word=_word(best == own, saving),
+        word=_word(best == present_cut, saving),
     )
 
 
-def _problem(found: _Labelled) -> str | None:
-    passes, size = int(found.people.sum()), len(found.people)
+def _problem(data: _Labelled) -> str | None:
+    passes, size = int(data.people.sum()), len(data.people)
     if not size:
         return "the raters of every score with a value are equally divided"
     if passes in (0, size):
         return f"people {'pass' if passes else 'fail'} all {size} labelled scores"
-    cases = len(set(found.cases))
+    cases = len(set(data.cases))
     if size < FEWEST_LABELS or cases < _FOLDS:
         return f"too few labels: {size} of {cases} cases; {FEWEST_LABELS} of {_FOLDS} cases are needed"
-    return "all values are the same" if np.ptp(found.values) == 0 else None
+    return "all values are the same" if np.ptp(data.values) == 0 else None
 
 
 def _word(
@@ -253,10 +254,10 @@ def _word(
     return "better" if is_better else "not shown to be better"
 
 
-def _best(found: _Labelled, costs: ErrorCosts, present: float | None) -> float:
+def _best(data: _Labelled, costs: ErrorCosts, present: float | None) -> float:
     """Returns the cheapest threshold; of several the one in whose gap the present one is, or the lowest."""
-    order = np.argsort(found.values, kind="stable")
-    values, people, weights = found.values[order], found.people[order], found.weights[order]
+    order = np.argsort(data.values, kind="stable")
+    values, people, weights = data.values[order], data.people[order], data.weights[order]
     steps = weights * np.where(people, costs.false_fail, -costs.false_pass)
     starts = np.concatenate([[0], np.flatnonzero(np.diff(values)) + 1])
     total = np.concatenate([[0.0], np.cumsum(steps)])[starts]
@@ -279,24 +280,24 @@ def _shortest(low: float, high: float) -> float:
     return high
 
 
-def _validated(found: _Labelled, costs: ErrorCosts, present: float | None) -> Numbers:
+def _validated(data: _Labelled, costs: ErrorCosts, present: float | None) -> Numbers:
     """Returns the cost of each score by the threshold that the other folds of cases choose."""
-    codes = cluster_codes(found.cases)
+    codes = cluster_codes(data.cases)
     folds = generator_of(SEED, "folds").permutation(int(codes.max()) + 1)[codes] % _FOLDS
     result = np.zeros(len(codes))
     for fold in range(_FOLDS):
         held = folds == fold
-        result[held] = found.part(held).costs(_best(found.part(~held), costs, present), costs)
+        result[held] = data.part(held).costs(_best(data.part(~held), costs, present), costs)
     return result
 
 
-def _range(found: _Labelled, costs: ErrorCosts, present: float | None) -> tuple[float, float]:
-    codes = cluster_codes(found.cases)
+def _range(data: _Labelled, costs: ErrorCosts, present: float | None) -> tuple[float, float]:
+    codes = cluster_codes(data.cases)
     generator, size = generator_of(SEED, "thresholds"), int(codes.max()) + 1
     chosen = []
     for _ in range(_REPLICATES):
         weights = np.bincount(generator.integers(size, size=size), minlength=size)[codes].astype(float)
-        drawn = found._replace(weights=weights).part(weights > 0)
+        drawn = data._replace(weights=weights).part(weights > 0)
         chosen.append(_best(drawn, costs, present))
     low, high = np.quantile(chosen, [0.025, 0.975], method="inverted_cdf")
     return float(low), float(high)
@@ -316,20 +317,22 @@ class _OutcomePair(NamedTuple):
 def _outcome_pairs(group: Sequence[LabelledScore]) -> list[_OutcomePair]:
     """Returns the scores with an outcome on both sides, without those whose raters are equally divided."""
     return [
-        _OutcomePair(one.score.case, one.mean > 0.5, one.score.passed)
-        for one in group
-        if one.answers and one.score.passed is not None and one.mean != 0.5
+        _OutcomePair(judged.score.case, judged.mean > 0.5, judged.score.passed)
+        for judged in group
+        if judged.answers and judged.score.passed is not None and judged.mean != 0.5
     ]
 
 
 def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | None:
     pairs = _outcome_pairs(group)
-    tied = sum(bool(one.answers) and one.mean == 0.5 for one in group)
+    tied = sum(bool(judged.answers) and judged.mean == 0.5 for judged in group)
     if not pairs:
         return None
     table = _table(pairs)
     no_score = [
-        one.mean > 0.5 for one in group if one.answers and one.score.passed is None and one.mean != 0.5
+        judged.mean > 0.5
+        for judged in group
+        if judged.answers and judged.score.passed is None and judged.mean != 0.5
     ]
     return OutcomeAgreement(
         confusion=ConfusionCounts(
@@ -368,7 +371,7 @@ def _kappa_figure(pairs: Sequence[_OutcomePair]) -> LabelFigure:
     by_case: dict[str, list[_OutcomePair]] = defaultdict(list)
     for pair in pairs:
         by_case[pair.case].append(pair)
-    interval = kappa_interval({case: _table(own) for case, own in by_case.items()}, SEED)
+    interval = kappa_interval({case: _table(of_case) for case, of_case in by_case.items()}, SEED)
     return _with_interval(value, len(pairs), interval)
 
 
@@ -383,11 +386,11 @@ def _alpha(units: Sequence[tuple[str, list[float]]]) -> LabelFigure:
 
 
 def _number_agreement(group: Sequence[LabelledScore]) -> NumberAgreement | None:
-    known = [one for one in group if one.answers and one.score.value is not None]
+    known = [judged for judged in group if judged.answers and judged.score.value is not None]
     if not known:
         return None
-    cases, labels = [one.score.case for one in known], [one.mean for one in known]
-    values = [one.score.value or 0.0 for one in known]
+    cases, labels = [judged.score.case for judged in known], [judged.mean for judged in known]
+    values = [judged.score.value or 0.0 for judged in known]
     gaps = [value - label for value, label in zip(values, labels, strict=True)]
     linked = LabelFigure(value=None, count=len(known), reason="labels or values do not vary")
     if len(set(values)) > 1 and len(set(labels)) > 1:
@@ -404,7 +407,7 @@ def _case_mean(cases: Sequence[str], values: Iterable[float]) -> LabelFigure:
     by_case: dict[str, list[float]] = defaultdict(list)
     for case, value in zip(cases, values, strict=True):
         by_case[case].append(float(value))
-    means = CaseMeans({case: sum(own) / len(own) for case, own in by_case.items()}, SEED)
+    means = CaseMeans({case: sum(of_case) / len(of_case) for case, of_case in by_case.items()}, SEED)
     interval = means.interval()
     why = None if interval else "there is one case, or no two differ"
     return LabelFigure(value=means.mean, count=len(cases), interval=interval, reason=why)
@@ -474,7 +477,7 @@ class _Correction(NamedTuple):
         )
         cases = len({score.case for score in part.labelled})
         judged = [self._judged(score) or 0.0 for score in decided]
-        found = Corrected(
+        corrected = Corrected(
             group=group.kind,
             name=group.name,
             covers="all" if self._covers_all(scores) else "decided",
@@ -486,9 +489,9 @@ class _Correction(NamedTuple):
             raw=float(np.mean(judged)) if judged else None,
         )
         try:
-            return self._with_estimate(found, part)
+            return self._with_estimate(corrected, part)
         except ValueError as error:
-            return replace(found, reason=str(error))
+            return replace(corrected, reason=str(error))
 
     def _covers_all(self, scores: Sequence[JudgedScore]) -> bool:
         """Returns whether nothing lacks a score, or labels tell what people say of what does."""
@@ -500,31 +503,32 @@ class _Correction(NamedTuple):
             return score.value
         return None if score.passed is None else float(score.passed)
 
-    def _with_estimate(self, found: Corrected, part: _GroupParts) -> Corrected:
+    def _with_estimate(self, corrected: Corrected, part: _GroupParts) -> Corrected:
         """Raises ValueError if there are too few labels, or what is missing has no bounds."""
-        if found.cases < FEWEST_CASES:
+        if corrected.cases < FEWEST_CASES:
             raise ValueError(
-                f"too few labels: {found.labels} of {found.cases} cases; {FEWEST_CASES} cases are needed"
+                f"too few labels: {corrected.labels} of {corrected.cases} cases; "
+                f"{FEWEST_CASES} cases are needed"
             )
         if self.sample.weights:
             weights = [self.sample.weights[score] for score in part.labelled]
             effective = effective_size(np.asarray(weights, dtype=float))
             if effective < FEWEST_EFFECTIVE:
                 raise ValueError(
-                    f"the sampling weights rest on too few labels: {found.labels} tell as much as "
+                    f"the sampling weights rest on too few labels: {corrected.labels} tell as much as "
                     f"{effective:.1f} with equal weights; {FEWEST_EFFECTIVE} are needed"
                 )
         if part.missing and self.scale is None:
             raise ValueError(f"{len(part.missing)} drawn scores have no label, and the scale has no bounds")
         ends = self.scale or (0.0, 0.0)
         estimates = [self._estimate(part, end) for end in (ends if part.missing else ends[:1])]
-        low = min(one.interval.low for one in estimates)
-        high = max(one.interval.high for one in estimates)
+        low = min(estimate.interval.low for estimate in estimates)
+        high = max(estimate.interval.high for estimate in estimates)
         if self.scale is not None:
             low, high = max(low, self.scale[0]), min(high, self.scale[1])
-        value = min(high, max(low, sum(one.value for one in estimates) / len(estimates)))
+        value = min(high, max(low, sum(estimate.value for estimate in estimates) / len(estimates)))
         other = self._rogan_gladen(part) if not self.is_mean and not part.missing else None
-        return replace(found, value=value, interval=Bounds(low, high), rogan_gladen=other)
+        return replace(corrected, value=value, interval=Bounds(low, high), rogan_gladen=other)
 
     def _estimate(self, part: _GroupParts, missing_label: float) -> CorrectedEstimate:
         """Returns the estimate if everything that has no label had this one."""
@@ -564,7 +568,7 @@ class _Correction(NamedTuple):
 
 def confusion(people: Sequence[float], judged: Sequence[bool]) -> Confusion:
     """Returns the counts of what people (1: pass, 0: fail) and a criterion say."""
-    pairs = [(bool(own), other) for own, other in zip(people, judged, strict=True)]
+    pairs = [(bool(label), other) for label, other in zip(people, judged, strict=True)]
     return Confusion(
         *(pairs.count(pair) for pair in ((True, True), (False, True), (True, False), (False, False)))
     )

@@ -50,16 +50,16 @@ async def questions_about(
 
     Questions that depend on the answers to others are not among them.
     """
-    found = AskedQuestions({}, [])
+    asked = AskedQuestions({}, [])
     for criterion in criteria:
         recorder = NoJudge()
         scored, asking = evaluate(sample, Criteria((), [criterion], redact=redact), recorder)
         if asking is not None:
             await asking
-        found.failures.extend(failure for failure in scored.failures if failure.stage == "score")
+        asked.failures.extend(failure for failure in scored.failures if failure.stage == "score")
         if recorder.questions:
-            found.questions[criterion.name] = list(recorder.questions.values())
-    return found
+            asked.questions[criterion.name] = list(recorder.questions.values())
+    return asked
 
 
 # Asks questions in all their forms, and compares the verdicts.
@@ -123,22 +123,22 @@ def changes(base: Votes, other: Votes | None, number: int) -> ChangedVerdicts:
         other: The votes on its other form; None: `base` is compared with itself.
         number: How often each form was asked.
     """
-    found = ChangedVerdicts([], [])
+    changed = ChangedVerdicts([], [])
     forms = [base] if other is None else [base, other]
     reason = next((form.reason for form in forms if form.reason), LEFT_OUT)
-    for place in range(max(1, *(len(form.items) for form in forms))):
-        votes = [form.items[place] if place < len(form.items) else [] for form in forms]
-        if any(len(each) < number for each in votes):
-            found.unmeasured.append(reason)
+    for index in range(max(1, *(len(form.items) for form in forms))):
+        votes = [form.items[index] if index < len(form.items) else [] for form in forms]
+        if any(len(vote) < number for vote in votes):
+            changed.unmeasured.append(reason)
         elif other is None:
-            found.verdicts.append(len(set(base.items[place])) > 1)
+            changed.verdicts.append(len(set(base.items[index])) > 1)
         else:
-            verdicts = [decided(each) for each in votes]
+            verdicts = [decided(vote) for vote in votes]
             if None in verdicts:
-                found.unmeasured.append(TIED)
+                changed.unmeasured.append(TIED)
             else:
-                found.verdicts.append(verdicts[0] != verdicts[1])
-    return found
+                changed.verdicts.append(verdicts[0] != verdicts[1])
+    return changed
 
 
 def decided(votes: Sequence[Hashable]) -> Hashable:
@@ -201,9 +201,9 @@ def _kind(section: Section) -> str | None:
     """Returns the kind of an interchangeable section; None: its place has a meaning."""
     if section.name in _COMPARED:
         return "answer"
-    found = _NUMBERED.match(section.name)
-    if found:
-        return found[1]
+    match = _NUMBERED.match(section.name)
+    if match:
+        return match[1]
     alike = _UNNUMBERED.match(section.name)
     return alike[0] if alike else None
 
@@ -211,7 +211,7 @@ def _kind(section: Section) -> str | None:
 def _reversed(run: Sequence[Section]) -> list[Section]:
     """Reverses sections; those with the same number stay together, in their order."""
     numbers = [_NUMBERED.match(section.name) for section in run]
-    named = [(found[2] if found else place, run[place]) for place, found in enumerate(numbers)]
+    named = [(match[2] if match else index, run[index]) for index, match in enumerate(numbers)]
     units = [[section for _, section in unit] for _, unit in groupby(named, key=lambda item: item[0])]
     return [section for unit in units[::-1] for section in unit]
 
@@ -253,33 +253,37 @@ def criterion_figures(
     names: Sequence[str], voted: Sequence[VotedQuestion], errors: Mapping[str, int], number: int
 ) -> list[CheckedCriterion]:
     """Returns the figures of every judged criterion; one that asks nothing has none."""
-    found = []
+    of_criteria = []
     for name in names:
-        own = [one for one in voted if one.checked.criterion == name]
-        figures = {perturbation: _figure(own, perturbation, number) for perturbation in PERTURBATIONS}
-        found.append(
+        questions = [asked for asked in voted if asked.checked.criterion == name]
+        figures = {perturbation: _figure(questions, perturbation, number) for perturbation in PERTURBATIONS}
+        of_criteria.append(
             CheckedCriterion(
                 criterion=name,
-                conversations=len({one.checked.conversation for one in own}),
-                questions=len(own),
+                conversations=len({asked.checked.conversation for asked in questions}),
+                questions=len(questions),
                 errors=errors.get(name, 0),
                 **figures,
             )
         )
-    return found
+    return of_criteria
 
 
-def _figure(own: Sequence[VotedQuestion], perturbation: str, number: int) -> CheckFigure | None:
+def _figure(questions: Sequence[VotedQuestion], perturbation: str, number: int) -> CheckFigure | None:
     """Returns the figure of a perturbation; None: it applies to no question."""
     groups: dict[int, GroupSum] = {}
     unmeasured: Counter[str] = Counter()
-    asked = [one for one in own if perturbation in one.votes]
+    asked = [asked_of for asked_of in questions if perturbation in asked_of.votes]
     for (_, conversation, _), votes in asked:
-        found = changes(votes[_REPEAT], None if perturbation == _REPEAT else votes[perturbation], number)
-        unmeasured.update(found.unmeasured)
-        if found.verdicts:
+        changed_verdicts = changes(
+            votes[_REPEAT], None if perturbation == _REPEAT else votes[perturbation], number
+        )
+        unmeasured.update(changed_verdicts.unmeasured)
+        if changed_verdicts.verdicts:
             size, total = groups.get(conversation, (0, 0.0))
-            groups[conversation] = GroupSum(size + len(found.verdicts), total + sum(found.verdicts))
+            groups[conversation] = GroupSum(
+                size + len(changed_verdicts.verdicts), total + sum(changed_verdicts.verdicts)
+            )
     if not asked:
         return None
     verdicts, changed = (int(sum(part)) for part in zip(*groups.values(), strict=True)) if groups else (0, 0)
@@ -300,8 +304,8 @@ def check_problems(criteria: Sequence[CheckedCriterion], max_flip: float | None)
     share exceeds it, where it would if all that was not measured had changed, and where a criterion asks
     nothing.
     """
-    problems = [line for each in criteria for line in _problems(each, max_flip)]
-    is_asked = any(each.questions for each in criteria)
+    problems = [line for figures in criteria for line in _problems(figures, max_flip)]
+    is_asked = any(figures.questions for figures in criteria)
     return problems if is_asked else ["no judged criterion asks anything", *problems]
 
 
@@ -313,8 +317,8 @@ def _problems(criterion: CheckedCriterion, max_flip: float | None) -> Iterator[s
         yield f"{name}: it asks nothing about the sample, so the bound is not shown to hold"
     for perturbation in PERTURBATIONS:
         figure: CheckFigure | None = getattr(criterion, perturbation)
-        if figure is not None and (said := _problem(figure, max_flip)):
-            yield f"{name}, {perturbation}: {said}"
+        if figure is not None and (problem := _problem(figure, max_flip)):
+            yield f"{name}, {perturbation}: {problem}"
 
 
 def _problem(figure: CheckFigure, max_flip: float | None) -> str | None:

@@ -169,7 +169,7 @@ def joined_labels(
         for labelled in group:
             _answer(labelled, problems)
         _name_missing(group, problems)
-    used = {key: group for key, group in groups.items() if any(one.answers for one in group)}
+    used = {key: group for key, group in groups.items() if any(score.answers for score in group)}
     return JoinedLabels(used, frozenset(numbers))
 
 
@@ -182,7 +182,7 @@ def _by_score(
         by_place[score.conversation_id, score.turn_index, score.key.criterion].append(score)
         if score.score_id is not None:
             by_id[score.score_id].append(score)
-    found: dict[JudgedScore, LabelledScore] = {}
+    by_score: dict[JudgedScore, LabelledScore] = {}
     for line in lines:
         label = line.label
         fitting = by_place.get((label.conversation_id, label.turn_index, label.criterion), [])
@@ -193,14 +193,14 @@ def _by_score(
         if len(fitting) != 1:
             problems.add("ambiguous" if fitting else "unknown", [line])
             continue
-        labelled = found.setdefault(fitting[0], LabelledScore(fitting[0]))
+        labelled = by_score.setdefault(fitting[0], LabelledScore(fitting[0]))
         labelled.lines.append(line)
         if label.chosen == "random":
             labelled.is_random = True
             labelled.draw = labelled.draw or label.draw
             labelled.number = labelled.number or label.number
             labelled.weight = labelled.weight or label.weight
-    return found
+    return by_score
 
 
 def _is_of_numbers(
@@ -257,7 +257,9 @@ def _name_missing(group: Sequence[LabelledScore], problems: LabelProblems) -> No
 
 def _last_number(group: Iterable[LabelledScore]) -> int | None:
     """Returns the last place in the order of drawing that has a label; None without such places."""
-    return max((one.number for one in group if one.number is not None and one.answers), default=None)
+    return max(
+        (judged.number for judged in group if judged.number is not None and judged.answers), default=None
+    )
 
 
 # Whether labels are of a random sample of all scores, and of which.
@@ -295,25 +297,25 @@ def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -
     Raises:
         NoCorrectionError: There is none, or it is not whole.
     """
-    drawn = [one for one in group if one.is_random]
+    drawn = [judged for judged in group if judged.is_random]
     if not drawn:
         raise NoCorrectionError(
             "the labels are hand-picked; only labels of a random sample speak for all conversations"
         )
     last = _last_number(drawn)
-    draws = {one.draw for one in drawn if one.draw is not None}
+    draws = {judged.draw for judged in drawn if judged.draw is not None}
     if len(draws) > 1:
         raise NoCorrectionError(f"the labels are of {len(draws)} random samples; give those of one")
-    weights = {one.score: one.weight for one in drawn if one.weight is not None}
+    weights = {judged.score: judged.weight for judged in drawn if judged.weight is not None}
     if weights and len(weights) < len(drawn):
         raise NoCorrectionError(f"{len(drawn) - len(weights)} of {len(drawn)} labels have no sampling weight")
-    if last is not None and all(one.number is not None for one in drawn):
-        drawn = [one for one in drawn if (one.number or 0) <= last]
+    if last is not None and all(judged.number is not None for judged in drawn):
+        drawn = [judged for judged in drawn if (judged.number or 0) <= last]
     else:
         last = None
     left_out = _check_draw(next(iter(draws)), drawn, scores, last) if draws else []
-    missing = [one.score for one in drawn if not one.answers] + left_out
-    labels = {one.score: one.mean for one in drawn if one.answers}
+    missing = [judged.score for judged in drawn if not judged.answers] + left_out
+    labels = {judged.score: judged.mean for judged in drawn if judged.answers}
     return RandomPart(labels, missing, weights or None)
 
 
@@ -328,13 +330,13 @@ def _check_draw(
             f"the sample was drawn from {draw.of} {what}, but the run has {len(units)} with this criterion"
         )
     wanted = draw.size if last is None else min(last, draw.size)
-    seen = {_unit(draw, one.score) for one in drawn}
+    seen = {_unit(draw, judged.score) for judged in drawn}
     if len(seen) != wanted:
         raise NoCorrectionError(
             f"the sample has {wanted} {what}, but the file has lines of {len(seen)} that fit the run; every "
             "drawn score needs a line, with the label null where it has none"
         )
-    known = {one.score for one in drawn}
+    known = {judged.score for judged in drawn}
     return [score for score in scores if _unit(draw, score) in seen and score not in known]
 
 

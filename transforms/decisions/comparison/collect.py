@@ -142,13 +142,15 @@ def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[Comp
     """
     scored: dict[ScoredId, list[ComparedConversation]] = {}
     for scores in _by_conversation(rows):
-        own = _scored(scores)
-        scored.setdefault(ScoredId(own.conversation_id, own.app_version), []).append(own)
+        conversations = _scored(scores)
+        scored.setdefault(ScoredId(conversations.conversation_id, conversations.app_version), []).append(
+            conversations
+        )
     ended: dict[ScoredId, list[Summary]] = {}
     for summary in summaries:
         ended.setdefault(ScoredId(summary.conversation_id, summary.app_version), []).append(summary)
     keys = dict.fromkeys([*ended, *scored])
-    return [one for key in keys for one in _joined(key, scored.get(key, []), ended.get(key, []))]
+    return [joined for key in keys for joined in _joined(key, scored.get(key, []), ended.get(key, []))]
 
 
 def own_cases(ids: Sequence[tuple[str | None, str | None, str]]) -> list[str]:
@@ -201,17 +203,17 @@ def _joined(
 ) -> Iterator[ComparedConversation]:
     """Yields conversations of one id with scores and verdict: those of one case, else in their order."""
     for summary in sorted(summaries, key=lambda summary: summary.eval_id is None):
-        places = [place for place, own in enumerate(scored) if own.eval_id == summary.eval_id]
+        places = [index for index, known in enumerate(scored) if known.eval_id == summary.eval_id]
         if not places and summary.eval_id is None:
             places = [*range(len(scored))]
-        one = scored.pop(places[0]) if places else ComparedConversation(*key)
-        one.eval_id, one.task = one.eval_id or summary.eval_id, summary.task
-        one.case_digest = summary.case_digest
-        one.language, one.tags = one.language or summary.language, [*(one.tags or summary.tags)]
-        one.agents, one.sampled_out = summary.agents, frozenset(summary.sampled_out)
-        if STATUS not in one.sampled_out:
-            one.criteria[STATUS] = _verdict(summary, one.criteria)
-        yield one
+        joined = scored.pop(places[0]) if places else ComparedConversation(*key)
+        joined.eval_id, joined.task = joined.eval_id or summary.eval_id, summary.task
+        joined.case_digest = summary.case_digest
+        joined.language, joined.tags = joined.language or summary.language, [*(joined.tags or summary.tags)]
+        joined.agents, joined.sampled_out = summary.agents, frozenset(summary.sampled_out)
+        if STATUS not in joined.sampled_out:
+            joined.criteria[STATUS] = _verdict(summary, joined.criteria)
+        yield joined
     yield from scored
 
 
@@ -228,7 +230,7 @@ def _scored(scores: Sequence[ScoreRow]) -> ComparedConversation:
         first["eval_id"],
         language=first["language"],
         tags=first["tags"],
-        criteria={name: own for name, own in given.items() if own is not None},
+        criteria={name: observed for name, observed in given.items() if observed is not None},
         skipped=frozenset(row["criterion"] for row in whole if row["outcome"] == "SKIPPED"),
     )
 
@@ -236,15 +238,20 @@ def _scored(scores: Sequence[ScoreRow]) -> ComparedConversation:
 def _verdict(summary: Summary, criteria: Mapping[str, Observed]) -> Observed:
     """Returns the verdict, with the first failing criterion as its reason if it states none."""
     value = {"PASS": 1.0, "FAIL": 0.0}.get(summary.verdict or "")
-    found = Observed(value, summary.verdict, why=summary.reason)
-    if found.outcome != "PASS" and not found.why:
-        wanted = "FAIL" if found.outcome == "FAIL" else None
-        name, own = next(
-            ((name, own) for name, own in criteria.items() if own.outcome == wanted and own.why), ("", None)
+    verdict = Observed(value, summary.verdict, why=summary.reason)
+    if verdict.outcome != "PASS" and not verdict.why:
+        wanted = "FAIL" if verdict.outcome == "FAIL" else None
+        name, observed = next(
+            (
+                (name, observed)
+                for name, observed in criteria.items()
+                if observed.outcome == wanted and observed.why
+            ),
+            ("", None),
         )
-        if own is not None:
-            found.why, found.turn_index = f"{name}: {own.why}", own.turn_index
-    return found
+        if observed is not None:
+            verdict.why, verdict.turn_index = f"{name}: {observed.why}", observed.turn_index
+    return verdict
 
 
 def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
@@ -253,31 +260,31 @@ def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
     turns = [row for row in rows if row["turn_index"] is not None and row["outcome"] != "SKIPPED"]
     if (whole is not None and whole["outcome"] == "SKIPPED") or (whole is None and not turns):
         return None
-    found = Observed(turns=[TurnScore(r["turn_index"] or 0, r["value"], r["outcome"]) for r in turns])
-    found.is_summed = whole is None
-    found.threshold = rows[0]["threshold"] if whole is None else whole["threshold"]
+    observed = Observed(turns=[TurnScore(r["turn_index"] or 0, r["value"], r["outcome"]) for r in turns])
+    observed.is_summed = whole is None
+    observed.threshold = rows[0]["threshold"] if whole is None else whole["threshold"]
     if whole is not None:
-        found.value, found.outcome = whole["value"], whole["outcome"]
+        observed.value, observed.outcome = whole["value"], whole["outcome"]
     else:
         values = [row["value"] for row in turns if row["value"] is not None]
         outcomes = {row["outcome"] for row in turns}
-        found.value = sum(values) / len(values) if values else None
-        found.outcome = "FAIL" if "FAIL" in outcomes else "PASS" if outcomes == {"PASS"} else None
-    _explain(found, whole, turns)
+        observed.value = sum(values) / len(values) if values else None
+        observed.outcome = "FAIL" if "FAIL" in outcomes else "PASS" if outcomes == {"PASS"} else None
+    _explain(observed, whole, turns)
     for judge in (row["judge"] for row in rows if row["judge"]):
-        found.voted += judge.get("voted") or 0
-        found.flipped += judge.get("flipped") or 0
-    return found
+        observed.voted += judge.get("voted") or 0
+        observed.flipped += judge.get("flipped") or 0
+    return observed
 
 
-def _explain(found: Observed, whole: ScoreRow | None, turns: Sequence[ScoreRow]) -> None:
+def _explain(observed: Observed, whole: ScoreRow | None, turns: Sequence[ScoreRow]) -> None:
     """Adds why a score is not a pass: from the first turn that has the same outcome, else from the whole."""
-    if found.outcome == "PASS":
+    if observed.outcome == "PASS":
         return
-    wanted = [row for row in turns if row["outcome"] == found.outcome and _text(row)]
+    wanted = [row for row in turns if row["outcome"] == observed.outcome and _text(row)]
     row = wanted[0] if wanted else whole
     if row is not None:
-        found.why, found.turn_index = _text(row), row["turn_index"]
+        observed.why, observed.turn_index = _text(row), row["turn_index"]
 
 
 def _text(row: ScoreRow) -> str | None:
@@ -297,22 +304,22 @@ Raised = Mapping[str, Mapping[ScoredId, str]]
 
 def raised_errors(failures: Iterable[FailureRow]) -> Raised:
     """Returns what criteria raised, the first message of each conversation."""
-    found: dict[str, dict[ScoredId, str]] = {}
+    errors: dict[str, dict[ScoredId, str]] = {}
     for row in failures:
         if row["stage"] == "score" and row["criterion"] and row["conversation_id"]:
             key = ScoredId(row["conversation_id"], row["app_version"])
-            found.setdefault(row["criterion"], {}).setdefault(key, row["message"])
-    return found
+            errors.setdefault(row["criterion"], {}).setdefault(key, row["message"])
+    return errors
 
 
 def error_of(
-    conversation: ScoredId, found: Observed | None, messages: Mapping[ScoredId, str]
+    conversation: ScoredId, observed: Observed | None, messages: Mapping[ScoredId, str]
 ) -> Observed | None:
     """Returns what an error leaves of a score; None: there is none, or the score stands.
 
     What raised an error and has no score of the conversation is missing, unless a turn of it fails.
     """
-    is_open = found is None or (found.is_summed and found.outcome != "FAIL")
+    is_open = observed is None or (observed.is_summed and observed.outcome != "FAIL")
     if conversation not in messages or not is_open:
         return None
     return Observed(why=f"raised an error: {messages[conversation]}")

@@ -246,9 +246,7 @@ class Parts(Struct, frozen=True):
 
 
 def _compare_parts(
-    matched: MatchedValues,
-    measured: Sequence[tuple[CriterionMeasure, Estimate]],
-    options: CompareOptions,
+    matched: MatchedValues, measured: Sequence[tuple[CriterionMeasure, Estimate]], options: CompareOptions
 ) -> Parts:
     """Compares every slice and turn index, with q-values over all of them together."""
     slices, measures = _slices(matched, options.slices), [measure for measure, _ in measured]

@@ -97,13 +97,13 @@ class _Cases:
         names = side.case_names(by)
         self.rows = rows_by_case(names)
         self.places = {
-            name: place
-            for place, (name, size) in enumerate(zip(names.values, self.rows.sizes.tolist(), strict=True))
+            name: code
+            for code, (name, size) in enumerate(zip(names.values, self.rows.sizes.tolist(), strict=True))
             if name and size
         }
         self._digests: list[set[str | None]] = [set() for _ in names.values]
-        for case, place in distinct_pairs(names, side.case_digests):
-            self._digests[case].add(side.case_digests.values[place])
+        for case, code in distinct_pairs(names, side.case_digests):
+            self._digests[case].add(side.case_digests.values[code])
 
     def of(self, names: Sequence[str]) -> CaseRows:
         """Returns the rows of some cases."""
@@ -143,27 +143,27 @@ def _common(a: CaseNames, b: CaseNames) -> _Common:
 
 
 def _match(a: ConversationColumns, b: ConversationColumns, by: PairedBy) -> Matched:
-    own, other = _Cases(a, by), _Cases(b, by)
-    named = sorted(own.places.keys() & other.places.keys())
-    digests = ((name, own.digests(name), other.digests(name)) for name in named)
+    cases, other = _Cases(a, by), _Cases(b, by)
+    named = sorted(cases.places.keys() & other.places.keys())
+    digests = ((name, cases.digests(name), other.digests(name)) for name in named)
     # Something else is expected in A than in B only as far as it is known.
     both = [name for name, expected, of_b in digests if expected == of_b or None in expected | of_b]
     changed = sorted({*named}.difference(both))
-    baseline_only = sorted(own.places.keys() - other.places.keys())
-    candidate_only = sorted(other.places.keys() - own.places.keys())
+    baseline_only = sorted(cases.places.keys() - other.places.keys())
+    candidate_only = sorted(other.places.keys() - cases.places.keys())
     pairing = Pairing(
         by=by,
         pairs=len(both),
         baseline_only=len(baseline_only),
         candidate_only=len(candidate_only),
-        baseline_unidentified=len(a) - len(own.of([*own.places]).rows),
+        baseline_unidentified=len(a) - len(cases.of([*cases.places]).rows),
         candidate_unidentified=len(b) - len(other.of([*other.places]).rows),
         baseline_only_names=baseline_only[:_NAMES_SHOWN],
         candidate_only_names=candidate_only[:_NAMES_SHOWN],
         changed=len(changed),
         changed_names=changed[:_NAMES_SHOWN],
     )
-    return Matched(both, a, b, own.of(both), other.of(both), pairing)
+    return Matched(both, a, b, cases.of(both), other.of(both), pairing)
 
 
 # What of a criterion is compared: pass shares or mean values, and which side is better.

@@ -79,8 +79,8 @@ class CodedColumn(Struct, Generic[_Held], eq=False):
 
     def recoded(self, values: Iterable[_Hashed]) -> "CodedColumn[_Hashed]":
         """Returns the column with other values in place of its own, which may be equal to each other."""
-        own = coded(values)
-        return CodedColumn(own.values, own.places[self.places])
+        column = coded(values)
+        return CodedColumn(column.values, column.places[self.places])
 
 
 def coded(rows: Iterable[_Hashed]) -> CodedColumn[_Hashed]:
@@ -102,11 +102,11 @@ def constant(value: _Hashed, size: int) -> CodedColumn[_Hashed]:
 def stacked(columns: Sequence[CodedColumn[_Hashed]]) -> CodedColumn[_Hashed]:
     """Returns columns under each other."""
     none = np.zeros(0, np.int64)
-    if len({id(own.values) for own in columns}) == 1:
-        return CodedColumn(columns[0].values, np.concatenate([none, *(own.places for own in columns)]))
-    values = [value for own in columns for value in own.values]
-    starts = accumulate((len(own.values) for own in columns), initial=0)
-    places = [own.places + start for own, start in zip(columns, starts, strict=False)]
+    if len({id(column.values) for column in columns}) == 1:
+        return CodedColumn(columns[0].values, np.concatenate([none, *(column.places for column in columns)]))
+    values = [value for column in columns for value in column.values]
+    starts = accumulate((len(column.values) for column in columns), initial=0)
+    places = [column.places + start for column, start in zip(columns, starts, strict=False)]
     return CodedColumn(values, np.concatenate([none, *places])).recoded(values)
 
 
@@ -120,11 +120,11 @@ def distinct_pairs(a: CodedColumn[Any], b: CodedColumn[Any]) -> list[tuple[int, 
     """Returns the pairs of places in the values of two columns that any row has, ascending."""
     pairs = a.places * len(b.values) + b.places
     if len(a.values) * len(b.values) <= len(pairs):
-        found = np.flatnonzero(np.bincount(pairs))
+        distinct = np.flatnonzero(np.bincount(pairs))
     else:
         ordered = np.sort(pairs)
-        found = ordered[np.diff(ordered, prepend=-1) > 0]
-    first, second = np.divmod(found, max(1, len(b.values)))
+        distinct = ordered[np.diff(ordered, prepend=-1) > 0]
+    first, second = np.divmod(distinct, max(1, len(b.values)))
     return [*zip(first.tolist(), second.tolist(), strict=True)]
 
 
@@ -132,14 +132,14 @@ def common(a: CodedColumn[Any], b: CodedColumn[Any]) -> set[Any]:
     """Returns the values that rows of both columns have."""
     if a.values is not b.values:
         return {*a.used()} & {*b.used()}
-    return {a.values[place] for place in np.flatnonzero((a.counts() > 0) & (b.counts() > 0)).tolist()}
+    return {a.values[code] for code in np.flatnonzero((a.counts() > 0) & (b.counts() > 0)).tolist()}
 
 
 def spans(sizes: Integers, chosen: Integers) -> Integers:
     """Returns the places of the members of the chosen groups, in order, where members stand by group."""
-    starts, own = np.cumsum(sizes) - sizes, sizes[chosen]
+    starts, lengths = np.cumsum(sizes) - sizes, sizes[chosen]
     # Of every place in the result: how far its group has moved, and itself.
-    moved = np.repeat(starts[chosen] - (np.cumsum(own) - own), own)
+    moved = np.repeat(starts[chosen] - (np.cumsum(lengths) - lengths), lengths)
     return moved + np.arange(len(moved))
 
 
@@ -226,14 +226,14 @@ class CriterionColumn(Struct, eq=False):
         why, turn = Reason() if self.details is None else self.details.reasons[row]
         return Observed(value, kind.outcome, kind.threshold, why, turn, is_summed=kind.is_summed)
 
-    def put(self, row: int, found: Observed) -> None:
+    def put(self, row: int, observed: Observed) -> None:
         """Sets what the criterion gave one conversation, but for its turns."""
-        self.values[row] = found.value or 0.0
-        self.kinds.put(row, kind_of(found))
+        self.values[row] = observed.value or 0.0
+        self.kinds.put(row, kind_of(observed))
         if self.details is not None:
             reasons = self.details.reasons
             reasons.places[row] = len(reasons.values)
-            reasons.values.append(Reason(found.why, found.turn_index))
+            reasons.values.append(Reason(observed.why, observed.turn_index))
 
     def at(self, rows: Integers) -> "CriterionColumn":
         """Returns the column of some conversations, in their order."""
@@ -254,8 +254,8 @@ class CriterionColumn(Struct, eq=False):
 
     def where(self, is_wanted: Callable[[ScoreKind], bool]) -> Bools:
         """Returns whether each conversation has a score of some kinds."""
-        found = [kind is not None and is_wanted(kind) for kind in self.kinds.values]
-        return np.asarray(found, np.bool_)[self.kinds.places]
+        wanted = [kind is not None and is_wanted(kind) for kind in self.kinds.values]
+        return np.asarray(wanted, np.bool_)[self.kinds.places]
 
     @property
     def is_given(self) -> Bools:
@@ -286,24 +286,24 @@ def empty_column(size: int) -> CriterionColumn:
 
 def stacked_criteria(columns: Sequence[CriterionColumn]) -> CriterionColumn:
     """Returns columns under each other; details where all of them have some."""
-    values = np.concatenate([own.values for own in columns])
-    details = [own.details for own in columns if own.details is not None]
+    values = np.concatenate([column.values for column in columns])
+    details = [column.details for column in columns if column.details is not None]
     both = _stacked_details(details) if len(details) == len(columns) else None
-    return CriterionColumn(values, stacked([own.kinds for own in columns]), both)
+    return CriterionColumn(values, stacked([column.kinds for column in columns]), both)
 
 
 def _stacked_details(parts: Sequence[ScoreDetails]) -> ScoreDetails:
-    turns = [own.turns for own in parts]
+    turns = [part.turns for part in parts]
     return ScoreDetails(
-        reasons=stacked([own.reasons for own in parts]),
+        reasons=stacked([part.reasons for part in parts]),
         turns=TurnScores(
-            np.concatenate([own.sizes for own in turns]),
-            np.concatenate([own.indices for own in turns]),
-            np.concatenate([own.values for own in turns]),
-            stacked([own.outcomes for own in turns]),
+            np.concatenate([part.sizes for part in turns]),
+            np.concatenate([part.indices for part in turns]),
+            np.concatenate([part.values for part in turns]),
+            stacked([part.outcomes for part in turns]),
         ),
-        voted=np.concatenate([own.voted for own in parts]),
-        flipped=np.concatenate([own.flipped for own in parts]),
+        voted=np.concatenate([part.voted for part in parts]),
+        flipped=np.concatenate([part.flipped for part in parts]),
     )
 
 
@@ -325,16 +325,16 @@ class _Given:
         self._voted, self._flipped, self._indices, self._outcome_places = (array("q") for _ in range(4))
         self._values, self._turn_values = array("d"), array("d")
 
-    def put(self, row: int, found: Observed) -> None:
+    def put(self, row: int, observed: Observed) -> None:
         """Adds what it gave one conversation; rows ascend."""
         self._rows.append(row)
-        self._values.append(found.value or 0.0)
-        self._kind_places.append(self._kinds[kind_of(found)])
-        self._reason_places.append(self._reasons[Reason(found.why, found.turn_index)])
-        self._voted.append(found.voted)
-        self._flipped.append(found.flipped)
-        self._sizes.append(len(found.turns))
-        for turn, value, outcome in found.turns:
+        self._values.append(observed.value or 0.0)
+        self._kind_places.append(self._kinds[kind_of(observed)])
+        self._reason_places.append(self._reasons[Reason(observed.why, observed.turn_index)])
+        self._voted.append(observed.voted)
+        self._flipped.append(observed.flipped)
+        self._sizes.append(len(observed.turns))
+        for turn, value, outcome in observed.turns:
             self._indices.append(turn)
             self._turn_values.append(np.nan if value is None else value)
             self._outcome_places.append(self._outcomes[outcome])
@@ -344,9 +344,9 @@ class _Given:
         rows = _integers(self._rows)
 
         def at_rows(numbers: "array[int]") -> Integers:
-            found = np.zeros(size, np.int64)
-            found[rows] = _integers(numbers)
-            return found
+            codes = np.zeros(size, np.int64)
+            codes[rows] = _integers(numbers)
+            return codes
 
         values = np.zeros(size)
         values[rows] = np.asarray(self._values, np.float64)
@@ -365,9 +365,9 @@ def _integers(numbers: "array[int]") -> Integers:
     return np.asarray(numbers, np.int64)
 
 
-def kind_of(found: Observed) -> ScoreKind:
+def kind_of(observed: Observed) -> ScoreKind:
     """Returns what a score has in common with others."""
-    return ScoreKind(found.outcome, found.threshold, found.is_summed, found.value is not None)
+    return ScoreKind(observed.outcome, observed.threshold, observed.is_summed, observed.value is not None)
 
 
 # The conversations of a side as columns: comparisons go over columns, not over objects.
@@ -396,16 +396,16 @@ class ConversationColumns(Struct):
     def __len__(self) -> int:
         return len(self.conversation_ids)
 
-    def put(self, row: int, criterion: str, found: Observed) -> None:
+    def put(self, row: int, criterion: str, observed: Observed) -> None:
         """Sets what a criterion gave one conversation."""
         if criterion not in self.criteria:
             self.criteria[criterion] = empty_column(len(self))
-        self.criteria[criterion].put(row, found)
+        self.criteria[criterion].put(row, observed)
 
     def given(self, row: int, criterion: str) -> Observed | None:
         """Returns what a criterion gave one conversation; None: nothing."""
-        own = self.criteria.get(criterion)
-        return None if own is None else own[row]
+        column = self.criteria.get(criterion)
+        return None if column is None else column[row]
 
     def add_errors(self, raised: Raised) -> None:
         """Takes the score from what raised an error; see `error_of`."""
@@ -448,7 +448,7 @@ class ConversationColumns(Struct):
             self.case_digests.at(rows),
             self.languages.at(rows),
             self.tags.at(rows),
-            {name: own.at(rows) for name, own in self.criteria.items()},
+            {name: column.at(rows) for name, column in self.criteria.items()},
             self.skipped.at(rows),
             self.sampled_out.at(rows),
             self.agents and self.agents.at(rows),
@@ -459,17 +459,24 @@ def columns_of(conversations: Iterable[ComparedConversation]) -> ConversationCol
     """Returns conversations as columns; each of them is looked at once."""
     given: dict[str, _Given] = {}
     traits: list[tuple[Any, ...]] = []
-    for row, one in enumerate(conversations):
-        for name, found in one.criteria.items():
-            given.setdefault(name, _Given()).put(row, found)
-        ids = one.conversation_id, one.app_version, one.eval_id, one.task, one.case_digest
-        traits.append((*ids, one.language, tuple(one.tags), one.skipped, one.sampled_out, tuple(one.agents)))
+    for row, compared in enumerate(conversations):
+        for name, observed in compared.criteria.items():
+            given.setdefault(name, _Given()).put(row, observed)
+        ids = (
+            compared.conversation_id,
+            compared.app_version,
+            compared.eval_id,
+            compared.task,
+            compared.case_digest,
+        )
+        groups = compared.language, tuple(compared.tags), compared.skipped, compared.sampled_out
+        traits.append((*ids, *groups, tuple(compared.agents)))
     columns: list[CodedColumn[Any]] = [coded(values) for values in zip(*traits, strict=True)]
     columns = columns or [coded(())] * 10
     names, versions, cases, tasks, digests, languages, tags, *others = columns
     skipped, sampled_out, agents = others
     own_case = names, versions, cases, tasks, digests, languages, tags
-    criteria = {name: own.column(len(traits)) for name, own in given.items()}
+    criteria = {name: column.column(len(traits)) for name, column in given.items()}
     return ConversationColumns(*own_case, criteria, skipped, sampled_out, agents)
 
 

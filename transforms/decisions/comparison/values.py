@@ -59,7 +59,7 @@ def paired_values(
         a = _filled(a, np.where(lacks_a, matched.baseline.count_drawn(measure), 0), missing[0])
         b = _filled(b, np.where(lacks_b, matched.candidate.count_drawn(measure), 0), missing[1])
     kept = (a.counts > 0) & (b.counts > 0)
-    names = [matched.names[place] for place in np.flatnonzero(kept).tolist()]
+    names = [matched.names[case] for case in np.flatnonzero(kept).tolist()]
     return PairedRuns(names, a.at(kept), b.at(kept))
 
 
@@ -73,8 +73,8 @@ def _filled(runs: Runs, counts: Integers, value: float) -> Runs:
 
 def group_values(side: SideValues, measure: CriterionMeasure, missing: float | None = None) -> Runs:
     """Returns the values of a criterion by case of a side alone, of the cases that have one."""
-    found = side.alone.runs(measure, missing)
-    return found.at(found.counts > 0)
+    runs = side.alone.runs(measure, missing)
+    return runs.at(runs.counts > 0)
 
 
 def estimate(
@@ -90,8 +90,8 @@ def estimate(
     if matched.pairing.by != "nothing":
         return paired_estimate(paired_values(matched, measure, missing), measure, options)
     a, b = (
-        group_values(side, measure, own)
-        for side, own in zip((matched.baseline, matched.candidate), missing, strict=True)
+        group_values(side, measure, is_missing)
+        for side, is_missing in zip((matched.baseline, matched.candidate), missing, strict=True)
     )
     return group_estimate(a, b, measure, options)
 
@@ -111,26 +111,26 @@ def three_readings(
     On an open scale nothing says how far the missing values may lie: the word may change. `main` leaves the
     missing ones out; `other_p` are the p-values of the other criteria of the family.
     """
-    own, other = (
+    first, other = (
         side.count_missing(measure) + int(side.count_drawn(measure)[is_missing].sum())
         for side, is_missing in zip(
             (matched.baseline, matched.candidate), _missing(matched, measure), strict=True
         )
     )
-    counts = own, other
+    counts = first, other
     if not any(counts):
         return None
 
-    def read(found: Estimate) -> MissingReading:
-        p = None if found.p is None else holm([found.p, *other_p])[0]
+    def read(estimated: Estimate) -> MissingReading:
+        p = None if estimated.p is None else holm([estimated.p, *other_p])[0]
         return MissingReading(
-            pairs=found.pairs,
-            baseline_value=found.baseline_value,
-            candidate_value=found.candidate_value,
-            difference=found.difference,
-            interval=found.interval,
+            pairs=estimated.pairs,
+            baseline_value=estimated.baseline_value,
+            candidate_value=estimated.candidate_value,
+            difference=estimated.difference,
+            interval=estimated.interval,
             p=p,
-            word=word_for(found, p, measure, options),
+            word=word_for(estimated, p, measure, options),
         )
 
     left_out = read(main)
@@ -153,8 +153,8 @@ def three_readings(
 
 def _missing(matched: MatchedValues, measure: CriterionMeasure) -> tuple[Bools, Bools]:
     """Returns which cases a criterion applies to in B alone, and in A alone."""
-    own, other = (side.count_seen(measure) > 0 for side in (matched.baseline, matched.candidate))
-    return other & ~own, own & ~other
+    is_seen, other = (side.count_seen(measure) > 0 for side in (matched.baseline, matched.candidate))
+    return other & ~is_seen, is_seen & ~other
 
 
 def _concern(matched: MatchedValues, measure: CriterionMeasure) -> bool:
@@ -162,8 +162,8 @@ def _concern(matched: MatchedValues, measure: CriterionMeasure) -> bool:
     sides = matched.baseline, matched.candidate
     if matched.pairing.by == "nothing":
         return any(side.count_missing(measure) for side in sides)
-    own, other = _missing(matched, measure)
-    is_open = own | other
+    is_missing, other = _missing(matched, measure)
+    is_open = is_missing | other
     for side in sides:
         is_open = is_open | (side.count_seen(measure) > side.runs(measure).counts)
     for side in sides:
@@ -171,10 +171,10 @@ def _concern(matched: MatchedValues, measure: CriterionMeasure) -> bool:
     return bool(is_open.any())
 
 
-def lasting_word(said: ComparisonWord, missing: Missing | None) -> ComparisonWord:
+def lasting_word(word: ComparisonWord, missing: Missing | None) -> ComparisonWord:
     """Returns what may be said of a difference whatever is missing would have been."""
     if missing is None or not missing.changes_the_word:
-        return said
+        return word
     readings = (missing.left_out, missing.worst_for_candidate, missing.best_for_candidate)
     words = {None if reading is None else reading.word for reading in readings}
     return "not worse" if words <= {"better", "same", "not worse"} else "inconclusive"
@@ -196,19 +196,19 @@ def _ends(measure: CriterionMeasure) -> tuple[float, float] | None:
 
 def group_estimate(a: Runs, b: Runs, measure: CriterionMeasure, options: CompareOptions) -> Estimate:
     """Estimates the difference of two groups; the case is the unit, and the mean of its runs its value."""
-    own, other = a.means.tolist(), b.means.tolist()
+    values, other = a.means.tolist(), b.means.tolist()
     is_share = measure.measure == "pass_rate"
-    if is_share and {*own, *other} <= {0.0, 1.0}:
-        found = _shares(own, other, options)
+    if is_share and {*values, *other} <= {0.0, 1.0}:
+        estimated = _shares(values, other, options)
     else:
-        found = _means(own, other, options, measure.span, is_share=is_share)
-    if (a.total, b.total) == (len(own), len(other)):
-        return found
+        estimated = _means(values, other, options, measure.span, is_share=is_share)
+    if (a.total, b.total) == (len(values), len(other)):
+        return estimated
     return replace(
-        found,
+        estimated,
         baseline_count=a.total,
         candidate_count=b.total,
-        baseline_cases=len(own),
+        baseline_cases=len(values),
         candidate_cases=len(other),
     )
 
@@ -241,21 +241,24 @@ def _means(
     values = fmean(a) if a else None, fmean(b) if b else None
     if len(a) < 2 or len(b) < 2 or values[0] is None or values[1] is None:
         return Estimate(0, len(a), len(b), *values)
-    own, base = SampleMoments(len(b), values[1], variance(b)), SampleMoments(len(a), values[0], variance(a))
-    difference, spread = own.mean - base.mean, own.variance + base.variance
+    candidate, base = (
+        SampleMoments(len(b), values[1], variance(b)),
+        SampleMoments(len(a), values[0], variance(a)),
+    )
+    difference, spread = candidate.mean - base.mean, candidate.variance + base.variance
     if not spread:
         return Estimate(0, len(a), len(b), *values, difference)
     if min(len(a), len(b)) < FEWEST_CASES:
         return Estimate(0, len(a), len(b), *values, difference, fewest=FEWEST_CASES)
-    error = sqrt(own.variance / own.size + base.variance / base.size)
+    error = sqrt(candidate.variance / candidate.size + base.variance / base.size)
     return Estimate(
         *(0, len(a), len(b), *values, difference),
-        interval=_clipped(mean_difference_interval(own, base, 1 - options.alpha), span),
-        equivalence=_clipped(mean_difference_interval(own, base, 1 - 2 * options.alpha), span),
-        p=mean_difference_p(own, base),
+        interval=_clipped(mean_difference_interval(candidate, base, 1 - options.alpha), span),
+        equivalence=_clipped(mean_difference_interval(candidate, base, 1 - 2 * options.alpha), span),
+        p=mean_difference_p(candidate, base),
         detectable=within_scale(detectable_mean(error, options.alpha), span),
         pairs_needed=needed_cases(difference, spread, options.alpha),
-        effect=cohens_h(own.mean, base.mean) if is_share else standardised(difference, spread / 2),
+        effect=cohens_h(candidate.mean, base.mean) if is_share else standardised(difference, spread / 2),
         effect_kind="h" if is_share else "d",
         method="Welch's t test and interval",
     )

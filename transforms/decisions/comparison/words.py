@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from turnwise.schemas.comparison import Flip, FlipKind, SettingsChange, Side
 from turnwise.schemas.config import STATUS
@@ -17,8 +18,10 @@ from turnwise.transforms.decisions.comparison.side_values import (
     scale_of,
 )
 from turnwise.transforms.decisions.comparison.sides import (
+    CodedColumn,
     ComparedSide,
     ConversationColumns,
+    ScoreKind,
     distinct_pairs,
 )
 
@@ -310,7 +313,6 @@ def _kind(baseline_share: float | None, candidate_share: float | None) -> FlipKi
 # Finds, from scores alone, which thresholds were not the same: where a config is not at hand.
 
 _Thresholds = set[float | None]
-_ByCase = dict[str, dict[str | None, _Thresholds]]
 
 
 def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[SettingsChange]:
@@ -327,11 +329,12 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
             what="criteria of the verdict", baseline=before, candidate=after, criteria=[STATUS]
         )
     for criterion in sorted(own.keys() & other.keys()):
-        sides = own[criterion], other[criterion]
-        pairs = [tuple(set().union(*side.values()) for side in sides)]
-        if any(len(found) > 1 for found in pairs[0]):
+        applied = own[criterion], other[criterion]
+        pairs = [(applied[0].thresholds, applied[1].thresholds)]
+        if any(len(thresholds) > 1 for thresholds in pairs[0]):
+            sides = [of_side.by_case() for of_side in applied]
             cases = sorted(sides[0].keys() & sides[1].keys(), key=str)
-            pairs = [tuple(side[case] for side in sides) for case in cases]
+            pairs = [(sides[0][case], sides[1][case]) for case in cases]
         change = next(((before, after) for before, after in pairs if before != after), None)
         if change is not None:
             before, after = map(_thresholds_text, change)
@@ -340,19 +343,35 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
             )
 
 
-def _by_criterion(conversations: ConversationColumns) -> _ByCase:
-    """Returns the thresholds of scores by criterion and case; None: a score on the scale without one."""
-    found: _ByCase = {}
+class _HeldCases(NamedTuple):
+    """Scores of a criterion that count for a verdict: their cases and kinds."""
+
+    cases: CodedColumn[str | None]
+    kinds: CodedColumn[ScoreKind | None]
+
+    @property
+    def thresholds(self) -> _Thresholds:
+        """The thresholds; None: a score on the scale without one."""
+        return {kind.threshold for kind in self.kinds.used() if kind is not None}
+
+    def by_case(self) -> dict[str | None, _Thresholds]:
+        found: dict[str | None, _Thresholds] = {}
+        for case, place in distinct_pairs(self.cases, self.kinds):
+            if (kind := self.kinds.values[place]) is not None:
+                found.setdefault(self.cases.values[case], set()).add(kind.threshold)
+        return found
+
+
+def _by_criterion(conversations: ConversationColumns) -> dict[str, _HeldCases]:
+    applied: dict[str, _HeldCases] = {}
     for name, given in conversations.criteria.items():
         counts = given.where(lambda kind: kind.has_value and kind.threshold is not None) | given.is_within(
             scale_of(name)
         )
-        cases, thresholds = conversations.eval_ids.at(counts), given.kinds.at(counts)
-        for case, place in distinct_pairs(cases, thresholds) if name != STATUS else ():
-            kind = thresholds.values[place]
-            if kind is not None:
-                found.setdefault(name, {}).setdefault(cases.values[case], set()).add(kind.threshold)
-    return found
+        of_name = _HeldCases(conversations.eval_ids.at(counts), given.kinds.at(counts))
+        if name != STATUS and of_name.thresholds:
+            applied[name] = of_name
+    return applied
 
 
 def _seen(conversations: ConversationColumns) -> set[str]:
@@ -361,8 +380,8 @@ def _seen(conversations: ConversationColumns) -> set[str]:
     return {*conversations.criteria, *chain.from_iterable(left_out)} - {STATUS}
 
 
-def _gates(found: _ByCase) -> list[str]:
-    return sorted(name for name, cases in found.items() if any(own != {None} for own in cases.values()))
+def _gates(applied: Mapping[str, _HeldCases]) -> list[str]:
+    return sorted(name for name, of_name in applied.items() if of_name.thresholds != {None})
 
 
 def _thresholds_text(thresholds: _Thresholds) -> str:

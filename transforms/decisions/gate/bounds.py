@@ -68,15 +68,15 @@ def hold_bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_le
     entries = entries_of(version, rule.criterion)
     is_rate = rule.measure == "pass_rate"
     scale = (0.0, 1.0) if is_rate else scale_of(rule.criterion)
-    found = [*(passes(entries) if is_rate else counted_values(entries, rule.criterion))]
-    open_names = [entry.name for entry, value in found if value is None]
-    failed = [entry.name for entry, _ in found if entry.found.outcome == "FAIL"]
-    decided = [(entry.case, value) for entry, value in found if value is not None]
+    known_values = [*(passes(entries) if is_rate else counted_values(entries, rule.criterion))]
+    open_names = [entry.name for entry, value in known_values if value is None]
+    failed = [entry.name for entry, _ in known_values if entry.observed.outcome == "FAIL"]
+    decided = [(entry.case, value) for entry, value in known_values if value is not None]
     seen = _estimate(decided, scale, is_rate)
     unmeasured = len(open_names) + rejected.number
     ways = [seen]
     if unmeasured and not is_lenient:
-        assumed = ([*decided, *_assumed(found, rejected, value)] for value in scale or ())
+        assumed = ([*decided, *_assumed(known_values, rejected, value)] for value in scale or ())
         ways = [_estimate(values, scale, is_rate) for values in assumed]
     figure = corrected_figure(version.calibration, rule.criterion, rule.measure, {version.app_version})
     if figure is not None and figure.value is not None:
@@ -89,7 +89,7 @@ def hold_bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_le
         verdicts.pop() if decided and len(verdicts) == 1 else None,
         seen,
         figure,
-        len(version.conversations) - len(found) - sampled_out,
+        len(version.conversations) - len(known_values) - sampled_out,
         sampled_out,
         unmeasured,
         [*failed, *open_names],
@@ -107,7 +107,7 @@ def _corrected_ways(
     covered = figure.scores - (0 if figure.covers == "all" else figure.no_score)
     share = left / (left + covered)
     for end in scale or ():
-        ends = None if interval is None else Bounds(*(one + share * (end - one) for one in interval))
+        ends = None if interval is None else Bounds(*(limit + share * (end - limit) for limit in interval))
         yield _Estimated(value + share * (end - value), ends)
 
 
@@ -134,11 +134,11 @@ def bound_text(rule: BoundRule, held: Bounded, rejected: Rejected) -> str:
 
 
 def _assumed(
-    found: Sequence[tuple[GateEntry, float | None]], rejected: Rejected, value: float
+    values: Sequence[tuple[GateEntry, float | None]], rejected: Rejected, value: float
 ) -> list[tuple[str, float]]:
     """Returns everything without an outcome, as if it had this value."""
-    own = [(entry.case, value) for entry, known in found if known is None]
-    return own + [(f"\0{number}", value) for number in range(rejected.number)]
+    assumed = [(entry.case, value) for entry, known in values if known is None]
+    return assumed + [(f"\0{number}", value) for number in range(rejected.number)]
 
 
 def _is_met(rule: BoundRule, seen: _Estimated) -> bool | None:
@@ -166,7 +166,7 @@ def _estimate(
         by_case[case].append(value)
     if not by_case:
         return _Estimated(None, None)
-    means = {case: sum(own) / len(own) for case, own in by_case.items()}
+    means = {case: sum(scores) / len(scores) for case, scores in by_case.items()}
     mean = sum(means.values()) / len(means)
     if is_rate:
         return _Estimated(mean, _scaled_interval(mean, len(means), scale), len(means))
@@ -180,8 +180,8 @@ def _scaled_interval(mean: float, cases: int, scale: tuple[float, float] | None)
     if scale is None:
         return None
     low, extent = scale[0], scale[1] - scale[0]
-    found = wilson_interval((mean - low) / extent * cases, cases)
-    return None if found is None else Bounds(low + found.low * extent, low + found.high * extent)
+    share = wilson_interval((mean - low) / extent * cases, cases)
+    return None if share is None else Bounds(low + share.low * extent, low + share.high * extent)
 
 
 # Holds a comparison with a baseline against a margin, whatever was not measured would have been.
@@ -205,21 +205,23 @@ def mark_missing(a: ConversationColumns, b: ConversationColumns) -> None:
     """Marks as unmeasured, in place, what has a value on the other side of its case alone."""
     matched = match(a, b)
     for rows_a, rows_b in zip(matched.baseline_cases, matched.candidate_cases, strict=True):
-        for own, rows, other, rows_of_other in ((a, rows_a, b, rows_b), (b, rows_b, a, rows_a)):
+        for side, rows, other, rows_of_other in ((a, rows_a, b, rows_b), (b, rows_b, a, rows_a)):
             given = ((name, other.given(row, name)) for name in other.criteria for row in rows_of_other)
-            names = {name for name, found in given if _applies(name, found)}
+            names = {name for name, observed in given if _applies(name, observed)}
             for row in rows:
-                for name in sorted(names - own.sampled_out[row]):
-                    if not _applies(name, own.given(row, name)):
-                        own.put(row, name, Observed(why="no value, and the other side has one"))
+                for name in sorted(names - side.sampled_out[row]):
+                    if not _applies(name, side.given(row, name)):
+                        side.put(row, name, Observed(why="no value, and the other side has one"))
 
 
-def _applies(criterion: str, found: Observed | None) -> bool:
+def _applies(criterion: str, observed: Observed | None) -> bool:
     """Returns whether there is a score that counts; a value below the scale (no claim) does not."""
-    if found is None:
+    if observed is None:
         return False
     scale = scale_of(criterion)
-    return found.value is None or found.outcome is not None or scale is None or found.value >= scale[0]
+    return (
+        observed.value is None or observed.outcome is not None or scale is None or observed.value >= scale[0]
+    )
 
 
 def hold_baseline(
@@ -238,23 +240,25 @@ def hold_baseline(
     unpaired = _why_unpaired(comparison, state)
     if unpaired:
         return _HeldMargin(None, unpaired)
-    own = next((one for one in comparison.criteria if one.criterion == criterion), None)
-    if own is None:
+    compared = next((item for item in comparison.criteria if item.criterion == criterion), None)
+    if compared is None:
         return _HeldMargin(None, comparison.not_compared.get(criterion, "it is not in both runs"))
-    found = [*_not_compared(comparison, state, rejected)]
-    is_met = _held(margin * _unit(own), own, coverage is not None)
-    fewest = own.overall.fewest_alike
-    texts = [difference_text(own, coverage is not None)]
+    gaps = [*_not_compared(comparison, state, rejected)]
+    is_met = _held(margin * _unit(compared), compared, coverage is not None)
+    fewest = compared.overall.fewest_alike
+    texts = [difference_text(compared, coverage is not None)]
     if fewest and is_met is None:
         texts.append(f"fewer than {fewest} cases cannot show that it is not worse")
-    texts += [*corrected_text(own), *(f"{one.number} {one.text}" for one in found)]
+    texts += [*corrected_text(compared), *(f"{item.number} {item.text}" for item in gaps)]
     if state.problems:
         texts.append(f"the baseline itself failed: {'; '.join(state.problems)}")
         is_met = None
     elif coverage is None:
-        is_met = is_met if not found or (is_met is False and _stays(margin, own, found)) else None
-    elif _compared_share(own, found) < coverage:
-        texts.append(f"{100 * _compared_share(own, found):.4g} % compared, {100 * coverage:.4g} % asked for")
+        is_met = is_met if not gaps or (is_met is False and _stays(margin, compared, gaps)) else None
+    elif _compared_share(compared, gaps) < coverage:
+        texts.append(
+            f"{100 * _compared_share(compared, gaps):.4g} % compared, {100 * coverage:.4g} % asked for"
+        )
         is_met = None
     return _HeldMargin(is_met, "; ".join(texts))
 
@@ -272,55 +276,57 @@ def _why_unpaired(comparison: Comparison, state: BaselineState) -> str:
 def _not_compared(comparison: Comparison, state: BaselineState, rejected: Rejected) -> list[_Open]:
     """Returns what may have been the other side of a pair, or a failure."""
     pairing = comparison.pairing
-    found = [
+    kinds = [
         _Open(pairing.baseline_only, "cases of the baseline have no conversation here"),
         _Open(pairing.changed, "cases whose expectation is not that of the baseline"),
         _Open(pairing.baseline_unidentified, f"conversations of the baseline have no {pairing.by}"),
         _Open(state.rejected.number, f"were not measured in the baseline ({state.rejected.text})"),
         _Open(rejected.number, f"were not measured here ({rejected.text})"),
     ]
-    return [one for one in found if one.number]
+    return [kind for kind in kinds if kind.number]
 
 
-def _compared_share(own: CriterionComparison, found: Sequence[_Open]) -> float:
+def _compared_share(compared: CriterionComparison, gaps: Sequence[_Open]) -> float:
     """Returns the share of cases with a value on both sides."""
-    pairs = own.overall.pairs
-    total = pairs + own.baseline_only + own.candidate_only + sum(one.number for one in found)
+    pairs = compared.overall.pairs
+    total = pairs + compared.baseline_only + compared.candidate_only + sum(kind.number for kind in gaps)
     return pairs / total if total else 0.0
 
 
-def _stays(margin: float, own: CriterionComparison, found: Sequence[_Open]) -> bool:
+def _stays(margin: float, compared: CriterionComparison, gaps: Sequence[_Open]) -> bool:
     """Returns whether a share remains worse though all that was not compared were a gain."""
-    interval, pairs = own.overall.interval, own.overall.pairs
-    if interval is None or own.measure != "pass_rate":
+    interval, pairs = compared.overall.interval, compared.overall.pairs
+    if interval is None or compared.measure != "pass_rate":
         return False
-    added = sum(one.number for one in found)
-    high = interval.high if own.better_is == "more" else -interval.low
+    added = sum(kind.number for kind in gaps)
+    high = interval.high if compared.better_is == "more" else -interval.low
     return (pairs * high + added) / (pairs + added) < -margin
 
 
-def _unit(own: CriterionComparison) -> float:
+def _unit(compared: CriterionComparison) -> float:
     """Returns what a margin is a share of: the scale, or on an open scale the baseline's mean."""
-    if own.measure == "pass_rate":
+    if compared.measure == "pass_rate":
         return 1.0
-    scale = scale_of(own.criterion)
-    return abs(own.overall.baseline_value or 0.0) if scale is None else scale[1] - scale[0]
+    scale = scale_of(compared.criterion)
+    return abs(compared.overall.baseline_value or 0.0) if scale is None else scale[1] - scale[0]
 
 
-def _held(margin: float, own: CriterionComparison, is_lenient: bool) -> bool | None:
+def _held(margin: float, compared: CriterionComparison, is_lenient: bool) -> bool | None:
     """Returns whether it is not worse; None: the data, labels, or what has no outcome, leave it open."""
-    if own.better_is == "neither":
+    if compared.better_is == "neither":
         return None
-    intervals = [own.overall.interval]
-    if own.missing is not None and not is_lenient:
-        readings = (own.missing.worst_for_candidate, own.missing.best_for_candidate)
+    intervals = [compared.overall.interval]
+    if compared.missing is not None and not is_lenient:
+        readings = (compared.missing.worst_for_candidate, compared.missing.best_for_candidate)
         intervals += [None if reading is None else reading.interval for reading in readings]
-    if own.corrected is not None:
-        intervals.append(own.corrected.interval)
-    found = {_of_interval(margin, interval, own.better_is) for interval in intervals}
-    if len(found) > 1 or (found == {True} and own.overall.word != "better" and own.overall.fewest_alike):
+    if compared.corrected is not None:
+        intervals.append(compared.corrected.interval)
+    answers = {_of_interval(margin, interval, compared.better_is) for interval in intervals}
+    if len(answers) > 1 or (
+        answers == {True} and compared.overall.word != "better" and compared.overall.fewest_alike
+    ):
         return None
-    return found.pop()
+    return answers.pop()
 
 
 def _of_interval(margin: float, interval: Bounds | None, better: str) -> bool | None:

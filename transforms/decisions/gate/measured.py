@@ -91,7 +91,7 @@ class GateEntry(NamedTuple):
 
     case: str
     name: str
-    found: Observed
+    observed: Observed
 
 
 def rejected_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = False) -> Rejected:
@@ -166,7 +166,7 @@ def counted_values(entries: Iterable[GateEntry], criterion: str) -> Iterator[tup
     """Yields values, None where there is none; one below the scale (no claim) does not count."""
     scale = scale_of(criterion)
     for entry in entries:
-        value = entry.found.value
+        value = entry.observed.value
         if value is None or not isfinite(value):
             yield entry, None
         elif scale is None or value >= scale[0]:
@@ -176,7 +176,7 @@ def counted_values(entries: Iterable[GateEntry], criterion: str) -> Iterator[tup
 def passes(entries: Iterable[GateEntry]) -> Iterator[tuple[GateEntry, float | None]]:
     """Yields 1 for PASS, 0 for FAIL, None for what has no outcome."""
     for entry in entries:
-        yield entry, {"PASS": 1.0, "FAIL": 0.0}.get(entry.found.outcome or "")
+        yield entry, {"PASS": 1.0, "FAIL": 0.0}.get(entry.observed.outcome or "")
 
 
 # Checks that the rules of a gate can ever be decided by the criteria of a run.

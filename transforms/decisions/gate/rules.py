@@ -111,11 +111,11 @@ def _rule_text(rule: GateRule) -> str:
 def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rejected) -> RuleResult:
     number = sum(len(version.conversations) for version in versions)
     entries = [entry for version in versions for entry in entries_of(version, rule.criterion)]
-    held = [entry for entry in entries if entry.found.outcome == "FAIL" or not entry.found.is_summed]
-    failed = [entry.name for entry in held if entry.found.outcome == "FAIL"]
+    held = [entry for entry in entries if entry.observed.outcome == "FAIL" or not entry.observed.is_summed]
+    failed = [entry.name for entry in held if entry.observed.outcome == "FAIL"]
     sampled_out = sum(count_sampled_out(version, rule.criterion) for version in versions)
     skipped = [name for version in versions for name in without_score(version, rule.criterion)]
-    missing = [entry.name for entry in held if entry.found.outcome not in ("PASS", "FAIL")] + skipped
+    missing = [entry.name for entry in held if entry.observed.outcome not in ("PASS", "FAIL")] + skipped
     text = "nothing was scored"
     if held or skipped:
         text = f"{len(failed)} failed, {len(missing) + rejected.number} without an outcome"
@@ -134,9 +134,11 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rej
 
 def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> RuleResult:
     entries = entries_of(version, rule.criterion)
-    is_gate = any(entry.found.outcome is not None for entry in entries)
+    is_gate = any(entry.observed.outcome is not None for entry in entries)
     missing = [
-        entry.name for entry in entries if (entry.found.outcome if is_gate else entry.found.value) is None
+        entry.name
+        for entry in entries
+        if (entry.observed.outcome if is_gate else entry.observed.value) is None
     ]
     sampled_out = count_sampled_out(version, rule.criterion)
     total = len(entries) + sampled_out + rejected.number

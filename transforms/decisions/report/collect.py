@@ -83,9 +83,9 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
     sampled_out: list[int] = []
     idle: list[list[str]] = []
     bounds: dict[VersionKey, Bounds] = {}
-    for place, run in enumerate(runs):
-        own = _joined(place, run)
-        entries += own
+    for number, run in enumerate(runs):
+        joined = _joined(number, run)
+        entries += joined
         rows = run.metrics()
         units |= {row["criterion"]: row["unit"] for row in rows}
         sampled_out.append(_sampled_out(rows))
@@ -93,8 +93,8 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
             low, high = row["pass_rate_low"], row["pass_rate_high"]
             is_whole = row["window_start"] is None and row["level"] == "conversation"
             if row["criterion"] == STATUS and is_whole and low is not None and high is not None:
-                bounds[VersionKey(place, row["app_version"] or "")] = Bounds(low, high)
-        idle.append(_idle(run, {row["criterion"] for row in rows}, own))
+                bounds[VersionKey(number, row["app_version"] or "")] = Bounds(low, high)
+        idle.append(_idle(run, {row["criterion"] for row in rows}, joined))
     first_times: list[dict[str | None, str | None]] = [{} for _ in runs]
     for entry in entries:
         add_first_time(first_times[entry.version.run], entry.row)
@@ -133,25 +133,25 @@ def in_display_order(
         first_times: Of each run: app version -> start of its first conversation in RFC 3339.
     """
     orders = [version_order(times).versions for times in first_times]
-    place = {
+    order = {
         VersionKey(i, name): number for i, names in enumerate(orders) for number, name in enumerate(names)
     }
-    return sorted(keys, key=lambda key: (not key.app_version, key.run, place.get(key, 0)))
+    return sorted(keys, key=lambda key: (not key.app_version, key.run, order.get(key, 0)))
 
 
-def _joined(place: int, run: Run) -> list[Entry]:
+def _joined(run_number: int, run: Run) -> list[Entry]:
     """Returns the conversations of a run; of several with the same ids, the first holds the scores."""
-    entries = [Entry(VersionKey(place, row["app_version"] or ""), row) for row in run.conversations()]
-    found = {_key(entry.row): entry for entry in reversed(entries)}
+    entries = [Entry(VersionKey(run_number, row["app_version"] or ""), row) for row in run.conversations()]
+    by_key = {_key(entry.row): entry for entry in reversed(entries)}
     number = Counter(_key(entry.row) for entry in entries)
     for entry in entries:
         entry.is_repeated = number[_key(entry.row)] > 1
     for score in run.scores():
-        if _key(score) not in found:
+        if _key(score) not in by_key:
             name = score["conversation_id"]
             raise ConfigError(f"{run.directory}: has scores of {name!r}, and no row of it in conversations-*")
         stated = {n: value for n, value in score.items() if value is not None and n not in _OF_CONVERSATION}
-        found[_key(score)].scores.append(stated)
+        by_key[_key(score)].scores.append(stated)
     return entries
 
 
@@ -229,11 +229,11 @@ def _tagged(value: JsonValue) -> JsonValue:
     if isinstance(value, int):
         return value if abs(value) <= _LARGEST else {_TAG: str(value)}
     if isinstance(value, list | tuple):
-        return [_tagged(one) for one in value]
+        return [_tagged(item) for item in value]
     if not isinstance(value, dict):
         return value
     if len(value) == 1:
-        ((name, own),) = value.items()
+        ((name, inner),) = value.items()
         if _TAGGED.fullmatch(name):
-            return {f"${name}": _tagged(own)}
-    return {name: _tagged(own) for name, own in value.items()}
+            return {f"${name}": _tagged(inner)}
+    return {name: _tagged(inner) for name, inner in value.items()}

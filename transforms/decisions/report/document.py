@@ -73,26 +73,26 @@ PlaceChunks = Callable[[str, Iterable["tuple[list[int], str]"]], PlacedChunks]
 
 
 def build_report(
-    runs: Sequence[Run], compared: Compared, place: PlaceChunks, *, keeps_few: bool = False
+    runs: Sequence[Run], compared: Compared, store: PlaceChunks, *, keeps_few: bool = False
 ) -> Report:
     """Returns the report of some runs.
 
-    `place` stores transcripts and scores. If the report `keeps_few`, the chunks hold a random sample first,
-    then what did not pass; `place` may leave out the last ones.
+    `store` stores transcripts and scores. If the report `keeps_few`, the chunks hold a random sample first,
+    then what did not pass; `store` may leave out the last ones.
     """
     collected = collect(runs)
     entries = sorted(collected.entries, key=lambda entry: reading_key(entry.row))
     parts = [*(run.document.run_id for run in runs), *(entry.identity for entry in entries)]
     report_id = sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     order, sample = _sample_first(entries, report_id) if keeps_few else (list(range(len(entries))), None)
-    placed = place(report_id, chunks(entries, order))
+    placed = store(report_id, chunks(entries, order))
     omitted = len(entries) - len(placed.chunk_of)
-    found, names = columns(
+    conversations, names = columns(
         entries, collected.versions, placed.chunk_of, (sample or set()) if omitted else None
     )
     infos, versions = _runs(runs, collected), _versions(runs, collected)
     rows = criterion_rows(collected)
-    by_run = [(run, [one for one in versions if one.run == i]) for i, run in enumerate(infos)]
+    by_run = [(run, [version for version in versions if version.run == i]) for i, run in enumerate(infos)]
     problems = [
         Sentence(text, "problem", run=i) for i, pair in enumerate(by_run) for text in problem_sentences(*pair)
     ]
@@ -120,7 +120,7 @@ def build_report(
         names=names,
         read_first=[_listed_first(page, entries, collected, versions) for page in compared.pages]
         or [read_first(entries)],
-        conversations=found,
+        conversations=conversations,
         chunks=placed.total,
         inline_chunks=placed.inline,
         omitted=omitted,
@@ -152,14 +152,16 @@ def _listed_first(
 ) -> list[int]:
     """Returns the places of the conversations that a first page lists."""
     (candidate,) = (
-        key for key, own in zip(collected.versions, versions, strict=True) if own.name == page.candidate
+        key
+        for key, version in zip(collected.versions, versions, strict=True)
+        if version.name == page.candidate
     )
     places = {
-        (entry.row["conversation_id"], entry.row["eval_id"]): place
-        for place, entry in reversed([*enumerate(entries)])
+        (entry.row["conversation_id"], entry.row["eval_id"]): index
+        for index, entry in reversed([*enumerate(entries)])
         if entry.version == candidate
     }
-    return [places[one.conversation_id, one.eval_id] for one in page.read_first]
+    return [places[row.conversation_id, row.eval_id] for row in page.read_first]
 
 
 def _runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
@@ -198,7 +200,9 @@ def _versions(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportVersi
             name=name,
             app_version=version.app_version or None,
             run=version.run,
-            conversations=sum(number for (own, _), number in verdicts.items() if own == version),
+            conversations=sum(
+                number for (of_version, _), number in verdicts.items() if of_version == version
+            ),
             turns=turns[version],
             passed=verdicts[version, "PASS"],
             failed=verdicts[version, "FAIL"],
@@ -219,7 +223,7 @@ _NONE = -1
 
 def read_first(entries: Sequence[Entry]) -> list[int]:
     """Returns the places of the conversations to read first, among those in the order of reading."""
-    places = {id(entry.row): place for place, entry in enumerate(entries)}
+    places = {id(entry.row): index for index, entry in enumerate(entries)}
     return [places[id(row)] for row in to_read([entry.row for entry in entries])]
 
 
@@ -231,12 +235,12 @@ def _sample_first(entries: Sequence[Entry], seed: str) -> tuple[list[int], set[i
     """
     ranked = sorted(
         range(len(entries)),
-        key=lambda place: sha256(
-            f"{seed}\0{entries[place].identity}".encode("utf-8", "surrogatepass")
+        key=lambda index: sha256(
+            f"{seed}\0{entries[index].identity}".encode("utf-8", "surrogatepass")
         ).hexdigest(),
     )
     sample = set(ranked[:SAMPLE])
-    rest = sorted(ranked[SAMPLE:], key=lambda place: (entries[place].row["verdict"] == "PASS", place))
+    rest = sorted(ranked[SAMPLE:], key=lambda index: (entries[index].row["verdict"] == "PASS", index))
     return [*sorted(sample), *rest], sample
 
 
@@ -245,13 +249,13 @@ def chunks(entries: Sequence[Entry], places: Sequence[int]) -> Iterator[tuple[li
     held: list[int] = []
     texts: list[str] = []
     size = 0
-    for place in places:
-        text = exact_json(detail(entries[place]))
+    for index in places:
+        text = exact_json(detail(entries[index]))
         if held and size + len(text) > CHUNK_CHARACTERS:
             yield held, f"{{{','.join(texts)}}}"
             held, texts, size = [], [], 0
-        held.append(place)
-        texts.append(f'"{place}":{text}')
+        held.append(index)
+        texts.append(f'"{index}":{text}')
         size += len(text)
     if held:
         yield held, f"{{{','.join(texts)}}}"
@@ -302,11 +306,11 @@ def _with_faults(turns: list[AnyRow], score: AnyRow) -> list[AnyRow]:
     for turn in reversed(turns):
         calls = [*(turn.get("tool_calls") or ())]
         if score.get("turn_index", turn["index"]) == turn["index"]:
-            for place in range(len(calls) - 1, -1, -1):
-                call = calls[place]
+            for index in range(len(calls) - 1, -1, -1):
+                call = calls[index]
                 listed = faults.get(call_text(ToolCall(name=call.get("name"), args=call.get("args"))))
                 if listed:
-                    calls[place] = {**call, "fault": listed.pop()}
+                    calls[index] = {**call, "fault": listed.pop()}
         made.append({**turn, "tool_calls": calls})
     return made[::-1]
 
@@ -371,7 +375,7 @@ def columns(
         **{name: [names.place(row[source]) for row in rows] for name, source in _NAMED.items()},
         **_score_columns(entries, names),
     }
-    found = Conversations(
+    conversations = Conversations(
         **by_name,
         version=[versions.index(entry.version) for entry in entries],
         tags=[names.places(row["tags"]) for row in rows],
@@ -381,31 +385,35 @@ def columns(
             for entry in entries
         ],
         scores=_values(entries),
-        chunk=[chunk_of.get(place, _NONE) for place in range(len(entries))],
-        is_random=[sample is None or place in sample for place in range(len(entries))],
+        chunk=[chunk_of.get(index, _NONE) for index in range(len(entries))],
+        is_random=[sample is None or index in sample for index in range(len(entries))],
     )
-    return found, names.texts
+    return conversations, names.texts
 
 
 def _score_columns(entries: Sequence[Entry], names: _Names) -> dict[str, list[Any]]:
     """Returns which criteria passed, failed, gave no value, at which level, and the labels of scores."""
-    found: dict[str, list[Any]] = {name: [] for name in (*_COLUMN_OF.values(), *_LEVELS, "labels")}
+    values: dict[str, list[Any]] = {name: [] for name in (*_COLUMN_OF.values(), *_LEVELS, "labels")}
     for entry in entries:
-        own = outcomes(entry)
+        outcome_of = outcomes(entry)
         for outcome, name in _COLUMN_OF.items():
-            alike = [criterion for criterion, one in own.items() if one == outcome and criterion != STATUS]
-            found[name].append(names.places(alike))
+            alike = [
+                criterion
+                for criterion, other in outcome_of.items()
+                if other == outcome and criterion != STATUS
+            ]
+            values[name].append(names.places(alike))
         for name, is_turn in _LEVELS.items():
             seen = [score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn]
-            found[name].append(names.places(seen))
-        found["labels"].append(names.places([s["label"] for s in entry.own_scores if s.get("label")]))
-    return found
+            values[name].append(names.places(seen))
+        values["labels"].append(names.places([s["label"] for s in entry.own_scores if s.get("label")]))
+    return values
 
 
 def _values(entries: Sequence[Entry]) -> dict[str, list[float | None]]:
     """Returns criterion -> value of each conversation, with the digits that a table shows."""
-    found: dict[str, list[float | None]] = {}
-    for place, entry in enumerate(entries):
+    values: dict[str, list[float | None]] = {}
+    for index, entry in enumerate(entries):
         sums: dict[str, tuple[bool, int, float]] = {}
         for score in entry.own_scores:
             name, value = score["criterion"], score.get("value")
@@ -419,8 +427,8 @@ def _values(entries: Sequence[Entry]) -> dict[str, list[float | None]]:
             elif is_whole:
                 sums[name] = True, 1, value
         for name, (_, count, total) in sums.items():
-            found.setdefault(name, [None] * len(entries))[place] = float(f"{total / count:.6g}")
-    return found
+            values.setdefault(name, [None] * len(entries))[index] = float(f"{total / count:.6g}")
+    return values
 
 
 _LEVELS = {"whole": False, "by_turn": True}
@@ -451,7 +459,7 @@ def call_pairs(expected: Sequence[AnyRow], actual: Sequence[AnyRow]) -> list[Cal
     Directives of a case (`$matchType`) are followed.
     """
     free = dict(enumerate(actual))
-    found: dict[int, CallPair] = {}
+    by_index: dict[int, CallPair] = {}
     ranked = sorted(
         (len(wrong), i, j, wrong)
         for i, want in enumerate(expected)
@@ -459,10 +467,10 @@ def call_pairs(expected: Sequence[AnyRow], actual: Sequence[AnyRow]) -> list[Cal
         if (wrong := _wrong(want, call)) is not None
     )
     for _, i, j, wrong in ranked:
-        if i not in found and j in free:
-            found[i] = CallPair(i, j, wrong)
+        if i not in by_index and j in free:
+            by_index[i] = CallPair(i, j, wrong)
             del free[j]
-    pairs = [found.get(i, CallPair(i, None, ())) for i in range(len(expected))]
+    pairs = [by_index.get(i, CallPair(i, None, ())) for i in range(len(expected))]
     return [*pairs, *(CallPair(None, j, ()) for j in free)]
 
 
@@ -503,7 +511,7 @@ class _Tool(Struct):
 
 def tool_figures(collected: CollectedRuns) -> list[ToolFigure]:
     """Returns the figures of every tool that was called, by name and version."""
-    places = {version: place for place, version in enumerate(collected.versions)}
+    places = {version: index for index, version in enumerate(collected.versions)}
     tools: dict[tuple[str, VersionKey], _Tool] = {}
     for entry in collected.entries:
         for turn in turns_of(entry.row):
@@ -511,15 +519,15 @@ def tool_figures(collected: CollectedRuns) -> list[ToolFigure]:
                 tools.setdefault((call.get("name") or "", entry.version), _Tool()).add(call)
             for name, argument in _wrong_arguments(turn):
                 tools[name, entry.version].wrong[argument] += 1
-    found = []
+    of_tools = []
     for name, version, tool in sorted(
         (name, places[version], tool) for (name, version), tool in tools.items()
     ):
         seconds, wrong = sorted(tool.seconds), tool.wrong.most_common(_MOST_WRONG)
         p50, p95 = (quantile(seconds, share) if seconds else None for share in (0.5, 0.95))
         figures = (tool.calls, tool.errors, p50, p95, dict(tool.effects), wrong)
-        found.append(ToolFigure(name, version, *figures))
-    return found
+        of_tools.append(ToolFigure(name, version, *figures))
+    return of_tools
 
 
 def _wrong_arguments(turn: AnyRow) -> Iterator[tuple[str, str]]:

@@ -24,13 +24,7 @@ from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import own_cases
-from turnwise.transforms.decisions.report.collect import (
-    AnyRow,
-    CollectedRuns,
-    Entry,
-    VersionKey,
-    tools_of,
-)
+from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry, VersionKey, tools_of
 from turnwise.transforms.decisions.run import Run, unnamed_case
 from turnwise.transforms.metrics.state import rank_of
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
@@ -141,7 +135,7 @@ def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_scor
     parts = [f"Judge: {run.judge.get('model') or run.judge.get('backend') or 'none'}"]
     usage = run.judge.get("usage")
     if isinstance(usage, dict):
-        unusable = sum(sum((own.get("unusable") or {}).values()) for own in usage.values())
+        unusable = sum(sum((used.get("unusable") or {}).values()) for used in usage.values())
         parts.append(f"{unusable:,} unusable answers")
     parts.append(f"{run.sampled_out:,} conversations sampled out")
     return f"{run.name}: {text} {', '.join(parts)}."
@@ -240,7 +234,7 @@ def outcomes(entry: Entry) -> dict[str, str | None]:
 
     None: without a value. Criteria without a threshold are left out.
     """
-    found: dict[str, str | None] = {}
+    by_criterion: dict[str, str | None] = {}
     by_turn: dict[str, set[str | None]] = {}
     for score in entry.own_scores:
         outcome = score.get("outcome")
@@ -249,11 +243,11 @@ def outcomes(entry: Entry) -> dict[str, str | None]:
         if "turn_index" in score:
             by_turn.setdefault(score["criterion"], set()).add(outcome)
         else:
-            found[score["criterion"]] = outcome
+            by_criterion[score["criterion"]] = outcome
     for name, seen in by_turn.items():
-        if name not in found:
-            found[name] = "FAIL" if "FAIL" in seen else None if None in seen else "PASS"
-    return {STATUS: entry.row["verdict"], **found}
+        if name not in by_criterion:
+            by_criterion[name] = "FAIL" if "FAIL" in seen else None if None in seen else "PASS"
+    return {STATUS: entry.row["verdict"], **by_criterion}
 
 
 def slices_of(row: ConversationRow) -> Iterator[SliceKey]:
@@ -273,14 +267,14 @@ def slices(collected: CollectedRuns) -> list[Slice]:
     counts: dict[SliceKey, OutcomeCounts] = {}
     totals: OutcomeCounts = {}
     for entry in collected.entries:
-        found = outcomes(entry)
-        _add(totals, entry.version, found)
+        outcome_of = outcomes(entry)
+        _add(totals, entry.version, outcome_of)
         for key in slices_of(entry.row):
             sizes[key] += 1
-            _add(counts.setdefault(key, {}), entry.version, found)
+            _add(counts.setdefault(key, {}), entry.version, outcome_of)
     partial = [(key, size) for key, size in sizes.most_common() if size < len(collected.entries)]
-    chosen = sorted(partial[:_MOST_SLICES], key=lambda one: (one[0][0], -one[1], one[0][1]))
-    figures = _figures({(key, of): own for key, _ in chosen for of, own in counts[key].items()}, totals)
+    chosen = sorted(partial[:_MOST_SLICES], key=lambda counted: (counted[0][0], -counted[1], counted[0][1]))
+    figures = _figures({(key, of): cell for key, _ in chosen for of, cell in counts[key].items()}, totals)
     made = []
     for key, size in chosen:
         names = dict.fromkeys(name for name, _ in counts[key])
@@ -289,14 +283,14 @@ def slices(collected: CollectedRuns) -> list[Slice]:
     return made
 
 
-def _add(counts: OutcomeCounts, version: VersionKey, found: dict[str, str | None]) -> None:
-    for name, outcome in found.items():
+def _add(counts: OutcomeCounts, version: VersionKey, outcome_of: dict[str, str | None]) -> None:
+    for name, outcome in outcome_of.items():
         counts.setdefault((name, version), [0, 0, 0])[_PLACE[outcome]] += 1
 
 
 def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_CellKey, SliceFigure]:
     """Compares every slice with the rest of its version, and corrects for the number of slices by version."""
-    found = {key: SliceFigure(own[0], own[1], own[2]) for key, own in cells.items()}
+    figures = {key: SliceFigure(counts[0], counts[1], counts[2]) for key, counts in cells.items()}
     sides: dict[_CellKey, _Sides] = {}
     for key, (passed, failed, _) in cells.items():
         rest_passed, rest_failed = totals[key[1]][0] - passed, totals[key[1]][1] - failed
@@ -312,10 +306,10 @@ def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_C
         drawn = shrink([sides[key].difference for key in keys], [sides[key].variance for key in keys])
         for key, shrunk in zip(keys, drawn, strict=True):
             side, (passed, failed, unknown) = sides[key], cells[key]
-            found[key] = SliceFigure(
+            figures[key] = SliceFigure(
                 passed, failed, unknown, side.difference, shrunk, stands_out[key], side.detectable
             )
-    return found
+    return figures
 
 
 # What is not green: scores without a value by reason, and failures with their records.
@@ -333,10 +327,10 @@ def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Wi
 
     Places in the reading order of `entries` are given as examples.
     """
-    places = {version: place for place, version in enumerate(collected.versions)}
+    places = {version: index for index, version in enumerate(collected.versions)}
     counts: Counter[tuple[str, int, str]] = Counter()
     examples: dict[tuple[str, int, str], list[int]] = {}
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         reasons = [(s["criterion"], s.get("reason")) for s in entry.scores if "value" not in s]
         reasons += [(STATUS, entry.row["reason"])] if entry.row["verdict"] is None else []
         for name, reason in reasons:
@@ -344,24 +338,24 @@ def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Wi
             shown = text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
             key = (name, places[entry.version], shown)
             counts[key] += 1
-            own = examples.setdefault(key, [])
-            if len(own) < _EXAMPLES and place not in own:
-                own.append(place)
-    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    found = [WithoutScore(*key, number, examples[key]) for key, number in ranked[:_MOST_REASONS]]
+            names = examples.setdefault(key, [])
+            if len(names) < _EXAMPLES and index not in names:
+                names.append(index)
+    ranked = sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))
+    rows = [WithoutScore(*key, number, examples[key]) for key, number in ranked[:_MOST_REASONS]]
     rest = sum(number for _, number in ranked[_MOST_REASONS:])
-    return [*found, WithoutScore("", -1, "other reasons", rest, [])] if rest else found
+    return [*rows, WithoutScore("", -1, "other reasons", rest, [])] if rest else rows
 
 
 def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
     """Returns failures and findings by stage and error, failures first, then the most frequent first."""
-    found: dict[tuple[str, str], list[AnyRow]] = {}
-    for place, rows in enumerate(failures):
+    by_kind: dict[tuple[str, str], list[AnyRow]] = {}
+    for index, rows in enumerate(failures):
         for row in rows:
             key = (row.get("stage") or "", row.get("error_type") or "")
-            found.setdefault(key, []).append({**row, "run": place})
+            by_kind.setdefault(key, []).append({**row, "run": index})
     groups = [
-        FailureGroup(*key, len(rows), [_shown(row) for row in rows[:_ROWS]]) for key, rows in found.items()
+        FailureGroup(*key, len(rows), [_shown(row) for row in rows[:_ROWS]]) for key, rows in by_kind.items()
     ]
     return sorted(groups, key=lambda group: (group.stage == "check", -group.count, group.stage))
 
@@ -382,20 +376,20 @@ STEPS = 100
 
 def curves(collected: CollectedRuns) -> list[Curve]:
     """Returns the distributions of every criterion without a scale, and of tokens a conversation."""
-    places = {version: place for place, version in enumerate(collected.versions)}
+    places = {version: index for index, version in enumerate(collected.versions)}
     by_place: dict[tuple[str, int, str], list[float | None]] = {}
     for entry in collected.entries:
         for quantity, unit, value in _quantities(entry, collected.units):
             by_place.setdefault((quantity, places[entry.version], unit), []).append(value)
     known = {key: sorted(v for v in values if v is not None) for key, values in by_place.items()}
     measured = {quantity for (quantity, _, _), values in known.items() if values}
-    found = []
+    drawn = []
     for key in sorted(key for key in by_place if key[0] in measured):
         (quantity, version, unit), values = key, known[key]
         quantiles = [quantile(values, i / STEPS) for i in range(STEPS + 1)] if values else []
         missing = len(by_place[key]) - len(values)
-        found.append(Curve(quantity, unit, version, len(values), missing, quantiles))
-    return found
+        drawn.append(Curve(quantity, unit, version, len(values), missing, quantiles))
+    return drawn
 
 
 def _quantities(entry: Entry, units: dict[str, str]) -> Iterator[tuple[str, str, float | None]]:
@@ -470,8 +464,8 @@ def criterion_rows(collected: CollectedRuns) -> list[CriterionRow]:
     """Returns the rows of the table: verdicts first, then the criteria in the order of their scores."""
     sums, turns = _sums(collected.entries)
     errors = Counter(
-        (row["criterion"], VersionKey(place, row.get("app_version") or ""))
-        for place, rows in enumerate(collected.failures)
+        (row["criterion"], VersionKey(index, row.get("app_version") or ""))
+        for index, rows in enumerate(collected.failures)
         for row in rows
         if row.get("stage") == "score" and row.get("criterion")
     )
@@ -486,10 +480,10 @@ def _sums(entries: Iterable[Entry]) -> tuple[_CriterionSums, _TurnSums]:
     by_version: dict[VersionKey, list[Entry]] = {}
     for entry in entries:
         by_version.setdefault(entry.version, []).append(entry)
-    for version, own in by_version.items():
-        rows = [entry.row for entry in own]
+    for version, sums_of in by_version.items():
+        rows = [entry.row for entry in sums_of]
         ids = [(row["eval_id"], row["task"] or unnamed_case(row), row["conversation_id"]) for row in rows]
-        for entry, case in zip(own, own_cases(ids), strict=True):
+        for entry, case in zip(sums_of, own_cases(ids), strict=True):
             verdict = entry.row["verdict"]
             value = {"PASS": 1.0, "FAIL": 0.0}.get(verdict or "")
             sums.setdefault((STATUS, True, version), _Sum()).add(value, verdict, (), case)
@@ -515,21 +509,21 @@ def _row(
     wanted = name == STATUS or _scale(name) is not None or (kind is not None and kind.unit == "money")
     is_there = any((name, wanted, version) in sums for version in collected.versions)
     is_whole = wanted if is_there else not wanted
-    own = [sums.get((name, is_whole, version)) for version in collected.versions]
-    has_outcomes = any(one is not None and one.share is not None for one in own)
+    sums_of_versions = [sums.get((name, is_whole, version)) for version in collected.versions]
+    has_outcomes = any(total is not None and total.share is not None for total in sums_of_versions)
     scale = _SHARE if has_outcomes else _scale(name)
     figures = [
         None
-        if one is None
+        if total is None
         else _figure(
-            one,
+            total,
             has_outcomes,
             scale,
             turns.get((name, version), {}),
             errors[name, version],
             collected.bounds.get(version) if name == STATUS else None,
         )
-        for one, version in zip(own, collected.versions, strict=True)
+        for total, version in zip(sums_of_versions, collected.versions, strict=True)
     ]
     low, high = scale or (None, None)
     level = "conversation" if is_whole else "turn"
@@ -548,29 +542,29 @@ def _scale(name: str) -> tuple[float, float] | None:
 
 
 def _figure(
-    own: _Sum,
+    total: _Sum,
     has_outcomes: bool,
     scale: tuple[float, float] | None,
     turns: dict[int, _Sum],
     errors: int,
     bounds: Bounds | None,
 ) -> CriterionFigure:
-    groups = list((own.outcomes if has_outcomes else own.values).values())
+    groups = list((total.outcomes if has_outcomes else total.values).values())
     interval = grouped_share_interval(groups) if has_outcomes else grouped_mean_interval(groups, scale)
     low, high = bounds or interval or (None, None)
     by_turn = [
-        (one.shown, one.scored + one.no_score)
-        for one in (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))
+        (of_turn.shown, of_turn.scored + of_turn.no_score)
+        for of_turn in (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))
     ]
     return CriterionFigure(
-        count=own.scored + own.no_score,
-        scored=own.scored,
-        no_score=own.no_score,
+        count=total.scored + total.no_score,
+        scored=total.scored,
+        no_score=total.no_score,
         errors=errors,
-        passed=own.passed,
-        failed=own.failed,
-        mean=own.mean,
-        share=own.share,
+        passed=total.passed,
+        failed=total.failed,
+        mean=total.mean,
+        share=total.share,
         low=low,
         high=high,
         by_turn=by_turn,

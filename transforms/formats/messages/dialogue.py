@@ -1,4 +1,4 @@
-"""Builds turns from the messages of a conversation, in order: the core of all readers of messages."""
+"""Builds turns from the messages of a conversation, in order, and reads those of all providers into them."""
 
 import re
 from collections.abc import Iterable
@@ -7,11 +7,23 @@ from typing import Any
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import endings
-from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, Unread, check_calls, gaps
-from turnwise.transforms.formats.messages.streams import as_object
+from turnwise.transforms.formats.fields import NO_ANSWER, OPEN_CALL, UNREAD, Unread, check_calls, gaps
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, TOOL, USER
+from turnwise.transforms.formats.messages.parts import (
+    INTERIM,
+    UNKNOWN,
+    MessageCall,
+    MessageResult,
+    SpanMessage,
+)
+from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, HOLDERS, messages_of
+from turnwise.transforms.formats.messages.streams import (
+    as_object,
+    first_of,
+    objects,
+)
 from turnwise.transforms.matching.calls import answered_calls, pair_responses
 
-OPEN_CALL = "CallWithoutResult"
 TRANSFER = "transfer_to_"
 """How names of calls begin that hand over to another agent."""
 _TARGET = re.compile(r"""\{\s*['"]assistant['"]\s*:\s*['"](.*)['"]\s*\}""", re.DOTALL)
@@ -65,9 +77,9 @@ class Dialogue:
         undone = self.turns[-number:] if number > 0 else []
         kept = len(self.turns) - len(undone)
         self.turns, self._unread = self.turns[:kept], self._unread[:kept]
-        self.uncounted = {place for place in self.uncounted if place < kept}
-        said = f"{len(undone)} turns were rolled back and are left out; what they did may have its effects"
-        self.general.add("UndoneTurns", said, calls=any(turn.tool_calls for turn in undone))
+        self.uncounted = {index for index in self.uncounted if index < kept}
+        message = f"{len(undone)} turns were rolled back and are left out; what they did may have its effects"
+        self.general.add("UndoneTurns", message, calls=any(turn.tool_calls for turn in undone))
 
     def user(
         self,
@@ -88,7 +100,7 @@ class Dialogue:
             self.turn.user = "\n".join(filter(None, (self.turn.user, text)))
         made = list(calls)
         self.turn.user_tool_calls = [*self.turn.user_tool_calls, *(call for call, _ in made)]
-        self._own.update((id(call), own) for call, own in made)
+        self._own.update((id(call), result) for call, result in made)
         self._step("user", text.strip(), *((call.name, call.id, call.args) for call, _ in made))
         self._is_users_work = bool(made) and not text
 
@@ -120,8 +132,8 @@ class Dialogue:
 
     def not_done(self, call: JsonValue, state: JsonValue) -> None:
         """Adds a finding on a call that the log itself states to be unfinished or waiting."""
-        name, said = (str(each or "")[:60] for each in (call, state))
-        self.unread.add(OPEN_CALL, f"the call {name!r} is not done: its state is {said!r}", calls=True)
+        name, shown = (str(value or "")[:60] for value in (call, state))
+        self.unread.add(OPEN_CALL, f"the call {name!r} is not done: its state is {shown!r}", calls=True)
 
     def result(
         self,
@@ -179,22 +191,22 @@ class Dialogue:
     def check_end(self) -> None:
         """Adds a finding if the last reply, which was streamed, has no finish reason and no error."""
         if self.finish is None and not self.failure:
-            said = "the stream of the reply has no end, and may be cut off"
-            self.unread.add(UNREAD, said, calls=True, words=True)
+            message = "the stream of the reply has no end, and may be cut off"
+            self.unread.add(UNREAD, message, calls=True, words=True)
 
     def end(self, record: JsonObject) -> endings.End:
         """Returns how the conversation ended: as the record states it, or by the last message."""
-        own = endings.record_end(record)
+        stated = endings.record_end(record)
         if self.failure:
-            own = endings.agreed_end(own, endings.error_end(self.failure))
-        own = endings.agreed_end(own, endings.marked_end(self._last))
-        if own != endings.UNKNOWN or not self.steps:
-            return own
-        its = self.finish, endings.stated_reason(self._last)
-        if self.last == "user" and its == (None, None) and not self._is_silent:
+            stated = endings.agreed_end(stated, endings.error_end(self.failure))
+        stated = endings.agreed_end(stated, endings.marked_end(self._last))
+        if stated != endings.UNKNOWN or not self.steps:
+            return stated
+        reasons = self.finish, endings.stated_reason(self._last)
+        if self.last == "user" and reasons == (None, None) and not self._is_silent:
             return endings.users_end(self.steps[-1][1])
         has_answer = self.last == "agent" and not self._is_silent
-        return endings.reasons_end((*its, endings.stated_reason(record)), not has_answer, has_answer)
+        return endings.reasons_end((*reasons, endings.stated_reason(record)), not has_answer, has_answer)
 
     def conversation(
         self, conversation_id: str, source: str, end: endings.End | None = None, **fields: Any
@@ -219,15 +231,15 @@ class Dialogue:
 
     def close(self, end: endings.End) -> list[Turn]:
         """Returns the turns with their findings; to be called once."""
-        for place, (turn, unread) in enumerate(zip(self.turns, self._unread, strict=True)):
-            said = turn.agent_messages
-            turn.agent, turn.agent_messages = (said[-1] if said else ""), (said if len(said) > 1 else [])
-            turn.usage = None if place in self.uncounted else turn.usage
-            own, users = (
+        for index, (turn, unread) in enumerate(zip(self.turns, self._unread, strict=True)):
+            texts = turn.agent_messages
+            turn.agent, turn.agent_messages = (texts[-1] if texts else ""), (texts if len(texts) > 1 else [])
+            turn.usage = None if index in self.uncounted else turn.usage
+            held, users = (
                 [self._own.get(id(call)) for call in calls]
                 for calls in (turn.tool_calls, turn.user_tool_calls)
             )
-            endings.add_own_results(turn, own, users, unread)
+            endings.add_own_results(turn, held, users, unread)
             _name(turn)
             unread.add_to(turn)
         check_calls(self.turns)
@@ -280,5 +292,104 @@ def _target(response: JsonValue) -> str | None:
     if isinstance(response, dict):
         name = response.get("assistant")
         return name if isinstance(name, str) else None
-    found = _TARGET.fullmatch(response.strip()) if isinstance(response, str) else None
-    return found[1] if found else None
+    match = _TARGET.fullmatch(response.strip()) if isinstance(response, str) else None
+    return match[1] if match else None
+
+
+_BARE = frozenset(("role", "name", "id", "error", "requestor", "usage", "tool_call_id", "type", "timestamp"))
+"""Keys of a message that says nothing."""
+
+
+def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN, joint: str = "\n") -> None:
+    """Adds messages to a dialogue, in order.
+
+    Args:
+        messages: The messages.
+        log: The dialogue.
+        role: The role of what states none.
+        joint: What stands between texts of a message that follow each other.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
+    for value in objects(messages, "messages"):
+        list(objects(value.get("tool_calls"), "tool_calls"))
+        for message in messages_of(value, role):
+            if message.role == SYSTEM:
+                message.add_unread(log.general, by_agent=False)
+                continue
+            if message.role == USER and message.calls and not value.get("role"):
+                message.role = AGENT  # Gemini's contents without a role are the user's, if they only say.
+            _add(message, log, joint, value)
+            if value.keys().isdisjoint(HOLDERS) and message.is_empty and not value.keys() <= _BARE:
+                shown = f"a message without content (keys {', '.join(list(value)[:8])})"
+                log.unread.add(UNREAD, shown, calls=True, words=message.role not in (USER, TOOL))
+            # An item that is a call states its own error, not that of the conversation.
+            if message.role == AGENT and value.get("type") not in CALL_ITEMS:
+                log.said(value)
+                _add_usage(value, log)
+                log.finish = message.finish
+
+
+def _add(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> None:
+    """Adds what a message says and does."""
+    holds_results = message.results or INTERIM in message.parts
+    says_more = message.texts or any(part != INTERIM for part in message.parts)
+    by_user, time = message.role in (USER, TOOL), first_of(value, ("timestamp", "createdAt"))
+    if not (by_user or log.turns or message.is_empty):
+        log.open(time)
+    for result in message.results if by_user else ():
+        _add_result(result, log, value)
+    if message.role == USER and (says_more or not holds_results):
+        calls = [(_call_of(call), call.own) for call in message.calls]
+        if message.is_users or message.results or not message.texts:
+            log.user(message.text, time, calls)
+    elif not by_user:
+        _add_steps(message, log, joint, value)
+    message.add_unread(log.unread, not by_user)
+
+
+def _add_steps(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> None:
+    """Adds the texts, calls and results of an agent's message.
+
+    What a call left behind in the same message stands at its place; a call that somebody else has to run ends
+    the message.
+    """
+    answered = {result.id for result in message.results} - {None}
+    inside = {id(c) for c in message.calls if c.is_hosted or c.is_stated or c.own or c.id in answered}
+    steps: list[MessageCall | MessageResult] = sorted(
+        [*message.calls, *message.results], key=lambda s: s.after
+    )
+    texts, start = message.texts if message.role == AGENT else [], 0
+    for step in steps:
+        log.agent(joint.join(texts[start : step.after]))
+        start = max(start, step.after)
+        if isinstance(step, MessageResult):
+            _add_result(step, log, value)
+        elif id(step) in inside:
+            log.made(_call_of(step), step.own)
+    log.agent(joint.join(texts[start:]))
+    for call in message.calls:
+        if id(call) not in inside:
+            log.made(_call_of(call), call.own)
+
+
+def _call_of(call: MessageCall) -> ToolCall:
+    made = ToolCall(call.name, decoded_arguments(call.args), call.id)
+    made.resource = call.resource or None
+    return made
+
+
+def _add_result(result: MessageResult, log: Dialogue, value: JsonObject) -> None:
+    by_user = value.get("requestor") == USER
+    log.result(result.response, result.id, result.name, result.error, by_user)
+
+
+def _add_usage(value: JsonObject, log: Dialogue) -> None:
+    """Adds the tokens that a message states; older ones of LangChain in the metadata of the response."""
+    about = as_object(value.get("response_metadata"))
+    keys = ("usage_metadata", "usage", "models_usage")
+    reports = (*map(value.get, keys), about.get("token_usage"), about.get("usage"))
+    report = next(filter(None, map(as_object, reports)), None)
+    if report:
+        log.usage(report, value.get("model") or about.get("model_name") or about.get("model"))

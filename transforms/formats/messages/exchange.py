@@ -59,7 +59,7 @@ def _is_exchange(value: JsonObject) -> bool:
 
 def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     request, reply, events = _halves(value)
-    plain = next(each.name for each in DIALECTS.values() if each.is_plain)
+    plain = next(known.name for known in DIALECTS.values() if known.is_plain)
     dialect = DIALECTS[next(iter(_dialects_of_halves(request, reply, events)), plain)]
     is_first = log is None or not log.steps
     log = Dialogue() if log is None else log
@@ -131,8 +131,8 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     *others, (dialect, log, request) = exchanges
     for other in others:
         if other.log.steps != log.steps[: len(other.log.steps)] or other.dialect is not dialect:
-            said = "a request is not among the messages of the longest one; its reply is not read"
-            log.general.add("OtherBranch", said, calls=True)
+            message = "a request is not among the messages of the longest one; its reply is not read"
+            log.general.add("OtherBranch", message, calls=True)
         else:
             # The tokens and the time of earlier replies are of their turns.
             log.uncounted |= other.log.uncounted
@@ -241,16 +241,16 @@ def _lend_vertex(group: str, events: Sequence[bytes]) -> list[registry.Lent]:
     since is another branch of it.
     """
     read: list[tuple[float, list[bytes], list[bytes], int]] = []
-    for place, data in enumerate(events):
+    for index, data in enumerate(events):
         row = from_json(data)
         value = _of_vertex(row)
         asked = _digests(_read_exchange({**value, "response": None}))
-        read.append((_time_of(row), asked, _digests(_read_exchange(value)), place))
+        read.append((_time_of(row), asked, _digests(_read_exchange(value)), index))
     latest: dict[bytes, list[str]] = {}
     passed: dict[bytes, str] = {}
     lent: list[registry.Lent] = []
     count = 0
-    for _, asked, steps, place in sorted(read, key=lambda row: (row[0], len(row[2]), row[3])):
+    for _, asked, steps, index in sorted(read, key=lambda row: (row[0], len(row[2]), row[3])):
         state = next((state for state in reversed(asked) if state in passed), b"")
         names = latest.get(state, [])
         name = names.pop(0) if names else passed.get(state)
@@ -260,7 +260,7 @@ def _lend_vertex(group: str, events: Sequence[bytes]) -> list[registry.Lent]:
         if steps:
             latest.setdefault(steps[-1], []).append(name)
             passed.setdefault(steps[-1], name)
-        lent.append(registry.Lent(place, name, events[place]))
+        lent.append(registry.Lent(index, name, events[index]))
     return lent
 
 
@@ -368,8 +368,8 @@ def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
     record is a chain by itself.
     """
     links = sorted(map(_link, values), key=lambda link: link.time)
-    kept = [place for place, link in enumerate(links) if link.is_kept]
-    places = {link.name: place for place, link in enumerate(links) if link.name}
+    kept = [index for index, link in enumerate(links) if link.is_kept]
+    places = {link.name: index for index, link in enumerate(links) if link.name}
     followed = {places.get(link.previous) for link in links if link.previous}
     ends = set(range(len(links))) - followed - set(kept[:-1]) or {len(links) - 1}
     chains: list[list[JsonObject]] = []
@@ -380,7 +380,7 @@ def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
             chain.append(at)
             previous = links[at].previous
             at = places.get(previous) if previous else None
-        chains.append([links[place].value for place in (kept if end in kept else chain[::-1])])
+        chains.append([links[index].value for index in (kept if end in kept else chain[::-1])])
     return chains
 
 

@@ -92,10 +92,10 @@ _KINDS = {snake(name): kind for kinds in _ALL for kind, names in kinds.items() f
 def part_kind(name: str) -> str | None:
     """Returns the kind of a part by its type, or by the key that names it; None: no provider has it."""
     plain = snake(name)
-    found = _KINDS.get(plain)
-    if found is None and plain.endswith("_tool_result"):
+    known = _KINDS.get(plain)
+    if known is None and plain.endswith("_tool_result"):
         return RESULT  # of any tool that the model's service runs itself
-    return found or (THOUGHT if "reasoning" in plain and not is_work(plain) else None)
+    return known or (THOUGHT if "reasoning" in plain and not is_work(plain) else None)
 
 
 def part_types(parts: PartKinds, *kinds: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.endings import as_text, declared_tools
+from turnwise.transforms.formats.endings import as_text, declared_tools, split_actions
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -43,7 +43,8 @@ _KEYS = key_set(
     "context_management "
     "additionalModelRequestFields guardrailConfig performanceConfig requestMetadata stream_options "
     "logit_bias user provider extra_body extra_headers betas container mcp_servers output_config "
-    "max_tokens meta info uri url method"
+    "max_tokens meta info uri url method function_call reward reward_info task_id trial task expected "
+    "policy user_id"
 ) | frozenset((*IDS, OTHER_BRANCHES))
 
 
@@ -110,9 +111,9 @@ def messages_in(record: JsonObject) -> tuple[str, JsonValue]:
             return key, value
         if key == "contents" and isinstance(value, dict):
             return key, [value]
-    found = decoded(record.get(ATTRIBUTES[0]))
-    if isinstance(found, list) and not any("." in key for key in record.keys() - ATTRIBUTES):
-        return ATTRIBUTES[0], found
+    attribute = decoded(record.get(ATTRIBUTES[0]))
+    if isinstance(attribute, list) and not any("." in key for key in record.keys() - ATTRIBUTES):
+        return ATTRIBUTES[0], attribute
     items = _page_items(record)
     return ("", None) if items is None else ("data", items)
 
@@ -181,8 +182,8 @@ def read_half(dialect: Dialect, request: JsonObject, log: Dialogue, is_first: bo
     dialect.read(listed(given, key), log)
     for name in KEPT_BY:
         if request.get(name) is not None and is_first:
-            said = f"earlier messages are not in the record, which only names them by {name}"
-            log.general.add(MISSING_HISTORY, said, calls=True, words=True)
+            message = f"earlier messages are not in the record, which only names them by {name}"
+            log.general.add(MISSING_HISTORY, message, calls=True, words=True)
 
 
 def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str) -> Conversation:
@@ -203,29 +204,51 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
     if is_page and record.get("has_more"):
         log.general.add(MISSING_HISTORY, "the list goes on on another page", calls=True, words=True)
     if not is_state and not dialect.is_reply(record):
-        log.general.keys(record, _KEYS | {"data"} if is_page else _KEYS)
+        log.general.keys(record, _KEYS | {"data" if is_page else messages_in(record)[0]})
     others = record.get(OTHER_BRANCHES)
     if isinstance(others, list) and others:
-        said = f"{len(others)} messages are in branches that were left"
-        log.general.add("OtherBranch", said, calls=True)
+        message = f"{len(others)} messages are in branches that were left"
+        log.general.add("OtherBranch", message, calls=True)
     end = log.end(record)
     named = list(_named(record))
-    own = next((as_text(holder[key]) for holder in named for key in IDS if holder.get(key)), None)
+    stated = next((as_text(holder[key]) for holder in named for key in IDS if holder.get(key)), None)
+    tags, user = record.get("tags"), record["user"] if isinstance(record.get("user"), str) else None
     fields = {
-        "conversation_id": own or as_text(record.get("id")) or name,
+        "conversation_id": stated or as_text(record.get("id")) or _task_name(record) or name,
         "source": record.get("source") or dialect.name,
         "language": as_text(record.get("language")),
-        "user_id": next((as_text(holder["user_id"]) for holder in named if holder.get("user_id")), None),
-        "tags": record.get("tags") if isinstance(record.get("tags"), list) else [],
+        "user_id": next((as_text(holder["user_id"]) for holder in named if holder.get("user_id")), user),
+        "tags": [tag for tag in map(as_text, tags if isinstance(tags, list) else [tags]) if tag],
         "start_time": as_text(record.get("start_time")),
         "turns": log.close(end),
+        "expected": _expected(record),
+        "labels": {"reward": record["reward"]} if "reward" in record else {},
         "state": {k: v for k, v in state.items() if k not in _KEYS} if is_state else {},
         "ended": end.ended,
         "ended_detail": end.detail,
         "tools": declared_tools(_tools(record)),
-        "meta": {"model": record["model"]} if isinstance(record.get("model"), str) else {},
+        "meta": {key: record[key] for key in ("model", "task_id", "trial") if _is_scalar(record.get(key))},
     }
     return canonical(Conversation, fields, f"not a record of the format {dialect.name}")
+
+
+def _is_scalar(value: JsonValue) -> bool:
+    return isinstance(value, str | int)
+
+
+def _task_name(record: JsonObject) -> str | None:
+    """Returns what names a run of tau-bench: its task and its trial."""
+    names = [record.get("task_id"), record.get("trial")]
+    return None if names[0] is None else "-".join(str(name) for name in names if name is not None)
+
+
+def _expected(record: JsonObject) -> JsonObject | None:
+    """Returns what tau-bench expects of a run; of one without messages nothing."""
+    task = as_object(as_object(record.get("info")).get("task"))
+    if not isinstance(task.get("actions"), list):
+        return {} if [] in (record.get("messages"), record.get("traj")) else None
+    by_agent, by_user = split_actions(task["actions"])
+    return {"actions": by_agent, "user_actions": by_user, "outputs": task.get("outputs") or []}
 
 
 def _tools(record: JsonObject) -> JsonValue:
@@ -254,9 +277,9 @@ def _page_items(record: JsonObject) -> list[JsonValue] | None:
     if record.get("object") != "list" or not isinstance(data, list):
         return None
     items, places = list(map(as_object, data)), dict[str, int]()
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         if str(item.get("type")).endswith("_output"):
-            places.setdefault(str(item.get("call_id")), place)
+            places.setdefault(str(item.get("call_id")), index)
     calls = [
         (str(item.get("call_id")), i) for i, item in enumerate(items) if item.get("type") == "function_call"
     ]

@@ -3,33 +3,39 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from turnwise.schemas.conversation import ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.chat import OF_PARTS
 from turnwise.transforms.formats.endings import as_text, error_mark, failure_mark, own_result
-from turnwise.transforms.formats.fields import UNREAD, Unread, may_hold_work
-from turnwise.transforms.formats.messages.anthropic import BLOCK_KEYS
-from turnwise.transforms.formats.messages.dialogue import OPEN_CALL
+from turnwise.transforms.formats.fields import OPEN_CALL, UNREAD, Unread, may_hold_work
 from turnwise.transforms.formats.messages.kinds import (
     AGENT,
     CALL,
     GEMINI_PARTS,
     HIDDEN,
+    MEDIA,
     RESULT,
     SYSTEM,
     TEXT,
     THOUGHT,
     USER,
+    VERCEL_PARTS,
     part_kind,
     part_types,
     snake,
 )
 from turnwise.transforms.formats.messages.kinds import HOSTED as HOSTED_PART
-from turnwise.transforms.formats.messages.streams import as_object, first_of, objects_in, stated
-from turnwise.transforms.formats.messages.vercel import stated_call
+from turnwise.transforms.formats.messages.streams import (
+    as_object,
+    decoded,
+    first_of,
+    key_set,
+    objects_in,
+    stated,
+)
 from turnwise.transforms.formats.traces.span import loaded
 
 UNKNOWN = "unknown"
@@ -51,12 +57,17 @@ INTERIM = "interim result"
 _RUN, _RUN_RESULT = "code_execution", "code_execution_result"
 NOT_DONE = "the call "
 """How a part begins that stands for the state of a call without a result."""
+BAD_ARGS = "the arguments of a call could not be read"
+"""How a part begins that stands for arguments that are no JSON."""
 FURTHER_CHOICE = "further choice"
 """Type of a part that stands for an alternative reply to the same request."""
+STREAMING = "text in pieces"
+"""Type of a part that stands for the rest of a text."""
 _MARKS = {
     HIDDEN_TEXT: (CONTENT_OFF, "the words of a message are not in the log"),
     INTERIM: ("InterimResult", "a result of a call that goes on is left out"),
     FURTHER_CHOICE: (UNREAD, "the reply has alternatives; the first one is read"),
+    STREAMING: (UNREAD, "a text was not all there when the message was stored"),
     PERHAPS_CHOICES: (
         "SeveralAnswers",
         "the reply has several texts, and the trace does not say whether they are alternatives",
@@ -74,6 +85,9 @@ class MessageCall(msgspec.Struct, gc=False):
         id: Id of the call.
         is_hosted: Whether the model's service runs the tool itself, so that the reply goes on after it.
         own: The result that it holds itself; None: none.
+        after: How many texts of the message stand before it.
+        resource: Server or namespace of the tool, and its name; "": not stated.
+        is_stated: Whether the message states what became of it.
     """
 
     name: str | None = None
@@ -81,15 +95,29 @@ class MessageCall(msgspec.Struct, gc=False):
     id: str | None = None
     is_hosted: bool = False
     own: ToolResponse | None = None
+    after: int = 0
+    resource: str = ""
+    is_stated: bool = False
 
 
 class MessageResult(msgspec.Struct, gc=False):
-    """A result that is given to a model."""
+    """A result that is given to a model.
+
+    Attributes:
+        response: What the tool returned.
+        id: Id of the call.
+        name: Name of the tool.
+        error: The mark of a failure; None: none.
+        after: How many texts of the message stand before it.
+        unread: Types of its parts that are not read, beside its texts.
+    """
 
     response: JsonValue = None
     id: str | None = None
     name: str | None = None
     error: bool | str | None = None
+    after: int = 0
+    unread: list[str] = []
 
 
 class SpanMessage(msgspec.Struct, gc=False):
@@ -104,7 +132,6 @@ class SpanMessage(msgspec.Struct, gc=False):
         keys: Its keys that are not read and may hold calls, results or words.
         stated_role: What a message of an unknown role states as its role or type; None: nothing.
         finish: Finish reason of the choice; None: not stated.
-        answer_from: How many texts stand before the last call that the model's service ran.
     """
 
     role: str
@@ -115,13 +142,17 @@ class SpanMessage(msgspec.Struct, gc=False):
     keys: list[str] = []
     stated_role: str | None = None
     finish: str | None = None
-    answer_from: int = 0
     _is_users: bool | None = None
 
     @property
     def text(self) -> str:
         """All texts, one a line."""
         return "\n".join(self.texts)
+
+    @property
+    def answer_from(self) -> int:
+        """How many texts stand before the last call that the model's service ran: they are no answer."""
+        return max((call.after for call in self.calls if call.is_hosted), default=0)
 
     @property
     def is_users(self) -> bool:
@@ -140,7 +171,14 @@ class SpanMessage(msgspec.Struct, gc=False):
     @property
     def is_read(self) -> bool:
         """Whether nothing of it is left unread."""
-        return not (self.parts or self.keys or self.role == UNKNOWN)
+        return not (
+            self.parts or self.keys or self.role == UNKNOWN or any(result.unread for result in self.results)
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says and does nothing, and nothing of it is unread."""
+        return not (self.texts or self.calls or self.results) and self.is_read
 
     def add_unread(self, unread: Unread, by_agent: bool | None = None) -> None:
         """Adds what is not read of it, or unknown of it; None: by its role, whether the agent sent it."""
@@ -150,10 +188,14 @@ class SpanMessage(msgspec.Struct, gc=False):
         for part in self.parts:
             if part.startswith(NOT_DONE):
                 unread.add(OPEN_CALL, part, calls=True)
+            elif part.startswith(BAD_ARGS):
+                unread.add("InvalidCall", part)
             elif part in _MARKS:
                 unread.add(*_MARKS[part], words=by_agent and part not in (FURTHER_CHOICE, INTERIM))
             else:
                 unread.part(part, by_agent)
+        for part in (part for result in self.results for part in result.unread):
+            unread.part(part, by_agent=False)
         for key in self.keys:
             unread.key(key, by_agent)
 
@@ -175,16 +217,19 @@ def finish_of(messages: Sequence[SpanMessage]) -> str | None:
 
 def is_spoken(messages: Iterable[SpanMessage]) -> bool:
     """Returns whether messages hold more than instructions and what is nobody's."""
-    return any(each.role not in (SYSTEM, UNKNOWN) for each in messages)
+    return any(message.role not in (SYSTEM, UNKNOWN) for message in messages)
 
 
 _WORDS = ("text", "content", "refusal", "value")
 _THOUGHT_KEYS = frozenset(("thought", "thought_signature", "thoughtSignature", "reasoningContent",
-                           "reasoning", "cachePoint", "text"))  # fmt: skip
+                           "reasoning", "cachePoint"))  # fmt: skip
 _OTHER_TYPES = ("custom", "tool_call_chunk", "custom_tool_call", "tool-invocation")
 """Types of entries of `tool_calls`, beside those of parts."""
+PIECES = ("input_json_delta", "tool_call_chunk", "invalid_tool_call")
+"""Types of parts of LangChain that stand for calls, which the message holds beside its content."""
 _ARGS = ("arguments", "args", "input", "kwargs", "parameters", "server_tool_call", "tool_kwargs")
 _CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId", "id")
+_SERVERS = ("server_name", "server_label", "namespace")
 _NAMES = ("name", "toolName", "tool_name", "tool_type", "toolType")
 _VALUES = ("response", "result", "output", "content", "json", "value", "server_tool_call_response",
            "tool_result", "tool_output")  # fmt: skip
@@ -193,7 +238,12 @@ STEPS = [name for each in (*part_types(GEMINI_PARTS, CALL, HOSTED_PART, RESULT),
 _NESTED = ("tool_call", "toolCall", "function", "custom")
 """Keys under which a part holds its call, beside the id of it."""
 _STEPS = frozenset(STEPS) - {"tool_call", "toolCall"}
-_PART_KEYS = OF_PARTS | BLOCK_KEYS | frozenset((
+_PART_KEYS = key_set(
+    "type text refusal thinking signature data encrypted_content summary reasoning reasoningContent "
+    "reasoning_content redactedContent image_url image input_audio audio video video_url file document "
+    "source inlineData inline_data blob id name input tool_use_id content is_error caller cache_control "
+    "citations server_name title context"
+) | frozenset((
     *_WORDS, *_ARGS, *_CALL_IDS, *_NAMES, *_VALUES, *STEPS, *_THOUGHT_KEYS, "block_type", "state",
     "errorText", "approval", "rawInput", "title", "guardContent", "citationsContent",
     "message_content", "tool_call", "function", "toolInvocation", "origin", "custom", "extra", "extras",
@@ -203,8 +253,9 @@ _PART_KEYS = OF_PARTS | BLOCK_KEYS | frozenset((
 """Keys of parts; another that may hold calls or results is not read."""
 _OF_CALLS = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
 _OF_LANGCHAIN = frozenset(("input_str", "inputs", "tags", "metadata", "kwargs", "name", "color", "run_id"))
-_OF_TEXTS = frozenset(("type", "text", "annotations"))
-_OF_VERCEL = ("text", "json", "content", "error-text", "error-json")
+OF_RESULTS, REFUSED = part_types(VERCEL_PARTS, RESULT), "approval refused"
+_IS_DONE = ("output-available", "result", "output-error", "output-denied")
+_OF_VERCEL = ("text", "json", "content", "error-text", "error-json", "execution-denied")
 
 
 def add_part(message: SpanMessage, part: JsonValue) -> None:
@@ -222,19 +273,24 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
         elif (known := part_kind(kind)) == TEXT and part.keys().isdisjoint(_WORDS):
             message.parts.append(HIDDEN_TEXT)
         elif known == TEXT:
-            add_text(message, first_of(part, _WORDS))
+            text = first_of(part, _WORDS)
+            add_text(message, text)
+            message.parts += [] if isinstance(text, str) else [f"{kind}: {type(text).__name__}"]
+            message.parts += [STREAMING] if part.get("state") == "streaming" else []
         elif known in (CALL, HOSTED_PART):
             add_call(message, part)
         elif known == RESULT:
-            message.results.append(result_of(part))
+            add_result(message, result_of(part))
         elif (both := stated_call(part)) is not None:
-            message.calls.append(MessageCall(both.name, both.args, both.id))
+            made = MessageCall(both.name, both.args, both.id, after=len(message.texts))
+            made.is_stated = True
+            message.calls.append(made)
             if both.state is None:
                 error = error_mark(both.error) or None
-                message.results.append(MessageResult(both.result, both.id, both.name, error))
+                add_result(message, MessageResult(both.result, both.id, both.name, error))
             elif both.state:
-                message.parts.append(f"{NOT_DONE}{both.name!r} is not done: its state is {both.state!r}")
-        elif known != THOUGHT:
+                message.parts.append(not_done(both.name, both.state))
+        elif known != THOUGHT and kind not in PIECES:
             message.parts.append(kind)
         is_typed = isinstance(kind, str) and part_kind(kind) not in (CALL, HOSTED_PART, RESULT)
         keys = _PART_KEYS - _STEPS if is_typed else _PART_KEYS
@@ -245,6 +301,53 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
         message.parts.append(type(part).__name__)
 
 
+def both_of(part: JsonObject) -> JsonObject:
+    """Returns what holds the id of a part's call: the part, or in Vercel's version 4 its invocation."""
+    inner = part.get("toolInvocation")
+    return inner if isinstance(inner, dict) else part
+
+
+class StatedCall(NamedTuple):
+    """A call with its state; "": it states none, None: it is done, with this result or error."""
+
+    name: str | None
+    args: JsonValue
+    id: str | None
+    state: str | None
+    result: JsonValue
+    error: JsonValue
+
+
+def stated_call(part: JsonObject) -> StatedCall | None:
+    """Returns the call that a part holds together with its result; None: it is no such part.
+
+    For example `{"type": "tool-find", "toolCallId": "1", "state": "output-available", "input": {"id": 5},
+    "output": "Bonn"}`.
+    """
+    kind, held = str(part.get("type")), both_of(part)
+    if kind == "tool-invocation" and held is part:
+        return None
+    if kind not in ("tool-invocation", "dynamic-tool") and not (
+        kind.startswith("tool-") and "toolCallId" in part and kind not in (*OF_RESULTS, "tool-call")
+    ):
+        return None
+    state, approval = held.get("state"), as_object(held.get("approval"))
+    error = (
+        held.get("errorText") or (state in ("output-error", "output-denied") and state) or failure_mark(held)
+    )
+    if state == "approval-responded" and approval.get("approved") is False:
+        error = approval.get("reason") or REFUSED
+    is_done = error or (state in _IS_DONE and not held.get("preliminary"))
+    return StatedCall(
+        as_text(held.get("toolName", kind.removeprefix("tool-"))),
+        first_of(held, ("input", "args", "rawInput")),
+        as_text(held.get("toolCallId")),
+        None if is_done else "preliminary" if state in _IS_DONE else as_text(state) or "",
+        decoded(first_of(held, ("output", "result"))),
+        error,
+    )
+
+
 def add_calls(message: SpanMessage, calls: JsonValue) -> None:
     """Adds the calls that stand beside the content of a message, unless the content holds them already."""
     calls = loaded(calls)
@@ -252,24 +355,37 @@ def add_calls(message: SpanMessage, calls: JsonValue) -> None:
         message.keys += [] if calls in (None, "", {}) else ["tool_calls"]
         return
     known = {call.id for call in message.calls if call.id}
-    for each in calls:
-        kind = each.get("type") if isinstance(each, dict) else None
+    for item in calls:
+        kind = item.get("type") if isinstance(item, dict) else None
         is_call = kind in (None, *_OTHER_TYPES) or (
             isinstance(kind, str) and part_kind(kind) in (CALL, HOSTED_PART)
         )
-        if not isinstance(each, dict) or not is_call:
-            message.parts += [] if each is None else [f"tool_calls: {kind or type(each).__name__}"]
-        elif (read := call_of(stated(each))) and not (read.id and read.id in known):
+        if not isinstance(item, dict) or not is_call:
+            message.parts += [] if item is None else [f"{kind or type(item).__name__} in tool_calls"]
+        elif (read := call_of(stated(item))) and not (read.id and read.id in known):
+            read.after = len(message.texts)
             message.calls.append(read)
+            if item.get("parse_error"):
+                message.parts.append(f"{BAD_ARGS}: {str(item['parse_error'])[:100]}")
 
 
 def add_call(message: SpanMessage, part: JsonObject) -> None:
     """Adds a call; what stands before one that the model's service runs is no answer."""
     call = call_of(part)
     call.is_hosted = part_kind(str(part.get("type"))) == HOSTED_PART or part.get("providerExecuted") is True
-    if call.is_hosted:
-        message.answer_from = len(message.texts)
+    call.after = len(message.texts)
     message.calls.append(call)
+
+
+def add_result(message: SpanMessage, result: MessageResult) -> None:
+    """Adds a result at its place among the texts."""
+    result.after = len(message.texts)
+    message.results.append(result)
+
+
+def not_done(call: JsonValue, state: JsonValue) -> str:
+    """Returns the type of the part that stands for a call that goes on, or waits."""
+    return f"{NOT_DONE}{str(call or '')[:60]!r} is not done: its state is {str(state or '')[:60]!r}"
 
 
 def add_text(message: SpanMessage, text: JsonValue) -> None:
@@ -291,8 +407,10 @@ def call_of(call: JsonObject) -> MessageCall:
     if outer.get("type") in ("custom", "custom_tool_call") and isinstance(args, str):
         args = {"input": args}
     args = None if isinstance(args, str) and args in HIDDEN else args
-    call_id = as_text(first_of(call, ("id", *_CALL_IDS)))
-    return MessageCall(as_text(first_of(call, _NAMES)), args, call_id, own=own_result(call))
+    name, server = as_text(first_of(call, _NAMES)), first_of(call, _SERVERS)
+    resource = f"{server}/{name}" if server else as_text(call.get("resource")) or ""
+    call_id = as_text(first_of(call, _CALL_IDS))
+    return MessageCall(name, args, call_id, own=own_result(call), resource=resource)
 
 
 def call_arguments(value: JsonValue) -> JsonValue:
@@ -313,33 +431,56 @@ def call_arguments(value: JsonValue) -> JsonValue:
 
 
 def result_of(result: JsonObject) -> MessageResult:
-    """Returns a result with its error mark."""
+    """Returns a result with its error: what it states, or the text of a result that is one."""
     origin = result.get("origin")
     result = {**origin, **result} if isinstance(origin, dict) else result
-    value = first_of(result, _VALUES)
-    is_bad = isinstance(value, dict) and str(value.get("type")).startswith("error-")
+    held = first_of(result, _VALUES)
+    value, unread = _plain_result(held)
+    error, status = failure_mark(result), result.get("status")
+    about = stated(held) if isinstance(held, dict) else {}
+    kind = str(about.get("type"))
+    # The last command of a shell may have timed out, or have failed.
+    outcome = as_object(as_object(held[-1]).get("outcome")) if isinstance(held, list) and held else {}
+    if kind == "execution-denied" or kind.startswith("error-"):
+        # Vercel's errors and refusals.
+        error = value if isinstance(value, str) else about.get("reason") or True
+    elif error is True and status in ("failed", "incomplete", "error"):
+        error = status if status != "error" else value if isinstance(value, str) else True
+    elif not error and kind.endswith("_error"):
+        # The content of a result of Anthropic's servers may state an error of its own.
+        error = as_text(about.get("error_code")) or True
+    elif not error and (about.get("return_code") or outcome):
+        code = outcome.get("exit_code")
+        error = "timeout" if outcome.get("type") == "timeout" else f"exit code {code}" if code else None
+        error = error or bool(about.get("return_code")) or None
     call_id, name = as_text(first_of(result, _CALL_IDS)), as_text(first_of(result, _NAMES))
-    return MessageResult(
-        _plain_result(value), call_id, name, True if is_bad or failure_mark(result) else None
-    )
+    return MessageResult(value, call_id, name, error or None, unread=unread)
 
 
-def _plain_result(value: JsonValue) -> JsonValue:
-    """Returns the text of a result that is blocks of text; structured results as they are."""
+def _plain_result(value: JsonValue) -> tuple[JsonValue, list[str]]:
+    """Returns the text of a result that is blocks of text, and its media; structured results as they are."""
     value = loaded(value)
     if isinstance(value, str) and value in HIDDEN:
-        return None
-    if isinstance(value, dict) and value.keys() == {"type", "value"} and value["type"] in _OF_VERCEL:
-        return value["value"]
+        return None, []
+    if isinstance(value, dict) and value.get("type") in _OF_VERCEL:
+        typed = value["value"] if value.keys() == {"type", "value"} else value
+        return (None if value["type"] == "execution-denied" else typed), []
     blocks = list(map(stated, objects_in(value)))
-    texts = [
-        block["text"] for block in blocks if block.keys() <= _OF_TEXTS and isinstance(block.get("text"), str)
-    ]
-    if texts and isinstance(value, list) and len(texts) == len(value):
-        return loaded("\n".join(texts))
+    if not blocks or not isinstance(value, list) or len(blocks) < len(value):
+        return value, []
+    texts = [block for block in blocks if _is_text(block)]
+    media = [kind for block in blocks if part_kind(kind := str(block.get("type"))) == MEDIA]
+    if texts and len(texts) + len(media) == len(blocks):
+        return loaded("\n".join(block["text"] for block in texts)), media
     if len(blocks) == 1 and blocks[0].keys() == {"json"}:
-        return blocks[0]["json"]
-    return value
+        return blocks[0]["json"], []
+    return value, []
+
+
+def _is_text(block: JsonObject) -> bool:
+    kind = block.get("type", block.get("block_type"))
+    is_text = block.keys() == {"text"} if kind is None else isinstance(kind, str) and part_kind(kind) == TEXT
+    return is_text and isinstance(block.get("text"), str)
 
 
 def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
@@ -353,12 +494,13 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
             # Results of Bedrock may hold blocks that are neither texts nor JSON.
             blocks = objects_in(item.get("content")) if key == "toolResult" else ()
             kinds = [next(iter(stated(block)), "an empty part") for block in blocks]
-            message.parts += [kind for kind in kinds if kind not in ("json", "text")]
-            message.results.append(_keyed_result(snake(key), item))
+            given = _keyed_result(snake(key), item)
+            given.unread += [kind for kind in kinds if kind not in ("json", "text")]
+            add_result(message, given)
         elif kind == HOSTED_PART:
             code = {name: item[name] for name in ("language", "code") if name in item}
-            message.answer_from = len(message.texts)
-            message.calls.append(MessageCall(_RUN, code, as_text(item.get("id")), True))
+            after = len(message.texts)
+            message.calls.append(MessageCall(_RUN, code, as_text(item.get("id")), True, after=after))
         else:
             # Google's API leaves out arguments that are empty.
             message.calls.append(call_of({"args": {}, **item} if snake(key) == "function_call" else item))
@@ -423,7 +565,7 @@ def news(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> list[Spa
 
 def users_of(messages: Sequence[SpanMessage]) -> tuple[str, ...]:
     """Returns the texts of all messages of users."""
-    return tuple(each.text for each in messages if each.is_users)
+    return tuple(message.text for message in messages if message.is_users)
 
 
 _START = "ResponseFunctionToolCall("
@@ -488,7 +630,7 @@ def _is_context(texts: Sequence[str], has_code: bool) -> bool:
     opening = _CONTEXT.match(texts[0]) if texts else None
     if opening is None:
         return False
-    acts = [each for each in (texts[0][opening.end() :], *texts[1:]) if each.strip()]
+    acts = [act for act in (texts[0][opening.end() :], *texts[1:]) if act.strip()]
     return all(map(_ACT.match, acts)) and (bool(acts) or has_code)
 
 

@@ -1,39 +1,35 @@
 """Reads lists of messages, model requests and model replies in the spellings of many libraries."""
 
+import re
 from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from turnwise.schemas.conversation import ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.chat import KEYS as OF_CHATS
-from turnwise.transforms.formats.endings import as_text, stated_reason
+from turnwise.transforms.formats.endings import VALUES, failure_mark, stated_reason
 from turnwise.transforms.formats.fields import may_hold_work
-from turnwise.transforms.formats.messages import messages_base
-from turnwise.transforms.formats.messages.anthropic import KEYS as OF_ANTHROPIC
-from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import (
     AGENT,
+    RESPONSES_PARTS,
     RESULT,
     SYSTEM,
+    THOUGHT,
     TOOL,
     USER,
     is_work,
     part_kind,
+    part_types,
     role_of,
 )
-from turnwise.transforms.formats.messages.langchain import KEYS as OF_LANGCHAIN
-from turnwise.transforms.formats.messages.langchain import finish_reason
-from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
-from turnwise.transforms.formats.messages.openai_responses import KEYS as OF_RESPONSES
-from turnwise.transforms.formats.messages.openai_responses import OUTPUTS, STEPLESS, hosted_arguments
 from turnwise.transforms.formats.messages.parts import (
     AGAIN,
     FURTHER_CHOICE,
     INTERIM,
     OBJECT,
+    PIECES,
     STEPS,
     UNKNOWN,
-    MessageCall,
     MessageResult,
     SpanMessage,
     add_call,
@@ -42,19 +38,16 @@ from turnwise.transforms.formats.messages.parts import (
     add_text,
     call_of,
     is_object,
+    not_done,
     result_of,
 )
 from turnwise.transforms.formats.messages.streams import (
     as_object,
-    decoded,
     first_of,
     key_set,
-    listed,
-    objects,
     objects_in,
     stated,
 )
-from turnwise.transforms.formats.messages.vercel import KEYS as OF_VERCEL
 from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 
 _EXECUTED = ("ToolCallExecutionEvent", "FunctionExecutionResultMessage")
@@ -76,17 +69,50 @@ _REPLIED = ("content", "parts", "message", "output", "text")
 """Keys under which a reply holds its message, beside its finish reason."""
 _EVENT = "event.name"
 _OF_OTEL = frozenset(("role", "parts", "finish_reason"))
-_ITEMS = ("function_call", "custom_tool_call", "mcp_call")
-_TYPED = (*_ITEMS, *OUTPUTS, *HOSTED_ITEMS, "message", "reasoning")
-_HOLDERS = ("parts", "contents", "blocks", "content", "text")
+HOSTED_ITEMS = {
+    "file_search_call": ("queries",),
+    "web_search_call": ("action",),
+    "code_interpreter_call": ("code",),
+    "image_generation_call": ("revised_prompt",),
+    "computer_call": ("action", "actions"),
+    "local_shell_call": ("action",),
+    "shell_call": ("action",),
+    "apply_patch_call": ("operation",),
+    "tool_search_call": ("arguments",),
+}
+"""Type of an item of Responses that is a call to a tool of OpenAI's -> the keys of its arguments."""
+CALL_ITEMS = ("function_call", "custom_tool_call", "mcp_call", *HOSTED_ITEMS)
+OUTPUTS = tuple(
+    f"{name}_output" for name in (*HOSTED_ITEMS, "function_call", "custom_tool_call", "tool_search")
+)
+"""Types of items that are results."""
+STEPLESS = part_types(RESPONSES_PARTS, THOUGHT)
+"""Types of items that are no step of a conversation."""
+_TYPED = (*CALL_ITEMS, *OUTPUTS, "message", "reasoning")
+HOLDERS = ("parts", "contents", "blocks", "content", "text")
 """Keys that hold the content of a message; a list of parts goes before a text that may repeat it."""
 _SKIPPED = (_THOUGHT, *STEPLESS)
 """Types of what is no step of a conversation."""
 _WRAPPERS = key_set("message constructor generation generationchunk chatgeneration chatgenerationchunk")
 """Types of what holds a message, in small letters; they say nothing of whose it is."""
-_KEYS = frozenset((*OF_CHATS, *OF_ANTHROPIC, *OF_LANGCHAIN, *OF_RESPONSES, *OF_VERCEL, *_HOLDERS,
-                   "message", "data", "kwargs", "body", "lc", "index", "source", "thought", "generation_info"
-                   ))  # fmt: skip
+_KEYS = key_set(
+    "content parts contents blocks text message data kwargs body lc index source thought generation_info "
+    # of chats
+    "tool_calls function_call refusal audio role tool_call_id name id error requestor usage "
+    "additional_kwargs models_usage "
+    # of Anthropic
+    "type model stop_reason stop_sequence container context_management timestamp stop_details "
+    # of LangChain
+    "invalid_tool_calls status usage_metadata response_metadata artifact example tool_call_chunks "
+    "chunk_position "
+    # of Responses
+    "call_id arguments output input namespace server_label phase summary encrypted_content tools results "
+    "queries action actions code outputs result operation container_id caller agent pending_safety_checks "
+    "acknowledged_safety_checks provider_data approval_request_id metrics extra tools_added tools_removed "
+    # of Vercel
+    "toolInvocations createdAt metadata annotations providerOptions providerMetadata "
+    "experimental_attachments reasoning revisionId"
+)
 """Keys of messages in any spelling; another that may hold calls or words is not read."""
 _PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, "retry-prompt": USER,
              "text": AGENT, "tool-call": AGENT, "builtin-tool-call": AGENT, "builtin-tool-return": AGENT,
@@ -96,6 +122,8 @@ _RETRY = "Validation feedback:\n"
 _UNTYPED = frozenset(("text", "toolCallId", *STEPS))
 _OF_MESSAGES = frozenset(("role", "lc", "message", "generation_info"))
 _MOST_DEPTH = 6
+_HOSTED_RESULTS = ("results", "outputs", "result")
+_REMINDER = re.compile(r"(?:\s*<(system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*", re.DOTALL)
 
 
 def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessage]:
@@ -113,24 +141,24 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
         return [_spoken(role, [value])]
     if isinstance(value, list):
         if value and all(map(_is_otel, value)):
-            return _given([_of_otel(each) for each in value])
-        if value and not any(isinstance(each, dict | list) for each in value):
-            texts = [each for each in value if isinstance(each, str)]
+            return _given([_of_otel(item) for item in value])
+        if value and not any(isinstance(item, dict | list) for item in value):
+            texts = [item for item in value if isinstance(item, str)]
             inner = [loaded(text) for text in texts]
-            if inner and all(isinstance(each, dict) and _is_message(each) for each in inner):
+            if inner and all(isinstance(item, dict) and _is_message(item) for item in inner):
                 return read_messages(inner, role, depth + 1)
             pair = role_of(texts[0]) if len(texts) == len(value) == 2 else None
             return [_spoken(pair, texts[1:]) if pair else _spoken(role, texts)]
         is_parts = bool(value) and all(map(_is_part, value))
-        if is_parts and any(_is_known(each.get("type")) for each in value):
+        if is_parts and any(_is_known(item.get("type")) for item in value):
             return read_message({"parts": value}, role)
-        are_messages = [isinstance(each, dict) and _is_message(each) for each in value]
+        are_messages = [isinstance(item, dict) and _is_message(item) for item in value]
         is_chat = is_parts or any(are_messages)
         return [
-            found
-            for each, is_message in zip(value, are_messages, strict=True)
-            for found in (
-                read_message(each, role) if is_message else _element(each, role, depth + 1, is_chat)
+            messages
+            for item, is_message in zip(value, are_messages, strict=True)
+            for messages in (
+                read_message(item, role) if is_message else _element(item, role, depth + 1, is_chat)
             )
         ]
     if not isinstance(value, dict) or value.get("type") in _SKIPPED:
@@ -141,9 +169,9 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
     key = next((name for name in names if value.get(name) not in (None, "", [], {})), None)
     if key is None or (key == "text" and role == AGENT and not value.keys() <= _BESIDE_TEXT):
         return []
-    found = read_messages(value[key], role, depth + 1)
-    add_finish(found, value if key in _REPLIED else {})
-    return [*_system_of(value), *(first_of_several(found) if key in _ALTERNATIVES else found)]
+    messages = read_messages(value[key], role, depth + 1)
+    add_finish(messages, value if key in _REPLIED else {})
+    return [*_system_of(value), *(first_of_several(messages) if key in _ALTERNATIVES else messages)]
 
 
 def first_of_several(messages: list[SpanMessage]) -> list[SpanMessage]:
@@ -162,9 +190,9 @@ def _spoken(role: str, texts: list[str]) -> SpanMessage:
 
 def only_messages(value: JsonValue, role: str) -> list[SpanMessage]:
     """Returns the messages of what holds nothing but messages: one of nobody if none of it can be read."""
-    found, value = read_messages(value, role), loaded(value)
-    if found:
-        return found
+    messages, value = read_messages(value, role), loaded(value)
+    if messages:
+        return messages
     for item in value if isinstance(value, list) else [value]:
         is_empty = not item or isinstance(item, str)
         if isinstance(item, dict):
@@ -195,16 +223,16 @@ def _of_pydantic(value: JsonObject) -> list[SpanMessage]:
 
     For example `{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}`.
     """
-    found: list[SpanMessage] = []
+    messages: list[SpanMessage] = []
     for part in value["parts"]:
         held = stated(part) if isinstance(part, dict) else {}
         kind = str(held.get("part_kind"))
         role = _PYDANTIC.get(kind, AGENT if value["kind"] == "response" else UNKNOWN)
         if kind == "retry-prompt" and "tool_name" in held:
             role = TOOL
-        if not found or found[-1].role != role:
-            found.append(SpanMessage(role))
-        message, content = found[-1], held.get("content")
+        if not messages or messages[-1].role != role:
+            messages.append(SpanMessage(role))
+        message, content = messages[-1], held.get("content")
         if kind in ("tool-call", "builtin-tool-call"):
             spelt = "server_tool_call" if kind == "builtin-tool-call" else "tool_call"
             add_call(message, {**held, "type": spelt})
@@ -219,45 +247,82 @@ def _of_pydantic(value: JsonObject) -> list[SpanMessage]:
             for item in content if isinstance(content, list) else [content]:
                 inner = item.get("kind") if isinstance(item, dict) else None
                 add_part(message, {"type": "file" if inner == "binary" else inner} if inner else item)
-    return found
+    return messages
 
 
 def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
-    """Returns the message that a value of any spelling is, in several if its parts are of several roles."""
+    """Returns the message that a value of any spelling is, as `messages_of` does, unless it is empty."""
+    return _given(messages_of(value, role, is_spelt=True))
+
+
+def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[SpanMessage]:
+    """Returns the message that a value of any spelling is, in several if its parts are of several roles.
+
+    Args:
+        value: The value.
+        role: The role of what states none.
+        is_spelt: Whether a text may be the JSON of blocks, as attributes of spans are.
+    """
     if role == USER and _lacks_role(value):
         role = UNKNOWN
     value = stated(value)
     if value.get("type") in _SKIPPED:
         return []
     if value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list):
-        return _given(_of_pydantic(value))
+        return _of_pydantic(value)
     outer, value = value, stated(_inner(value))
-    found = SpanMessage(_role(value, outer, role))
-    if found.role not in (USER, AGENT, TOOL, SYSTEM):
-        found.role, found.stated_role = UNKNOWN, None if found.role == UNKNOWN else found.role
-    found.finish = _finish({**outer, **value})
-    kind, blocks = value.get("type"), objects_in(value.get("content")) if found.role == TOOL else ()
+    message = SpanMessage(_role(value, outer, role))
+    if message.role not in (USER, AGENT, TOOL, SYSTEM):
+        message.role, message.stated_role = UNKNOWN, None if message.role == UNKNOWN else message.role
+    message.finish = _finish({**outer, **value})
+    kind, blocks = value.get("type"), objects_in(value.get("content")) if message.role == TOOL else ()
     names = (name for block in blocks for name in (*block, str(block.get("type"))))
     has_results = any(part_kind(name) == RESULT for name in names)
-    if kind in _ITEMS:
-        found.role, found.calls = AGENT, [call_of(value)]
-    elif isinstance(kind, str) and kind in HOSTED_ITEMS:
-        tool, call_id = kind.removesuffix("_call"), as_text(value.get("id"))
-        found.role = AGENT
-        found.calls.append(MessageCall(tool, hosted_arguments(value), call_id, is_hosted=True))
-    elif kind in OUTPUTS:
-        found.role = TOOL
-        found.results.append(result_of({**value, "id": None}))
+    if kind in CALL_ITEMS:
+        message.role = AGENT
+        _add_item(message, value, str(kind))
+    elif isinstance(kind, str) and (kind in OUTPUTS or kind.endswith("_call_output")):
+        message.role = TOOL
+        message.results.append(result_of({**value, "output": first_of(value, ("output", "tools"))}))
     elif kind in _EXECUTED and isinstance(value.get("content"), list):
-        found.results += map(result_of, objects_in(value["content"]))
-    elif found.role == TOOL and not isinstance(value.get("parts"), list) and not has_results:
-        result, name = result_of({**value, "name": value.get("name")}), value.get("name")
+        message.results += map(result_of, objects_in(value["content"]))
+    elif message.role == TOOL and not isinstance(value.get("parts"), list) and not has_results:
+        # LlamaIndex holds the content in blocks, and the id of the call beside it.
+        beside = as_object(value.get("additional_kwargs"))
+        held = {**beside, **value, "content": first_of(value, ("content", "blocks"))}
+        result, name = result_of(held), held.get("name") or held.get("tool_name")
         result.name = name if isinstance(name, str) else None
-        found.results.append(result)
+        message.results.append(result)
     else:
-        _add_content(found, value)
-    found.keys += [name for name, item in value.items() if name not in _KEYS and may_hold_work(name, item)]
-    return _given([found])
+        _add_content(message, value, is_spelt)
+    known = {*_KEYS, *VALUES} if kind in CALL_ITEMS else _KEYS
+    message.keys += [name for name, item in value.items() if name not in known and may_hold_work(name, item)]
+    return [message]
+
+
+def _add_item(message: SpanMessage, item: JsonObject, kind: str) -> None:
+    """Adds a call of Responses with its result, if the item holds it, or that it is not done."""
+    call, status = call_of(item), item.get("status")
+    if kind in HOSTED_ITEMS:
+        call.name, call.is_hosted, call.args = kind.removesuffix("_call"), True, _hosted_arguments(item)
+        is_over, result = status in (None, "completed", "failed"), first_of(item, _HOSTED_RESULTS)
+        error = failure_mark(item) if is_over else None
+        call.own = None if result is None and not error else ToolResponse(response=result, error=error)
+        # A reply may hold the result of a call that is `generating`.
+        is_open = not is_over and (result is None or status == "incomplete")
+    else:
+        if kind == "mcp_call" and status in (None, "completed"):
+            call.own = call.own or ToolResponse()
+        is_open = status not in (None, "completed") and not (call.own and call.own.error)
+    message.calls.append(call)
+    message.parts += [not_done(call.name, status)] if is_open else []
+
+
+def _hosted_arguments(item: JsonObject) -> JsonObject:
+    """Returns the arguments of a call to a tool that OpenAI hosts: those of its type, or the only object."""
+    given = {key: item[key] for key in HOSTED_ITEMS[str(item.get("type"))] if item.get(key) is not None}
+    inner = next(iter(given.values()), None) if len(given) == 1 else None
+    return inner if isinstance(inner, dict) else given
 
 
 def _lacks_role(value: JsonObject) -> bool:
@@ -273,15 +338,16 @@ def _lacks_role(value: JsonObject) -> bool:
 
 def _finish(holder: JsonObject) -> str | None:
     """Returns the finish reason that a message or its wrapper states, or the metadata of the reply."""
-    given = stated_reason(holder) or finish_reason(holder)
-    reason = given or stated_reason(as_object(holder.get("generation_info")))
+    about = as_object(holder.get("response_metadata"))
+    given = stated_reason(about) or as_object(about.get("incomplete_details")).get("reason")
+    reason = given or stated_reason(holder) or stated_reason(as_object(holder.get("generation_info")))
     return reason if isinstance(reason, str) else None
 
 
-def add_finish(found: list[SpanMessage], reply: JsonObject) -> None:
+def add_finish(messages: list[SpanMessage], reply: JsonObject) -> None:
     """Adds the finish reason of a reply to its last message, if that states none."""
-    if found and not found[-1].finish:
-        found[-1].finish = _finish(reply)
+    if messages and not messages[-1].finish:
+        messages[-1].finish = _finish(reply)
 
 
 def _is_otel(value: JsonValue) -> bool:
@@ -291,58 +357,70 @@ def _is_otel(value: JsonValue) -> bool:
 
 def _of_otel(value: JsonObject) -> SpanMessage:
     """Returns a message in OpenTelemetry's spelling, as `read_message` does, without looking for others."""
-    found, finish = SpanMessage(role_of(value["role"]) or UNKNOWN), value.get("finish_reason")
-    found.finish = finish if isinstance(finish, str) and finish else None
+    message, finish = SpanMessage(role_of(value["role"]) or UNKNOWN), value.get("finish_reason")
+    message.finish = finish if isinstance(finish, str) and finish else None
     for part in value["parts"]:
-        add_part(found, part)
-    if found.role == TOOL and found.texts and not found.results:
-        found.results, found.texts = [MessageResult(found.text)], []
-    if found.results and found.role == USER and not found.texts:
-        found.role = TOOL
-    return found
+        add_part(message, part)
+    if message.role == TOOL and message.texts and not message.results:
+        message.results, message.texts = [MessageResult(message.text)], []
+    if message.results and message.role == USER and not message.texts:
+        message.role = TOOL
+    return message
 
 
-def _add_content(found: SpanMessage, value: JsonObject) -> None:
-    held = {key: value[key] for key in _HOLDERS if value.get(key) not in (None, "", [], {})}
+def _add_content(message: SpanMessage, value: JsonObject, is_spelt: bool) -> None:
+    held = {key: value[key] for key in HOLDERS if value.get(key) not in (None, "", [], {})}
     used = next((key for key, item in held.items() if isinstance(item, list)), next(iter(held), ""))
     content = held.pop(used, None)
     if isinstance(content, dict):
         content = stated(content).get("parts", [content])
-    for part in content if isinstance(content, list) else _blocks(content):
-        add_part(found, part)
-    found.keys += [key for key, item in held.items() if isinstance(item, list | dict)]
-    add_calls(found, value.get("tool_calls"))
-    _add_older_calls(found, value, "function_call")
+    blocks = _blocks(content) if is_spelt else [content]
+    for part in content if isinstance(content, list) else blocks:
+        add_part(message, part)
+    for text in () if message.texts else held.values():
+        add_text(message, text)
+    message.keys += [key for key, item in held.items() if isinstance(item, list | dict)]
+    add_calls(message, value.get("tool_calls"))
+    _add_older_calls(message, value, "function_call")
+    for bad in objects_in(value.get("invalid_tool_calls")):
+        add_calls(message, [{**bad, "type": None, "parse_error": str(bad.get("error"))}])
+    kinds = [part.get("type") for part in objects_in(content)]
+    if not message.calls:
+        message.parts += [kind for kind in kinds if kind in PIECES]
     extra = value.get("additional_kwargs")
     if isinstance(extra, dict):
         # They repeat the calls of a message, or hold what stands nowhere else.
-        names = {call.name for call in found.calls}
-        beside = SpanMessage(found.role)
+        names = {call.name for call in message.calls}
+        beside = SpanMessage(message.role)
         add_calls(beside, extra.get("tool_calls"))
         _add_older_calls(beside, extra, "function_call")
-        found.calls += [call for call in beside.calls if call.name not in names]
-    add_text(found, value.get("refusal"))
-    audio = value.get("audio")
-    if isinstance(audio, dict) and not found.texts:
-        add_text(found, audio.get("transcript"))
-        found.parts += [] if found.texts else ["audio"]
-    if found.results and found.role == USER and not found.texts:
-        found.role = TOOL
-    if found.role == TOOL and found.texts and not found.results:
+        message.calls += [call for call in beside.calls if call.name not in names]
+    for holder in (value, as_object(extra)):
+        # Integrations of LangChain keep a refusal, and the transcript of speech, apart from the content.
+        add_text(message, holder.get("refusal"))
+        audio = holder.get("audio")
+        if isinstance(audio, dict) and not message.texts:
+            add_text(message, audio.get("transcript"))
+            message.parts += [] if message.texts else ["audio"]
+    if message.results and message.role == USER:
+        # Notes of Claude Code to the model follow results.
+        message.texts = [text for text in message.texts if not _REMINDER.fullmatch(text)]
+        message.role = USER if message.texts or any(part != INTERIM for part in message.parts) else TOOL
+    if message.role == TOOL and message.texts and not message.results:
         # Its texts are the result.
-        found.results.append(result_of({**value, "content": found.text}))
-        found.texts = []
+        message.results.append(result_of({**value, "content": message.text}))
+        message.texts = []
 
 
-def _add_older_calls(found: SpanMessage, value: JsonObject, key: str) -> None:
+def _add_older_calls(message: SpanMessage, value: JsonObject, key: str) -> None:
     """Adds the single call of older messages, unless it repeats another."""
     older = loaded(value.get(key))
     if isinstance(older, dict):
         call = call_of(stated(older))
-        if all((call.name, loaded(call.args)) != (made.name, loaded(made.args)) for made in found.calls):
-            found.calls.append(call)
+        if all((call.name, loaded(call.args)) != (made.name, loaded(made.args)) for made in message.calls):
+            message.calls.append(call)
     elif older:
-        found.keys.append(key)
+        message.keys.append(key)
 
 
 def _blocks(content: JsonValue) -> list[JsonValue]:
@@ -382,6 +460,8 @@ def _role(value: JsonObject, outer: JsonObject, role: str) -> str:
         source, is_told = value["source"], value["type"] == _OF_SOURCE
         return USER if source.lower() == USER else f"{_OF_SOURCE} of {source}" if is_told else AGENT
     event, lc = outer.get(_EVENT), outer.get("id")
+    if value.get("tool_call_id") and value.get("role") and role_of(value["role"]) != USER:
+        return TOOL
     names = [value.get("role"), outer.get("role"), value.get("type"), outer.get("type")]
     if isinstance(event, str) and event.startswith("gen_ai."):
         names.insert(2, "assistant" if event == "gen_ai.choice" else event.split(".")[1])
@@ -437,14 +517,14 @@ def _is_part(value: JsonValue) -> bool:
 
 
 def _system_of(value: JsonObject) -> list[SpanMessage]:
-    said = as_object(value.get("config")).get("system_instruction") or first_of(
+    text = as_object(value.get("config")).get("system_instruction") or first_of(
         value, ("system", "instructions", "system_instruction")
     )
-    return [SpanMessage(SYSTEM, [said])] if isinstance(said, str) and said else []
+    return [SpanMessage(SYSTEM, [text])] if isinstance(text, str) and text else []
 
 
 def _given(messages: Iterable[SpanMessage]) -> list[SpanMessage]:
-    return [each for each in messages if each.texts or each.calls or each.results or not each.is_read]
+    return [message for message in messages if not message.is_empty]
 
 
 _KEPT = 8
@@ -465,129 +545,20 @@ class HistoryReader:
         """Returns the messages of a text as `read_messages` does."""
         if len(text) < _SHORTEST or text[0] != "[" or text[-1] != "]":
             return read_messages(text, role)
-        found = None
+        read = None
         for known, given, messages in reversed(self._known):
             if given == role and text.startswith(known):
                 rest = text[len(known) :].lstrip()
                 if rest == "]":
-                    found = messages
+                    read = messages
                 elif rest[0] == "," and messages:
-                    found = [*messages, *read_messages(f"[{rest[1:]}", role)]
+                    read = [*messages, *read_messages(f"[{rest[1:]}", role)]
                 break
-        if found is None:
-            found = read_messages(text, role)
-        self._known = [*self._known[-_KEPT:], (text[:-1], role, found)]
-        return found
+        if read is None:
+            read = read_messages(text, role)
+        self._known = [*self._known[-_KEPT:], (text[:-1], role, read)]
+        return read
 
 
 HISTORIES = HistoryReader()
 """The reader of this process; it is cleared after every conversation."""
-
-
-_OUTPUTS = ("output_messages", "outputMessages", "output")
-_CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response")
-
-
-def _fits(message: JsonObject) -> bool:
-    return "role" in message and any(
-        part.get("type") in _CALLS or (isinstance(part.get("type"), str) and "content" in part)
-        for part in objects_in(message.get("parts"))
-    )
-
-
-def _outputs(record: JsonObject) -> JsonValue:
-    """Returns the messages that a model answered with; None: they do not stand beside the others."""
-    held = [record.get(key) for key in _OUTPUTS]
-    if messages_base.messages_in(record)[0] == messages_base.ATTRIBUTES[0]:
-        held.append(decoded(record.get(messages_base.ATTRIBUTES[1])))
-    return next((messages for messages in held if any(map(_fits, objects_in(messages)))), None)
-
-
-def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN) -> None:
-    """Adds messages to a dialogue, in order.
-
-    Args:
-        messages: The messages.
-        log: The dialogue.
-        role: The role of what states none.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
-    for value in objects(messages, "messages"):
-        for key in ("parts", "content"):
-            if not isinstance(value.get(key), str):
-                list(objects(value.get(key), key))
-        for message in read_message(value, role):
-            if message.role != SYSTEM:
-                _add(message, log)
-            if message.role == AGENT:
-                log.said(value)
-
-
-def _add(message: SpanMessage, log: Dialogue) -> None:
-    holds_results = message.results or INTERIM in message.parts
-    says_more = message.texts or any(part != INTERIM for part in message.parts)
-    by_user = message.role in (USER, TOOL) and bool(says_more or not holds_results)
-    # What stands before a call that the model's service runs is no answer.
-    before = message.answer_from if any(call.is_hosted for call in message.calls) else len(message.texts)
-    for result in message.results if by_user else ():
-        log.result(result.response, result.id, result.name, result.error)
-    if message.role == USER and by_user and (message.is_users or message.results or not message.texts):
-        log.user(message.text)
-    elif message.role == AGENT:
-        log.agent("\n".join(message.texts[:before]))
-    for call in message.calls:
-        log.call(call.name, call.args, call.id, own=call.own)
-    for result in () if by_user else message.results:
-        log.result(result.response, result.id, result.name, result.error)
-    if message.role == AGENT:
-        log.agent("\n".join(message.texts[before:]))
-    message.add_unread(log.unread, message.role not in (USER, TOOL))
-    log.finish = message.finish
-
-
-# For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
-messages_base.register_dialect(
-    messages_base.Dialect(
-        name="genai_messages",
-        keys=(("input_messages", "output_messages"),),
-        help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
-        fits=_fits,
-        read=read_dialogue,
-        reply=lambda record, log: read_dialogue(listed(_outputs(record), "output_messages"), log),
-        is_reply=lambda record: _outputs(record) is not None,
-    )
-)
-
-
-def _is_azures(message: JsonObject) -> bool:
-    parts = objects_in(message.get("content"))
-    return any("tool_result" in p or (p.get("type") == "tool_call" and "role" in message) for p in parts)
-
-
-def _is_pydantics(message: JsonObject) -> bool:
-    parts = objects_in(message.get("parts"))
-    return message.get("kind") in ("request", "response") and any("part_kind" in part for part in parts)
-
-
-# For example {"role": "tool", "content": [{"type": "tool_result", "tool_result": "Bonn"}]}
-messages_base.register_dialect(
-    messages_base.Dialect(
-        name="azure_messages",
-        keys=(("messages", "tool_definitions"),),
-        help="messages of Azure AI's agents and evaluations",
-        fits=_is_azures,
-        read=read_dialogue,
-    )
-)
-# For example {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
-messages_base.register_dialect(
-    messages_base.Dialect(
-        name="pydantic_messages",
-        keys=(("messages", "run_id", "conversation_id"),),
-        help="messages of Pydantic AI (all_messages_json)",
-        fits=_is_pydantics,
-        read=read_dialogue,
-    )
-)

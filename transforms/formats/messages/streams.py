@@ -32,24 +32,24 @@ def events_of(text: JsonValue) -> list[JsonObject]:
     if lines := _DATA.findall(text):
         return objects_in([json_structure(line) for line in lines])
     events: list[JsonObject] = []
-    place, text = 0, text.rstrip()
-    while place < len(text):
-        if text[place].isspace():
-            place += 1
+    index, text = 0, text.rstrip()
+    while index < len(text):
+        if text[index].isspace():
+            index += 1
             continue
-        value, place = _value_at(text, place)
+        value, index = _value_at(text, index)
         if not isinstance(value, dict):
             return []
         events.append(value)
     return events
 
 
-def _value_at(text: str, place: int) -> tuple[JsonValue, int]:
+def _value_at(text: str, index: int) -> tuple[JsonValue, int]:
     """Returns the JSON value that begins at a place of a text, and where it ends; None: there is none."""
     try:
-        return _DECODER.raw_decode(text, place)
+        return _DECODER.raw_decode(text, index)
     except (ValueError, RecursionError):
-        return None, place
+        return None, index
 
 
 def block_stream(events: list[JsonObject]) -> JsonObject:
@@ -108,7 +108,7 @@ def without_nulls(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return stated(value)
     if isinstance(value, list):
-        return [stated(each) if isinstance(each, dict) else each for each in value]
+        return [stated(item) if isinstance(item, dict) else item for item in value]
     return value
 
 
@@ -118,10 +118,16 @@ def objects(value: JsonValue, path: str) -> Iterator[JsonObject]:
     Raises:
         ValueError: It is no list, or holds something else.
     """
-    for place, item in enumerate(listed(value, path)):
+    for index, item in enumerate(listed(value, path)):
         if not isinstance(item, dict):
-            raise ValueError(f"{path}.{place}: a JSON object is needed, not {type(item).__name__}")
+            raise ValueError(f"{path}.{index}: a JSON object is needed, not {type(item).__name__}")
         yield stated(item)
+
+
+def as_blocks(content: JsonValue) -> list[JsonObject]:
+    """Returns the blocks of a content, which may be a text; raises ValueError for anything else."""
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return list(objects(blocks, "content"))
 
 
 def objects_in(value: JsonValue) -> list[JsonObject]:
@@ -147,8 +153,8 @@ def text_at(holder: JsonObject, key: str) -> str:
 
 def decoded(value: JsonValue) -> JsonValue:
     """Returns the object or array that a JSON text spells; any other value unchanged."""
-    found = json_structure(value, allow_nan=False) if isinstance(value, str) else None
-    return value if found is None else found
+    spelt = json_structure(value, allow_nan=False) if isinstance(value, str) else None
+    return value if spelt is None else spelt
 
 
 def joined_texts(texts: Sequence[str]) -> str:

@@ -408,8 +408,8 @@ _WRAPPERS = {
 _OF_LLAMA = {"tool_name", "raw_input", "raw_output"}
 
 
-def tool_result(value: JsonValue) -> tuple[JsonValue, bool | None]:
-    """Returns the result in a dumped message of a tool, or the value itself; and whether it is an error."""
+def tool_result(value: JsonValue) -> tuple[JsonValue, bool | str | None]:
+    """Returns the result in a dumped message of a tool, or the value itself; and its error."""
     inner = value
     if isinstance(inner, dict) and inner.keys() <= _RESPONSE and isinstance(inner.get("response"), dict):
         return (inner["response"], None) if "name" in inner else (value, None)
@@ -421,7 +421,7 @@ def tool_result(value: JsonValue) -> tuple[JsonValue, bool | None]:
         texts = [block.get("text") for block in objects_in(inner.get("blocks"))]
         words = [text for text in texts if isinstance(text, str)]
         told = "\n".join(words) if words and len(words) == len(texts) else inner.get("raw_output")
-        return told, True if failure_mark(inner) else None
+        return told, failure_mark(inner) or None
     for key, beside in _WRAPPERS.items():
         if isinstance(inner, dict) and inner.keys() <= beside and isinstance(inner.get(key), dict):
             inner = inner[key]
@@ -429,7 +429,7 @@ def tool_result(value: JsonValue) -> tuple[JsonValue, bool | None]:
     if isinstance(inner, dict) and is_message and "content" in inner:
         for message in read_messages({**inner, "role": "tool"}, AGENT):
             for result in message.results:
-                return result.response, True if result.error else None
+                return result.response, result.error
     return value, None
 
 

@@ -1,5 +1,6 @@
 """Langfuse: exported traces with their observations, and rows of blob exports."""
 
+import re
 from collections.abc import Iterator
 from hashlib import blake2b
 
@@ -446,8 +447,11 @@ def attribute_spans(record: JsonObject) -> Iterator[TraceSpan]:
 PREFIX = "adk_events."
 AGENT_COLUMN = f"{PREFIX}agent"
 """Attribute with the agent of a row."""
+INVOCATION = f"{PREFIX}invocation"
+"""Attribute with the invocation of a row, in which the ids of spans are sought."""
+_TRACE = re.compile("[0-9a-f]{32}")
 _ENDS = ("_COMPLETED", "_RESPONSE", "_ERROR")
-_OF_TRACE = ("USER_MESSAGE_RECEIVED",)
+_OF_TRACE = ("USER_MESSAGE_RECEIVED", "AGENT_RESPONSE")
 
 
 def is_agent_event(record: JsonObject) -> bool:
@@ -465,16 +469,21 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     is_truncated = truncated in (True, 1) or (isinstance(truncated, str) and truncated.lower() == "true")
     length = round(total * 1e6) if is_end and total is not None and 0 <= total < 1e12 else 0
     invocation, session = as_id(record.get("invocation_id")), as_id(record.get("session_id"))
+    group, trace = invocation or session, as_id(record.get("trace_id"))
+    # Words to the user are those of the invocation, which may say several things.
+    said = f"@{time:020}{as_id(record.get('event_id'))}" if kind == "AGENT_RESPONSE" else ""
     message: JsonValue = record.get("error_message")
     yield TraceSpan(
-        trace=invocation or as_id(record.get("trace_id")) or session,
-        id=_id(record, kind, invocation or session),
-        parent="" if kind.startswith("INVOCATION_") else as_id(record.get("parent_span_id")) or invocation,
+        # An agent that another one calls as a tool has another session and invocation, and the same trace.
+        trace=trace if _TRACE.fullmatch(trace) else invocation or trace or session,
+        id=_id(record, kind, group),
+        # After an AgentTool, the end of its call names another parent than the start.
+        parent="" if kind.startswith("INVOCATION_") else invocation or as_id(record.get("parent_span_id")),
         name=kind,
         start=max(time - length, 0),
         end=time if is_end else 0,
         attributes={
-            f"{PREFIX}{kind}": {
+            f"{PREFIX}{kind}{said}": {
                 "content": loaded(record.get("content")),
                 "parts": loaded(record.get("content_parts")),
                 "attributes": loaded(record.get("attributes")),
@@ -483,6 +492,7 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
                 "has_latency": total is not None,
             },
             AGENT_COLUMN: record.get("agent"),
+            INVOCATION: invocation or None,
             "session.id": record.get("session_id"),
             **_identity(record),
         },

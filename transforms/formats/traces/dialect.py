@@ -1,7 +1,7 @@
 """Dialects of spans, the extension point: what a writer's attributes mean, and what all say of a span."""
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -10,6 +10,7 @@ from msgspec import Struct
 from turnwise.schemas.conversation import Usage
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
+from turnwise.transforms.formats.endings import TOKENS
 from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, SYSTEM
 from turnwise.transforms.formats.messages.parts import OBJECT, SpanMessage
 from turnwise.transforms.formats.messages.spellings import HISTORIES, only_messages, read_messages
@@ -184,15 +185,18 @@ def only_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     return found
 
 
-def usage_at(report: JsonValue, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:
-    """Returns tokens by the keys of each field of `Usage`; None: none are stated, or it is no object."""
+@cache
+def _token_keys(prefix: str) -> dict[str, tuple[str, ...]]:
+    return {field: tuple(prefix + name for name in names) for field, names in TOKENS.items()}
+
+
+def usage_at(report: JsonValue, prefix: str = "") -> Usage | None:
+    """Returns the tokens of a report, whose names a prefix may precede; None: it is none, or states none."""
     counts: dict[str, Any] = {}
-    for field, keys in fields.items() if isinstance(report, dict) else ():
-        for key in keys:
-            if key in report and (count := as_count(report[key])) is not None:
-                counts[field] = count
-                break
-    return Usage(**counts) if counts else None
+    for field, keys in _token_keys(prefix).items() if isinstance(report, dict) else ():
+        stated = (as_count(report[key]) for key in keys if key in report)
+        counts[field] = next((count for count in stated if count is not None), None)
+    return Usage(**counts) if any(count is not None for count in counts.values()) else None
 
 
 def with_system(system: JsonValue, messages: list[SpanMessage] | None) -> list[SpanMessage] | None:

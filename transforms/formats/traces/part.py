@@ -17,12 +17,13 @@ from turnwise.transforms.formats.traces.otlp import (
     is_span_list,
     otlp_spans,
 )
-from turnwise.transforms.formats.traces.span import PENDING, TraceSpan, of_service
+from turnwise.transforms.formats.traces.span import PENDING, TraceSpan, as_id, of_service
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 
 _MOST_NAMES = 5
 _KEPT = (
     PENDING,
+    containers.INVOCATION,
     *(key for path, names in OF_SPANS if path == "attributes" for each in names for key in each),
 )
 
@@ -160,7 +161,37 @@ def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
     if len(names) <= 1:
         name = next(iter(names), trace)
         return [registry.Lent(place, name, data) for place, data in enumerate(parts)]
-    return list(_divided(trace, [_PART.decode(data) for data in parts]))
+    held = [_PART.decode(data) for data in parts]
+    _nest_invocations(held)
+    return list(_divided(trace, held))
+
+
+def _nest_invocations(parts: Sequence[TracePart]) -> None:
+    """Puts agents that google-adk called as tools, which have sessions of their own, below these calls.
+
+    A call and the invocation that it makes share the trace and the name of the agent.
+    """
+    calls: dict[object, list[TraceSpan]] = {}
+    begun: dict[str, TraceSpan] = {}
+    of_invocation: dict[object, list[TraceSpan]] = {}
+    for span in sorted((span for part in parts for span in part.turnwise_spans), key=lambda each: each.start):
+        of_invocation.setdefault(span.attributes.get(containers.INVOCATION), []).append(span)
+        if f"{containers.PREFIX}INVOCATION_STARTING" in span.attributes:
+            begun[span.id] = span
+        row = span.attributes.get(f"{containers.PREFIX}TOOL_STARTING")
+        if isinstance(row, dict) and isinstance(content := row.get("content"), dict):
+            calls.setdefault(content.get("tool"), []).append(span)
+    for invocation, first in begun.items():
+        made = calls.get(first.attributes.get(containers.AGENT_COLUMN), [])
+        session = first.attributes.get("session.id")
+        call = next(
+            (c for c in made if c.start <= first.start and c.attributes["session.id"] != session), None
+        )
+        if call is not None:
+            made.remove(call)
+            for span in of_invocation[invocation]:
+                span.parent = call.id if span.id == invocation else span.parent
+                span.attributes[containers.INVOCATION] = call.attributes[containers.INVOCATION]
 
 
 def _refuse(trace: str, parts: Sequence[bytes]) -> None:
@@ -212,7 +243,7 @@ def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversat
     spans: list[TraceSpan] = []
     for part in parts:
         for span in part.turnwise_spans:
-            span.trace = part.trace
+            span.trace = as_id(span.attributes.get(containers.INVOCATION)) or part.trace
         spans += part.turnwise_spans
     return join_spans(conversation_id, spans)
 

@@ -13,7 +13,7 @@ import msgspec
 from pydantic_core import from_json
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.schemas.proto.scalars import timestamp_nanos
+from turnwise.transforms.text.dates import text_nanos
 
 PENDING = "logfire.span_type"
 """The attribute by which Logfire marks the copy of a span that has not ended."""
@@ -211,22 +211,12 @@ def as_nanos(value: JsonValue) -> int:
         return total if 0 < total <= _LAST else 0
     number = as_number(value)
     if number is None:
-        return _text_nanos(value) if isinstance(value, str) else 0
+        return max(text_nanos(value) or 0, 0) if isinstance(value, str) else 0
     if number <= 0 or number > _LAST:
         return 0
     return int(number) * next((factor for least, factor in _PER_SECOND if number >= least), 0) or int(
         number * 1e9
     )
-
-
-def _text_nanos(text: str) -> int:
-    spelling = text.strip().replace(" ", "T", 1).removesuffix("TUTC")
-    for candidate in (spelling, f"{spelling}Z"):
-        try:
-            return max(timestamp_nanos(candidate), 0)
-        except ValueError:
-            continue
-    return 0
 
 
 def as_number(value: JsonValue) -> int | float | None:

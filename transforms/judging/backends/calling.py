@@ -277,11 +277,14 @@ class ApiBackend:
 
         Raises:
             BatchError: It failed.
+            OneCandidateError: The model does not support several candidates.
             AuthenticationError: The credentials are refused.
         """
         attempts = Attempts(most, self._config.retry_delay_s)
         try:
             return await self._within(self._config.timeout_s, send, attempts, model)
+        except OneCandidateError:
+            raise
         except Exception as error:
             is_late = isinstance(error, asyncio.TimeoutError | _WaitTooLongError)
             may_pass = is_late or self._api.failure(error).may_pass

@@ -12,6 +12,7 @@ from google.cloud.bigquery import Client
 
 from tests.bigquery.http import TOKEN
 from tests.bigquery.service import BigQuery
+from tests.pipeline import test_redaction as canaries
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, SECRET, conversation, place, staged
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.bigquery_sink import bigquery_schema, prepare_tables
@@ -45,6 +46,18 @@ def test_a_run_is_written_into_tables_by_day(bigquery, score, tmp_path, caplog):
     assert [path.name for path in done.directory.iterdir() if path.name.startswith("_")] == []
     said = done.out + done.err + caplog.text + json.dumps(done.document("run.json"))
     assert TOKEN not in said and SECRET not in said
+
+
+def test_personal_data_reaches_no_table_and_no_staged_file(bigquery, score, tmp_path):
+    records = [
+        canaries.conversation(name, version) for name in ("c1", canaries.ID) for version in ("v1", "v2")
+    ]
+    broken = {"conversation_id": "x", "turns": canaries.WORDS}
+    config = canaries.config_file(tmp_path, criteria={"response_match_score": 0.5, "tool_effects_v1": 1.0})
+    done = score(tmp_path, URL, *records, broken, config=str(config))
+    held = [repr(bigquery.rows(table)) for table in WAREHOUSE_TABLES]
+    assert "<EMAIL_1>" in "".join(held)
+    assert canaries.leaks(*held, done.directory, tmp_path / "bucket", done.out, done.err) == []
 
 
 def complete(

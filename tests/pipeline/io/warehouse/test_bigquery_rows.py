@@ -118,6 +118,9 @@ def test_a_view_is_read_by_a_query(rows):
     rows.answer("SELECT [*] FROM `our-project.logs.turns`$", NUMBERS, ["1"])
     assert numbers(records(URL)) == [(1, 1)]
     assert len(rows.asked("POST .*/jobs")) == 2
+    rows.tables["turns"] = table("DATE", "day") | {"type": "MATERIALIZED_VIEW"}
+    rows.answer("WHERE `day` >= DATE '2026-11-21' AND `day` < DATE '2026-11-22'$", NUMBERS, ["2"])
+    assert numbers(records(f"{URL}?partition=2026-11-21")) == [(1, 2)]
 
 
 def test_a_service_that_is_away_is_asked_again(rows):

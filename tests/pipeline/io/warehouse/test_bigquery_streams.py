@@ -17,6 +17,7 @@ from apache_beam.testing.test_pipeline import TestPipeline as Pipeline
 
 from tests.bigquery.append import AppendFault
 from tests.bigquery.service import BigQuery
+from tests.pipeline.io.test_otlp_sink import attributes, receiver
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, conversation, place
 from tests.pipeline.io.warehouse.test_documented_queries import QUERIES
 from tests.pipeline.streaming.conftest import Stream
@@ -74,8 +75,10 @@ def test_the_views_hold_the_rows_of_the_files(bigquery, appends, logs, goes_on, 
     first = [conversation("c1", said="Bye"), conversation("c2", "v2"), {"turns": "none"}]
     write(logs, "a", *first, event("s1", 0, app_version="v1"), event("s1", 1, end=True), event("s2", 1))
     out = tmp_path / "out"
-    done = goes_on(out, *arguments(logs))
-    assert done.status == 0 and f"store: {URL}" in done.out
+    with receiver(lambda number: (200, 0)) as (url, taken):
+        done = goes_on(out, *arguments(logs), "--scores_to", url)
+    assert done.status == 0 and f"store: {URL}" in done.out and f"scores: sent to {url}" in done.out
+    assert {attributes(record)["gen_ai.conversation.id"] for _, record in taken} == {"c1", "c2", "s1", "s2"}
     assert_same(bigquery, out)
     before = len(bigquery.rows("stream_scores"))
     # A conversation is replaced, one goes on, one gets what was missing; windows lose and get conversations.
@@ -213,7 +216,7 @@ def test_a_stream_on_another_runner_writes_changes_in_batches(bigquery, appends,
     ]
     appends.faults.append(AppendFault("", Status.UNAVAILABLE, is_written=True, times=2))
     with Pipeline(options=PipelineOptions([])) as pipeline:
-        _ = pipeline | beam.Create([None, *rows]) | WriteChanges(there)
+        _ = pipeline | beam.Create([None, *rows]) | WriteChanges([there])
     found = bigquery.select("SELECT message FROM failures ORDER BY ALL")
     assert [row["message"] for row in found] == [f"{i:02}" for i in range(30)]
     assert len(appends.appended) < 20
@@ -229,10 +232,7 @@ def test_stores_that_take_no_stream(logs, goes_on, store):
     given = [*arguments(logs)[:-1], store]
     done = goes_on(logs.parent / "out", *given)
     assert done.status == 2 and not (logs.parent / "out").exists()
-    assert (
-        "takes no stream; one goes to bigquery://PROJECT/DATASET, otlp://HOST:PORT, or into JSON Lines"
-        in done.err
-    )
+    assert "takes no stream; one goes to bigquery://PROJECT/DATASET, or into JSON Lines" in done.err
 
 
 PRISM = shutil.which("prism", path=os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / "go/bin")]))

@@ -159,8 +159,8 @@ def test_every_field_of_looker_has_its_figure(database):
     model = lkml.load((BOARDS / "turnwise.model.lkml").read_text())
     views = {view["name"]: view for view in model["views"]}
     for explore in model["explores"]:
-        [[filters]] = explore["conditionally_filter"]["filters__all"]
-        assert list(filters) == [f"{explore['name']}.day_date"] and explore["name"] in views
+        [[days, *_]] = explore["always_filter"]["filters__all"]
+        assert list(days) == [f"{explore['name']}.day_date"] and explore["name"] in views
 
     def selected(name: str, measures: tuple[str, ...], by: str, where: str = "TRUE") -> dict[Any, Any]:
         sql, table = looker_sql(views[name]), views[name]["sql_table_name"]

@@ -81,7 +81,12 @@ def logs() -> str:
             "user_id": user,
             "app_version": "v1",
             "turns": [
-                {"user": f"I am {user}, born in Łódź", "agent": f"Hello {user}.", "reference": "Hello."}
+                {
+                    "user": f"I am {user}, born in Łódź",
+                    "agent": f"Hello {user}.",
+                    "reference": "Hello.",
+                    "findings": [{"kind": "UnreadPart", "message": "an image"}],  # is no failure
+                }
             ],
         }
         for user in ("ann@acme.example", "bob@acme.example")

@@ -8,6 +8,7 @@ import pytest
 import turnwise
 from tests.readings import read_value, turns
 from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.runs.directory import open_run
 
 REPORTED = Path(__file__).parents[5] / "shared/fixtures/reported"
 ORDERS = ("Where are my orders?", ("get_orders", {"account": "888"}), ("get_orders", [{"order_id": "123"}]))
@@ -82,3 +83,28 @@ def test_the_last_piece_of_a_streamed_reply_may_only_say_why_it_ended(last, ende
     times = {"start_time": START, "end_time": START + 10**9}
     [found] = turnwise.read_conversations({**SPAN, **times, "attributes": CHAT, "events": events})
     assert (found.turns[0].agent, found.ended) == ("Hello", ended)
+
+
+@pytest.mark.parametrize("is_traced", [True, False])
+def test_an_agent_that_is_called_as_a_tool_is_of_its_callers_conversation(tmp_path, is_traced):
+    rows = json.loads((Path(__file__).parent / "agent_tool.json").read_text())
+    for row in rows:
+        # Without OpenTelemetry, each invocation has a trace of its own.
+        row["trace_id"] = (
+            row["trace_id"] if is_traced else ("a" if row["session_id"] == "inner" else "b") * 32
+        )
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, reversed(rows))))
+    assert main(["run", "--input", str(path), "--judge", "none", "--output", str(tmp_path / "out")]) == 0
+    found = {row["conversation_id"]: row for row in open_run(str(tmp_path / "out")).conversations()}
+    calls = [
+        (call["name"], call.get("inside"), call["result"] is not None)
+        for call in found["S1"]["transcript"]["turns"][0]["tool_calls"]
+    ]
+    outer, inner = (
+        [("order_cake", None, True), ("music_agent", None, True)],
+        ("find_band", "music_agent", True),
+    )
+    assert calls == ([*outer, inner] if is_traced else outer)
+    assert found.keys() == ({"S1"} if is_traced else {"S1", "inner"})
+    assert {row["unknown_calls"] for row in found.values()} == {None}

@@ -30,12 +30,6 @@ _KINDS: dict[str, Kind] = {
     **dict.fromkeys(_OTHER, "other"),
     **{"tool": "tool", "agent": "agent", "chain": "chain", "trace": "chain"},
 }
-_TOKENS = {
-    "input_tokens": ("input", "input_tokens", "prompt_tokens"),
-    "output_tokens": ("output", "output_tokens", "completion_tokens"),
-    "cached_tokens": ("input_cache_read", "prompt_details.cache_read", "input_cached_tokens", "cache_read"),
-    "reasoning_tokens": ("output_reasoning", "completion_details.reasoning", "output_reasoning_tokens"),
-}
 
 _OF_LANGSMITH = "langsmith.span.kind"
 """Key of LangSmith's kinds. It wraps what a function returned, unless that is an object."""
@@ -83,7 +77,7 @@ def _reader(
             add_result(step, None if is_missing else left["output"] if is_wrapped else left)
         elif step.kind != "other":
             step.input, step.output = messages(entered, USER), messages(left, AGENT)
-            step.usage = usage_at(value_at(held, usage_key), _TOKENS) if step.kind == "model" else None
+            step.usage = usage_at(value_at(held, usage_key)) if step.kind == "model" else None
 
     return read
 
@@ -136,12 +130,6 @@ register_dialect(SpanDialect(name="mlflow", prefixes=frozenset(("mlflow",)), rea
 _CALLS = (".doGenerate", ".doStream")
 _TURNS = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
 _OTHERS = ("ai.embed", "ai.rerank")
-_USAGE = {
-    "input_tokens": ("ai.usage.inputTokens", "ai.usage.promptTokens"),
-    "output_tokens": ("ai.usage.outputTokens", "ai.usage.completionTokens"),
-    "cached_tokens": ("ai.usage.cachedInputTokens",),
-    "reasoning_tokens": ("ai.usage.reasoningTokens",),
-}
 
 
 def _read(span: TraceSpan, step: SpanStep) -> None:
@@ -158,8 +146,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
     if step.kind == "tool":
         step.name, step.call_id = text_at(held, "ai.toolCall.name"), text_at(held, "ai.toolCall.id")
         step.args = value_at(held, "ai.toolCall.args", "ai.toolCall.input")
-        step.result = value_at(held, "ai.toolCall.result", "ai.toolCall.output")
-        step.has_result = step.result is not None
+        add_result(step, value_at(held, "ai.toolCall.result", "ai.toolCall.output"))
     elif step.kind in ("model", "agent"):
         step.input = only_messages_at(held.get("ai.prompt.messages"), USER)
         if not step.input and "ai.prompt" in held:
@@ -172,7 +159,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         names = ("ai.response.model", "ai.model.id") if step.kind == "model" else ("ai.telemetry.functionId",)
         step.name = text_at(held, *names)
         step.response_id = text_at(held, "ai.response.id")
-        step.usage = usage_at(held, _USAGE) if step.kind == "model" else None
+        step.usage = usage_at(held, "ai.usage.") if step.kind == "model" else None
 
 
 register_dialect(SpanDialect(name="vercel_ai", prefixes=frozenset(("ai",)), read=_read, rank=50))
@@ -182,12 +169,6 @@ register_dialect(SpanDialect(name="vercel_ai", prefixes=frozenset(("ai",)), read
 
 _RUNS = ("pydantic_ai.all_messages", "all_messages_events", "all_messages_json", "all_messages")
 _KEYS = ("events", "tool_arguments", "tool_response", "final_result", "request_data", "response_data", *_RUNS)
-_PLAIN_USAGE = {
-    "input_tokens": ("input_tokens", "prompt_tokens"),
-    "output_tokens": ("output_tokens", "completion_tokens"),
-    "cached_tokens": ("cached_tokens",),
-    "reasoning_tokens": ("reasoning_tokens",),
-}
 _TOOL_NAMES = ("running tool: ", "running tool")
 
 
@@ -209,8 +190,8 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
             ]
     elif "tool_arguments" in held or "tool_response" in held or span.name.startswith(_TOOL_NAMES):
         step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
-        step.args, step.result = value_at(held, "tool_arguments"), value_at(held, "tool_response")
-        step.has_result = step.result is not None
+        step.args = value_at(held, "tool_arguments")
+        add_result(step, value_at(held, "tool_response"))
         step.call_id = text_at(held, "gen_ai.tool.call.id")
     elif "events" in held:
         messages = only_messages_at(held["events"], USER)
@@ -225,7 +206,7 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
         step.kind = "model"
         step.input = json_messages_at(held["request_data"], USER)
         step.output = json_messages_at(held.get("response_data"), AGENT)
-        step.usage = usage_at(as_object(value_at(held, "response_data")).get("usage"), _PLAIN_USAGE)
+        step.usage = usage_at(as_object(value_at(held, "response_data")).get("usage"))
 
 
 register_dialect(
@@ -258,8 +239,7 @@ def _read_openai_agents(span: TraceSpan, step: SpanStep) -> None:
     step.kind = kind_at(held.get("type"), _OPENAI_AGENTS_KINDS)
     if step.kind == "tool":
         step.name, step.args = text_at(held, "name"), value_at(held, "input")
-        step.result = value_at(held, "output")
-        step.has_result = step.result is not None
+        add_result(step, value_at(held, "output"))
     elif step.kind == "handoff":
         step.target = text_at(held, "to_agent")
     elif step.kind == "agent":
@@ -269,7 +249,7 @@ def _read_openai_agents(span: TraceSpan, step: SpanStep) -> None:
         step.input = messages_at(held.get("input"), USER)
         step.output = messages_at(held.get("output") or output.get("output"), AGENT)
         step.name, step.response_id = text_at(held, "model"), text_at(held, "response_id")
-        step.usage = usage_at(value_at(held, "usage") or output.get("usage"), _PLAIN_USAGE)
+        step.usage = usage_at(value_at(held, "usage") or output.get("usage"))
 
 
 register_dialect(
@@ -297,7 +277,7 @@ def _read_litellm(span: TraceSpan, step: SpanStep) -> None:
     reply = reply or {"role": AGENT, "content": loaded(held.get("content"))}
     step.output = read_messages(reply, AGENT) or None
     step.finish = next((message.finish for message in step.output or () if message.finish), None)
-    step.usage = usage_at(loaded(held.get("usage")), _PLAIN_USAGE)
+    step.usage = usage_at(loaded(held.get("usage")))
 
 
 register_dialect(
@@ -329,7 +309,7 @@ def _read_beeai(span: TraceSpan, step: SpanStep) -> None:
     elif target == _TOLD and "tool.name" in held and "output.value" in held:
         step.kind, step.name, step.event = "tool", text_at(held, "tool.name"), "told"
         step.args = call_arguments(value_at(held, "tool.parameters"))
-        step.result, step.has_result = value_at(held, "output.value"), True
+        add_result(step, value_at(held, "output.value"))
 
 
 register_dialect(SpanDialect(name="beeai", prefixes=frozenset(("openinference",)), read=_read_beeai, rank=15))
@@ -340,21 +320,15 @@ register_dialect(SpanDialect(name="beeai", prefixes=frozenset(("openinference",)
 _PREFIX = "adk_events."
 _ADK_EVENTS_KINDS: tuple[tuple[str, Kind], ...] = (
     ("LLM_", "model"),
-    ("AGENT_RESPONSE", "model"),
     ("AGENT_TRANSFER", "handoff"),
     ("TOOL_", "tool"),
     ("INVOCATION_", "agent"),
     ("USER_MESSAGE", "agent"),
+    ("AGENT_RESPONSE", "agent"),
     ("AGENT_", "chain"),
 )
 _SAID = ("USER_MESSAGE_RECEIVED", "LLM_RESPONSE", "AGENT_RESPONSE")
 _HARMLESS = ("STATE_DELTA",)
-_ADK_EVENTS_USAGE = {
-    "input_tokens": ("prompt", "prompt_tokens", "prompt_token_count", "input_tokens"),
-    "output_tokens": ("completion", "completion_tokens", "candidates_token_count", "output_tokens"),
-    "cached_tokens": ("cached", "cached_content_token_count"),
-    "reasoning_tokens": ("thoughts", "thoughts_token_count"),
-}
 _TEXT = re.compile(r"(?:^| \| )text: '(.*?)'(?= \| (?:text|call|resp|other)|$)", re.DOTALL)
 
 
@@ -373,15 +347,18 @@ def _read_adk_events(span: TraceSpan, step: SpanStep) -> None:
     # google-adk 2.13 logs a COMPLETED or an ERROR of every invocation, of a paused one too.
     if "INVOCATION_STARTING" in rows and rows.keys().isdisjoint(("INVOCATION_COMPLETED", "INVOCATION_ERROR")):
         step.error = span.message or NO_END
-    for name, row in rows.items():
-        _add_row(name, row, step)
+    for name, row in sorted(rows.items()):
+        _add_row(name.partition("@")[0], row, step)
+    if step.kind == "tool" and len(rows) == 1:
+        # After an AgentTool, the end of the call has another span than its start.
+        step.event = "start" if "TOOL_STARTING" in rows else "end"
 
 
 def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
     content = row.get("content")
     held = content if isinstance(content, dict) else {}
     if row.get("is_truncated") and name in _SAID:
-        step.output = None if name == _SAID[0] else [SpanMessage(AGENT, parts=[CUT])]
+        step.output = None if name == _SAID[0] else [*(step.output or ()), SpanMessage(AGENT, parts=[CUT])]
     elif name == "USER_MESSAGE_RECEIVED":
         texts = [part["text"] for part in objects_in(row.get("parts")) if part.get("text").__class__ is str]
         summary = text_at(held, "text_summary", "text") or (content if isinstance(content, str) else None)
@@ -399,8 +376,8 @@ def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
             response = text_at(response, "text_summary", "text")
         if isinstance(response, str) and response:
             texts = _TEXT.findall(response) or ([] if response.startswith("call: ") else [response])
-            step.output = [SpanMessage(AGENT, texts)] if texts else step.output
-        step.usage = usage_at(held.get("usage"), _ADK_EVENTS_USAGE)
+            step.output = [*(step.output or ()), SpanMessage(AGENT, texts)] if texts else step.output
+        step.usage = step.usage or usage_at(held.get("usage"))
     elif name == "AGENT_TRANSFER":
         step.target = text_at(held, "to_agent", "target_agent", "agent_name")
 

@@ -38,14 +38,6 @@ _STANDARD_KINDS: dict[str, Kind] = {
     "execute_tool": "tool",
     "tool": "tool",
 }
-_USAGE = {
-    "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
-    "output_tokens": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
-    "cached_tokens": ("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens",
-                      "gen_ai.usage.details.cache_read_tokens"),
-    "reasoning_tokens": ("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens",
-                         "gen_ai.usage.details.reasoning_tokens"),
-}  # fmt: skip
 _NAMES = {
     "tool": ("gen_ai.tool.name",),
     "agent": ("gen_ai.agent.name",),
@@ -88,7 +80,7 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
     if step.kind == "tool":
         _add_tool(held, step)
     elif step.kind != "agent":
-        step.usage = usage_at(held, _USAGE)
+        step.usage = usage_at(held, "gen_ai.usage.")
 
 
 def _add_tool(held: JsonObject, step: SpanStep) -> None:
@@ -102,10 +94,7 @@ def _add_tool(held: JsonObject, step: SpanStep) -> None:
         step.args = loaded(call.args if call else _first_content(step.input))
     if result is None and step.output:
         result = _first_content(step.output)
-    if isinstance(result, dict) and result.keys() == {"output", "kwargs"}:
-        add_result(step, result)
-    elif result is not None:
-        step.result, step.has_result = result, True
+    add_result(step, result)
     if "error" in (held.get("gen_ai.tool.status"), held.get("tool.status")):
         step.error = True
     step.input = step.output = None
@@ -262,12 +251,6 @@ _OPENINFERENCE_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("retriever", "embedding", "reranker", "guardrail", "evaluator", "prompt"), "other"),
     **{"llm": "model", "tool": "tool", "agent": "agent", "chain": "chain"},
 }
-_OPENINFERENCE_USAGE = {
-    "input_tokens": ("llm.token_count.prompt",),
-    "output_tokens": ("llm.token_count.completion",),
-    "cached_tokens": ("llm.token_count.prompt_details.cache_read",),
-    "reasoning_tokens": ("llm.token_count.completion_details.reasoning",),
-}
 _OPENINFERENCE_NAMES = {
     "model": ("llm.model_name",),
     "tool": ("tool.name",),
@@ -292,7 +275,7 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
     elif step.kind == "model":
         step.input = _numbered(held, "llm.input_messages.", USER) or _value(held, "input", USER)
         step.output = _reply(held) or _value(held, "output", AGENT)
-        step.usage = usage_at(held, _OPENINFERENCE_USAGE)
+        step.usage = usage_at(held, "llm.token_count.")
         if _AUTOMATIC in str(held.get("output.value")):
             # Google's SDK made calls by itself; the tokens are those of the last of its requests alone.
             history = as_object(value_at(held, "output.value")).get(_AUTOMATIC)
@@ -421,8 +404,7 @@ def _read_content_keys(span: TraceSpan, step: SpanStep) -> None:
         step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
         step.call_id = text_at(held, "gen_ai.tool.call.id")
         step.args = value_at(held, "gen_ai.tool.call.arguments")
-        step.result = value_at(held, "gen_ai.tool.call.result")
-        step.has_result = step.result is not None
+        add_result(step, value_at(held, "gen_ai.tool.call.result"))
     elif any(key in held for key in _MODEL):
         step.kind = "model"
         step.name = text_at(held, "gen_ai.response.model", "gen_ai.request.model", "llm.model_name")

@@ -1,0 +1,434 @@
+"""Messages of frameworks: LangChain and LangGraph, Vercel's AI SDK, OpenTelemetry, Azure, Pydantic AI."""
+
+from collections.abc import Sequence
+
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats import registry
+from turnwise.transforms.formats.endings import as_text
+from turnwise.transforms.formats.identity import ANY
+from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
+from turnwise.transforms.formats.messages.kinds import SYSTEM, TOOL, role_of
+from turnwise.transforms.formats.messages.messages_base import (
+    ATTRIBUTES,
+    Dialect,
+    conversation,
+    messages_in,
+    read_half,
+    register_dialect,
+)
+from turnwise.transforms.formats.messages.parts import OF_RESULTS, REFUSED, both_of
+from turnwise.transforms.formats.messages.streams import (
+    as_blocks,
+    as_object,
+    decoded,
+    listed,
+    objects,
+    objects_in,
+    stated,
+)
+
+# LangChain's messages and LangGraph's states, as `dumpd`, `messages_to_dict` or `model_dump` spell them.
+
+_LANGCHAIN_OWN = ("human", "ai", "remove")
+
+
+def _is_langchain(message: JsonObject) -> bool:
+    if "lc" in message and "kwargs" in message:
+        return True
+    kind = message.get("type")
+    if not isinstance(kind, str) or "role" in message or "source" in message:
+        return False
+    role = role_of(kind)
+    if isinstance(message.get("data"), dict):
+        return role is not None or kind.lower().startswith(("remove", "chat"))
+    is_own = kind.lower().startswith(_LANGCHAIN_OWN)
+    return is_own or (role in (TOOL, SYSTEM) and "content" in message)
+
+
+def _read_langchain(messages: list[JsonValue], log: Dialogue) -> None:
+    """Adds messages to a dialogue, in order, without those that later ones remove.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
+    given = _joined_chunks([_unwrapped(message) for message in objects(messages, "messages")])
+    read_dialogue(list(_kept_messages(given, log)), log, joint="")
+
+
+# For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
+LANGCHAIN = register_dialect(
+    Dialect(
+        name="langchain_messages",
+        keys=(("channel_values", "channel_versions"),),
+        help="messages of LangChain, states of LangGraph",
+        fits=_is_langchain,
+        read=_read_langchain,
+        keeps_state=True,
+    )
+)
+
+
+_ALL = "__remove_all__"
+
+
+def _unwrapped(message: JsonObject) -> JsonObject:
+    """Returns the fields of a message in any of the three spellings, with its type."""
+    if isinstance(message.get("kwargs"), dict) and "lc" in message:
+        names = message.get("id")
+        name = str(names[-1]) if isinstance(names, list) and names else ""
+        return {"type": name, **stated(message["kwargs"])}
+    data = message.get("data")
+    return {**data, "type": message.get("type")} if isinstance(data, dict) else message
+
+
+def _is_removal(message: JsonObject) -> bool:
+    return str(message.get("type")).lower() in ("remove", "removemessage")
+
+
+def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
+    """Returns messages with the chunks of each streamed one joined: they follow each other, with one id."""
+    joined: list[JsonObject] = []
+    for message in messages:
+        last = joined[-1] if joined else {}
+        if _is_chunk(message) and _is_chunk(last) and message.get("id") in (None, last.get("id")):
+            joined[-1] = _joined(last, message)
+        else:
+            joined.append(message)
+    return joined
+
+
+def _is_chunk(message: JsonObject) -> bool:
+    return str(message.get("type")).lower() == "aimessagechunk"
+
+
+def _joined(first: JsonObject, other: JsonObject) -> JsonObject:
+    """Returns two chunks as one: texts and arguments continued, other keys of the later one."""
+    pieces = [piece for chunk in (first, other) for piece in objects(chunk.get("tool_call_chunks"), "chunks")]
+    later = {key: value for key, value in other.items() if value not in (None, "", [], {})}
+    content = [*_parts(first.get("content")), *_parts(other.get("content"))]
+    # Names, ids and JSON texts of calls come in pieces, by the index of each.
+    calls: dict[JsonValue, JsonObject] = {}
+    for piece in pieces:
+        call = calls.setdefault(piece.get("index"), {"name": "", "id": "", "args": ""})
+        for key in call:
+            call[key] += piece[key] if isinstance(piece.get(key), str) else ""
+    return {
+        **first,
+        **later,
+        "content": content,
+        "tool_call_chunks": pieces,
+        "tool_calls": [dict(call) for call in calls.values()],
+    }
+
+
+def _parts(content: JsonValue) -> list[JsonValue]:
+    return content if isinstance(content, list) else [content] if content else []
+
+
+def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]:
+    """Returns the messages that no `remove` names, and says how many there are."""
+    kept: list[JsonObject] = []
+    removed = 0
+    for message in messages:
+        if _is_removal(message):
+            before = len(kept)
+            kept = [m for m in kept if message.get("id") not in (_ALL, m.get("id"))]
+            removed += before - len(kept)
+        else:
+            kept.append(message)
+    if removed:
+        log.general.add("UndoneTurns", f"{removed} messages were removed from the state", calls=True)
+    return kept
+
+
+_OWN = ("next", "parent_config", "parent_checkpoint")
+_FIELDS = ("values", "next", "config", "metadata", "created_at", "parent_config", "tasks", "interrupts")
+_FEWEST_FIELDS = 6
+_PLACES = ("config", "checkpoint", "metadata")
+_BRANCH = "an earlier state of the thread holds messages that the newest does not hold"
+
+
+def _is_snapshot(value: JsonObject) -> bool:
+    return isinstance(value.get("values"), dict) and not value.keys().isdisjoint(_OWN)
+
+
+def _from_array(value: list[JsonValue]) -> JsonObject | None:
+    """Returns the snapshot that an array spells: `StateSnapshot` is a named tuple."""
+    if not _FEWEST_FIELDS <= len(value) <= len(_FIELDS):
+        return None
+    types = (dict, list, dict, dict | None, str | None, dict | None)
+    is_one = all(map(isinstance, value, types)) and all(isinstance(node, str) for node in value[1])
+    return dict(zip(_FIELDS, value, strict=False)) if is_one else None
+
+
+def _stated(snapshot: JsonObject, key: str = "thread_id") -> str | None:
+    """Returns the thread that a snapshot names, or what else `key` is."""
+    for holder in map(as_object, map(snapshot.get, _PLACES)):
+        for held in (as_object(holder.get("configurable")), holder):
+            if held.get(key):
+                return as_text(held[key])
+    return None
+
+
+def _is_nameless(value: JsonObject) -> bool:
+    return _is_snapshot(value) and _stated(value) is None
+
+
+def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
+    """Returns what orders snapshots: those of the graph itself after those of its subgraphs, then by time."""
+    made = as_text(snapshot.get("created_at")) or ""
+    checkpoint = as_text(snapshot.get("checkpoint_id")) or _stated(snapshot, "checkpoint_id") or ""
+    return not _stated(snapshot, "checkpoint_ns"), made, checkpoint
+
+
+def _steps(snapshot: JsonObject) -> list[tuple[object, ...]]:
+    log = Dialogue()
+    read_half(LANGCHAIN, snapshot, log)
+    return log.steps
+
+
+def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str) -> Conversation:
+    """Returns the conversation of the newest snapshot, given also those before it."""
+    log = Dialogue()
+    read_half(LANGCHAIN, snapshot, log)
+    if any(steps != log.steps[: len(steps)] for steps in map(_steps, earlier)):
+        log.general.add("OtherBranch", _BRANCH, calls=True)
+    # The graph stopped at a task whose error the snapshot still holds.
+    errors = (task.get("error") for task in objects_in(snapshot.get("tasks")))
+    log.failure = next(filter(None, errors), None)
+    return conversation(LANGCHAIN, log, snapshot, name)
+
+
+def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
+    newest = max(values, key=_age)
+    main = [value for value in values if _age(value)[0] == _age(newest)[0] and value is not newest]
+    return _conversation(newest, main, thread)
+
+
+def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
+    """Returns the conversations of snapshots that name no thread: those that no other one continues."""
+    snapshots = list(objects(value if isinstance(value, list) else [value], "snapshots"))
+    steps = list(map(_steps, snapshots))
+    kept: list[int] = []
+    for index in sorted(range(len(steps)), key=lambda index: -len(steps[index])):
+        if not any(steps[index] == steps[other][: len(steps[index])] for other in kept):
+            kept.append(index)
+    name = registry.record_place(record)
+    names = [name] if len(kept) == 1 else [f"{name}:{index + 1}" for index in kept]
+    return [_conversation(snapshots[index], (), name) for index, name in zip(kept, names, strict=True)]
+
+
+# For example {"values": {"messages": [...]}, "next": [], "config": {"configurable": {"thread_id": "7"}}}
+registry.register_format(
+    registry.Format(
+        name="langgraph_thread",
+        places=(("", ANY), ("metadata", ANY), ("config.configurable", ANY)),
+        keys=("values", "next", "config"),
+        help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
+        "the newest of a thread counts",
+        rank=110,
+        recognises=lambda record: _is_snapshot(record) and _stated(record) is not None,
+        from_array=_from_array,
+        events=registry.EventReader(place=lambda value: (_stated(value) or "", -1), join=_join),
+        time_keys=("created_at",),
+        has_rubrics=False,
+    )
+)
+# For example [{"values": {"messages": [{"type": "human", "content": "Hi"}]}, "next": []}]
+registry.register_format(
+    registry.Format(
+        name="langgraph_history",
+        keys=("values", "next", "parent_config"),
+        help="snapshots of LangGraph threads that name no thread: a list of them, newest first",
+        rank=110,
+        recognises=_is_nameless,
+        read_log=_read,
+        is_list=_is_nameless,
+        has_rubrics=False,
+    )
+)
+
+
+# Messages of Vercel's AI SDK: UI messages (versions 4 and later) and model messages.
+
+_OF_VERCEL = (
+    "tool-call",
+    "tool-result",
+    "tool-error",
+    "tool-invocation",
+    "dynamic-tool",
+    "tool-approval-request",
+)
+_APPROVAL = "approvalId"
+_ASKED, _REPLIED = "tool-approval-request", "tool-approval-response"
+_READ = ("parts", "content", "toolInvocations", "experimental_attachments", "reasoning", "data")
+
+
+def _vercel_parts(message: JsonObject) -> list[JsonObject]:
+    return objects_in(message.get("parts") or message.get("content"))
+
+
+def _is_vercel(message: JsonObject) -> bool:
+    if "role" not in message:
+        return False
+    typed = [part for part in _vercel_parts(message) if isinstance(part.get("type"), str)]
+    names_call = any(
+        p["type"] in _OF_VERCEL or (p["type"].startswith("tool-") and "toolCallId" in p) for p in typed
+    )
+    ui = isinstance(message.get("parts"), list) and any("text" in p or "-" in p["type"] for p in typed)
+    return names_call or isinstance(message.get("toolInvocations"), list) or ui
+
+
+def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
+    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
+    approvals = _Approvals(messages)
+    for message in objects(messages, "messages"):
+        parts = _vercel_given(message)
+        beside = [part for part in parts if _is_beside(str(part.get("type")))]
+        if len(beside) < len(parts) or not beside:
+            held = [part for part in parts if part not in beside]
+            rest = {key: item for key, item in message.items() if key not in _READ}
+            read_dialogue([{**rest, "parts": held}], log)
+        for part in beside:
+            if part.get("type") in (_ASKED, _REPLIED):
+                approvals.read(part, log)
+            else:
+                shown: JsonObject = {key: part[key] for key in ("type", "data") if key in part}
+                log.turn.payloads = [*log.turn.payloads, shown]
+
+
+def _is_beside(kind: str) -> bool:
+    """Returns whether a part is neither words nor work: an approval, or data that the interface shows."""
+    return kind in (_ASKED, _REPLIED) or kind.startswith("data-")
+
+
+class _Approvals:
+    """Requests for the approval of calls, and the answers to them, in model messages."""
+
+    def __init__(self, messages: list[JsonValue]) -> None:
+        parts = [part for message in objects_in(messages) for part in _vercel_parts(message)]
+        self._calls = {_vercel_id(p, _APPROVAL): _vercel_id(p) for p in parts if p.get("type") == _ASKED}
+        self._names = {_vercel_id(p): p.get("toolName") for p in parts if p.get("type") == "tool-call"}
+        self._replied = {_vercel_id(p, _APPROVAL) for p in parts if p.get("type") == _REPLIED}
+        self._done = {_vercel_id(p) for p in parts if p.get("type") in OF_RESULTS}
+
+    def read(self, part: JsonObject, log: Dialogue) -> None:
+        """Adds that a call without a result was refused, or that it waits."""
+        approval, kind, approved = _vercel_id(part, _APPROVAL), part.get("type"), part.get("approved")
+        call = self._calls.get(approval, approval)
+        if call in self._done:
+            return
+        if kind == _REPLIED and approved is False:
+            log.result(None, call, None, part.get("reason") or REFUSED)
+        elif (kind == _REPLIED and approved is not True) or approval not in self._replied:
+            log.not_done(self._names.get(call), kind)
+
+
+def _vercel_id(part: JsonObject, key: str = "toolCallId") -> str | None:
+    return as_text(part.get(key))
+
+
+def _vercel_given(message: JsonObject) -> list[JsonObject]:
+    """Returns the parts of a message; version 4 holds its text and calls beside each other."""
+    content, parts = message.get("content"), list(objects(message.get("parts"), "parts"))
+    content_parts = parts or as_blocks(content)
+    called = list(objects(message.get("toolInvocations"), "toolInvocations"))
+    inside = [both_of(part).get("toolCallId") for part in parts]
+    beside = [call for call in called if call.get("toolCallId") not in inside]
+    files = listed(message.get("experimental_attachments"), "experimental_attachments")
+    calls = [{"type": "tool-invocation", "toolInvocation": call} for call in beside]
+    return [*calls, *content_parts, *({"type": "file"} for _ in files)]
+
+
+# For example {"role": "user", "parts": [{"type": "text", "text": "Hi"}]}
+register_dialect(
+    Dialect(
+        name="vercel_messages",
+        keys=(("messages", "trigger", "messageId"),),
+        help="UI messages and model messages of Vercel's AI SDK",
+        fits=_is_vercel,
+        read=_read_vercel,
+    )
+)
+
+
+# Messages whose parts the table reads as they stand.
+
+_OUTPUTS = ("output_messages", "outputMessages", "output")
+_CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response")
+
+
+def _is_genai(message: JsonObject) -> bool:
+    return "role" in message and any(
+        part.get("type") in _CALLS or (isinstance(part.get("type"), str) and "content" in part)
+        for part in objects_in(message.get("parts"))
+    )
+
+
+def _outputs(record: JsonObject) -> JsonValue:
+    """Returns the messages that a model answered with; None: they do not stand beside the others."""
+    held = [record.get(key) for key in _OUTPUTS]
+    if messages_in(record)[0] == ATTRIBUTES[0]:
+        held.append(decoded(record.get(ATTRIBUTES[1])))
+    return next((messages for messages in held if any(map(_is_genai, objects_in(messages)))), None)
+
+
+# For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
+register_dialect(
+    Dialect(
+        name="genai_messages",
+        keys=(("input_messages", "output_messages"),),
+        help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
+        fits=_is_genai,
+        read=read_dialogue,
+        reply=lambda record, log: read_dialogue(listed(_outputs(record), "output_messages"), log),
+        is_reply=lambda record: _outputs(record) is not None,
+    )
+)
+
+
+def _is_azures(message: JsonObject) -> bool:
+    parts = objects_in(message.get("content"))
+    return any("tool_result" in p or (p.get("type") == "tool_call" and "role" in message) for p in parts)
+
+
+def _is_pydantics(message: JsonObject) -> bool:
+    parts = objects_in(message.get("parts"))
+    return message.get("kind") in ("request", "response") and any("part_kind" in part for part in parts)
+
+
+# For example {"role": "tool", "content": [{"type": "tool_result", "tool_result": "Bonn"}]}
+register_dialect(
+    Dialect(
+        name="azure_messages",
+        keys=(("messages", "tool_definitions"),),
+        help="messages of Azure AI's agents and evaluations",
+        fits=_is_azures,
+        read=read_dialogue,
+    )
+)
+# For example {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
+register_dialect(
+    Dialect(
+        name="pydantic_messages",
+        keys=(("messages", "run_id", "conversation_id"),),
+        help="messages of Pydantic AI (all_messages_json)",
+        fits=_is_pydantics,
+        read=read_dialogue,
+    )
+)
+# For example [{"source": "bot", "type": "TextMessage", "content": "Hi", "models_usage": null}]
+register_dialect(
+    Dialect(
+        name="autogen_messages",
+        keys=(("messages", "stop_reason"),),
+        help="messages of AutoGen's teams",
+        fits=lambda message: (
+            "role" not in message
+            and isinstance(message.get("source"), str)
+            and str(message.get("type")).endswith(("Message", "Event"))
+        ),
+        read=read_dialogue,
+    )
+)

@@ -1,0 +1,436 @@
+"""Messages, replies and streams of the model APIs: Anthropic, Bedrock, Gemini, OpenAI's Responses."""
+
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.endings import length
+from turnwise.transforms.formats.fields import UNREAD
+from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
+from turnwise.transforms.formats.messages.kinds import (
+    ANTHROPIC_PARTS,
+    CALL,
+    GEMINI_PARTS,
+    HOSTED,
+    MEDIA,
+    RESULT,
+    USER,
+    part_types,
+    snake,
+)
+from turnwise.transforms.formats.messages.messages_base import (
+    DIALECTS,
+    MISSING_HISTORY,
+    Dialect,
+    conversation,
+    register_dialect,
+)
+from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, OUTPUTS, STEPLESS
+from turnwise.transforms.formats.messages.streams import (
+    as_object,
+    block_stream,
+    objects,
+    objects_in,
+    stated,
+    text_at,
+)
+
+# Anthropic's Messages API: `tool_use` and `tool_result` blocks, and tools that run on its servers.
+
+_COMPACTED = "a summary stands in place of the earlier messages"
+_ANTHROPIC_CALLS = part_types(ANTHROPIC_PARTS, CALL, HOSTED)
+
+
+def is_anthropic_block(part: JsonValue) -> bool:
+    """Returns whether a part of a content is a call or a result in Anthropic's form."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    return isinstance(kind, str) and (kind in _ANTHROPIC_CALLS or kind.endswith("tool_result"))
+
+
+def _is_anthropic(message: JsonObject) -> bool:
+    # Azure's results stand under the key `tool_result`.
+    parts = [part for part in objects_in(message.get("content")) if "tool_result" not in part]
+    return "role" in message and any(map(is_anthropic_block, parts))
+
+
+def read_anthropic(messages: list[JsonValue], log: Dialogue) -> None:
+    """Adds messages to a dialogue, in order; citations divide a text into blocks.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
+    for message in objects(messages, "messages"):
+        blocks = objects_in(message.get("content"))
+        if not log.steps and any(block.get("type") == "compaction" for block in blocks):
+            log.general.add(MISSING_HISTORY, _COMPACTED, calls=True, words=True)
+        read_dialogue([message], log, joint="")
+
+
+def _anthropic_reply(reply: JsonObject, log: Dialogue) -> None:
+    if reply.get("type") == "error":
+        log.failure = reply.get("error") or "error"
+        return
+    read_anthropic([{"role": "assistant", **stated(reply)}], log)
+
+
+# For example {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]}
+register_dialect(
+    Dialect(
+        name="anthropic_messages",
+        keys=(("messages", "max_tokens", "system"),),
+        help="messages, requests and replies of Anthropic's Messages API",
+        fits=_is_anthropic,
+        read=read_anthropic,
+        reply=_anthropic_reply,
+        is_reply=lambda value: value.get("type") == "message" and "stop_reason" in value,
+        join=block_stream,
+        is_event=lambda value: str(value.get("type")).startswith(("message_", "content_block_")),
+    )
+)
+
+
+# Amazon Bedrock's Converse API: blocks of one key, `toolUse` and `toolResult`.
+
+_BEDROCK_EVENTS = ("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop",
+                   "messageStop", "metadata")  # fmt: skip
+_FLAT = frozenset(("contentBlockIndex", "stopReason"))
+_NO_EVENT = frozenset(("output", "messages", "contents", "turns", "content", "parts"))
+"""Keys of replies, of records and of messages, which may state a `stopReason`, too."""
+
+
+def _is_bedrock_event(value: JsonObject) -> bool:
+    is_event = bool(value.keys() & {*_FLAT, *_BEDROCK_EVENTS[:-1]}) or value.keys() >= {"usage", "metrics"}
+    return is_event and _NO_EVENT.isdisjoint(value)
+
+
+def _joined_bedrock(events: list[JsonObject]) -> JsonObject:
+    """Returns the reply that events make, each under its name or as its payload alone."""
+    reply: JsonObject = {"stopReason": None}
+    steps: list[JsonObject] = []
+    for event in events:
+        inner = next((event[name] for name in _BEDROCK_EVENTS if isinstance(event.get(name), dict)), event)
+        index, start, delta = (inner.get(key) for key in ("contentBlockIndex", "start", "delta"))
+        if isinstance(start, dict):
+            steps.append({"type": "content_block_start", "index": index, "content_block": dict(start)})
+        elif isinstance(delta, dict):
+            spelt = as_object(delta.get("toolUse"))
+            piece = {"text": delta.get("text"), "partial_json": spelt.get("input")}
+            steps.append({"type": "content_block_delta", "index": index, "delta": piece})
+        reply |= {key: inner[key] for key in ("stopReason", "usage", "metrics") if key in inner}
+    content: list[JsonObject] = []
+    for block in block_stream(steps)["content"]:
+        if isinstance(block.get("toolUse"), dict):
+            content.append({"toolUse": {**block["toolUse"], "input": block.get("input", {})}})
+        else:
+            content.append({"text": block.get("text")} if "text" in block else {"reasoningContent": {}})
+    return {**reply, "output": {"message": {"role": "assistant", "content": content}}}
+
+
+def _is_bedrock(message: JsonObject) -> bool:
+    return any(
+        block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
+        for block in objects_in(message.get("content"))
+    )
+
+
+def _bedrock_reply(reply: JsonObject, log: Dialogue) -> None:
+    if (message := as_object(reply.get("output")).get("message")) is not None:
+        read_dialogue([message], log)
+    metrics = reply.get("metrics")
+    log.usage(reply.get("usage"))
+    if isinstance(metrics, dict) and log.turns:
+        log.turn.model_ms = length(metrics.get("latencyMs"))
+    log.finish = reply.get("stopReason")
+
+
+# For example {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "Bonn"}]}}]}
+register_dialect(
+    Dialect(
+        name="bedrock_converse",
+        keys=(("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")),
+        help="messages, requests and replies of Amazon Bedrock's Converse API",
+        fits=_is_bedrock,
+        read=read_dialogue,
+        reply=_bedrock_reply,
+        is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
+        join=_joined_bedrock,
+        is_event=_is_bedrock_event,
+    )
+)
+
+
+# Gemini's API, as the REST interface and as the Python library spell it.
+
+_GEMINI_PARTS = frozenset(("text", *map(snake, part_types(GEMINI_PARTS, CALL, HOSTED, RESULT, MEDIA))))
+"""Keys that name parts."""
+
+
+def _plain(part: JsonObject) -> JsonObject:
+    """Returns an object with its keys in snake_case, without null values."""
+    return {snake(key): value for key, value in part.items() if value is not None}
+
+
+def _read_contents(contents: list[JsonValue], log: Dialogue) -> None:
+    """Adds contents; texts in a row are candidate content of the user, as Google's library sends them."""
+    whole: list[JsonValue] = []
+    texts: list[JsonValue] = []
+    for content in contents:
+        if not isinstance(content, str):
+            texts = []
+            whole.append(content)
+            continue
+        if not texts:
+            whole.append({"role": "user", "parts": texts})
+        texts.append({"text": content})
+    read_dialogue(whole, log, USER)
+
+
+_FINISHES = (None, "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
+_AUTOMATIC = "automatic_function_calling_history"
+_GEMINI_KEPT = ("usage_metadata", "model_version", "prompt_feedback", _AUTOMATIC)
+
+
+def _is_gemini(message: JsonObject) -> bool:
+    parts = objects_in(message.get("parts"))
+    return any(part.get("type") is None and not _GEMINI_PARTS.isdisjoint(map(snake, part)) for part in parts)
+
+
+def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
+    plain = _plain(reply)
+    before = len(log.steps)
+    if plain.get(_AUTOMATIC):
+        _automatic(list(objects(plain[_AUTOMATIC], _AUTOMATIC)), log)
+    has_others = len(log.steps) > before
+    candidates = list(map(_plain, objects(plain.get("candidates"), "candidates")))
+    if candidates:
+        first = next((candidate for candidate in candidates if candidate.get("index") == 0), candidates[0])
+        log.alternatives(len(candidates))
+        if isinstance(first.get("content"), dict):
+            _read_contents([{"role": "model", **_plain(first["content"])}], log)
+        reason = first.get("finish_reason")
+        if type(reason) is int:
+            # protobuf-Python's `to_dict` writes numbers. From 6 on, the Gemini API and Vertex AI number them
+            # differently; all are failures.
+            reason = _FINISHES[reason] if 0 <= reason < len(_FINISHES) else f"FINISH_REASON_{reason}"
+        log.finish = reason
+    blocked = _plain(as_object(plain.get("prompt_feedback"))).get("block_reason")
+    if blocked:
+        log.failure = f"the prompt was blocked: {blocked}"
+    # The reply counts the tokens of the last call of the model only.
+    counts = {} if has_others else _plain(as_object(plain.get("usage_metadata")))
+    log.usage(counts, plain.get("model_version"))
+
+
+def _automatic(contents: list[JsonObject], log: Dialogue) -> None:
+    """Adds the calls that the library made by itself; in its reply they follow the request's contents."""
+    seen, index = Dialogue(), 0
+    while len(seen.steps) < len(log.steps) and index < len(contents):
+        _read_contents([contents[index]], seen)
+        index += 1
+    if seen.steps == log.steps:
+        _read_contents(list(contents[index:]), log)
+    else:
+        message = f"{_AUTOMATIC} does not begin with the request's contents, and is not read"
+        log.unread.add(UNREAD, message, calls=True)
+
+
+def _joined_gemini(events: list[JsonObject]) -> JsonObject:
+    """Returns the reply that chunks make: their parts in order, pieces of candidate text joined."""
+    reply: JsonObject = {}
+    parts: list[JsonObject] = []
+    finish: JsonValue = None
+    for event in map(_plain, events):
+        for candidate in list(objects(event.get("candidates"), "candidates"))[:1]:
+            candidate = _plain(candidate)
+            finish = candidate.get("finish_reason") or finish
+            content = as_object(candidate.get("content"))
+            for part in map(_plain, objects(content.get("parts"), "parts")):
+                last = parts[-1] if parts else {}
+                if "text" in part and "text" in last and part.get("thought") == last.get("thought"):
+                    last["text"] = text_at(last, "text") + text_at(part, "text")
+                else:
+                    parts.append(part)
+        reply |= {key: event[key] for key in _GEMINI_KEPT if key in event}
+    return {**reply, "candidates": [{"content": {"parts": parts}, "finish_reason": finish}]}
+
+
+# For example {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "find", "args": {}}}]}]}
+register_dialect(
+    Dialect(
+        name="gemini_contents",
+        keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),
+        help="contents, requests and replies of the Gemini API",
+        fits=_is_gemini,
+        read=_read_contents,
+        reply=_gemini_reply,
+        is_reply=lambda value: isinstance(value.get("candidates"), list),
+        join=_joined_gemini,
+        is_event=lambda value: isinstance(value.get("candidates"), list),
+        holder="contents",
+    )
+)
+
+
+# Items of OpenAI's Responses API: messages, calls with their outputs, tools that OpenAI hosts.
+
+_RUNNING = ("in_progress", "queued")
+_OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
+_ITEMS = frozenset((*CALL_ITEMS, *OUTPUTS, *STEPLESS))
+
+
+def _is_item(item: JsonObject) -> bool:
+    kind, content = item.get("type"), item.get("content")
+    if kind != "message":
+        return isinstance(kind, str) and kind in _ITEMS and "role" not in item
+    is_livekits = isinstance(content, list) and any(isinstance(part, str) for part in content)
+    return is_livekits or any(part.get("type") in _OWN_PARTS for part in objects_in(content))
+
+
+def read_items(items: list[JsonValue], log: Dialogue) -> None:
+    """Adds items to a dialogue, in order; raises ValueError for a value of the wrong type."""
+    for item in objects(items, "input"):
+        kind = item.get("type") or "message"
+        if not isinstance(kind, str):
+            raise ValueError(f"type: a text is needed, not {type(kind).__name__}")
+        if kind == "item_reference":
+            log.general.add(MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True)
+        elif kind == "agent_handoff":
+            log.transfer(str(item.get("new_agent_id")))
+        elif kind == "message" or kind in _ITEMS or item.keys() >= {"role", "content"}:
+            read_dialogue([item], log)
+        elif kind.endswith("_output"):
+            read_dialogue([{**item, "type": "function_call_output"}], log)
+        else:
+            log.unread.part(kind)
+
+
+def _responses_reply(reply: JsonObject, log: Dialogue) -> None:
+    read_items(reply.get("output") or [], log)
+    log.usage(reply.get("usage"), reply.get("model"))
+    status, reason = reply.get("status"), as_object(reply.get("incomplete_details")).get("reason")
+    log.failure = reply.get("error") or (status if status in ("failed", "cancelled") else None)
+    log.finish = reason or {"completed": "stop", "incomplete": "max_tokens"}.get(str(status), status)
+
+
+def _joined_responses(events: list[JsonObject]) -> JsonObject:
+    """Returns the response that a stream ends with, or what its finished items make, without a status."""
+    for event in reversed(events):
+        response = as_object(event.get("response"))
+        if response and response.get("status") not in _RUNNING:
+            return response
+    items = [e["item"] for e in events if e.get("type") == "response.output_item.done" and e.get("item")]
+    return {"object": "response", "output": items}
+
+
+# For example {"input": [{"type": "function_call", "call_id": "1", "name": "find", "arguments": "{}"}]}
+# and of LiveKit {"items": [{"type": "message", "role": "user", "content": ["Hi"]}]}
+register_dialect(
+    Dialect(
+        name="openai_responses",
+        keys=(("model", "input"), ("object", "model", "output")),
+        help="items, requests and replies of OpenAI's Responses API",
+        fits=_is_item,
+        read=read_items,
+        reply=_responses_reply,
+        is_reply=lambda value: value.get("object") == "response",
+        join=_joined_responses,
+        is_event=lambda value: str(value.get("type")).startswith("response.") and "sequence_number" in value,
+        holder="input",
+    )
+)
+
+
+# Chat Completions, the form that most others follow; also tau-bench's and tau2's records.
+
+
+def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
+    """Returns a chat as a conversation.
+
+    Args:
+        value: A list of messages, or an object that holds it under `messages` or `traj`.
+        fallback_id: The conversation's name where the record has no id.
+
+    Raises:
+        ValueError: There is no list of messages, or a value in it has the wrong type.
+    """
+    record: JsonObject = value if isinstance(value, dict) else {"messages": value}
+    given = record.get("messages", record.get("traj"))
+    if not isinstance(given, list) or not all(isinstance(message, dict) for message in given):
+        raise ValueError("not a chat: no list of messages under messages or traj")
+    log = Dialogue()
+    read_dialogue(given, log)
+    return conversation(CHAT, log, record, fallback_id)
+
+
+_SAID, _AUDIO = ("content", "refusal"), "audio"
+
+
+def _chat_reply(reply: JsonObject, log: Dialogue) -> None:
+    """Adds a reply to a dialogue; raises ValueError for a value of the wrong type."""
+    choices = list(objects(reply.get("choices"), "choices"))
+    first = next((choice for choice in choices if choice.get("index") in (0, None)), None)
+    message = first.get("message") if first else None
+    log.alternatives(len(choices))
+    if isinstance(message, dict):
+        read_dialogue([{"role": "assistant", **stated(message)}], log)
+    log.usage(reply.get("usage"), reply.get("model"))
+    log.finish = first.get("finish_reason") if first else None
+    log.failure = reply.get("error")
+
+
+def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
+    """Returns the reply that chunks make: texts joined, calls joined by their index."""
+    texts: dict[str, str] = {}
+    calls: list[JsonObject] = []
+    reply: JsonObject = {"usage": None}
+    finish: JsonValue = None
+    for chunk in chunks:
+        reply |= {key: chunk[key] for key in ("usage", "error", "model") if chunk.get(key)}
+        for choice in objects(chunk.get("choices"), "choices"):
+            delta = choice.get("delta")
+            if choice.get("index") not in (0, None) or not isinstance(delta, dict):
+                continue
+            finish = choice.get("finish_reason") or finish
+            heard = as_object(delta.get(_AUDIO)).get("transcript")
+            for key, text in (*((key, delta.get(key)) for key in _SAID), (_AUDIO, heard)):
+                if isinstance(text, str):
+                    texts[key] = texts.get(key, "") + text
+            older = delta.get("function_call")
+            pieces = [{"index": "function_call", "function": older}] if isinstance(older, dict) else []
+            for piece in (*pieces, *objects(delta.get("tool_calls"), "tool_calls")):
+                # It belongs to the last call of its index, unless it has another id.
+                index, call_id = piece.get("index"), piece.get("id")
+                call = next((call for call in reversed(calls) if call["index"] == index), None)
+                if call is None or (call_id and call.get("id") not in (None, call_id)):
+                    call = {"index": index}
+                    calls.append(call)
+                call |= {key: piece[key] for key in ("id", "type") if piece.get(key)}
+                part = piece.get("function")
+                if isinstance(part, dict):
+                    function = call.setdefault("function", {"name": None, "arguments": ""})
+                    function["name"] = part.get("name") or function["name"]
+                    function["arguments"] += part.get("arguments") or ""
+    spoken = {_AUDIO: {"transcript": texts.pop(_AUDIO)}} if _AUDIO in texts else {}
+    message = {"role": "assistant", "content": None, "tool_calls": calls, **texts, **spoken}
+    return {**reply, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
+
+
+def _holds(value: JsonObject, key: str) -> bool:
+    """Returns whether the first choice of a reply holds a message, or a piece of one."""
+    choices = value.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return isinstance(first, dict) and isinstance(first.get(key), dict)
+
+
+# For example {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
+CHAT = Dialect(
+    name="openai_chat",
+    help="OpenAI chat messages with tool calls; tau-bench trajectories",
+    keys=(("messages",),),
+    fits=lambda message: False,
+    read=read_dialogue,
+    reply=_chat_reply,
+    is_reply=lambda value: value.get("object") == "chat.completion" or _holds(value, "message"),
+    join=_joined_chunks,
+    is_event=lambda value: value.get("object") == "chat.completion.chunk" or _holds(value, "delta"),
+    is_plain=True,
+)
+DIALECTS[CHAT.name] = CHAT
