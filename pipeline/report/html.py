@@ -262,6 +262,8 @@ def compare_versions(
     found: list[tuple[Comparison, FirstPage]] = []
     refused: list[str] = []
     for (first, last), why in _pairs(len(keyed), how).items():
+        if len(found) > MOST_COMPARED:
+            break
         key, side = keyed[last]
         comparison = compare_sides(keyed[first][1], side)
         if isinstance(comparison, str):
@@ -270,13 +272,16 @@ def compare_versions(
                 break  # no other pair answers what was asked
             continue
         found.append((comparison, first_page(comparison, runs[key.run], key.app_version or None, why)))
+    if len(refused) > 1:
+        more = "1 more pair" if len(refused) == 2 else f"{len(refused) - 1} more pairs"
+        refused[1:] = [f"For such a reason, {more} of versions cannot be compared."]
     return Compared([one for one, _ in found], refused, [page for _, page in found])
 
 
 def _pairs(versions: int, how: str) -> dict[tuple[int, int], str]:
     """Returns the places of baseline and candidate of each pair -> how they were chosen."""
     last = versions - 1
-    others = range(last - 1, max(0, last - MOST_COMPARED), -1)
+    others = range(last - 1, 0, -1)
     pairs = {(0, last): how} if last > 0 else {}
     if others and how != NAMED:
         pairs[last - 1, last] = _OF_LAST

@@ -13,6 +13,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Coroutine, Iterator, Sequence
 from functools import partial
 from hashlib import sha256
+from itertools import count, filterfalse
 from secrets import randbits
 from typing import Any
 from uuid import uuid4
@@ -21,6 +22,8 @@ import msgspec
 from msgspec import Struct, field
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
+from turnwise.schemas.registry import error_text
+from turnwise.transforms.judging.ask import LATER
 from turnwise.transforms.judging.backends.base import (
     AuthenticationError,
     BatchState,
@@ -41,7 +44,6 @@ MOST_WAITING = 1_000
 BATCH_JOB = "the batch job "
 """Start of the reason where a job gives no answer."""
 
-_AGAIN = "run again to take its results"
 _JOBS = sha256(b"turnwise: batch jobs").digest()
 """The question whose replies in the cache are the records of jobs; one that is done is empty."""
 _QUIET_S = 0.5
@@ -101,12 +103,17 @@ class _Job(Struct):
 
 
 class Batches:
-    """A backend that asks by batch jobs, for one event loop."""
+    """A backend that asks by batch jobs, for one event loop.
+
+    Attributes:
+        owed: Key of a request whose answer comes later -> the reason; no other vote is asked for instead.
+    """
 
     def __init__(self, config: JudgeConfig, connections: Connections, place: ReplyPlace, wait_s: float):
         """Takes a place for the records of jobs, and how many seconds a run waits for answers."""
         self._connections, self._place, self._wait_s = connections, place, wait_s
         self._delay_s = max(0.01, config.retry_delay_s)
+        self.owed: dict[bytes, str] = {}
         self._jobs: list[_Job] = []
         self._earlier: dict[Slot, deque[tuple[_Job, str]]] = defaultdict(deque)
         self._gathered: list[_Gathered] = []
@@ -129,7 +136,7 @@ class Batches:
                 job.waiting[key] = waiting
                 if not job.is_watched:
                     job.is_watched = True
-                    self._spawn(self._watched(job))
+                    self._spawn(job, self._watched(job))
                 return await waiting.answer
             if key in job.replies:
                 return job.replies[key]
@@ -159,10 +166,22 @@ class Batches:
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send_when_quiet())
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, job: _Job, work: Coroutine[Any, Any, None]) -> None:
+        """Does the work of a job; whatever it raises, nobody waits in vain."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+        def end(done: "asyncio.Task[None]") -> None:
+            self._tasks.discard(done)
+            error = None if done.cancelled() else done.exception()
+            if isinstance(error, AuthenticationError | OneCandidateError):
+                for waiting in job.waiting.values():
+                    if not waiting.answer.done():
+                        waiting.answer.set_exception(type(error)(str(error)))
+            elif error is not None:
+                self._refuse(job, one_line(f"{BATCH_JOB}{job.record.job} failed: {error_text(error)}"))
+
+        task.add_done_callback(end)
 
     async def _take_up(self) -> None:
         """Finds the jobs whose answers were not read."""
@@ -174,13 +193,14 @@ class Batches:
         for _, number, text, *_ in rows:
             try:
                 record = msgspec.json.decode(text, type=JobRecord)
-            except (msgspec.DecodeError, ValueError):  # it is done
+                slots = [(_slot(key), key) for key in record.requests]
+            except ValueError:  # it is done
                 continue
             if time.time() - record.made < _FORGOTTEN_S:
                 job = _Job(record, number, is_earlier=True)
                 self._jobs.append(job)
-                for key in record.requests:
-                    self._earlier[_slot(key)].append((job, key))
+                for slot, key in slots:
+                    self._earlier[slot].append((job, key))
 
     async def _send_when_quiet(self) -> None:
         """Makes jobs of what was gathered when no more came for a moment."""
@@ -188,8 +208,15 @@ class Batches:
             await asyncio.sleep(_QUIET_S)
             if time.monotonic() - self._gathered_at >= _QUIET_S:
                 gathered, self._gathered = self._gathered, []
-                for part in self._parts(gathered):
-                    self._spawn(self._made(part))
+                try:
+                    parts = list(self._parts(gathered))
+                except AuthenticationError as error:  # a judge that cannot be connected
+                    for waiting in gathered:
+                        waiting.answer.set_exception(AuthenticationError(str(error)))
+                    continue
+                for part in parts:
+                    job = _job_of(part)
+                    self._spawn(job, self._made(job))
 
     def _parts(self, gathered: Sequence[_Gathered]) -> Iterator[list[_Gathered]]:
         """Divides requests by judge and model, and by the size of a job."""
@@ -212,17 +239,9 @@ class Batches:
                 size += length
             yield part
 
-    async def _made(self, part: Sequence[_Gathered]) -> None:
+    async def _made(self, job: _Job) -> None:
         """Makes a job, and waits for its end."""
-        template, times = part[0].request.template, Counter[Slot]()
-        job = _Job(
-            JobRecord(f"turnwise-{uuid4()}", template.judge, template.model, time.time(), []), randbits(31)
-        )
-        for waiting in part:
-            slot = (waiting.request.key, waiting.count)
-            job.waiting[f"{_text(slot[0])}.{slot[1]}.{times[slot]}"] = waiting
-            times[slot] += 1
-        job.record.requests = list(job.waiting)
+        self._jobs.append(job)
         try:
             await self._keep(job)
             job.record.job = await self._submitted(job)
@@ -233,13 +252,9 @@ class Batches:
             if isinstance(error, BatchError) and not error.may_pass:
                 job.replies = {}  # nothing of it can come
             return
-        except (AuthenticationError, OneCandidateError) as error:
+        except (AuthenticationError, OneCandidateError):
             job.replies = {}
-            for waiting in job.waiting.values():
-                waiting.answer.set_exception(type(error)(str(error)))
-            return
-        finally:
-            self._jobs.append(job)
+            raise
         await self._watched(job)
 
     async def _submitted(self, job: _Job) -> str:
@@ -281,10 +296,6 @@ class Batches:
                 # A job that was just made may not be there at once.
                 is_new = time.time() - job.record.made < _NEW_S
                 state = BatchState("lost", is_ended=not (error.may_pass or is_new), why=str(error))
-            except AuthenticationError as error:
-                for waiting in job.waiting.values():
-                    waiting.answer.set_exception(AuthenticationError(str(error)))
-                return
             JUDGING.jobs[job.record.job or job.record.name] = state.status
             if state.is_ended:
                 return await self._end(job, state)
@@ -292,11 +303,10 @@ class Batches:
             if left <= 0:
                 is_lost = state.status == "lost"
                 status = f"does not answer: {state.why}" if is_lost else "is still running"
-                job.is_watched = False  # an equal question later looks again, and is not paid for twice
-                for key in job.waiting:
-                    self._earlier[_slot(key)].append((job, key))
                 name = job.record.job or job.record.name
-                return self._refuse(job, f"{BATCH_JOB}{name} {status}; {_AGAIN}", tokens=None)
+                why = f"{BATCH_JOB}{name} {status}; {LATER}"
+                self.owed |= {waiting.request.key: why for waiting in job.waiting.values()}
+                return self._refuse(job, why, tokens=None)
             await asyncio.sleep(min(pause, left))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
@@ -304,8 +314,9 @@ class Batches:
         """Gives the answers of a job that has ended."""
         backend = self._backend(job.record.judge)
         replies = {}
-        for key, answer in state.answers.items():
-            if not isinstance(answer, Fault):
+        for key in job.record.requests:
+            answer = state.answers.get(key)
+            if answer is not None and not isinstance(answer, Fault):
                 replies[key] = backend.replies(answer, job.record.model, _slot(key)[1])
         job.replies, waiting = replies, job.waiting
         job.waiting = {}
@@ -344,7 +355,8 @@ class Batches:
                 known[question][number] = text
             rows: list[ReplyRow] = []
             for question in part:
-                texts, numbers = Counter(known[question].values()), _free(known[question])
+                taken = known[question]
+                texts, numbers = Counter(taken.values()), filterfalse(taken.__contains__, count())
                 for reply in given[question]:
                     assert reply.text is not None
                     if texts[reply.text]:
@@ -379,6 +391,19 @@ def _refused(asked: _Gathered, reason: str, tokens: int | None = 0) -> list[RawR
     return [RawReply(None, Fault("batch", reason), model, tokens, tokens)] * asked.count
 
 
+def _job_of(part: Sequence[_Gathered]) -> _Job:
+    """Returns a job of requests for one model, which is to be made."""
+    template, times = part[0].request.template, Counter[Slot]()
+    record = JobRecord(f"turnwise-{uuid4()}", template.judge, template.model, time.time(), [])
+    job = _Job(record, randbits(31))
+    for waiting in part:
+        slot = (waiting.request.key, waiting.count)
+        job.waiting[f"{_text(slot[0])}.{slot[1]}.{times[slot]}"] = waiting
+        times[slot] += 1
+    record.requests = list(job.waiting)
+    return job
+
+
 def _text(key: bytes) -> str:
     return urlsafe_b64encode(key).decode().rstrip("=")
 
@@ -387,11 +412,3 @@ def _slot(text: str) -> Slot:
     """Returns the key of a request and its number of candidates, by its id in a job."""
     key, count, _ = text.split(".")
     return urlsafe_b64decode(key + "=" * (-len(key) % 4)), int(count)
-
-
-def _free(taken: dict[int, str]) -> Iterator[int]:
-    number = 0
-    while True:
-        if number not in taken:
-            yield number
-        number += 1

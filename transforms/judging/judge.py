@@ -5,9 +5,10 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -172,8 +173,10 @@ class Judge:
         budget: Budget,
         concurrency: int,
         cache: ReplyCache | None = None,
+        owed: Mapping[bytes, str] = MappingProxyType({}),
     ):
-        self._config = config
+        """Takes what it asks with; `owed`: keys of requests that are not made, with the reason."""
+        self._config, self._owed = config, owed
         self._backend = backend
         self._requests = requests
         self._counts = counts
@@ -345,6 +348,8 @@ class Judge:
             model = request.template.name
             if self._is_ending:
                 return [RawReply(None, _ENDING, model)] * count
+            if why := self._owed.get(request.key):
+                return [RawReply(None, Fault("batch", why), model)] * count
             prompt = estimated_tokens(request.template.instructions, request.evidence)
             replies: list[RawReply] = []
             try:

@@ -109,14 +109,15 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
 
     connections = Connections(routes, kind, environ, note_retry)
     backend: Backend = connections
+    owed: dict[bytes, str] = {}
     budget = Budget(limited, settings.spent, shared, settings.run_id)
     concurrency = settings.concurrency
     JUDGING.jobs.clear()
     if settings.batch_wait_s is not None:
         assert config.cache is not None
-        backend = Batches(config, connections, open_place(config.cache), settings.batch_wait_s)
-        pace, concurrency = Pace(None), CONCURRENCY
-    return Judge(config, backend, requests, counts, pace, budget, concurrency, cache)
+        batches = Batches(config, connections, open_place(config.cache), settings.batch_wait_s)
+        backend, owed, pace, concurrency = batches, batches.owed, Pace(None), CONCURRENCY
+    return Judge(config, backend, requests, counts, pace, budget, concurrency, cache, owed)
 
 
 async def close_judge(judge: Ask) -> None:

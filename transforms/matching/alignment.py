@@ -147,7 +147,11 @@ class _Recorded:
         self._sizes = np.maximum(sizes, 1)
 
     def similarities(self, wanted: _Features, first: int, stop: int) -> "npt.NDArray[np.float64]":
-        """Returns the similarities of a golden turn with recorded turns; see `turn_similarity`."""
+        """Returns the similarities of a golden turn with recorded turns, 0..1.
+
+        The ROUGE-1 F of the user's words counts twice, the overlap of the called tools' names (Jaccard) once;
+        a side on which nothing is stated does not count. Turns that the agent opens are alike.
+        """
         import numpy as np
 
         common = np.zeros(stop - first)
@@ -170,15 +174,6 @@ class _Recorded:
 
     def largest(self, wanted: _Features) -> float:
         return float(self.similarities(wanted, 0, len(self._sizes)).max(initial=0.0))
-
-
-def turn_similarity(expected: ExpectedTurn, actual: Turn) -> float:
-    """Returns the similarity of a golden and a recorded turn, 0..1.
-
-    The ROUGE-1 F of the user's words counts twice, the overlap of the called tools' names (Jaccard) once;
-    a side on which nothing is stated does not count. A turn that the agent opens is like another such turn.
-    """
-    return _Recorded([actual]).largest(_features(expected.user, expected.tool_calls))
 
 
 def align(expected: Sequence[ExpectedTurn], actual: Sequence[Turn]) -> AlignedPlaces:

@@ -15,7 +15,7 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.ces_turns import SemanticMatch
 from turnwise.transforms.criteria.tool_effects import LeavesOpen
-from turnwise.transforms.judging.ask import Ask, NotAsked
+from turnwise.transforms.judging.ask import LATER, Ask, NotAsked
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.panels import (
     JudgeOnce,
@@ -190,6 +190,9 @@ async def cascade_score(
     score = await run(cheap, recorder)
     if not recorder.answers or score is None:
         return score
+    late = next((each.reason for each in recorder.samples if (each.reason or "").endswith(LATER)), None)
+    if late is not None:  # whether the other judge is needed is not known before
+        return Score(None, reason=late, judge=score.judge)
     if score.judge and cascade.min_confidence is not None:
         score.judge.prompt_version = confident_version(score.judge.prompt_version, recorder.reply_models)
     member = Member(cascade.model, score, verdict_of(criterion, score), recorder)

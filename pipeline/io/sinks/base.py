@@ -304,8 +304,8 @@ def find_service(option: str, url: str) -> SinkKind:
     schemes = sorted(k for kind in SINKS.values() if kind.option == option for k in kind.schemes)
     near = get_close_matches(scheme.lower(), schemes, n=1)
     hint = f"did you mean {near[0]}?" if near and near[0] != scheme.lower() else services(option)
-    what = "receiver of scores" if option == "--scores_to" else option.removeprefix("--")
-    raise ConfigError(f"{option} {shown_url(url)}: is no {what} ({hint})")
+    fault = "is no store" if option == "--store" else "is no receiver of scores"
+    raise ConfigError(f"{option} {shown_url(url)}: {fault} ({hint})")
 
 
 def open_service(place: SinkPlace) -> TableSink:

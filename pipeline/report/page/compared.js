@@ -1,6 +1,6 @@
 // The pair of versions that the screens are about, of those that the report compares.
 
-import { PAIRED_BY, placesOf, report, versionAt } from "./data.js";
+import { PAIRED_BY, heldBy, placesOf, report, versionAt } from "./data.js";
 import { choice } from "./dom.js";
 import { short } from "./format.js";
 import { go, link, state } from "./state.js";
@@ -37,13 +37,15 @@ export function changed(kind) {
   const { page, comparison } = compared();
   if (!page?.baseline) return () => true;
   const [baseline, candidate] = [page.baseline, page.candidate].map(versionAt);
-  const { id, version, verdict, failed } = report.conversations;
+  const { id, version, verdict, passed, failed, scores } = report.conversations;
   const by = report.names.indexOf(page.counts_by);
   const { flips, pairing } = comparison;
   const idsOf = (test) => new Set(flips.filter((one) => one.criterion === page.counts_by && test(one)).flatMap((one) => one.candidate_conversations));
   const ids = idsOf((one) => one.kind === kind);
   if (kind !== "still_failing") return (place) => version[place] === candidate && ids.has(id[place]);
-  const hasFailed = (place) => (page.counts_by === "verdict" ? verdict[place] === "FAIL" : failed[place].includes(by));
+  // Without a threshold, the comparison takes values of 0 and 1 for outcomes.
+  const isNought = (place) => !passed[place].includes(by) && heldBy(scores, page.counts_by)?.[place] === 0;
+  const hasFailed = (place) => (page.counts_by === "verdict" ? verdict[place] === "FAIL" : failed[place].includes(by) || isNought(place));
   const fails = (place, of) => version[place] === of && hasFailed(place);
   const names = report.conversations[PAIRED_BY[pairing.by]];
   if (!names) {

@@ -225,6 +225,27 @@ def test_a_late_job_is_taken_up_by_the_next_run(run, server):
     assert usage(second)["calls"] == 7 and judge_of(second)["cost"] > 0 and run.open_jobs() == []
 
 
+def test_no_other_vote_is_asked_for_in_place_of_a_late_answer(run, server):
+    server.script({"jobs": True, "polls": 1})
+    criteria = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 5}}}
+    first = run("--judge_batch_wait", "0", criteria=criteria)
+    assert server.stats()["lines"] == 6 * 3 and {row["value"] for row in scores(first)} == {None}
+    assert usage(first)["calls"] == 6 * 3
+    done = run(name="again", criteria=criteria)
+    assert server.stats()["lines"] == 6 * 3 and {row["outcome"] for row in scores(done)} == {"PASS"}
+
+
+def test_no_second_judge_is_asked_in_place_of_a_late_answer(run, server):
+    server.script({"jobs": True, "polls": 1})
+    model, last = run._provider.model, {"gemini": "gemini-2.5-pro", "openai": "gpt-y"}[run._provider.judge]
+    judge = {"model": last, "cascade": {"model": model, "num_samples": 2}}
+    judge["prices"] = {model: PRICES, last: PRICES}
+    for name in ("first", "second", "third"):
+        done = run("--judge_batch_wait", "0", name=name, **judge)
+    assert list(judge_of(done)["usage"]) == [model]
+    assert server.stats()["lines"] == 6 * 2 and {row["outcome"] for row in scores(done)} == {"PASS"}
+
+
 def test_answers_that_nobody_asks_for_are_kept(run, server):
     server.script({"jobs": True, "polls": 1})
     run("--judge_batch_wait", "0")

@@ -484,6 +484,12 @@ def test_few_cases_show_no_difference_and_ratios_of_quantiles_have_no_interval(s
     assert all(ratio.ratio < 0.8 for ratio in found.quantiles)
 
 
+@pytest.mark.parametrize(("size", "is_known"), [(1, False), (2, True)])
+def test_a_single_case_does_not_say_how_many_are_needed(size, is_known):
+    found = only(compare(*sides(*latencies(size)), CompareOptions()))
+    assert (found.overall.pairs_needed is not None) is is_known
+
+
 @pytest.mark.parametrize(("by", "word"), [(0.1, "same"), (1.0, "inconclusive")])
 def test_on_an_open_scale_the_margin_is_a_share_of_the_base(by, word):
     """2 % of 10 seconds are 0.2."""

@@ -462,15 +462,9 @@ def columns_of(conversations: Iterable[ComparedConversation]) -> ConversationCol
     for row, compared in enumerate(conversations):
         for name, observed in compared.criteria.items():
             given.setdefault(name, _Given()).put(row, observed)
-        ids = (
-            compared.conversation_id,
-            compared.app_version,
-            compared.eval_id,
-            compared.task,
-            compared.case_digest,
-        )
-        groups = compared.language, tuple(compared.tags), compared.skipped, compared.sampled_out
-        traits.append((*ids, *groups, tuple(compared.agents)))
+        ids = compared.conversation_id, compared.app_version, compared.eval_id, compared.task
+        about = compared.case_digest, compared.language, tuple(compared.tags)
+        traits.append((*ids, *about, compared.skipped, compared.sampled_out, tuple(compared.agents)))
     columns: list[CodedColumn[Any]] = [coded(values) for values in zip(*traits, strict=True)]
     columns = columns or [coded(())] * 10
     names, versions, cases, tasks, digests, languages, tags, *others = columns

@@ -251,6 +251,8 @@ _PART_KEYS = key_set(
     "videoMetadata", "video_metadata", "partMetadata", "part_metadata", "is_error", "index",
 ))  # fmt: skip
 """Keys of parts; another that may hold calls or results is not read."""
+_TEXT_KEYS = _PART_KEYS - {*STEPS, *_NESTED, "toolInvocation", "input", "output", "result", "response"}
+"""Those of a text."""
 _OF_CALLS = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
 _OF_LANGCHAIN = frozenset(("input_str", "inputs", "tags", "metadata", "kwargs", "name", "color", "run_id"))
 OF_RESULTS, REFUSED = part_types(VERCEL_PARTS, RESULT), "approval refused"
@@ -274,6 +276,8 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
             message.parts.append(HIDDEN_TEXT)
         elif known == TEXT:
             text = first_of(part, _WORDS)
+            if isinstance(text, dict) and isinstance(text.get("value"), str):
+                text = text["value"]  # of OpenAI's Assistants
             add_text(message, text)
             message.parts += [] if isinstance(text, str) else [f"{kind}: {type(text).__name__}"]
             message.parts += [STREAMING] if part.get("state") == "streaming" else []
@@ -292,8 +296,9 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
                 message.parts.append(not_done(both.name, both.state))
         elif known != THOUGHT and kind not in PIECES:
             message.parts.append(kind)
-        is_typed = isinstance(kind, str) and part_kind(kind) not in (CALL, HOSTED_PART, RESULT)
-        keys = _PART_KEYS - _STEPS if is_typed else _PART_KEYS
+        keys = _PART_KEYS
+        if isinstance(kind, str) and part_kind(kind) not in (CALL, HOSTED_PART, RESULT):
+            keys = _TEXT_KEYS if part_kind(kind) == TEXT else _PART_KEYS - _STEPS
         if not part.keys() <= keys:
             others = ((name, item) for name, item in part.items() if name not in keys)
             message.keys += [name for name, item in others if may_hold_work(name, item)]

@@ -96,7 +96,7 @@ _SKIPPED = (_THOUGHT, *STEPLESS)
 _WRAPPERS = key_set("message constructor generation generationchunk chatgeneration chatgenerationchunk")
 """Types of what holds a message, in small letters; they say nothing of whose it is."""
 _KEYS = key_set(
-    "content parts contents blocks text message data kwargs body lc index source thought generation_info "
+    "content parts contents blocks text lc index source thought generation_info "
     # of chats
     "tool_calls function_call refusal audio role tool_call_id name id error requestor usage "
     "additional_kwargs models_usage "
@@ -105,15 +105,21 @@ _KEYS = key_set(
     # of LangChain
     "invalid_tool_calls status usage_metadata response_metadata artifact example tool_call_chunks "
     "chunk_position "
-    # of Responses
-    "call_id arguments output input namespace server_label phase summary encrypted_content tools results "
-    "queries action actions code outputs result operation container_id caller agent pending_safety_checks "
-    "acknowledged_safety_checks provider_data approval_request_id metrics extra tools_added tools_removed "
-    # of Vercel
-    "toolInvocations createdAt metadata annotations providerOptions providerMetadata "
-    "experimental_attachments reasoning revisionId"
+    # of Responses and Vercel
+    "phase summary encrypted_content provider_data createdAt metadata annotations providerOptions "
+    "providerMetadata reasoning revisionId"
 )
 """Keys of messages in any spelling; another that may hold calls or words is not read."""
+_ITEM_KEYS = (
+    _KEYS
+    | {*VALUES}
+    | key_set(
+        "call_id arguments input namespace server_label tools results queries action actions code outputs "
+        "operation container_id caller agent pending_safety_checks acknowledged_safety_checks "
+        "approval_request_id metrics extra tools_added tools_removed"
+    )
+)
+"""Keys of items of Responses, which are calls and results."""
 _PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, "retry-prompt": USER,
              "text": AGENT, "tool-call": AGENT, "builtin-tool-call": AGENT, "builtin-tool-return": AGENT,
              "thinking": AGENT, "file": AGENT}  # fmt: skip
@@ -295,7 +301,7 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[Sp
         message.results.append(result)
     else:
         _add_content(message, value, is_spelt)
-    known = {*_KEYS, *VALUES} if kind in CALL_ITEMS else _KEYS
+    known = _ITEM_KEYS if message.role == TOOL or kind in _TYPED else _KEYS
     message.keys += [name for name, item in value.items() if name not in known and may_hold_work(name, item)]
     return [message]
 
@@ -388,6 +394,7 @@ def _add_content(message: SpanMessage, value: JsonObject, is_spelt: bool) -> Non
     if not message.calls:
         message.parts += [kind for kind in kinds if kind in PIECES]
     extra = value.get("additional_kwargs")
+    message.keys += [] if isinstance(extra, dict) or not extra else ["additional_kwargs"]
     if isinstance(extra, dict):
         # They repeat the calls of a message, or hold what stands nowhere else.
         names = {call.name for call in message.calls}

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from pydantic_core import from_json
@@ -155,11 +155,6 @@ def decoded(value: JsonValue) -> JsonValue:
     """Returns the object or array that a JSON text spells; any other value unchanged."""
     spelt = json_structure(value, allow_nan=False) if isinstance(value, str) else None
     return value if spelt is None else spelt
-
-
-def joined_texts(texts: Sequence[str]) -> str:
-    """Returns texts that are not empty, one a line."""
-    return "\n".join(filter(None, texts))
 
 
 def key_set(text: str) -> frozenset[str]:

@@ -157,21 +157,23 @@ def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
         return _readable(read_messages(value, role))
     if not value or value in HIDDEN:
         return None
-    found = HISTORIES.read(value, role)
-    return [] if len(found) == 1 and found[0].texts == [value] and is_cut(value) else _readable(found)
+    messages = HISTORIES.read(value, role)
+    return (
+        [] if len(messages) == 1 and messages[0].texts == [value] and is_cut(value) else _readable(messages)
+    )
 
 
 def _readable(messages: list[SpanMessage]) -> list[SpanMessage] | None:
     """Returns messages; None: there are none, or all are objects of a program in place of their content."""
-    return messages if any(each.parts != [OBJECT] or each.texts for each in messages) else None
+    return messages if any(message.parts != [OBJECT] or message.texts for message in messages) else None
 
 
 def json_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     """Returns the messages of an attribute that is always JSON; empty: it is cut off, or no JSON."""
-    found = messages_at(value, role)
-    if not isinstance(value, str) or not found or len(found) > 1 or found[0].texts != [value]:
-        return found
-    return [] if value.lstrip().startswith(("{", "[", '"')) else found
+    messages = messages_at(value, role)
+    if not isinstance(value, str) or not messages or len(messages) > 1 or messages[0].texts != [value]:
+        return messages
+    return [] if value.lstrip().startswith(("{", "[", '"')) else messages
 
 
 def only_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
@@ -179,10 +181,10 @@ def only_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
 
     None: it is not stated. Empty: it is cut off, or no JSON.
     """
-    found = json_messages_at(value, role)
-    if found is None and not (isinstance(value, str) and value in HIDDEN):
+    messages = json_messages_at(value, role)
+    if messages is None and not (isinstance(value, str) and value in HIDDEN):
         return only_messages(value, role) or None
-    return found
+    return messages
 
 
 @cache
@@ -201,10 +203,10 @@ def usage_at(report: JsonValue, prefix: str = "") -> Usage | None:
 
 def with_system(system: JsonValue, messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
     """Returns messages after system instructions that stand apart from them."""
-    said = messages_at(system, SYSTEM)
-    if not said or messages == []:
+    instructions = messages_at(system, SYSTEM)
+    if not instructions or messages == []:
         return messages
-    return [SpanMessage(SYSTEM, each.texts) for each in said] + (messages or [])
+    return [SpanMessage(SYSTEM, message.texts) for message in instructions] + (messages or [])
 
 
 def kind_at(value: JsonValue, kinds: dict[str, Kind]) -> Kind | None:
@@ -236,14 +238,14 @@ def read_span(span: TraceSpan) -> SpanStep:
     for dialect in _asked(words, span.name.partition(" ")[0], DIALECTS.changes):
         if dialect.is_guess and step.kind is not None:
             continue
-        found = SpanStep()
-        dialect.read(span, found)
-        if found != _EMPTY:
-            found.dialects = [dialect.name]
+        stated = SpanStep()
+        dialect.read(span, stated)
+        if stated != _EMPTY:
+            stated.dialects = [dialect.name]
             if step is _EMPTY:
-                step = found
+                step = stated
             else:
-                step.fill(found)
+                step.fill(stated)
     if not words.isdisjoint(LABELLED):
         step = SpanStep() if step is _EMPTY else step
         _add_labels(span, words, step)
@@ -269,8 +271,8 @@ def _read_reply(span: TraceSpan, step: SpanStep) -> None:
     it is a private function without an output.
     """
     output = step.output or []
-    if any(each.role == SYSTEM or each.is_users for each in output):
-        last = max(place for place, each in enumerate(output) if each.role != AGENT)
+    if any(message.role == SYSTEM or message.is_users for message in output):
+        last = max(index for index, message in enumerate(output) if message.role != AGENT)
         step.output = output[last + 1 :] or None
         is_helper = step.output is None
     else:
@@ -373,37 +375,37 @@ def _add_labels(span: TraceSpan, words: frozenset[str], step: SpanStep) -> None:
 
 def conversation_of(span: TraceSpan, words: frozenset[str]) -> str | None:
     """Returns the id of the conversation that a span names; None: it names none."""
-    found = None if words.isdisjoint(LABELLED) else text_at(span.attributes, *_SESSIONS)
-    if found is None and not words.isdisjoint(_WITH_METADATA):
-        found = text_at(metadata_of(span.attributes), *_SESSION_NAMES)
-    return found
+    name = None if words.isdisjoint(LABELLED) else text_at(span.attributes, *_SESSIONS)
+    if name is None and not words.isdisjoint(_WITH_METADATA):
+        name = text_at(metadata_of(span.attributes), *_SESSION_NAMES)
+    return name
 
 
 def user_of(span: TraceSpan) -> str | None:
     """Returns the id of the user that a span names; None: it names none."""
-    found = text_at(span.attributes, *_USERS)
-    if found is None and not words_of(span).isdisjoint(_WITH_METADATA):
-        found = text_at(metadata_of(span.attributes), *_USER_NAMES)
-    return found
+    name = text_at(span.attributes, *_USERS)
+    if name is None and not words_of(span).isdisjoint(_WITH_METADATA):
+        name = text_at(metadata_of(span.attributes), *_USER_NAMES)
+    return name
 
 
 def metadata_of(attributes: JsonObject) -> JsonObject:
     """Returns what writers call the metadata of a span."""
-    found: JsonObject = {}
+    metadata: JsonObject = {}
     for key, value in attributes.items():
         if key.startswith(_HOLDERS):
             holder = next(prefix for prefix in _HOLDERS if key.startswith(prefix))
-            found.setdefault(key[len(holder) :], value)
+            metadata.setdefault(key[len(holder) :], value)
         elif key in _METADATA:
             inner = loaded(value)
             if isinstance(inner, dict):
-                found = {**inner, **found}
-    return found
+                metadata = {**inner, **metadata}
+    return metadata
 
 
 def _tags(value: JsonValue) -> list[str]:
     value = loaded(value)
     if isinstance(value, str):
-        value = [each.strip() for each in value.split(",") if each.strip()]
-    texts = [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
-    return [each for each in texts if not each.startswith(_OF_STEPS)]
+        value = [item.strip() for item in value.split(",") if item.strip()]
+    texts = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+    return [item for item in texts if not item.startswith(_OF_STEPS)]

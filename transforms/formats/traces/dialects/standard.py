@@ -143,16 +143,16 @@ def _with_choice(before: list[SpanMessage], added: list[SpanMessage]) -> list[Sp
     """Returns a reply with one more event of its choice: a piece of it while no finish reason was stated."""
     if len(before) != 1 or len(added) != 1 or before[0].finish:
         return [*before, *added]
-    one, other = before[0], added[0]
+    begun, other = before[0], added[0]
     return [
         SpanMessage(
-            one.role if one.role == UNKNOWN else other.role,
-            ["".join((*one.texts, *other.texts))] if one.texts or other.texts else [],
-            [*one.calls, *other.calls],
-            [*one.results, *other.results],
-            [*one.parts, *other.parts],
-            [*one.keys, *other.keys],
-            one.stated_role or other.stated_role,
+            begun.role if begun.role == UNKNOWN else other.role,
+            ["".join((*begun.texts, *other.texts))] if begun.texts or other.texts else [],
+            [*begun.calls, *other.calls],
+            [*begun.results, *other.results],
+            [*begun.parts, *other.parts],
+            [*begun.keys, *other.keys],
+            begun.stated_role or other.stated_role,
             other.finish,
         )
     ]
@@ -163,7 +163,9 @@ def _first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | Non
 
     Alternatives have a text and a finish reason each. Some writers divide one reply into messages, too.
     """
-    if not messages or not all(each.finish and each.texts and not each.calls for each in messages):
+    if not messages or not all(
+        message.finish and message.texts and not message.calls for message in messages
+    ):
         return messages
     return spellings.first_of_several(messages)
 
@@ -211,9 +213,9 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.input = json_messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
     elif has_prefix(tuple(held), _NUMBERED):
-        given, said = (_with_parts(numbered(held, prefix)) for prefix in _NUMBERED)
+        given, back = (_with_parts(numbered(held, prefix)) for prefix in _NUMBERED)
         step.input = spellings.only_messages(given, USER) or None
-        step.output = _first_choice(spellings.only_messages(said, AGENT) or None)
+        step.output = _first_choice(spellings.only_messages(back, AGENT) or None)
         step.finish = text_at(held, "gen_ai.completion.0.finish_reason")
 
 
@@ -236,7 +238,7 @@ def _inputs(value: JsonValue) -> JsonValue:
         *(placed if isinstance(placed, list) else ()),
         *(named.values() if isinstance(named, dict) else ()),
     ]
-    texts = [each for each in given if isinstance(each, str)]
+    texts = [item for item in given if isinstance(item, str)]
     return texts[0] if len(texts) == 1 else None
 
 
@@ -281,7 +283,8 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
             history = as_object(value_at(held, "output.value")).get(_AUTOMATIC)
             step.input, step.usage = spellings.read_messages(history, USER) or step.input, None
         step.finish = text_at(held, "llm.finish_reason") or next(
-            (each.finish for each in reversed(_value(held, "output", AGENT) or ()) if each.finish), None
+            (message.finish for message in reversed(_value(held, "output", AGENT) or ()) if message.finish),
+            None,
         )
     elif step.kind in ("agent", "chain"):
         step.input = _value(held, "input", USER)
@@ -306,13 +309,13 @@ def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
 
 def _reply(held: JsonObject) -> list[SpanMessage] | None:
     """Returns the reply; of a streamed one every piece is a message."""
-    found = _numbered(held, "llm.output_messages.", AGENT)
+    messages = _numbered(held, "llm.output_messages.", AGENT)
     reply = as_object(value_at(held, "output.value"))
     choices = reply.get("choices") or reply.get("candidates")
-    if found and len(found) == (len(choices) if isinstance(choices, list) else 1):
-        found = spellings.first_of_several(found)
+    if messages and len(messages) == (len(choices) if isinstance(choices, list) else 1):
+        messages = spellings.first_of_several(messages)
     # Empty arguments are left out.
-    calls = [call for message in found or () for call in message.calls]
+    calls = [call for message in messages or () for call in message.calls]
     is_hosted = any(call.name in HOSTED for call in calls)
     replies = (_value(held, "output", AGENT) or ()) if is_hosted else ()
     stated = {call.id: call.args for reply in replies for call in reply.calls if call.is_hosted}
@@ -324,12 +327,14 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
         call.args = stated.get(call.id) if call.args is None and call.is_hosted else call.args
         if call.args is None and not is_hidden:
             call.args = {}
-    if found and len(found) >= _PIECES and not any(each.calls for each in found):
-        return [SpanMessage(AGENT, ["".join(each.text for each in found)])]
-    is_divided = found is not None and len(found) > 1 and all(each.texts and not each.calls for each in found)
-    if found and is_divided and "output.value" not in held:
-        found[-1].parts.append(PERHAPS_CHOICES)
-    return found
+    if messages and len(messages) >= _PIECES and not any(each.calls for each in messages):
+        return [SpanMessage(AGENT, ["".join(each.text for each in messages)])]
+    is_divided = (
+        messages is not None and len(messages) > 1 and all(each.texts and not each.calls for each in messages)
+    )
+    if messages and is_divided and "output.value" not in held:
+        messages[-1].parts.append(PERHAPS_CHOICES)
+    return messages
 
 
 def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:
@@ -382,7 +387,7 @@ def _content(side: JsonValue) -> list[JsonValue]:
         return [] if messages is None else [loaded(messages)]
     if len(messages) > 1:
         return [messages]
-    return [loaded(each.get("content")) if isinstance(each, dict) else each for each in messages]
+    return [loaded(message.get("content")) if isinstance(message, dict) else message for message in messages]
 
 
 _WORDS = frozenset(("aws", "event", "openinference", "strands", "opentelemetry", "amazon", "session"))
