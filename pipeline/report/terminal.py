@@ -616,9 +616,8 @@ def balance_text(counts: RunCounts) -> str:
             by_stage.setdefault(stage, {})[error] = number
     for stage, errors in by_stage.items():
         noun, what = _STAGES.get(stage, ("failure", f"in {stage}"))
-        lines.append(
-            f"{counted(sum(errors.values()), noun)} {what} ({_most(errors)}): see the table failures"
-        )
+        kinds = _most(errors) if len(errors) > 1 else printable(next(iter(errors)), LONGEST_NAME)
+        lines.append(f"{counted(sum(errors.values()), noun)} {what} ({kinds}): see the table failures")
     findings = {kind: number for kind, number in counts["findings"].items() if kind not in _NEXT_STEPS}
     if findings:
         lines.append(f"findings: {_most(findings)}: see the table failures")
