@@ -140,7 +140,7 @@ class RunInfo(msgspec.Struct, frozen=True):
 
     Attributes:
         create_time: Start of the run, RFC 3339 in UTC.
-        slices: Names of the slices of the metrics (`turnwise.transforms.metrics.repeats`).
+        slices: Names of the slices of the metrics (`turnwise.transforms.metrics.state`).
         judge: Digest of the judge's settings that decide its answers; "": no judge is configured.
         transcripts: Whether the rows of conversations hold what was said and called.
         redact: What leaves as markers; None: nothing.

@@ -37,7 +37,7 @@ from turnwise.pipeline.store.database import open_store
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
-from turnwise.transforms.decisions.gate.measured import check_gate
+from turnwise.transforms.decisions.gate.bounds import check_gate
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 

@@ -147,13 +147,13 @@ _MODULES = {
     ),
     "schemas.score": ("Score",),
     "transforms.criteria.base": ("JudgedCriterion", "MeasuredCriterion"),
+    "transforms.decisions.conversion": ("Codec", "Target", "register_target"),
     "transforms.formats.registry": ("EventReader", "Format", "register_format"),
     "transforms.judging.ask": ("Ask", "JudgeModelOptions", "JudgeSample", "Question", "ask_all"),
     "transforms.judging.backends.base": ("Backend", "Fault", "RawReply"),
     "transforms.judging.judges": ("JudgeKind", "register_judge"),
     "transforms.judging.prompts": ("Reply", "Section", "fill"),
     "transforms.matching.sample": ("Sample", "TurnPair"),
-    "transforms.decisions.conversion": ("Codec", "Target", "register_target"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -24,8 +24,8 @@ from turnwise.pipeline.batch.execution import (
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.processes import run_in_workers
 from turnwise.pipeline.batch.remote import RemoteRunError
+from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.io.files import file_patterns, list_inputs
-from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.run_writer import (
     Finished,
     NullSink,

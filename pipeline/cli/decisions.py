@@ -18,7 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PLUGIN
-from turnwise.pipeline.io.listing import RUN_FOLDER
+from turnwise.pipeline.io.containers import RUN_FOLDER
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, counted, names_text, printable, say
 from turnwise.pipeline.report.calibration import (
     calibration_json,
@@ -52,12 +52,10 @@ from turnwise.pipeline.report.html import compare_versions, is_report, write_rep
 from turnwise.pipeline.report.markdown import comparison_markdown, gate_markdown
 from turnwise.pipeline.report.terminal import first_page_lines
 from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
-from turnwise.pipeline.settings.dates import names_date
 from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser, OptionRows
-from turnwise.pipeline.settings.run import PREVIOUS
-from turnwise.schemas.comparison import Comparison, FirstPage, PairedBy
+from turnwise.pipeline.settings.run import PREVIOUS, names_date
+from turnwise.schemas.comparison import Comparison, FirstPage, GateReport, PairedBy
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.gate import GateReport
 from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.run import RUN_FILE

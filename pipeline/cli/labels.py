@@ -15,8 +15,8 @@ from turnwise.schemas.calibration import HumanLabel
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.decisions.calibration.labels import FEWEST_CASES
-from turnwise.transforms.decisions.calibration.people import (
+from turnwise.transforms.decisions.calibration.labels import (
+    FEWEST_CASES,
     is_disputed,
     label_queue,
     merged_labels,
@@ -25,7 +25,7 @@ from turnwise.transforms.decisions.calibration.people import (
 )
 
 if TYPE_CHECKING:
-    from turnwise.transforms.decisions.calibration.people import PeopleAgreement
+    from turnwise.transforms.decisions.calibration.labels import PeopleAgreement
 
 _MOST_SHOWN = 20
 

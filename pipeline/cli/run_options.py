@@ -28,7 +28,6 @@ from turnwise.pipeline.io.sinks.base import SINKS, check_appends, file_formats, 
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.terminal import divided_text
 from turnwise.pipeline.runs.directory import open_run
-from turnwise.pipeline.settings.dates import check_range, dated, earlier_dates, names_date, parse_dates
 from turnwise.pipeline.settings.extras import check_extra, check_places, check_store
 from turnwise.pipeline.settings.options import (
     EmptyDates,
@@ -44,7 +43,15 @@ from turnwise.pipeline.settings.remote_workers import (
     fit_limits,
     fit_workers,
 )
-from turnwise.pipeline.settings.run import RunSettings, check_options
+from turnwise.pipeline.settings.run import (
+    RunSettings,
+    check_options,
+    check_range,
+    dated,
+    earlier_dates,
+    names_date,
+    parse_dates,
+)
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.open import input_kind
 from turnwise.schemas.config import ConfigError

@@ -31,21 +31,14 @@ from turnwise.pipeline.report import conversion
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, RawJudgeOptions
-from turnwise.pipeline.settings.run import (
-    MAX_RECORD_BYTES,
-    RunSettings,
-    judge_settings,
-    judged_by,
-    read_config,
-    run_info,
-)
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, judge_settings, judged_by, read_config, run_info
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolEffect
-from turnwise.schemas.inspection import Conversion, FileInspection, Inspection
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import Condition, FilterError, parse_filter
 from turnwise.schemas.registry import load_plugins
+from turnwise.schemas.report import Conversion, FileInspection, Inspection
 from turnwise.schemas.score import Failure, IncompleteReadError
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.decisions.cases import Candidate, CandidateSample, check_fields, meets

@@ -15,7 +15,7 @@ from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import CesConfig, ConfigError, MatchCasesBy
 from turnwise.schemas.conversation import Receipt, Record
 from turnwise.schemas.score import Failure, record_failure
-from turnwise.transforms.beam.stream import CurrentCases
+from turnwise.transforms.beam.windows import CurrentCases
 from turnwise.transforms.formats.reading import CaseReader
 from turnwise.transforms.matching.sample import CaseIndex
 

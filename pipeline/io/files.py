@@ -13,9 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from turnwise.pipeline.io.bigquery_source import prepare_query, table_state
-from turnwise.pipeline.io.containers import check_container, check_database
+from turnwise.pipeline.io.containers import (
+    AS_CSV,
+    KIND_BYTES,
+    TABLES,
+    check_container,
+    check_database,
+    check_text,
+)
 from turnwise.pipeline.io.event_join import EventJoin
-from turnwise.pipeline.io.listing import AS_CSV, KIND_BYTES, TABLES, check_text
 from turnwise.pipeline.io.records import (
     GZIP_MAGIC,
     OTHER_SUFFIXES,

@@ -13,8 +13,7 @@ from pydantic_core import from_json
 
 from turnwise.pipeline.io.arrays import ArrayFault, array_elements
 from turnwise.pipeline.io.bigquery_source import query_records
-from turnwise.pipeline.io.containers import Texts, container, database_texts
-from turnwise.pipeline.io.listing import KIND_BYTES, buffered, check_text
+from turnwise.pipeline.io.containers import KIND_BYTES, Texts, buffered, check_text, container, database_texts
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.conversation import Record

@@ -29,7 +29,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 from msgspec import Struct
 
-from turnwise.pipeline.io.listing import (
+from turnwise.pipeline.io.containers import (
     RUN_FOLDER,
     FolderFile,
     join_path,

@@ -10,6 +10,7 @@ from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printa
 from turnwise.pipeline.report.terminal import first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.comparison import (
+    GATE_PROBLEM,
     Comparison,
     CriterionComparison,
     FirstPage,
@@ -21,14 +22,19 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.gate import GATE_PROBLEM
 from turnwise.schemas.jsonio import is_store_url, shown_url
 from turnwise.transforms.decisions.comparison.collect import Order, version_order
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
-from turnwise.transforms.decisions.comparison.words import beyond_verdicts, run_places, settings_changes
+from turnwise.transforms.decisions.comparison.words import (
+    amount,
+    beyond_verdicts,
+    decimals,
+    run_places,
+    settings_changes,
+    shown_p,
+)
 from turnwise.transforms.decisions.first_page import NAMED, short_name, two_versions, with_left_out
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order

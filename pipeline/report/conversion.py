@@ -8,16 +8,16 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
+from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.io.files import read_files, whole_items
-from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.terminal import counted, printable, wrapped
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, Record
-from turnwise.schemas.inspection import Conversion, NotConverted
 from turnwise.schemas.jsonio import JsonObject, dump_json, is_local, is_store_url
+from turnwise.schemas.report import Conversion, NotConverted
 from turnwise.schemas.rows import ConversationRow, ScoreRow, Transcript
 from turnwise.schemas.run import RUN_FILE
 from turnwise.schemas.score import Failure

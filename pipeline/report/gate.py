@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from turnwise.pipeline.io.listing import join_path, path_exists
+from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.io.terminal import LONGEST_PLACE, complain, names_text, printable, say
 from turnwise.pipeline.report.comparison import (
     NO_VERSION,
@@ -22,14 +22,12 @@ from turnwise.pipeline.report.comparison import (
     open_baseline,
     sides_of_runs,
 )
-from turnwise.pipeline.settings.dates import filled, names_date
-from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, read_config
+from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, filled, names_date, read_config
 from turnwise.pipeline.store.urls import shown_place
-from turnwise.schemas.comparison import Comparison, FirstPage
-from turnwise.schemas.config import STATUS, AllPassRule, ConfigError, GateConfig, NotWorseRule
-from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.gate import (
+from turnwise.schemas.comparison import (
     GATE_PROBLEM,
+    Comparison,
+    FirstPage,
     GateCheck,
     GatedConversation,
     GateReport,
@@ -37,6 +35,8 @@ from turnwise.schemas.gate import (
     RuleResult,
     RuleStatus,
 )
+from turnwise.schemas.config import STATUS, AllPassRule, ConfigError, GateConfig, NotWorseRule
+from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE
@@ -49,14 +49,14 @@ from turnwise.transforms.decisions.first_page import (
     with_left_out,
     without_baseline,
 )
-from turnwise.transforms.decisions.gate.bounds import mark_missing
-from turnwise.transforms.decisions.gate.measured import (
+from turnwise.transforms.decisions.gate.bounds import (
     NO_BASELINE,
     BaselineState,
     GatedVersion,
     Rejected,
     baseline_state,
     gate_fault,
+    mark_missing,
     rejected_of,
     unrecorded_cases,
 )

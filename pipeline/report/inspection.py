@@ -17,8 +17,8 @@ from turnwise.pipeline.io.terminal import columns, counted, cut, padded, printab
 from turnwise.pipeline.report.terminal import nameless_text
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import EvalConfig, MappingConfig
-from turnwise.schemas.inspection import CriterionUse, FileInspection, Inspection, Noted
 from turnwise.schemas.jsonio import JsonObject, is_local
+from turnwise.schemas.report import CriterionUse, FileInspection, Inspection, Noted
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.decisions.inspection import ORDER, add_use, suggested_mapping, unread_keys

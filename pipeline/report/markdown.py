@@ -12,11 +12,18 @@ from turnwise.pipeline.report.comparison import (
     pairing_text,
     side_text,
 )
-from turnwise.schemas.comparison import Comparison, FirstPage, Flip, ListedConversation
+from turnwise.schemas.comparison import (
+    Comparison,
+    FirstPage,
+    Flip,
+    GatedConversation,
+    GateReport,
+    ListedConversation,
+    RuleResult,
+)
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.gate import GatedConversation, GateReport, RuleResult
-from turnwise.transforms.decisions.comparison.sentences import shown_p
+from turnwise.transforms.decisions.comparison.words import shown_p
 from turnwise.transforms.decisions.first_page import counts_text, destructive_text
 
 _LONGEST, _LONGEST_NAME = 300, 60

@@ -35,7 +35,7 @@ from turnwise.transforms.criteria.base import (
     CustomMetric,
     JudgedCriterion,
 )
-from turnwise.transforms.decisions.comparison.sentences import decimals
+from turnwise.transforms.decisions.comparison.words import decimals
 from turnwise.transforms.decisions.first_page import counts_text, destructive_text, left_out, listed
 from turnwise.transforms.formats.registry import NO_VERSION, no_version_text
 from turnwise.transforms.judging.ask import Flips

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from turnwise.pipeline.io.listing import (
+from turnwise.pipeline.io.containers import (
     RUN_FOLDER,
     join_path,
     list_files,

@@ -12,7 +12,6 @@ from sqlalchemy import Connection
 
 from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid
-from turnwise.pipeline.store.conditions import Field, Sql, condition_of
 from turnwise.pipeline.store.database import OrderBy, Position
 from turnwise.pipeline.store.evaluations import StoredEvaluation
 from turnwise.pipeline.store.rows import (
@@ -22,8 +21,8 @@ from turnwise.pipeline.store.rows import (
     newest_results,
     read_figures,
 )
-from turnwise.pipeline.store.summaries import RunKey, counted_runs
-from turnwise.schemas.ces.names import app_of
+from turnwise.pipeline.store.summaries import Field, RunKey, Sql, condition_of, counted_runs
+from turnwise.schemas.ces.resources import app_of
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.jsonio import JsonObject, dump_json

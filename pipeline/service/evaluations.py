@@ -21,7 +21,7 @@ from turnwise.pipeline.service.computed_fields import (
 )
 from turnwise.pipeline.service.runs import Service, listed
 from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
-from turnwise.pipeline.store import conditions as filters
+from turnwise.pipeline.store import summaries as filters
 from turnwise.pipeline.store.database import EVALUATIONS, FAILURES, RESULTS, ConflictError, Listing, Position
 from turnwise.pipeline.store.evaluations import (
     COLUMNS,
@@ -37,7 +37,7 @@ from turnwise.pipeline.store.evaluations import (
 )
 from turnwise.pipeline.store.rows import find_result, has_results
 from turnwise.schemas.ces import resources, tools
-from turnwise.schemas.ces.names import ANY, app_of, is_id
+from turnwise.schemas.ces.resources import ANY, app_of, is_id
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import updated_content, written_fields

@@ -19,7 +19,6 @@ from turnwise.pipeline.service.computed_fields import (
 )
 from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
 from turnwise.pipeline.store import runs as stored_runs
-from turnwise.pipeline.store.conditions import runs_table_fields
 from turnwise.pipeline.store.database import (
     LOCAL_APP,
     RESULTS,
@@ -40,10 +39,10 @@ from turnwise.pipeline.store.rows import (
     verdict_counts,
     version_metrics,
 )
-from turnwise.pipeline.store.summaries import keep_summaries
+from turnwise.pipeline.store.summaries import keep_summaries, runs_table_fields
 from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces import tools
-from turnwise.schemas.ces.names import version_id
+from turnwise.schemas.ces.resources import version_id
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject

@@ -19,22 +19,20 @@ from turnwise.schemas.rows import plain_rows
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.alerts import RaiseAlerts
 from turnwise.transforms.beam.sessions import AssembleConversations, NameStreamGroups, RecordContent
-from turnwise.transforms.beam.stream import (
+from turnwise.transforms.beam.windows import (
     CASE_FAILURES,
     CaseLookup,
-    MatchArrivals,
-    ParseArrivals,
-    ReportOnce,
-    ScoreArrivals,
-    no_cases,
-)
-from turnwise.transforms.beam.windows import (
     Contribution,
     CountOnce,
+    MatchArrivals,
+    ParseArrivals,
     RecordOutcome,
+    ReportOnce,
+    ScoreArrivals,
     WindowedMetrics,
     WindowMetrics,
     failed_outcome,
+    no_cases,
 )
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import LogReader

@@ -1,4 +1,4 @@
-"""hallucinations_v1: the share of an answer's sentences that their context supports."""
+"""What an agent says and cannot know: hallucinations_v1 and claimed_actions_v1."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,17 +10,32 @@ from pydantic import Field
 
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import CriterionSeverityReason, Score
+from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.citations import was_skipped
-from turnwise.transforms.criteria.responses import AdkJudged
-from turnwise.transforms.judging.ask import Ask, Ballot, Question, Vote, vote_each
+from turnwise.transforms.criteria.tool_effects import UsesToolEffects
+from turnwise.transforms.criteria.trajectory import AdkJudged
+from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
+from turnwise.transforms.effects.call_values import argument_paths
+from turnwise.transforms.effects.changes import call_text
+from turnwise.transforms.effects.claims import (
+    Action,
+    ActionClaim,
+    ClaimedValue,
+    actions_of,
+    find_quote,
+    match_claims,
+)
+from turnwise.transforms.judging.ask import Ask, Ballot, Question, Vote, ask_all, vote_each
 from turnwise.transforms.judging.prompts import (
     MAX_SECTION,
     ReasonedReply,
     Reply,
+    Section,
     context_sections,
     facts,
     left_out,
     messages_of_user,
+    spoken_sections,
     statement_sections,
     unjudged_reason,
     votes_of,
@@ -28,7 +43,7 @@ from turnwise.transforms.judging.prompts import (
 from turnwise.transforms.local_judge.grounding import ground, probability
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.text.cleaning import quoted
+from turnwise.transforms.text.cleaning import find_span, quoted
 from turnwise.transforms.text.sentences import MAX_SENTENCES, sentences
 
 Label = Literal["supported", "unsupported", "contradictory", "disputed", "not_applicable"]
@@ -201,3 +216,154 @@ def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply]) -> Sc
     claiming = [detail for detail in details if detail["probability"] is not None]
     score.explanation = min(claiming, key=itemgetter("probability"))["reason"]
     return score
+
+
+# claimed_actions_v1: agreement of the agent's claims with its actions.
+
+_WRONG: dict[str, str] = {
+    "not_done": "said but not done",
+    "other_values": "said with other values than it was done with",
+    "too_early": "said before it was done",
+}
+
+
+class StatedValue(Reply):
+    """A value of a claimed action."""
+
+    argument: str = Field(description="Name of the parameter, as behind the tool's name; empty if none.")
+    text: str = Field(description="The agent's exact words for it, from the quote.")
+
+
+class ClaimedAction(Reply):
+    """An action that the agent claims."""
+
+    turn: int = Field(description="Number of the turn, as in its section's name.")
+    quote: str = Field(description="The agent's exact words.")
+    tool: str = Field(description="Name of the tool that does such a thing; empty if none does.")
+    identifier: str = Field(description="The code or number that names the thing; empty if there is none.")
+    values: list[StatedValue] = Field(description="Values that the quote states of the action.")
+
+
+class ClaimedActionsReply(ReasonedReply):
+    """One entry for every claim, in order."""
+
+    claims: list[ClaimedAction]
+
+
+class ClaimedActions(JudgedCriterion, UsesToolEffects):
+    """Share of claimed and performed actions that agree, 0..1.
+
+    The judge extracts the claims with quotes, tools and values; code matches them with the calls. Claims
+    without an action, with another value than the call's argument (an amount, a date, an address) or before
+    their action, and actions without a claim lower the share. The details hold all claims with offsets.
+
+    A value counts as the call's only if all of its words are read and equal the argument, and as another one
+    only if it is shown to differ ([rules](criteria.md#claimed-values)). A claim with a value that is neither
+    is `not_compared`: no score, unless the share is below the threshold even if all such claims agree. An
+    unclaimed call of unknown effect leaves no score in the same way. Of several samples the one with the
+    median value counts, or none if as many could not be compared.
+
+    When to use: The agent must report its actions truthfully and completely. It needs no eval case.
+    """
+
+    name: ClassVar[str] = "claimed_actions_v1"
+    needs: ClassVar[str] = "answers of the agent"
+    severity_reason: ClassVar[CriterionSeverityReason] = "false_claims"
+
+    threshold: float | None = 1.0
+
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
+        """Compares claims with actions; None if there are neither messages nor actions."""
+        catalog, spoken = self.catalog(sample), spoken_sections(sample.conversation)
+        actions = actions_of(sample.conversation, catalog)
+        if not any(section.name.endswith(", agent") for section in spoken):
+            return self._compared([], actions) if actions else None
+        # All tools that write or hand over, with the names of the arguments that calls give them.
+        golden = sample.eval_case
+        calls = [call for turn in sample.conversation.turns for call in turn.tool_calls]
+        calls += [call for turn in (golden.turns if golden else ()) for call in turn.tool_calls or ()]
+        calls += (golden.actions or ()) if golden else ()
+        changing = {called_tool(call) for call in calls if catalog.effect_of(call).effect != "read"}
+        arguments: dict[str, dict[str, None]] = {}
+        for name in (*catalog.declared, *map(called_tool, calls), *(action.tool for action in actions)):
+            arguments.setdefault(name, {})
+        for call in calls:
+            arguments[called_tool(call)].update(dict.fromkeys(argument_paths(call.args)))
+        tools = [
+            f"{name}({', '.join(paths)})" if paths else name
+            for name, paths in arguments.items()
+            if name and (name in changing or catalog.effect(name).effect != "read")
+        ]
+        question = Question(
+            self._prompt("claimed_actions/3", [Section("tools", "\n".join(tools)), *spoken]),
+            ClaimedActionsReply,
+            self.options,
+            verdicts=lambda reply: [self._agreement(reply, sample, catalog).value],
+        )
+        answers = await ask_all(ask, question)
+        scores = [self._agreement(reply, sample, catalog) for reply in answers.replies]
+        measured = [score for score in scores if score.value is not None]
+        unknown = [score for score in scores if score.value is None and score.details is not None]
+        if measured and len(measured) > len(unknown):
+            score = sorted(measured, key=lambda score: score.value or 0.0)[(len(measured) - 1) // 2]
+        else:
+            score = [*scores, *unknown][-1] if scores else Score(None, reason=answers.reason)
+        score.judge = answers.use
+        if score.details is not None:
+            guessed = catalog.guesses(call for turn in sample.conversation.turns for call in turn.tool_calls)
+            guesses: JsonObject = {"guessed": guessed} if guessed else {}
+            score.details = {**score.details, **guesses, **left_out(question.prompt)}
+        return score
+
+    def _agreement(self, reply: ClaimedActionsReply, sample: Sample, catalog: ToolCatalog) -> Score:
+        """Returns what one answer comes to; None as value: a quote is wrong, or a value is not compared."""
+        claims = []
+        for claim in reply.claims:
+            quoted = find_quote(claim.quote, claim.turn - 1, sample.conversation)
+            if quoted is not None and all(find_span(value.text, claim.quote) for value in claim.values):
+                texts = claim.quote.strip(), claim.tool.strip(), claim.identifier.strip()
+                values = [ClaimedValue(value.argument.strip(), value.text.strip()) for value in claim.values]
+                claims.append(ActionClaim(quoted, *texts, values))
+        if len(claims) == len(reply.claims):
+            return self._compared(claims, actions_of(sample.conversation, catalog))
+        missed = len(reply.claims) - len(claims)
+        return Score(None, f"{missed} of {len(reply.claims)} quotes are not the agent's words")
+
+    def _compared(self, claims: Sequence[ActionClaim], actions: Sequence[Action]) -> Score:
+        match_claims(claims, actions)
+        unsaid = [action for action in actions if not action.is_claimed and action.is_change]
+        unclear = [action for action in actions if not action.is_claimed and not action.is_change]
+        unknown = [claim for claim in claims if claim.verdict == "not_compared"]
+        total = len(claims) + len(unsaid)
+        agreeing = sum(claim.verdict in ("done", "not_compared") for claim in claims)
+        details: JsonObject = {
+            "claims": [claim.detail() for claim in claims],
+            "unsaid": [{"turn": action.turn, "call": call_text(action.call)} for action in unsaid],
+        }
+        if unclear:
+            details["unknown"] = [{"turn": action.turn, "call": call_text(action.call)} for action in unclear]
+        share = agreeing / total if total else 1.0
+        if (not unknown and not unclear) or (self.threshold is not None and share < self.threshold):
+            return Score(share, explanation=_explanation(claims, unsaid), details=details)
+        if unknown:
+            values = ", ".join(
+                f"“{value.text}”{f' ({value.argument})' if value.argument else ''}"
+                for value, verdict in unknown[0].compared_values()
+                if verdict == "not_compared"
+            )
+            what = "claims state what cannot be compared with the call"
+            return Score(None, f"{len(unknown)} of {len(claims)} {what}: {values}", details=details)
+        tools = ", ".join(dict.fromkeys(action.tool for action in unclear))
+        reason = f"it is unknown what a tool does whose call the agent does not report ({tools})"
+        return Score(None, f"{reason}: state its effect in `tools` of the config", details=details)
+
+
+def _explanation(claims: Sequence[ActionClaim], unsaid: Sequence[Action]) -> str:
+    wrong = [
+        f"{_WRONG[c.verdict]}: “{c.quote}” (turn index {c.place.turn})" for c in claims if c.verdict in _WRONG
+    ]
+    wrong += [f"done but not said: {call_text(action.call)} (turn index {action.turn})" for action in unsaid]
+    if not wrong:
+        return "What the agent says it did was done." if claims else "Nothing was done, and nothing claimed."
+    more = f"; and {len(wrong) - 1} more." if len(wrong) > 1 else "."
+    return f"{wrong[0][0].upper()}{wrong[0][1:]}{more}"

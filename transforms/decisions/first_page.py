@@ -13,7 +13,7 @@ from turnwise.schemas.config import STATUS
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.figures import RecordedReward
 from turnwise.transforms.criteria.tool_effects import ToolEffects
-from turnwise.transforms.decisions.comparison.sentences import (
+from turnwise.transforms.decisions.comparison.words import (
     amount,
     counted,
     decimals,

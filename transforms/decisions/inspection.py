@@ -18,11 +18,10 @@ from turnwise.schemas.conversation import (
     Turn,
     turn_name,
 )
-from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, Noted
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.report import Applies, CriterionUse, FileInspection, Noted
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion, MeasuredCriterion
-from turnwise.transforms.criteria.claimed_actions import ClaimedActions
 from turnwise.transforms.criteria.figures import (
     AgentCost,
     EndedNormally,
@@ -31,8 +30,8 @@ from turnwise.transforms.criteria.figures import (
     ToolCallLatency,
     TurnLatency,
 )
-from turnwise.transforms.criteria.hallucinations import Hallucinations
-from turnwise.transforms.criteria.safety import Safety
+from turnwise.transforms.criteria.hallucinations import ClaimedActions, Hallucinations
+from turnwise.transforms.criteria.rubrics import Safety
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.messages.kinds import role_of, snake

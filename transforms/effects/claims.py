@@ -40,8 +40,7 @@ from turnwise.transforms.matching.calls import answered_calls
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.cleaning import Amount, find_span, plain
 from turnwise.transforms.text.dates import WEEKDAY_IN_CHARACTERS, read_dates, weekdays_in
-from turnwise.transforms.text.numbers import Keys, month_key
-from turnwise.transforms.text.words import Word, dates_in_words, is_negated, words
+from turnwise.transforms.text.words import Keys, Word, dates_in_words, is_negated, month_key, words
 
 # Compares the values that an agent states of an action with the arguments of its call.
 

@@ -15,14 +15,15 @@ from turnwise.transforms.text.cleaning import (
     same_amount,
 )
 from turnwise.transforms.text.dates import DateReading, read_dates, same_date
-from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
 from turnwise.transforms.text.words import (
     CHARACTER_SCRIPTS,
     MONTHS,
     NEGATIONS,
     NUMBER_WORDS,
+    SCALES,
     UNSPACED_SCRIPTS,
     by_place,
+    with_ascii_digits,
     word_set,
 )
 

@@ -21,8 +21,7 @@ from turnwise.transforms.text.dates import (
     weekdays_in,
     with_noon_in_digits,
 )
-from turnwise.transforms.text.numbers import with_ascii_digits
-from turnwise.transforms.text.words import MONTHS, by_place, word_set
+from turnwise.transforms.text.words import MONTHS, by_place, with_ascii_digits, word_set
 
 _WEEKDAYS = {
     **WEEKDAYS,

@@ -19,10 +19,10 @@ from turnwise.schemas.conversation import (
     decoded_arguments,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.effects.failures import states_failure
 from turnwise.transforms.formats.fields import UNREAD, Unread
 from turnwise.transforms.formats.messages.streams import as_object, decoded, first_of, key_set, stated
 from turnwise.transforms.matching.calls import pair_responses
-from turnwise.transforms.text.failure_marks import states_failure
 
 ENDED, DETAIL, TERMINATION = "ended", "ended_detail", "termination_reason"
 TERMINATIONS = (TERMINATION, "terminationReason")

@@ -9,8 +9,7 @@ from math import fsum
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.meanings import words
-from turnwise.transforms.text.numbers import Keys
-from turnwise.transforms.text.words import Word, dates_in_words, is_run_of_characters, weigh, word_set
+from turnwise.transforms.text.words import Keys, Word, dates_in_words, is_run_of_characters, weigh, word_set
 
 _LIST_MARK = re.compile(r"\W*\d{1,3}[.)](?=\s|$)")
 _NAMED = 5

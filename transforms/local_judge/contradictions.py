@@ -22,12 +22,12 @@ from turnwise.transforms.local_judge.named_values import (
     replace_idioms,
     with_single_negations,
 )
-from turnwise.transforms.text.numbers import Keys
 from turnwise.transforms.text.words import (
     FUNCTION_WORDS,
     KOREAN_GRAMMAR,
     NEGATING,
     NUMBER_WORDS,
+    Keys,
     Word,
     is_run_of_characters,
     weigh,

@@ -9,9 +9,13 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.meanings import meant_words, words
-from turnwise.transforms.local_judge.named_values import other_currency
+from turnwise.transforms.local_judge.named_values import (
+    SpelledText,
+    numbers_of_lists,
+    other_currency,
+    parts_of,
+)
 from turnwise.transforms.local_judge.records import FlagIndex, read_flags, read_statuses, without_flags
-from turnwise.transforms.local_judge.spellings import SpelledText, numbers_of_lists, parts_of
 from turnwise.transforms.text.words import Word, dates_in_words, is_negated, starts_of, tokenize
 
 _BLOCK = 24

@@ -30,14 +30,14 @@ from turnwise.transforms.local_judge.claims import (
 from turnwise.transforms.local_judge.contradictions import contradiction, overstated
 from turnwise.transforms.local_judge.evidence import WINDOW, Evidence, EvidencePassage, NumberPlaces, alike
 from turnwise.transforms.local_judge.meanings import LIGHT, words
-from turnwise.transforms.local_judge.records import UNKNOWN, denying_status
-from turnwise.transforms.local_judge.spellings import (
+from turnwise.transforms.local_judge.named_values import (
     as_spelled,
     has_code,
     missing_codes,
     missing_endings,
     names_ending,
 )
+from turnwise.transforms.local_judge.records import UNKNOWN, denying_status
 from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.words import WORD_WEIGHT, Word, is_negated, is_run_of_characters, word_set
 

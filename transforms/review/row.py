@@ -29,15 +29,14 @@ from turnwise.schemas.rows import (
 )
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import SEVERITIES, Score
+from turnwise.transforms.ces.judgements import ces_verdict
 from turnwise.transforms.ces.result import evaluation_result, result_parts
-from turnwise.transforms.ces.verdict import ces_verdict
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.effects.call_effects import CallEffects, MadeCalls, ToolCatalog, agent_calls
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.matching.sample import Sample, TurnPair, stated_task
-from turnwise.transforms.metrics.repeats import slices_of
-from turnwise.transforms.metrics.state import SumPart
+from turnwise.transforms.metrics.state import SumPart, slices_of
 from turnwise.transforms.review.problems import (
     ReviewProblem,
     one_line,

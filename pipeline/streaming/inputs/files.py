@@ -14,8 +14,8 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, BinaryIO
 
+from turnwise.pipeline.io.containers import KIND_BYTES, check_text
 from turnwise.pipeline.io.files import Seen, check_file, glob_root, look_at, matches, name_problem, walk
-from turnwise.pipeline.io.listing import KIND_BYTES, check_text
 from turnwise.pipeline.io.records import BOM, GZIP_MAGIC, SUFFIXES, read_records, reading_error
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SettledPositions, SourceRecord, StreamSource
 from turnwise.schemas.config import ConfigError

@@ -14,7 +14,7 @@ from turnwise.pipeline.streaming.inputs.base import (
     StreamSource,
     parse_address,
 )
-from turnwise.pipeline.streaming.inputs.otlp_spool import Spool, received_before
+from turnwise.pipeline.streaming.inputs.otlp_decoding import Spool, received_before
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.formats.registry import AUTO, FORMATS
 
@@ -32,8 +32,7 @@ class OtlpSource(StreamSource):
 
         `close` closes the spool. A body of more bytes is refused.
         """
-        from turnwise.pipeline.service.http import AuthMiddleware, listening, shown_url, web_server
-        from turnwise.pipeline.service.serve import Tokens
+        from turnwise.pipeline.service.serve import AuthMiddleware, Tokens, listening, shown_url, web_server
         from turnwise.pipeline.streaming.inputs.otlp_app import OtlpApp
 
         self._spool = spool

@@ -36,10 +36,8 @@ from turnwise.pipeline.streaming.alerts import open_alert_sink
 from turnwise.pipeline.streaming.inputs.base import SourceOptions, StreamSource
 from turnwise.pipeline.streaming.inputs.open import left_before, open_source
 from turnwise.pipeline.streaming.local.counts import InFlightRecords, stream_counts
-from turnwise.pipeline.streaming.local.engine import Engine, StreamLimits
-from turnwise.pipeline.streaming.local.loop import StreamLoop
-from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles, Runtime
-from turnwise.pipeline.streaming.local.storage import StreamStorage
+from turnwise.pipeline.streaming.local.loop import Engine, StreamLimits, StreamLoop
+from turnwise.pipeline.streaming.local.storage import MetricsFiles, Runtime, StreamStorage
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow

@@ -17,8 +17,8 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-from turnwise.transforms.decisions.comparison.sentences import amount
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
+from turnwise.transforms.decisions.comparison.words import amount
 
 CONFIG = {"criteria": {"response_match_score": 0.8}}
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.pipeline.settings.dates import MOST_DATES, earlier_dates, filled, parse_dates
-from turnwise.pipeline.settings.run import run_info
+from turnwise.pipeline.settings.run import MOST_DATES, earlier_dates, filled, parse_dates, run_info
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
 from turnwise.transforms.text.dates import time_seconds

@@ -7,8 +7,15 @@ from threading import Event
 import pytest
 
 from turnwise.pipeline.streaming.inputs.base import SourceRecord
-from turnwise.pipeline.streaming.local.engine import Engine, IncompleteError, StalledError, StreamLimits
-from turnwise.pipeline.streaming.local.loop import AdvanceClock, AdvanceWatermark, Elements
+from turnwise.pipeline.streaming.local.loop import (
+    AdvanceClock,
+    AdvanceWatermark,
+    Elements,
+    Engine,
+    IncompleteError,
+    StalledError,
+    StreamLimits,
+)
 from turnwise.schemas.run import RunInfo
 
 

@@ -20,8 +20,13 @@ from turnwise.schemas.comparison import (
 from turnwise.schemas.config import GateConfig
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, ScoredId
 from turnwise.transforms.decisions.comparison.sides import columns_of
-from turnwise.transforms.decisions.gate.bounds import mark_missing
-from turnwise.transforms.decisions.gate.measured import GatedVersion, Rejected, rejected_of, unrecorded_cases
+from turnwise.transforms.decisions.gate.bounds import (
+    GatedVersion,
+    Rejected,
+    mark_missing,
+    rejected_of,
+    unrecorded_cases,
+)
 from turnwise.transforms.decisions.gate.rules import apply_rules
 
 STATUS, ROUGE, LATENCY = "verdict", "response_match_score", "turn_latency"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.transforms.matching.sample import Sample, stated_case
-from turnwise.transforms.metrics.repeats import MOST_RUNS, Repeats
+from turnwise.transforms.metrics.state import MOST_RUNS, Repeats
 
 
 def repeats(**runs):

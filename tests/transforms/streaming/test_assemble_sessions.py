@@ -21,7 +21,7 @@ from turnwise.transforms.beam.sessions import (
     firing_time,
 )
 from turnwise.transforms.beam.steps import InspectedDoFn, JoinSessions, ParseConversations
-from turnwise.transforms.beam.stream import ParseArrivals
+from turnwise.transforms.beam.windows import ParseArrivals
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 
 T = 1_000_000

@@ -15,7 +15,7 @@ from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.sessions import AssembleConversations, ClosedSession, NameStreamGroups, Sessions
-from turnwise.transforms.beam.stream import ParseArrivals
+from turnwise.transforms.beam.windows import ParseArrivals
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.formats.registry import record_time

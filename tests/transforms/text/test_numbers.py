@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.transforms.text.numbers import NUMERAL, read_numeral
+from turnwise.transforms.text.words import NUMERAL, read_numeral
 
 PATTERN = re.compile(NUMERAL)
 

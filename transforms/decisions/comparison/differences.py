@@ -29,7 +29,6 @@ from turnwise.transforms.decisions.comparison.estimates import (
     with_correction,
     word_for,
 )
-from turnwise.transforms.decisions.comparison.sentences import sentence
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
     MatchedValues,
@@ -48,9 +47,9 @@ from turnwise.transforms.decisions.comparison.values import (
     paired_values,
     three_readings,
 )
-from turnwise.transforms.decisions.comparison.words import comparison_notes, flips, settings_changes
-from turnwise.transforms.metrics.repeats import AGENT, LANGUAGE, TAG, is_wanted
-from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
+from turnwise.transforms.decisions.comparison.words import comparison_notes, flips, sentence, settings_changes
+from turnwise.transforms.metrics.state import AGENT, LANGUAGE, TAG, is_wanted
+from turnwise.transforms.statistics.agreement import SEED, Numbers, interpolated_quantile, resampling_weights
 from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, normal_quantile, shrink
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from turnwise.schemas.comparison import Bounds
+from turnwise.schemas.comparison import Bounds, RuleResult, RuleStatus
 from turnwise.schemas.config import (
     STATUS,
     AllPassRule,
@@ -13,18 +13,20 @@ from turnwise.schemas.config import (
     GateRule,
     NotWorseRule,
 )
-from turnwise.schemas.gate import RuleResult, RuleStatus
 from turnwise.schemas.rows import ConversationRow
-from turnwise.transforms.decisions.comparison.sentences import counted
-from turnwise.transforms.decisions.gate.bounds import bound_text, hold_baseline, hold_bound, side_of
-from turnwise.transforms.decisions.gate.measured import (
+from turnwise.transforms.decisions.comparison.words import counted
+from turnwise.transforms.decisions.gate.bounds import (
     GatedVersion,
     Rejected,
+    bound_text,
     count_sampled_out,
     entries_of,
+    hold_baseline,
+    hold_bound,
     names_text,
     number_text,
     rejected_with,
+    side_of,
     without_score,
     without_text,
 )
