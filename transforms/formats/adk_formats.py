@@ -19,8 +19,8 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import adk_cases as cases
 from turnwise.transforms.formats import adk_sessions as event
 from turnwise.transforms.formats.adk_sessions import case_end, session_conversation
+from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import context_tools, spelt
-from turnwise.transforms.formats.fields import check_calls
 from turnwise.transforms.formats.identity import ANY, OF_ANY, stated_identity
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format

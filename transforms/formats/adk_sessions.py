@@ -20,6 +20,7 @@ from turnwise.transforms.formats.adk_cases import (
     unread_event,
 )
 from turnwise.transforms.formats.adk_live import by_user, is_spoken, live_turns, whole_events
+from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import (
     DETAIL,
     ENDED,
@@ -33,7 +34,7 @@ from turnwise.transforms.formats.endings import (
     spelt,
     stated_end,
 )
-from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, check_calls, gaps
+from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, gaps
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects
 from turnwise.transforms.formats.problems import one_line_problems

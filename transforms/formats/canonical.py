@@ -1,7 +1,8 @@
-"""The canonical JSON: one conversation or one eval case a record."""
+"""The canonical JSON, one conversation or eval case a record; and what may be wrong with any turns' calls."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from math import inf
 from typing import Annotated, Any
 
@@ -24,13 +25,13 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats import endings
 from turnwise.transforms.formats.fields import (
+    LONGEST_NAME,
     MISSING,
     UNREAD,
     Extra,
     UnknownField,
     Unread,
     add_leap,
-    check_calls,
     gaps,
     known_fields,
     unknown_fields,
@@ -46,7 +47,7 @@ from turnwise.transforms.formats.registry import (
     LogInCasesError,
     register_format,
 )
-from turnwise.transforms.matching.calls import check_directives
+from turnwise.transforms.matching.calls import check_directives, without_call
 from turnwise.transforms.matching.sample import contained_case, inline_case
 from turnwise.transforms.text.dates import rfc3339, time_seconds, value_time
 
@@ -107,6 +108,64 @@ def read_conversation(data: bytes) -> Conversation:
         others = endings.context_tools(conversation.meta[APP_DETAILS])
         conversation.tools += [tool for tool in others if tool.name not in named]
     return conversation
+
+
+# What may be wrong with the calls of any reader's turns.
+
+_NO_CALL = "ResultWithoutCall"
+_NO_NAME = "CallWithoutName"
+_SPELT = "a text spells what may be a call or a result, and is not read as one"
+_SPELT_CALL = re.compile(
+    r"<[|\uff5c]?/?(antml:)?(tool|function|invoke)s?[_ \u2581=>|]|<\|python_tag\|>"
+    r"|\[/?(AVAILABLE_TOOLS|TOOL_)|```tool_",
+    re.IGNORECASE,
+)
+_SPELT_KEY = re.compile(
+    r'"type"\s*:\s*"\w*(tool|function|mcp)\w*"'
+    r'|"(tool_?(calls?|uses?|results?|responses?)|function_?(calls?|responses?)|arguments)"\s*:',
+    re.IGNORECASE,
+)
+
+
+def check_calls(turns: Iterable[Turn]) -> None:
+    """Adds problems of calls to turns.
+
+    They name no tool, or are written out in words; or there is a result whose call is nowhere before it. A
+    result that answers the call of an earlier turn is moved to it.
+    """
+    earlier: dict[str | None, Turn] = {}
+    for turn in turns:
+        for text in (turn.user, turn.agent, *turn.agent_messages):
+            # Most texts have no mark that a call is spelt with: a model's own, or JSON inside of JSON.
+            if not text or not ("<" in text or "[" in text or "{" in text or "```" in text):
+                continue
+            is_json = text.lstrip().startswith(("{", "["))
+            if _SPELT_CALL.search(text) or (is_json and _SPELT_KEY.search(text)):
+                gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
+                break
+        calls, responses = turn.tool_calls, turn.tool_responses
+        without = without_call(calls, responses) if responses else []
+        if without and (late := [r for r in without if (r.id or r.name) in earlier]):
+            moved = set(map(id, late))
+            without = [response for response in without if id(response) not in moved]
+            turn.tool_responses = [response for response in responses if id(response) not in moved]
+            for response in late:
+                called = earlier[response.id or response.name]
+                before = [r for r in called.tool_responses if response.id is None or r.id != response.id]
+                called.tool_responses = [*before, response]
+        are_named = True
+        for call in calls:
+            earlier[call.id or call.name] = turn
+            are_named = are_named and bool(call.name)
+        if without or not are_named:
+            unread = Unread()
+            for place, call in enumerate(calls, 1):
+                if not call.name:
+                    unread.add(_NO_NAME, f"call {place} names no tool", calls=True)
+            for response in without:
+                shown = repr((response.id or response.name or "")[:LONGEST_NAME])
+                unread.add(_NO_CALL, f"the log holds the result {shown} without its call", calls=True)
+            unread.add_to(turn, adk_ignores=True)
 
 
 _TOGETHER = 0.05

@@ -13,6 +13,7 @@ from turnwise.schemas.conversation import Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import duration_nanos, timestamp_nanos
+from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import (
     UNKNOWN,
     End,
@@ -25,7 +26,7 @@ from turnwise.transforms.formats.endings import (
     stated_end,
     text_of,
 )
-from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, add_leap, check_calls, gaps
+from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, add_leap, gaps
 from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, stated
 from turnwise.transforms.text.dates import rfc3339, time_seconds
 

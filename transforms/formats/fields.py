@@ -12,7 +12,6 @@ from turnwise.schemas.conversation import Problem, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.kinds import THOUGHT, is_work, part_kind, snake
 from turnwise.transforms.formats.messages.streams import key_set
-from turnwise.transforms.matching.calls import without_call
 
 Extra = Mapping[type[msgspec.Struct], Mapping[str, Any]]
 """Keys that count as known beside a model's fields, with the type of what they hold (None: anything)."""
@@ -106,13 +105,10 @@ def _element(kind: Any) -> Any:
 
 
 UNREAD = "UnreadPart"
-NO_CALL = "ResultWithoutCall"
 OPEN_CALL = "CallWithoutResult"
-NO_NAME = "CallWithoutName"
 NO_ANSWER = "NoAnswer"
 MISSING = "MissingTurn"
-_LONGEST_NAME = 60
-_SPELT = "a text spells what may be a call or a result, and is not read as one"
+LONGEST_NAME = 60
 _MEDIA = re.compile(
     r"(input_|output_)?(image|audio|video|media|file|document|blob|pdf|inline_data)s?"
     r"(_(url|uri|data|id|file|block))?"
@@ -121,16 +117,6 @@ _HARMLESS = key_set(
     "metadata meta custom_metadata response_metadata usage_metadata cache_metadata usage annotations "
     "logprobs labels tags citations scores feedback provider_specific_fields thinking_blocks "
     "reasoning_details raw_data cache_control"
-)
-_SPELT_CALL = re.compile(
-    r"<[|\uff5c]?/?(antml:)?(tool|function|invoke)s?[_ \u2581=>|]|<\|python_tag\|>"
-    r"|\[/?(AVAILABLE_TOOLS|TOOL_)|```tool_",
-    re.IGNORECASE,
-)
-_SPELT_KEY = re.compile(
-    r'"type"\s*:\s*"\w*(tool|function|mcp)\w*"'
-    r'|"(tool_?(calls?|uses?|results?|responses?)|function_?(calls?|responses?)|arguments)"\s*:',
-    re.IGNORECASE,
 )
 
 
@@ -186,7 +172,7 @@ class Unread:
         A thought is nothing that a reader misses. Only the agent's words are scored, so only its media and
         its unknown parts leave words unknown.
         """
-        works, message = is_work(kind), f"a part of the type {kind[:_LONGEST_NAME]!r} is not read"
+        works, message = is_work(kind), f"a part of the type {kind[:LONGEST_NAME]!r} is not read"
         if part_kind(kind) == THOUGHT:
             return
         if _MEDIA.fullmatch(snake(kind)) and not works:
@@ -210,7 +196,7 @@ class Unread:
 
     def key(self, name: str, by_agent: bool = True) -> None:
         """Adds a key that is not read and may hold calls, their results or words; see `keys`."""
-        message = f"the key {name[:_LONGEST_NAME]!r} is not read; it may hold calls or results"
+        message = f"the key {name[:LONGEST_NAME]!r} is not read; it may hold calls or results"
         self.add(UNREAD, message, calls=True, words=by_agent and not is_work(name))
 
     def role(self, role: JsonValue, by_agent: bool = True) -> None:
@@ -258,44 +244,3 @@ def add_leap(turn: Turn, before: int, index: int, first: int = 0) -> None:
     where = f"after turn {before}" if before >= first else f"where turn {first} should open"
     message = f"the log has turn {index} {where}, so that turns may be missing or twice or out of order"
     gaps(MISSING, [f"{message}; it is numbered by its place, {turn.turn_index}"]).add_to(turn)
-
-
-def check_calls(turns: Iterable[Turn]) -> None:
-    """Adds problems of calls to turns.
-
-    They name no tool, or are written out in words; or there is a result whose call is nowhere before it. A
-    result that answers the call of an earlier turn is moved to it.
-    """
-    earlier: dict[str | None, Turn] = {}
-    for turn in turns:
-        for text in (turn.user, turn.agent, *turn.agent_messages):
-            # Most texts have no mark that a call is spelt with: a model's own, or JSON inside of JSON.
-            if not text or not ("<" in text or "[" in text or "{" in text or "```" in text):
-                continue
-            is_json = text.lstrip().startswith(("{", "["))
-            if _SPELT_CALL.search(text) or (is_json and _SPELT_KEY.search(text)):
-                gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
-                break
-        calls, responses = turn.tool_calls, turn.tool_responses
-        without = without_call(calls, responses) if responses else []
-        if without and (late := [r for r in without if (r.id or r.name) in earlier]):
-            moved = set(map(id, late))
-            without = [response for response in without if id(response) not in moved]
-            turn.tool_responses = [response for response in responses if id(response) not in moved]
-            for response in late:
-                called = earlier[response.id or response.name]
-                before = [r for r in called.tool_responses if response.id is None or r.id != response.id]
-                called.tool_responses = [*before, response]
-        are_named = True
-        for call in calls:
-            earlier[call.id or call.name] = turn
-            are_named = are_named and bool(call.name)
-        if without or not are_named:
-            unread = Unread()
-            for place, call in enumerate(calls, 1):
-                if not call.name:
-                    unread.add(NO_NAME, f"call {place} names no tool", calls=True)
-            for response in without:
-                shown = repr((response.id or response.name or "")[:_LONGEST_NAME])
-                unread.add(NO_CALL, f"the log holds the result {shown} without its call", calls=True)
-            unread.add_to(turn, adk_ignores=True)

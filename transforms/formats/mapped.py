@@ -13,6 +13,7 @@ from jmespath.visitor import TreeInterpreter
 from turnwise.schemas.config import MappingConfig, states_no_calls
 from turnwise.schemas.conversation import Conversation, Record, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import (
     UNKNOWN,
     End,
@@ -24,7 +25,7 @@ from turnwise.transforms.formats.endings import (
     stated_end,
 )
 from turnwise.transforms.formats.events import ConversationEvent, read_event
-from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps, may_hold_work
+from turnwise.transforms.formats.fields import UNREAD, Unread, gaps, may_hold_work
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
 from turnwise.transforms.formats.messages.model_apis import CHAT, chat_conversation

@@ -7,7 +7,8 @@ from typing import Any
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import endings
-from turnwise.transforms.formats.fields import NO_ANSWER, OPEN_CALL, UNREAD, Unread, check_calls, gaps
+from turnwise.transforms.formats.canonical import check_calls
+from turnwise.transforms.formats.fields import NO_ANSWER, OPEN_CALL, UNREAD, Unread, gaps
 from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, TOOL, USER
 from turnwise.transforms.formats.messages.parts import (
     INTERIM,

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from turnwise.schemas.conversation import RAW, TOKEN_COUNTS, Conversation, TimedSpan, Turn, Usage
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
-from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps
+from turnwise.transforms.formats.fields import UNREAD, Unread, gaps
 from turnwise.transforms.formats.identity import OF_SPANS, stated_identity
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
