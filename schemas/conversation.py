@@ -166,7 +166,7 @@ class Arrival(msgspec.Struct, frozen=True):
 # Canonical annotations of an answer engine: citations, claims, references, safety ratings.
 #
 # Offsets count bytes of the answer's UTF-8 encoding; ranges are half open. They are stored as logged and
-# validated by `turnwise.transforms.answers.checks`.
+# validated by `turnwise.transforms.formats.answers`.
 
 FAILED, SUCCEEDED = "FAILED", "SUCCEEDED"
 UNFINISHED = ("IN_PROGRESS", "STREAMING")

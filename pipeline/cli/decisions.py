@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import get_args
 
 import msgspec
-import numpy as np
 from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PLUGIN
@@ -313,8 +312,9 @@ def calibrate_run(argv: Sequence[str]) -> int:
     for name in ("false_pass_cost", "false_fail_cost"):
         if not 0 < (cost := getattr(options, name)) <= _HIGHEST_COST:
             raise ConfigError(f"--{name} {cost:g}: must be a number above 0, at most {_HIGHEST_COST:g}")
-    run = open_run(options.out)
+    import numpy as np  # late: help and the other commands do without it
 
+    run = open_run(options.out)
     lines = read_labels(options.labels)
     names = {line.label.criterion for line in lines}
     scales = run_scales(names)

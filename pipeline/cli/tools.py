@@ -31,7 +31,14 @@ from turnwise.pipeline.report import conversion
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, RawJudgeOptions
-from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, judge_settings, judged_by, read_config, run_info
+from turnwise.pipeline.settings.run import (
+    MAX_RECORD_BYTES,
+    RunSettings,
+    judge_settings,
+    judged_by,
+    read_config,
+    run_info,
+)
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolEffect
@@ -52,7 +59,6 @@ from turnwise.transforms.scoring.config import build_criteria
 from turnwise.transforms.scoring.redaction import redacted
 
 if TYPE_CHECKING:
-    from turnwise.pipeline.settings.run import RunSettings
 
 
 _FILE = "judge_check.json"
@@ -103,8 +109,7 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
     return 1 if check.problems else 0
 
 
-def _settings(options: Namespace) -> "RunSettings":
-
+def _settings(options: Namespace) -> RunSettings:
     check_log_format(options.input_format)
     config = read_config(options.config)
     criteria, run = build_criteria(config), run_info(None, config)

@@ -14,7 +14,8 @@ from msgspec import Struct
 from turnwise.pipeline.service import evaluations, runs
 from turnwise.pipeline.service.comparison import compare_app_versions, compare_evaluation_runs
 from turnwise.pipeline.service.computed_fields import check_lists
-from turnwise.pipeline.service.serve import ServiceError, Workers, may_write, message_error
+from turnwise.pipeline.service.http import Workers, may_write
+from turnwise.pipeline.service.serve import ServiceError, message_error
 from turnwise.schemas.ces import resources, tools
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsConfig, EvaluationMetricsThresholds
 from turnwise.schemas.ces.result import (

@@ -24,8 +24,7 @@ from starlette.types import ASGIApp
 
 from turnwise.pipeline.batch.process import calm_collector, leave_signals
 from turnwise.pipeline.io.terminal import log_to_terminal
-from turnwise.pipeline.service import evaluations
-from turnwise.pipeline.service import serve as http
+from turnwise.pipeline.service import evaluations, http
 from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN, MAX_BYTES, check_lists
 from turnwise.pipeline.service.mcp import mcp_server
 from turnwise.pipeline.service.runs import Service, get_evaluation_run, list_evaluation_runs

@@ -1,31 +1,20 @@
-"""`turnwise serve`: options, tokens, errors, and the HTTP server; help imports no server."""
+"""Options and tokens of `turnwise serve`, and errors of the service; imports no server: help is fast."""
 
 import logging
 import os
 import re
-import socket
 import traceback
-from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from hmac import compare_digest
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-import uvicorn
-from anyio import CapacityLimiter, fail_after, to_thread
 from msgspec import Struct
-from sqlalchemy import Connection, text
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.options import FLAG, STORE, OptionParser, OptionRows
-from turnwise.pipeline.store.database import READERS, WRITERS, Store
 from turnwise.pipeline.store.urls import StoreError, is_loopback
 from turnwise.schemas.ces.resources import checked_name
 from turnwise.schemas.config import ConfigError
@@ -254,188 +243,3 @@ def message_error(error: WireError, root: str = "") -> ServiceError:
     match = _PATH.fullmatch(str(error))
     path, reason = (match[1].lstrip("."), match[2]) if match else ("", str(error))
     return invalid(".".join(part for part in (root, path) if part), reason)
-
-
-# The HTTP server: who may talk to it, the threads that work for it, its socket and its health.
-
-_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/?#@\s]+)(?::[0-9]{1,5})?")
-_ORIGIN = re.compile(r"https?://(.+)")
-_BEARER = re.compile(r"bearer +([!-~]+)", re.IGNORECASE)
-_BASIC = re.compile(r"basic +([A-Za-z0-9+/=]+)", re.IGNORECASE)
-_MAY_WRITE = "turnwise.may_write"
-PAGES = "/ui"
-"""The path of the web view, to which the root leads. Its pages only read: a browser may send their token."""
-
-
-def _is_address(host: str) -> bool:
-    try:
-        return bool(ip_address(host.strip("[]")))
-    except ValueError:
-        return False
-
-
-class AuthMiddleware:
-    """Passes permitted requests to an application and refuses others.
-
-    By DNS rebinding, a web page can send requests to this server under a foreign host name, which appears in
-    Host and Origin. Therefore only known names are accepted. IP addresses cannot be rebound.
-    """
-
-    def __init__(self, app: ASGIApp, host: str, allowed_hosts: Sequence[str], tokens: Tokens) -> None:
-        """Creates the middleware."""
-        self._app, self._tokens = app, tokens
-        self._names = {name.lower() for name in (host, *allowed_hosts)}
-        self._takes_addresses = not is_loopback(host)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles a request."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})
-            return
-        try:
-            self._check_names(scope)
-            scope[_MAY_WRITE] = self._tokens.may_write(_token(scope))
-        except ServiceError as refusal:
-            scheme = 'Basic realm="turnwise"' if _is_page(scope) else "Bearer"
-            headers = {"WWW-Authenticate": scheme} if refusal.status == "UNAUTHENTICATED" else None
-            await JSONResponse(refusal.to_value(), HTTP_CODES[refusal.status], headers)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
-
-    def _check_names(self, scope: Scope) -> None:
-        hosts = _header(scope, b"host")
-        if len(hosts) != 1 or not self._is_host(hosts[0]):
-            raise ServiceError("PERMISSION_DENIED", "the Host header names another server (--allowed_hosts)")
-        if any(not self._is_origin(origin, hosts[0]) for origin in _header(scope, b"origin")):
-            raise ServiceError("PERMISSION_DENIED", "the Origin header names another site")
-
-    def _is_host(self, authority: str) -> bool:
-        match = _AUTHORITY.fullmatch(authority)
-        if match is None:
-            return False
-        name = match[1].lower()
-        return name in self._names or is_loopback(name) or (self._takes_addresses and _is_address(name))
-
-    def _is_origin(self, origin: str, host: str) -> bool:
-        match = _ORIGIN.fullmatch(origin)
-        authority = _AUTHORITY.fullmatch(match[1]) if match else None
-        if match is None or authority is None:
-            return False
-        name = authority[1].lower()
-        return match[1].lower() == host.lower() or name in self._names or is_loopback(name)
-
-
-def may_write(request: Request) -> bool:
-    """Returns whether a request that was let through may change something."""
-    return bool(request.scope[_MAY_WRITE])
-
-
-def _token(scope: Scope) -> str:
-    """Returns the token of a request; "": there is none, or several."""
-    given = _header(scope, b"authorization")
-    match = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
-    if match is not None or not _is_page(scope):
-        return match[1] if match else ""
-    match = _BASIC.fullmatch(given[0]) if len(given) == 1 else None
-    try:
-        return b64decode(match[1], validate=True).decode().partition(":")[2] if match else ""
-    except ValueError:
-        return ""
-
-
-def _is_page(scope: Scope) -> bool:
-    path: str = scope["path"]
-    return path in ("/", PAGES) or path.startswith(f"{PAGES}/")
-
-
-def _header(scope: Scope, name: bytes) -> list[str]:
-    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
-
-
-# Runs requests in threads and hides internal errors from callers.
-
-
-class Workers:
-    """The worker threads of a server.
-
-    Requests that change the store wait for each other. They have threads of their own, so that readers do
-    not wait for them.
-    """
-
-    def __init__(self) -> None:
-        self._readers, self._writers = CapacityLimiter(READERS), CapacityLimiter(WRITERS)
-
-    async def run(self, work: Callable[[], T], *, changes: bool) -> T:
-        """Returns the result of `work`. Converts all errors to ServiceError."""
-        return await to_thread.run_sync(answered, work, limiter=self._writers if changes else self._readers)
-
-
-# Opens the socket of a server, and makes the server.
-
-_SHUTDOWN_SECONDS = 5
-
-
-def listening(host: str, port: int, option: str) -> socket.socket:
-    """Returns a listening socket (port 0: any free one); raises ConfigError that names the option."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With an explicit protocol, asyncio sets TCP_NODELAY; otherwise small answers wait 40 ms for an ACK.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host.strip("[]"), port))
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
-        raise ConfigError(f"{option}: {error.strerror or error}") from None
-    return listener
-
-
-def shown_url(listener: socket.socket) -> str:
-    """Returns the URL of a listening socket."""
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def web_server(app: ASGIApp, lifespan: bool = True) -> uvicorn.Server:
-    """Returns a server without a log of requests, which may be confidential."""
-    config = uvicorn.Config(
-        app,
-        http="h11",
-        ws="none",
-        lifespan="on" if lifespan else "off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-    )
-    return uvicorn.Server(config)
-
-
-# Says whether the server and its store answer.
-
-_SECONDS = 5.0
-
-
-class Health:
-    """Answers `/healthz`. It has a thread of its own, so that it waits for no other request."""
-
-    def __init__(self, store: Store) -> None:
-        self._store, self._limit = store, CapacityLimiter(1)
-
-    async def answer(self, request: Request) -> Response:
-        """Answers 200 if the store can be read within five seconds, else 503."""
-        try:
-            with fail_after(_SECONDS):
-                work = partial(self._store.read, _read_nothing)
-                await to_thread.run_sync(work, limiter=self._limit, abandon_on_cancel=True)
-        except (StoreError, TimeoutError):
-            return JSONResponse({"status": "the store does not answer"}, 503)
-        return JSONResponse({"status": "ok"})
-
-
-def _read_nothing(connection: Connection) -> None:
-    connection.execute(text("SELECT 1 FROM evaluations LIMIT 1"))

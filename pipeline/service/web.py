@@ -14,17 +14,9 @@ from starlette.routing import Route
 
 from turnwise.pipeline.report.html import compare_sides, compare_versions, report_page, service_page
 from turnwise.pipeline.runs.store import StoredRuns, read_stored_run
+from turnwise.pipeline.service.http import PAGES, Workers, may_write
 from turnwise.pipeline.service.runs import Service, get_criterion_trend, list_run_summaries
-from turnwise.pipeline.service.serve import (
-    HTTP_CODES,
-    PAGES,
-    ServiceError,
-    Workers,
-    checked,
-    field_errors,
-    invalid,
-    may_write,
-)
+from turnwise.pipeline.service.serve import HTTP_CODES, ServiceError, checked, field_errors, invalid
 from turnwise.pipeline.store.database import CONVERSATIONS, EVALUATIONS, RUNS, key_text
 from turnwise.pipeline.store.runs import is_counted
 from turnwise.schemas.ces.resources import checked_name, version_id

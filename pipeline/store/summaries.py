@@ -66,7 +66,7 @@ from turnwise.transforms.decisions.comparison.sides import (
     columns_of,
 )
 from turnwise.transforms.decisions.run import unnamed_case
-from turnwise.transforms.statistics.agreement import Numbers
+from turnwise.transforms.statistics.resampling import Numbers
 
 # What is kept of a run: two texts, so that figures and verdicts do not wait for reasons and turns.
 

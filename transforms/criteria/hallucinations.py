@@ -12,8 +12,8 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.citations import was_skipped
+from turnwise.transforms.criteria.responses import AdkJudged
 from turnwise.transforms.criteria.tool_effects import UsesToolEffects
-from turnwise.transforms.criteria.trajectory import AdkJudged
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import argument_paths
 from turnwise.transforms.effects.changes import call_text

@@ -13,7 +13,7 @@ from turnwise.schemas.conversation import Conversation, Rubric
 from turnwise.schemas.jsonio import JsonObject, no_items
 from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import RestsOn
-from turnwise.transforms.criteria.trajectory import AdkJudged, SimulatorReply
+from turnwise.transforms.criteria.responses import AdkJudged, SimulatorReply
 from turnwise.transforms.judging.ask import AdkOptions, Ask, Ballot, Question, sum_uses, vote_each
 from turnwise.transforms.judging.prompts import (
     JudgedSection,

@@ -1,30 +1,18 @@
-"""google-adk's comparisons with a reference: tool_trajectory_avg_score and the criteria of answers."""
+"""tool_trajectory_avg_score: comparison of the tool calls with the expected calls."""
 
 import operator
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from itertools import takewhile
-from statistics import median_low
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, TypeVar
 
 from pydantic import Field, StrictBool, field_validator
 
-from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.schemas.score import CriterionSeverityReason, Score
-from turnwise.transforms.criteria.base import (
-    ComparesTurns,
-    JudgedCriterion,
-    RestsOn,
-    calls_apart,
-    calls_text,
-    turn_mismatch,
-    words_text,
-)
-from turnwise.transforms.effects.changes import told_apart
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import ComparesTurns, RestsOn, calls_apart, calls_text, turn_mismatch
 from turnwise.transforms.effects.failures import changed_nothing, has_failed
-from turnwise.transforms.judging.ask import Ask, Prompt, Question, ask_all, vote
-from turnwise.transforms.judging.prompts import JudgedSection, ReasonedReply, Section, reply_score
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
@@ -36,7 +24,6 @@ from turnwise.transforms.matching.calls import (
 )
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
-from turnwise.transforms.text.rouge import RougeType, has_tokens, rouge
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")
 T = TypeVar("T")
@@ -258,197 +245,3 @@ def credit(matched: int, expected: int, actual: int) -> JsonObject:
     f1 = 2 * precision * recall / both if both else 0.0
     counts = {"matched": matched, "expected": expected, "actual": actual}
     return {**counts, "precision": precision, "recall": recall, "f1": f1}
-
-
-# google-adk's criteria that compare an answer with a reference.
-
-# response_match_score: ROUGE of the agent's answer and the expected answer.
-
-
-class ResponseMatch(ComparesTurns):
-    """ROUGE F of the agent's final response against the expected one, 0..1.
-
-    When to use: A reference answer exists and its wording matters. It needs no judge and works in any script.
-
-    Attributes:
-        rouge_type: `rouge1` as google-adk has it, `rouge2` or `rougeL`.
-        include_intermediate_responses_in_final: Compare all messages of the agent in the turn.
-        adk_compat: Score a turn without an expected answer, identical texts without words, thoughts, and what
-            is no text as google-adk does.
-    """
-
-    name: ClassVar[str] = "response_match_score"
-    needs: ClassVar[str] = "an expected response"
-    severity_reason: ClassVar[CriterionSeverityReason] = "text"
-    rests_on: ClassVar[RestsOn] = ("words",)
-
-    threshold: float | None = 0.8
-    rouge_type: RougeType = "rouge1"
-    include_intermediate_responses_in_final: bool = False
-    adk_compat: StrictBool = False
-
-    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Compares the words of a recorded turn with those of its golden turn."""
-        if pair.expected is None:
-            return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
-        expected, answer = self._texts(pair.expected, pair.actual or Turn())
-        if not expected and not self.adk_compat:
-            return None
-        if pair.actual is None:
-            return turn_mismatch(pair)
-        if self.adk_compat:
-            expected = pair.expected.adk_text or pair.expected.response or ""
-            answer = pair.actual.adk_text or pair.actual.agent or ""
-        scores = rouge(expected, answer, self.rouge_type)
-        if not scores.fmeasure and not self.adk_compat and not has_tokens(expected):
-            return Score(float(expected.strip() == answer.strip()), label="NO_WORDS")
-        return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
-
-    def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
-        """Returns the expected and the actual text."""
-        why = super().why_failed(sample, pair, score)
-        if pair is None or pair.expected is None or pair.actual is None:
-            return why
-        expected, answer = self._texts(pair.expected, pair.actual)
-        if expected.strip() and answer.strip():
-            expected, answer = told_apart(expected, answer)
-        return f"{why} Expected: {words_text(expected)}; said: {words_text(answer)}."
-
-    def _texts(self, expected: ExpectedTurn, actual: Turn) -> tuple[str, str]:
-        is_all = self.include_intermediate_responses_in_final
-        return expected_text(expected, is_all), answer_text(actual, is_all)
-
-
-class MatchReply(ReasonedReply):
-    """Verdict on an answer and its reference."""
-
-    reference_quote: str = Field(description="The words of the reference that decide.")
-    answer_quote: str = Field(description="The words of the agent's answer that decide.")
-    reason: str = Field(description="Why, in one or two sentences.")
-    verdict: Literal["valid", "invalid"]
-
-
-class SimulatorReply(ReasonedReply):
-    """Verdict on a message of the simulated user."""
-
-    quote: str = Field(description="The words of the message, or of the plan, that decide.")
-    reason: str = Field(description="Why, in one or two sentences; name the rule that is violated.")
-    verdict: Literal["valid", "invalid"]
-
-
-ValidityReply = TypeVar("ValidityReply", MatchReply, SimulatorReply)
-
-
-class AdkJudged(JudgedCriterion):
-    """A judged criterion of google-adk.
-
-    Attributes:
-        include_intermediate_responses_in_final: Judge all messages of the agent in the turn as its answer.
-        adk_compat: An unusable reply of the judge abstains, as in google-adk, and is not asked again.
-    """
-
-    threshold: float | None = 0.5
-    include_intermediate_responses_in_final: bool = False
-    adk_compat: StrictBool = False
-
-    def said(self, turn: Turn) -> str:
-        """Returns the answer that is judged."""
-        return answer_text(turn, self.include_intermediate_responses_in_final)
-
-    async def judge_validity(self, ask: Ask, prompt: Prompt, reply_model: type[ValidityReply]) -> Score:
-        """Returns 1.0 if most of the judge's samples find something valid, else 0.0."""
-        question = Question(prompt, reply_model, self.options)
-        result = await vote(ask, question, lambda reply: reply.verdict == "valid")
-        (ballot,), answers = result.ballots, result.answers
-        if ballot.reply is None:
-            return Score(None, reason=answers.reason, judge=answers.use)
-        votes = [ballot.positives, ballot.negatives]
-        return reply_score(answers, ballot.reply, ballot.value, ballot.reply.verdict, votes=votes)
-
-
-def answer_text(turn: Turn, all_messages: bool) -> str:
-    """Returns the agent's final answer, or all its messages in the turn."""
-    if all_messages and turn.agent_messages:
-        return "\n".join(turn.agent_messages)
-    return turn.agent or ""
-
-
-def expected_text(expected: ExpectedTurn, all_messages: bool) -> str:
-    """Returns the expected final answer, or all expected messages of the turn."""
-    final = expected.response or ""
-    return "\n".join([*expected.intermediate_responses, final]) if all_messages else final
-
-
-class FinalResponseMatch(AdkJudged):
-    """1.0 if most of the judge's samples find the agent's answer as good as the expected one; else 0.0.
-
-    When to use: A reference answer exists, and its meaning matters and not its wording.
-
-    Attributes:
-        adk_compat: Ask about an empty expected answer and an empty answer too, as google-adk does; an
-            unusable reply of the judge abstains, and is not asked again.
-    """
-
-    name: ClassVar[str] = "final_response_match_v2"
-    needs: ClassVar[str] = "an expected response"
-    severity_reason: ClassVar[CriterionSeverityReason] = "text"
-    rests_on: ClassVar[RestsOn] = ("words",)
-    default_samples: ClassVar[int] = 5
-
-    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Compares the answer of a recorded turn with its golden turn's; None if that expects no answer."""
-        if pair.expected is None:
-            return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
-        reference = expected_text(pair.expected, self.include_intermediate_responses_in_final)
-        if not reference.strip() and not self.adk_compat:
-            return None
-        if pair.actual is None:
-            return turn_mismatch(pair)
-        answer = self.said(pair.actual)
-        if not answer.strip() and not self.adk_compat:
-            return Score(0.0, explanation="The agent said nothing.")
-        sections = [
-            Section("request", pair.expected.user or pair.actual.user or ""),
-            JudgedSection("reference answer", reference),
-            JudgedSection("agent's answer", answer),
-        ]
-        return await self.judge_validity(ask, self._prompt("final_response_match/2", sections), MatchReply)
-
-
-class CoherenceReply(ReasonedReply):
-    """A grade of coherence."""
-
-    quote: str = Field(description="The words of the answer that decide.")
-    reason: str = Field(description="Why, in one or two sentences.")
-    grade: int = Field(ge=1, le=5)
-
-
-class ResponseEvaluation(AdkJudged):
-    """Coherence of the agent's answer, 1 (falls apart) to 5; of several samples the (lower) median.
-
-    When to use: A general impression of answers without a reference.
-    """
-
-    name: ClassVar[str] = "response_evaluation_score"
-    needs: ClassVar[str] = "answers of the agent"
-    severity_reason: ClassVar[CriterionSeverityReason] = "text"
-    rests_on: ClassVar[RestsOn] = ("words",)
-    scale: ClassVar[tuple[float, float] | None] = (1.0, 5.0)
-
-    threshold: float | None = 3.0
-
-    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Grades the answer of a recorded turn; None if the agent said nothing."""
-        answer = self.said(pair.actual) if pair.actual else ""
-        if pair.actual is None or not answer.strip():
-            return None
-        sections = [Section("request", pair.actual.user or ""), JudgedSection("answer", answer)]
-        prompt = self._prompt("coherence/2", sections)
-        question = Question(prompt, CoherenceReply, self.options, verdicts=lambda reply: [reply.grade])
-        answers = await ask_all(ask, question)
-        if not answers.replies:
-            return Score(None, reason=answers.reason, judge=answers.use)
-        grades = [reply.grade for reply in answers.replies]
-        grade = median_low(grades)
-        reply = answers.replies[grades.index(grade)]
-        return reply_score(answers, reply, float(grade), None, grades=grades)

@@ -9,17 +9,14 @@ from msgspec import Struct
 
 from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.statistics.agreement import (
-    LEVEL,
-    REPLICATES,
     CaseCodes,
     Confusion,
     EffectiveShare,
-    Numbers,
     cluster_codes,
     clustered_variance,
     effective_size,
-    generator_of,
 )
+from turnwise.transforms.statistics.resampling import LEVEL, REPLICATES, Numbers, generator_of
 from turnwise.transforms.statistics.tests import normal_quantile, t_quantile
 
 

@@ -6,7 +6,7 @@ from math import ceil, lgamma, log2, sqrt
 
 import numpy as np
 
-from turnwise.transforms.statistics.agreement import Numbers
+from turnwise.transforms.statistics.resampling import Numbers
 from turnwise.transforms.statistics.tests import normal_quantile
 
 POWER = 0.8

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from turnwise.pipeline.python.testing.check import EXPLAINERS
+from turnwise.pipeline.python.testing.explanation import EXPLAINERS
 
 if TYPE_CHECKING:
     from turnwise.pipeline.python.testing.recordings import Recording, Recordings, UnreadableRecording
@@ -146,7 +146,7 @@ def turnwise_check(pytestconfig: pytest.Config) -> Callable[..., None]:
     take the place of those of the file.
     """
     from turnwise.pipeline.python.evaluate import read_any_config
-    from turnwise.pipeline.python.testing.check import assert_conversation
+    from turnwise.pipeline.python.testing.assertion import assert_conversation
 
     path = _config_path(pytestconfig)
 

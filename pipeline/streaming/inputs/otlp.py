@@ -32,7 +32,8 @@ class OtlpSource(StreamSource):
 
         `close` closes the spool. A body of more bytes is refused.
         """
-        from turnwise.pipeline.service.serve import AuthMiddleware, Tokens, listening, shown_url, web_server
+        from turnwise.pipeline.service.http import AuthMiddleware, listening, shown_url, web_server
+        from turnwise.pipeline.service.serve import Tokens
         from turnwise.pipeline.streaming.inputs.otlp_app import OtlpApp
 
         self._spool = spool

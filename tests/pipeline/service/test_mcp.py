@@ -18,9 +18,9 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from tests.store_rows import put_rows
+from turnwise.pipeline.service.http import Workers
 from turnwise.pipeline.service.mcp import mcp_server
 from turnwise.pipeline.service.runs import Service
-from turnwise.pipeline.service.serve import Workers
 from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS, open_store
 from turnwise.pipeline.store.rows import failure_columns, result_columns
 from turnwise.schemas.score import Failure

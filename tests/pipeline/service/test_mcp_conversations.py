@@ -9,9 +9,9 @@ from mcp import Client
 
 import turnwise
 from tests.store_rows import put_rows
+from turnwise.pipeline.service.http import Workers
 from turnwise.pipeline.service.mcp import mcp_server
 from turnwise.pipeline.service.runs import Service
-from turnwise.pipeline.service.serve import Workers
 from turnwise.pipeline.store.database import CONVERSATION_ROWS, FAILURE_ROWS, SCORE_ROWS, open_store
 from turnwise.pipeline.store.rows import conversation_columns, failure_columns, score_columns
 

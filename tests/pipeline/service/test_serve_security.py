@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from turnwise.pipeline.service.http import AuthMiddleware
 from turnwise.pipeline.service.mcp import TOOLS
-from turnwise.pipeline.service.serve import AuthMiddleware, Tokens, parse_serve_options, read_token_file
+from turnwise.pipeline.service.serve import Tokens, parse_serve_options, read_token_file
 from turnwise.schemas.config import ConfigError
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}

@@ -10,7 +10,7 @@ import pytest
 
 import turnwise
 from turnwise import testing
-from turnwise.pipeline.python.testing.check import assert_conversation
+from turnwise.pipeline.python.testing.assertion import assert_conversation
 
 CALLS = {"tool_trajectory_avg_score": 1.0}
 MATCH = {"final_response_match_v2": 0.5}

@@ -11,7 +11,7 @@ import pytest
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.hallucinations import HallucinationsReply, SentenceVerdict
-from turnwise.transforms.criteria.trajectory import MatchReply
+from turnwise.transforms.criteria.responses import MatchReply
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.judging.prompts import StatementReply, StatementVerdict

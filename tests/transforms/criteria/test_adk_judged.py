@@ -4,6 +4,7 @@ import pytest
 
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
+from turnwise.transforms.criteria.responses import ResponseEvaluation
 from turnwise.transforms.criteria.rubrics import (
     CATEGORIES,
     MultiTurnTaskSuccess,
@@ -12,7 +13,6 @@ from turnwise.transforms.criteria.rubrics import (
     PerTurnUserSimulatorQuality,
     Safety,
 )
-from turnwise.transforms.criteria.trajectory import ResponseEvaluation
 from turnwise.transforms.formats.adk_cases import eval_cases
 from turnwise.transforms.judging.prompts import rules_of
 

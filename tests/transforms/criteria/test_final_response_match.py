@@ -2,7 +2,7 @@ import pytest
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, Turn
-from turnwise.transforms.criteria.trajectory import FinalResponseMatch
+from turnwise.transforms.criteria.responses import FinalResponseMatch
 
 LETTERS = {
     "V": {"reference_quote": "3", "answer_quote": "three", "reason": "same", "verdict": "valid"},

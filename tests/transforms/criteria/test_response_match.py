@@ -3,7 +3,7 @@ import pytest
 from turnwise.schemas.adk import Invocation
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn
-from turnwise.transforms.criteria.trajectory import ResponseMatch
+from turnwise.transforms.criteria.responses import ResponseMatch
 from turnwise.transforms.formats.adk_cases import invocation_expected, invocation_turn
 from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
 from turnwise.transforms.scoring.evaluate import score_conversation

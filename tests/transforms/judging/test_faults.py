@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn
-from turnwise.transforms.criteria.trajectory import FinalResponseMatch
+from turnwise.transforms.criteria.responses import FinalResponseMatch
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.backends.calling import Attempts

@@ -1,7 +1,7 @@
 from collections import Counter
 
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.trajectory import FinalResponseMatch
+from turnwise.transforms.criteria.responses import FinalResponseMatch
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.metrics.state import (
     MetricsState,

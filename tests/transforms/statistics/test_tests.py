@@ -13,13 +13,6 @@ from hypothesis import strategies as st
 
 from benchmarks.false_alarms import alarmed_streams
 from turnwise.schemas.comparison import Bounds
-from turnwise.transforms.statistics.agreement import (
-    CaseMeans,
-    generator_of,
-    interpolated_quantile,
-    resampling_weights,
-    sign_flip_p,
-)
 from turnwise.transforms.statistics.power import (
     detectable_difference,
     detectable_mean,
@@ -29,6 +22,13 @@ from turnwise.transforms.statistics.power import (
     needed_cases,
     needed_of_groups,
     needed_pairs,
+)
+from turnwise.transforms.statistics.resampling import (
+    CaseMeans,
+    generator_of,
+    interpolated_quantile,
+    resampling_weights,
+    sign_flip_p,
 )
 from turnwise.transforms.statistics.tests import (
     Pairs,

@@ -38,16 +38,12 @@ from turnwise.transforms.decisions.calibration.labels import (
     random_part,
 )
 from turnwise.transforms.statistics.agreement import (
-    SEED,
-    CaseMeans,
     Confusion,
-    Numbers,
     alpha_interval,
     cluster_codes,
     clustered_share,
     cohens_kappa,
     effective_size,
-    generator_of,
     kappa_interval,
     krippendorffs_alpha,
 )
@@ -58,6 +54,7 @@ from turnwise.transforms.statistics.corrected import (
     corrected_rate,
     rogan_gladen,
 )
+from turnwise.transforms.statistics.resampling import SEED, CaseMeans, Numbers, generator_of
 from turnwise.transforms.statistics.tests import wilson_interval
 
 

@@ -49,7 +49,7 @@ from turnwise.transforms.decisions.comparison.values import (
 )
 from turnwise.transforms.decisions.comparison.words import comparison_notes, flips, sentence, settings_changes
 from turnwise.transforms.metrics.state import AGENT, LANGUAGE, TAG, is_wanted
-from turnwise.transforms.statistics.agreement import SEED, Numbers, interpolated_quantile, resampling_weights
+from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
 from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, normal_quantile, shrink
 
 

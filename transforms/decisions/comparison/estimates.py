@@ -20,13 +20,13 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, Runs
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
-from turnwise.transforms.statistics.agreement import SEED, CaseMeans, sign_flip_p
 from turnwise.transforms.statistics.power import (
     detectable_difference,
     detectable_mean,
     needed_cases,
     needed_pairs,
 )
+from turnwise.transforms.statistics.resampling import SEED, CaseMeans, sign_flip_p
 from turnwise.transforms.statistics.tests import (
     Pairs,
     bounded_interval,

@@ -27,7 +27,7 @@ from turnwise.transforms.decisions.comparison.sides import (
     empty_column,
     rows_by_case,
 )
-from turnwise.transforms.statistics.agreement import Numbers
+from turnwise.transforms.statistics.resampling import Numbers
 
 _EXACT = 2.0**53
 

@@ -20,7 +20,7 @@ from turnwise.transforms.decisions.comparison.collect import (
     error_of,
     own_cases,
 )
-from turnwise.transforms.statistics.agreement import Numbers
+from turnwise.transforms.statistics.resampling import Numbers
 
 Bools = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]

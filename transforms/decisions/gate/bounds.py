@@ -25,7 +25,7 @@ from turnwise.transforms.decisions.comparison.words import (
     needed_text,
     outcome_noun,
 )
-from turnwise.transforms.statistics.agreement import SEED, CaseMeans
+from turnwise.transforms.statistics.resampling import SEED, CaseMeans
 from turnwise.transforms.statistics.tests import wilson_interval
 
 # What a gate is applied to: an app version of a run, and what was rejected.

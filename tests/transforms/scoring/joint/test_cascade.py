@@ -6,7 +6,7 @@ from msgspec.structs import asdict
 from pydantic import BaseModel
 
 from turnwise.schemas.config import JudgeConfig
-from turnwise.transforms.criteria.trajectory import CoherenceReply
+from turnwise.transforms.criteria.responses import CoherenceReply
 from turnwise.transforms.decisions.comparison.collect import judge_of
 from turnwise.transforms.judging.ask import JudgeModelOptions, JudgeSample, Prompt, Question
 from turnwise.transforms.judging.limits import ANSWER_TOKENS

@@ -1,7 +1,7 @@
 import pytest
 
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.trajectory import FinalResponseMatch
+from turnwise.transforms.criteria.responses import FinalResponseMatch
 from turnwise.transforms.judging.ask import NotAsked
 from turnwise.transforms.scoring.panels import Member, Recorder, verdict_of
 from turnwise.transforms.scoring.selection import majority
