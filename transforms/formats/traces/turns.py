@@ -11,7 +11,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
-from turnwise.transforms.formats.fields import UNREAD, Unread, gaps
+from turnwise.transforms.formats.fields import AGENT_ERROR, UNREAD, Unread, gaps
 from turnwise.transforms.formats.identity import OF_SPANS, stated_identity
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
@@ -60,7 +60,6 @@ _WHICH_OFF = "the trace records that calls were asked for, and not which"
 _STEPS_OFF = "the trace records no call of a model or a tool; what the agent called is unknown"
 _WHICH_ANSWER = "models answered apart from each other; which answer the user got is unknown"
 _TOTALS = TOKEN_COUNTS[:2]
-_FAILED = "AgentError"
 _ADK_EVENTS = "adk_events"
 _USAGE_OFF = "UsageNotRecorded"
 _SEVERAL = "SeveralAnswers"
@@ -118,7 +117,7 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
     is_heard = any(node.step.output for node in line.main) or any(unit.answer for unit in line.units)
     if not (is_heard or _is_output_cut(line)):
         if line.failure is not None:
-            unread.add(_FAILED, f"the agent failed and said nothing: {line.failure[:_SHOWN]}")
+            unread.add(AGENT_ERROR, f"the agent failed and said nothing: {line.failure[:_SHOWN]}")
         else:
             unread.add(CONTENT_OFF, _OFF, words=True)
     elif line.is_hidden:
