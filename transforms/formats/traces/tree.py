@@ -339,7 +339,7 @@ class TurnLine(WorkSteps, eq=False):
 
     @property
     def has_answer(self) -> bool:
-        """Whether an agent states its answer, or the last model call spoke, and no call was asked for or made."""
+        """Whether an agent states its answer, or the last model call spoke and no call followed its words."""
         if any(top.step.output for top in self.tops):
             return True
         last = self.main[-1:]
