@@ -75,7 +75,11 @@ class _RolloutReader:
             if payload.get("type") == "user_message" and text in self.only_typed:
                 log.user(text, line.get("timestamp"))
                 self.end = None
-            elif payload.get("type") == "agent_message" and text not in self.said:
+            elif (
+                payload.get("type") == "agent_message"
+                and as_text(payload.get("message"))
+                and text not in self.said
+            ):
                 log.agent(text)
                 self.end = None
             self._event(payload)
