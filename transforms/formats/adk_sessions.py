@@ -26,6 +26,7 @@ from turnwise.transforms.formats.endings import (
     ENDED,
     UNKNOWN,
     End,
+    agreed_end,
     as_text,
     error_end,
     finished_end,
@@ -34,11 +35,12 @@ from turnwise.transforms.formats.endings import (
     spelt,
     stated_end,
 )
-from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, gaps
+from turnwise.transforms.formats.fields import AGENT_ERROR, MISSING, NO_ANSWER, UNREAD, Unread, gaps
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
+from turnwise.transforms.matching.sample import BROKEN
 from turnwise.transforms.text.dates import time_seconds
 
 _TEMPORARY = "temp:"
@@ -104,7 +106,10 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
     gaps(UNREAD, faults).add_to_all(conversation.turns)
     end = stated_end(_last(values, ENDED), _last(values, DETAIL))
     if end != UNKNOWN:
-        conversation.ended, conversation.ended_detail = end
+        findings = (finding for turn in conversation.turns for finding in turn.findings)
+        has_crashed = any(finding.kind == AGENT_ERROR for finding in findings)
+        before = End(conversation.ended, conversation.ended_detail) if has_crashed else UNKNOWN
+        conversation.ended, conversation.ended_detail = agreed_end(end, before)
     return conversation
 
 
@@ -315,10 +320,11 @@ def session_conversation(value: JsonValue) -> Conversation:
     with one_line_problems("not an ADK session"):
         session = adk.read_log(adk.AdkSession, value)
     counted = _history(whole_events(session.events))
-    given, end = _invocation_groups(counted.events), _session_end(counted.events)
+    given = _invocation_groups(counted.events)
     groups = [group for group in given if any(map(_holds_something, group))]
     invocations = [_invocation(events) for events in groups]
     turns = [_turn(*turn, i) for i, turn in enumerate(zip(groups, invocations, strict=True))]
+    end = _add_crashes(counted.events, groups, turns) or _session_end(counted.events)
     place = -1
     for group in given if turns else ():
         is_turn = any(map(_holds_something, group))
@@ -372,7 +378,7 @@ def _invocation_groups(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent
 
 def _holds_something(event: adk.AdkEvent) -> bool:
     """Returns whether an event is part of a turn, not only a change of the state or a signal of a stream."""
-    output = (event.model_extra or {}).get("output")
+    output = (event.model_extra or {}).get(_OUTPUT)
     held = (event.content, event.grounding_metadata, output)
     return any(item is not None for item in held) or bool(
         event.error_code or event.error_message or event.finish_reason
@@ -474,6 +480,8 @@ COMPACTED = "CompactedTurns"
 PIECES = "JoinedPieces"
 SILENT = "InvocationWithoutMessage"
 _SECOND = 0.001
+_OUTPUT = "output"
+"""Key of what a node of a workflow returned."""
 _SHOWN = 5
 
 
@@ -552,6 +560,12 @@ def _compaction_gap(compacted: adk.EventCompaction, events: Sequence[adk.AdkEven
 RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent raised an error"
 
 
+def _last_event(events: Sequence[adk.AdkEvent]) -> adk.AdkEvent | None:
+    """Returns the last event with content, error or finish reason, or by which the user interrupted."""
+    return next((e for e in reversed(events) if parts_of(e.content) or e.error_code or e.error_message
+                 or e.finish_reason or e.interrupted or _OUTPUT in (e.model_extra or {})), None)  # fmt: skip
+
+
 def _session_end(events: Sequence[adk.AdkEvent]) -> End:
     """Returns how a session ended, by its last event with content, error or finish reason.
 
@@ -559,8 +573,7 @@ def _session_end(events: Sequence[adk.AdkEvent]) -> End:
     the agent's last call, the agent failed. A pending call of a long-running tool is no end. A user who
     interrupts the agent has not left; one who speaks last may have hung up.
     """
-    last = next((e for e in reversed(events) if parts_of(e.content) or e.error_code or e.error_message
-                 or e.finish_reason or e.interrupted), None)  # fmt: skip
+    last = _last_event(events)
     if last is None:
         return UNKNOWN
     if last.error_code or last.error_message:
@@ -589,6 +602,32 @@ def _session_end(events: Sequence[adk.AdkEvent]) -> End:
     if is_answer and finished == UNKNOWN and is_complete:
         return End("normally")
     return finished if is_answer else UNKNOWN
+
+
+def _add_crashes(
+    events: Sequence[adk.AdkEvent], groups: Sequence[list[adk.AdkEvent]], turns: Sequence[Turn]
+) -> End | None:
+    """Adds what failed in other turns than the last; returns the first failure of the agent, or None.
+
+    The user may have asked again, and the agent failed all the same. A message without any event of the agent
+    is no failure that the log states. A live invocation may go on with a call after the user spoke.
+    """
+    crash, ending = None, _last_event(events)
+    lasts = {group[-1].invocation_id: group for group in groups}
+    for place, (group, turn) in enumerate(zip(groups, turns, strict=True), 1):
+        end, last = _session_end(group), _last_event(group)
+        if last is None or any(event is ending for event in group):
+            continue
+        has_error = bool(last.error_code or last.error_message)
+        if by_user(last) and not (has_error or last.interrupted):
+            gaps(NO_ANSWER, ["the user's message has no answer"]).add_to(turn)
+            continue
+        goes_on = bool(last.invocation_id) and lasts.get(last.invocation_id, group) is not group
+        is_answered = goes_on or (_is_final(last) and text(last.content))
+        if end.ended in BROKEN and (has_error or not is_answered):
+            gaps(AGENT_ERROR, [f"the agent failed: {end.detail}"], calls=False, words=False).add_to(turn)
+            crash = crash or End(end.ended, f"turn {place}: {end.detail}")
+    return crash
 
 
 def case_end(result: adk.EvalCaseResult) -> End:

@@ -55,6 +55,8 @@ class _RolloutReader:
         items = [p for p in payloads if p.get("type") == "message" and p.get("role") == "user"]
         said = ["\n".join(_texts(item)).strip() for item in items]
         self.only_typed = {text for text in self.typed if not any(each.startswith(text) for each in said)}
+        spoken = [p for p in payloads if p.get("type") == "message" and p.get("role") == "assistant"]
+        self.said = {text.strip() for item in spoken for text in (*_texts(item), "\n".join(_texts(item)))}
         self.end: End | None = None
         self.is_running = False
         self.started: dict[str, str] = {}
@@ -72,6 +74,13 @@ class _RolloutReader:
             text = str(payload.get("message")).strip()
             if payload.get("type") == "user_message" and text in self.only_typed:
                 log.user(text, line.get("timestamp"))
+                self.end = None
+            elif (
+                payload.get("type") == "agent_message"
+                and as_text(payload.get("message"))
+                and text not in self.said
+            ):
+                log.agent(text)
                 self.end = None
             self._event(payload)
         elif kind not in _ROLLOUT:

@@ -192,6 +192,9 @@ def _action(action: JsonObject, log: Dialogue) -> None:
         log.unread.part(kind)
 
 
+_MARKUP = re.compile(r"<[^<>]*>")
+
+
 def _message(message: JsonObject, log: Dialogue) -> End | None:
     """Adds a response message; returns how the conversation ends, if it says so."""
     end = None
@@ -199,6 +202,11 @@ def _message(message: JsonObject, log: Dialogue) -> End | None:
         if kind == "text":
             texts = as_object(held).get("text")
             log.agent("\n".join(str(text) for text in texts) if isinstance(texts, list) else str(texts or ""))
+        elif kind == "output_audio_text":
+            spoken = _plain(held)
+            said = str(spoken.get("text") or _MARKUP.sub("", str(spoken.get("ssml") or "")).strip())
+            if said not in log.turn.agent_messages:  # as a text in writing
+                log.agent(said)
         elif kind == "tool_call":
             call = _plain(held)
             name = as_text(call.get("action") or call.get("tool"))

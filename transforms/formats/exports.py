@@ -7,7 +7,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, split_actions
-from turnwise.transforms.formats.fields import gaps
+from turnwise.transforms.formats.fields import AGENT_ERROR, gaps
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, conversation
 from turnwise.transforms.formats.messages.streams import as_object, decoded, first_of, key_set, objects_in
@@ -23,6 +23,10 @@ from turnwise.transforms.formats.registry import (
 
 _IDENTITY = ("app_version", "eval_id", "eval_set_id")
 Chats = Callable[[JsonValue], Iterable[JsonObject]]
+
+
+_ERRORS = "_errors"
+"""Key of a chat with the errors beside its messages: the turn, the text, and whether it has an answer."""
 
 
 def _register(
@@ -62,8 +66,12 @@ def _register(
         def one(chat: JsonObject) -> Conversation:
             held = {**beside, "source": name, **{key: item for key, item in chat.items() if item is not None}}
             log = Dialogue()
+            errors = objects_in(held.pop(_ERRORS, []))
             DIALECTS[dialect].read(held.pop("messages"), log)
             made = conversation(DIALECTS[dialect], log, held, place)
+            for error in errors if made.turns else ():
+                unread = gaps(AGENT_ERROR, [str(error["text"])], calls=False, words=not error["is_answered"])
+                unread.add_to(made.turns[min(int(str(error["turn"])), len(made.turns) - 1)])
             made.labels = as_object(held.get("labels"))
             made.app_version, made.eval_id, made.eval_set_id = (as_text(held.get(key)) for key in _IDENTITY)
             missing = [] if has_calls else [f"{help} hold words only; what the agent called is unknown"]
@@ -280,15 +288,21 @@ _register(
 
 # Chats of the Gemini CLI.
 
-_OF_THE_CLI = ("info", "warning", "error")
+_OF_THE_CLI = ("info", "warning")
 
 
 def _of_gemini_cli(value: JsonValue) -> Iterator[JsonObject]:
     session = as_object(value)
     messages: list[JsonObject] = []
+    failed: list[tuple[int, str]] = []
     for message in objects_in(session.get("messages")):
         kind, content = message.get("type"), message.get("content")
         if kind in _OF_THE_CLI:
+            continue
+        if kind == "error":
+            failed.append(
+                (max(sum(each["role"] == "user" for each in messages) - 1, 0), as_text(content) or kind)
+            )
             continue
         if kind != "gemini":
             messages.append({"role": kind, "content": content, "timestamp": message.get("timestamp")})
@@ -308,11 +322,25 @@ def _of_gemini_cli(value: JsonValue) -> Iterator[JsonObject]:
             if answers or call.get("status") not in (None, "success"):
                 answer = answers[0] if answers else {}
                 output = answer.get("output", answer or None)
-                failed = call.get("status") if call.get("status") in ("error", "cancelled") else None
-                messages.append(_result(output, call.get("id"), answer.get("error") or failed))
+                state = call.get("status") if call.get("status") in ("error", "cancelled") else None
+                messages.append(_result(output, call.get("id"), answer.get("error") or state))
+    # Whether each turn ends with words, of which an error takes nothing away.
+    answered: list[bool] = []
+    for made_message in messages:
+        if made_message["role"] == "user" or not answered:
+            answered.append(False)
+        answered[-1] = bool(made_message["content"]) and not made_message.get("tool_calls")
+        answered[-1] = answered[-1] and made_message["role"] == "assistant"
+    errors: list[JsonObject] = [
+        {"turn": place, "text": text, "is_answered": any(answered[place : place + 1])}
+        for place, text in failed
+    ]
+    at_end = (e["text"] for e in errors if e["turn"] == len(answered) - 1 and not e["is_answered"])
     yield {
         "conversation_id": session.get("sessionId"),
         "messages": messages,
+        "error": next(at_end, None),
+        _ERRORS: errors,
         "start_time": session.get("startTime"),
     }
 

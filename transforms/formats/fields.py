@@ -107,6 +107,7 @@ def _element(kind: Any) -> Any:
 UNREAD = "UnreadPart"
 OPEN_CALL = "CallWithoutResult"
 NO_ANSWER = "NoAnswer"
+AGENT_ERROR = "AgentError"
 MISSING = "MissingTurn"
 LONGEST_NAME = 60
 _MEDIA = re.compile(

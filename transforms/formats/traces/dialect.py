@@ -39,6 +39,7 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
         args: Arguments of a tool.
         result: Result of a tool.
         has_result: Whether the result is stated.
+        asks_calls: Whether the model asked for calls of which other spans hold the arguments.
         error: Error of the tool or the agent.
         call_id: Id of the call.
         target: Agent that a hand-off leads to.
@@ -61,6 +62,7 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
     args: JsonValue = None
     result: JsonValue = None
     has_result: bool = False
+    asks_calls: bool = False
     error: bool | str | None = None
     call_id: str | None = None
     target: str | None = None

@@ -338,6 +338,15 @@ class TurnLine(WorkSteps, eq=False):
         return self.asked is not None and HIDDEN_TEXT in self.asked.parts
 
     @property
+    def has_answer(self) -> bool:
+        """Whether an agent states its answer, or the last model call spoke and no call followed its words."""
+        if any(top.step.output for top in self.tops):
+            return True
+        last = self.main[-1:]
+        said = any(node.step.output and not node.step.asks_calls for node in last)
+        return said and not any(tool.order > last[0].order for tool in self.tools)
+
+    @property
     def failure(self) -> str | None:
         """The error of the last model call, or of what encloses it, above which no span states an answer."""
         last = self.main[-1:]
@@ -351,7 +360,7 @@ class TurnLine(WorkSteps, eq=False):
             said = node.step.output or []
             is_answer = bool(said and said[-1].texts) and not any(message.calls for message in said)
             is_failed = is_failed and not (error in of_tools and is_answer)
-            is_failed = is_failed and not (error == NO_END and any(main.step.output for main in last))
+            is_failed = is_failed and not (error == NO_END and self.has_answer)
             if is_failed and not any(above.step.output for above in nodes[place + 1 :]):
                 return error if isinstance(error, str) else "error"
         return None

@@ -11,7 +11,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
-from turnwise.transforms.formats.fields import UNREAD, Unread, gaps
+from turnwise.transforms.formats.fields import AGENT_ERROR, OPEN_CALL, UNREAD, Unread, gaps
 from turnwise.transforms.formats.identity import OF_SPANS, stated_identity
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
@@ -60,8 +60,8 @@ _WHICH_OFF = "the trace records that calls were asked for, and not which"
 _STEPS_OFF = "the trace records no call of a model or a tool; what the agent called is unknown"
 _WHICH_ANSWER = "models answered apart from each other; which answer the user got is unknown"
 _TOTALS = TOKEN_COUNTS[:2]
-_FAILED = "AgentError"
 _ADK_EVENTS = "adk_events"
+_ENDED = "adk_events.INVOCATION_COMPLETED"
 _USAGE_OFF = "UsageNotRecorded"
 _SEVERAL = "SeveralAnswers"
 
@@ -118,7 +118,7 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
     is_heard = any(node.step.output for node in line.main) or any(unit.answer for unit in line.units)
     if not (is_heard or _is_output_cut(line)):
         if line.failure is not None:
-            unread.add(_FAILED, f"the agent failed and said nothing: {line.failure[:_SHOWN]}")
+            unread.add(AGENT_ERROR, f"the agent failed and said nothing: {line.failure[:_SHOWN]}")
         else:
             unread.add(CONTENT_OFF, _OFF, words=True)
     elif line.is_hidden:
@@ -165,6 +165,13 @@ def _add_unread(line: TurnLine, unread: Unread) -> None:
 
 def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> None:
     steps = [*line.models, *line.tools, *line.handoffs]
+    open_ = [tool for tool in line.tools if _ADK_EVENTS in tool.step.dialects and tool.step.event == "start"
+             and not (tool.step.has_result or tool.step.error or tool.span.end)]  # fmt: skip
+    if open_ and line.failure is None and not line.has_answer:
+        names = ", ".join(tool.step.name or "?" for tool in open_[:_MOST_SHOWN])
+        unread.add(
+            OPEN_CALL, f"calls that were started, and no record says that they ended: {names}", calls=True
+        )
     is_seen = bool(steps or calls) or any(top.step.finish for top in line.tops)
     if any(each.tool is not None and each.call.args is None for each in calls):
         unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
@@ -254,10 +261,14 @@ def _crash(lines: Sequence[TurnLine]) -> End | None:
     Its records say so of whole invocations. The user may have asked again, and the agent failed all the same.
     """
     for place, line in enumerate(lines, 1):
-        is_adk = any(_ADK_EVENTS in top.step.dialects for top in line.tops)
-        if is_adk and line.failure is not None and not any(node.step.output for node in line.main):
+        if _is_adk_events(line) and line.failure is not None and not line.has_answer:
             return error_end(f"turn {place}: {line.failure}")
     return None
+
+
+def _is_adk_events(line: TurnLine) -> bool:
+    nodes = [*line.tops, *line.main]
+    return any(_ADK_EVENTS in node.step.dialects for node in nodes)
 
 
 def _end(line: TurnLine) -> End:
@@ -267,6 +278,11 @@ def _end(line: TurnLine) -> End:
     """
     if line.failure is not None:
         return error_end(line.failure)
+    if _is_adk_events(line) and not line.has_answer and any(node.step.output for node in line.main):
+        # Rows of invocations may be left out of the table; a whole invocation may wait for a person.
+        keys = [key for top in line.tops for key in top.span.attributes]
+        if not any(key.startswith(_ENDED) for key in keys):
+            return End(None, "no answer follows the agent's last call")
     output = (line.main[-1].step.output or []) if line.main else []
     stated = [node.step.finish for node in line.main[-1:]] + [finish_of(output)]
     for top in line.tops[-1:]:

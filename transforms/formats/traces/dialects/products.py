@@ -329,6 +329,7 @@ _ADK_EVENTS_KINDS: tuple[tuple[str, Kind], ...] = (
 )
 _SAID = ("USER_MESSAGE_RECEIVED", "LLM_RESPONSE", "AGENT_RESPONSE")
 _HARMLESS = ("STATE_DELTA",)
+_CALL = re.compile(r"(?:^|' \| )call: ")
 _TEXT = re.compile(r"(?:^| \| )text: '(.*?)'(?= \| (?:text|call|resp|other)|$)", re.DOTALL)
 
 
@@ -375,6 +376,7 @@ def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
         if isinstance(response, dict):
             response = text_at(response, "text_summary", "text")
         if isinstance(response, str) and response:
+            step.asks_calls = step.asks_calls or _CALL.search(response) is not None
             texts = _TEXT.findall(response) or ([] if response.startswith("call: ") else [response])
             step.output = [*(step.output or ()), SpanMessage(AGENT, texts)] if texts else step.output
         step.usage = step.usage or usage_at(held.get("usage"))
