@@ -248,8 +248,9 @@ def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
     parser = OptionParser(add_help=False)
     parser.add_argument("--date")
     others = parser.parse_known_args(list(argv))[1]
-    for place in filter(is_bigquery, raw_options(own_options(argv))[0].input or ()):
-        check_google(f"--input {shown_place(place)}")
+    if len(dates.before) + len(dates.named) > 1 or dates.empty != "fail":  # once, not for every date
+        for place in raw_options(own_options(argv))[0].input or ():
+            check_google(f"--input {shown_place(place)}", "" if is_bigquery(place) else place)
     lines = {day: [*others, "--date", day.isoformat()] for day in (*dates.before, *dates.named)}
     if len(lines) == 1:
         [(day, argv)] = lines.items()
