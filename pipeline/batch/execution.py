@@ -14,7 +14,7 @@ from apache_beam.runners.runner import PipelineResult
 from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.batch.remote import RemoteRunError, run_remotely
 from turnwise.pipeline.io.bigquery_source import bounded, prepare_query
-from turnwise.pipeline.io.files import file_patterns, list_inputs, names_nothing
+from turnwise.pipeline.io.files import file_patterns, holds_unread, list_inputs, names_nothing
 from turnwise.pipeline.io.run_writer import (
     ALERTS_FILE,
     PROGRESS_FILE,
@@ -193,6 +193,7 @@ def log_source(settings: RunSettings) -> Source:
 
 
 NOTHING_DUE = "there is no input, and no run: nothing was due"
+FIRST_RUN = "first run of this date"
 
 
 class Again(NamedTuple):
@@ -224,23 +225,30 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
         raise ConfigError("--lookback: inputs are not all files and tables: changes of others are not known")
     before = _earlier(settings.output)
     if not now.count:
+        may_be_empty = may_be_empty and not any(map(holds_unread, settings.input))
         return _stays_without_input(settings.output, before, may_be_empty)
     if isinstance(before, ConfigError):
+        if not earlier_files(settings.output):
+            return Again(True, FIRST_RUN)
         return Again(True, f"there is no run: {before}")
     if before.input_files is None:
         return Again(True, "its run.json does not list its input files")
     if left := before.counts.get("short_of_batch"):
         return Again(True, f"batch jobs of its judge left {counted(left, 'conversation')} without a score")
     changes = files_changed(before.input_files, now)
-    return (
-        Again(True, changes) if changes else _stays(f"{counted(now.count, 'input file')} as before", before)
-    )
+    if changes:
+        return Again(True, changes)
+    why = f"{counted(now.count, 'input file')} as before"
+    if before.run_id != settings.run.run_id and before.run_id.startswith(f"{settings.date}-"):
+        why += "; eval cases, config or judge are others since: "
+        why += f"--date {settings.date} --overwrite runs it again"
+    return _stays(why, before)
 
 
 def why_empty(inputs: Sequence[str], output: str) -> Again | None:
     """Returns why a date without input, of which nothing was due, does not run; None: there is input."""
     now = _inputs_now(inputs)
-    if now is None or now.count:
+    if now is None or now.count or (any(map(holds_unread, inputs)) and not earlier_files(output)):
         return None
     return _stays_without_input(output, _earlier(output), may_be_empty=True)
 

@@ -20,7 +20,7 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from apache_beam.runners.runner import PipelineRunner, create_runner
 from msgspec.structs import replace
 
-from turnwise.pipeline.batch.execution import NOTHING_DUE, Again, BeamOptions, why_again, why_empty
+from turnwise.pipeline.batch.execution import FIRST_RUN, NOTHING_DUE, Again, BeamOptions, why_again, why_empty
 from turnwise.pipeline.batch.processes import fit_processes
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.files import agent_inputs, content_digest, other_files
@@ -28,7 +28,7 @@ from turnwise.pipeline.io.sinks.base import SINKS, check_appends, file_formats, 
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.terminal import divided_text
 from turnwise.pipeline.runs.directory import open_run
-from turnwise.pipeline.settings.extras import check_extra, check_places, check_store
+from turnwise.pipeline.settings.extras import check_extra, check_google, check_places, check_store
 from turnwise.pipeline.settings.options import (
     EmptyDates,
     Ending,
@@ -36,6 +36,7 @@ from turnwise.pipeline.settings.options import (
     RawOptions,
     RawStreamOptions,
     ending_of,
+    is_bigquery,
 )
 from turnwise.pipeline.settings.remote_workers import (
     are_elsewhere,
@@ -247,6 +248,9 @@ def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
     parser = OptionParser(add_help=False)
     parser.add_argument("--date")
     others = parser.parse_known_args(list(argv))[1]
+    if len(dates.before) + len(dates.named) > 1 or dates.empty != "fail":  # once, not for every date
+        for place in raw_options(own_options(argv))[0].input or ():
+            check_google(f"--input {shown_place(place)}", "" if is_bigquery(place) else place)
     lines = {day: [*others, "--date", day.isoformat()] for day in (*dates.before, *dates.named)}
     if len(lines) == 1:
         [(day, argv)] = lines.items()
@@ -351,6 +355,7 @@ def _ended_again(day: date, argv: Sequence[str], run: Command, empty: EmptyDates
         return again
     if not again.runs:
         return _stayed(day, again, empty, "not run again")
-    say(f"\n{day}: run again: {printable(again.why)}")
+    what = again.why if again.why == FIRST_RUN else f"run again: {again.why}"
+    say(f"\n{day}: {printable(what)}")
     ending = _ended(argv, partial(run, argv))
-    return Ending(ending.status, f"run again: {again.why}: {ending.problem}")
+    return Ending(ending.status, f"{what}: {ending.problem}")

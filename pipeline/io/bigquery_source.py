@@ -48,6 +48,7 @@ def table_state(path: str) -> list[InputFile] | None:
     address = parse_address(path)
     if not address.table:
         return None
+    check_google(address.shown)
     with one_line(address.shown, ConfigError):
         try:
             table = find_table(address)

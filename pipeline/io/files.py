@@ -207,6 +207,25 @@ def names_nothing(path: str) -> bool:
     return is_local(path) and next(files_at(path), None) is None
 
 
+def holds_unread(path: str) -> bool:
+    """Returns whether the local folder of a path that names no file holds other files than hidden ones.
+
+    The folder of a file or glob whose own name has a date, `logs/2026-11-21*.jsonl`, holds all dates.
+    """
+    if not is_local(path):
+        return False
+    if os.path.isdir(path):
+        return bool(other_files([path]))
+    folder, name = os.path.split(path.rstrip("/"))
+    if sum(map(str.isdecimal, name)) >= _DIGITS_OF_DATE:
+        return False
+    names = (os.path.basename(seen.path) for seen in matches(os.path.join(folder, "*")))
+    return any(not name.startswith(".") for name in names)
+
+
+_DIGITS_OF_DATE = 5
+
+
 class OpenedFile(NamedTuple):
     """A file whose records follow, or why it cannot be read at all."""
 

@@ -30,7 +30,7 @@ from turnwise.transforms.criteria.figures import (
     ToolCallLatency,
     TurnLatency,
 )
-from turnwise.transforms.criteria.hallucinations import ClaimedActions, Hallucinations
+from turnwise.transforms.criteria.hallucinations import ClaimedActions, Hallucinations, ReportedFailures
 from turnwise.transforms.criteria.rubrics import Safety
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.formats.events import ConversationEvent
@@ -377,7 +377,7 @@ class FileCollector:
 
 
 DECIDING = (Hallucinations.name, Safety.name, ClaimedActions.name, EndedNormally.name)
-"""Criteria of a starter config that decide verdicts, in its order; the others inform."""
+"""Criteria of a starter config that decide verdicts: the logs must feed one. Failed calls decide, too."""
 _SHOWN_ONLY = tuple(c.name for c in (TurnLatency, ToolCallLatency, TokenUsage, ToolCallCount, AgentCost))
 _MOST_CALLS = 1_000
 
@@ -386,8 +386,8 @@ def starter_config(files: Sequence[FileInspection], given: EvalConfig) -> JsonOb
     """Returns a config for logs without eval cases: the criteria that they can feed, beside what is given.
 
     Hallucinations are judged by the rules of `local`, or with safety and claimed actions by the judge that
-    `given` names, within a budget. What no conversation states is left out; `ended_normally` decides only
-    where every conversation states its end.
+    `given` names, within a budget. Failed calls are held against what the agent says of them. What no
+    conversation states is left out; `ended_normally` decides only where every conversation states its end.
     """
     fed: dict[str, int] = {}
     for use in chain.from_iterable(file.criteria for file in files):
@@ -399,6 +399,8 @@ def starter_config(files: Sequence[FileInspection], given: EvalConfig) -> JsonOb
         criteria[Hallucinations.name] = 0.5
     if backend != LOCAL:
         criteria |= {name: {} for name in (Safety.name, ClaimedActions.name) if name in fed}
+    if any(file.results for file in files):
+        criteria[ReportedFailures.name] = 1.0
     if fed.get(EndedNormally.name) == sum(file.tried for file in files):
         criteria[EndedNormally.name] = 1.0
     criteria |= {name: {} for name in _SHOWN_ONLY if name in fed}

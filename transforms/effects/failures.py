@@ -207,6 +207,19 @@ _ADMITTING = re.compile(
     r"|訪問|获取|獲取|连|連|确认|確認)|系[统統](?:出现|发生|出現|發生)?(?:故障|错误|錯誤)"
 )
 _ASKING = re.compile(r"(?:[^.!?。！？]*[?？])+")
+_UNABLE = re.compile(
+    r"\b(?:(?:was|were|am|are|is)(?:n['’]t| not| not yet) able|unable|could(?:n['’]t| not)"
+    r"|did(?:n['’]t| not) (?:work|succeed|go through)|failed|timed out)\b"
+)
+_SAID_DONE = re.compile(
+    r"\b(?:(?:i|we)(?: have|['’]ve)?|is|are|was|were|(?:has|have) been) (?:now |just |successfully )?"
+    rf"({_DONE})\b"
+)
+_HEDGED = re.compile(
+    r"[?]|n['’]t\b|\b(?:already|as soon as|can(?:not)?|could|if|may|might|never|no|not|nothing|once|try"
+    r"|tried|unable|unless|until|when|whether|will|would)\b"
+)
+_ROOT = 4
 _CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)|[。！？]")
 
 
@@ -294,6 +307,22 @@ def admits_failure(text: str) -> bool:
     """Returns whether an agent says that it could not look something up, or only asks."""
     plain = " ".join(text.casefold().split())
     return _ADMITTING.search(plain) is not None or _ASKING.fullmatch(plain) is not None
+
+
+def reports_failure(text: str, tool: str) -> bool:
+    """Returns whether an agent says in a sentence that a call of a tool failed."""
+    plain = " ".join(text.casefold().split())
+    is_said = admits_failure(text) or _UNABLE.search(plain) is not None
+    return is_said or has_failed(ToolResponse(response=text), tool)
+
+
+def claims_success(text: str, tool: str) -> bool:
+    """Returns whether an agent says plainly, in an English sentence, that it did what a tool does."""
+    plain = " ".join(text.casefold().split())
+    if _HEDGED.search(plain):
+        return False
+    roots = [word[:_ROOT] for word in words_of(tool) if len(word) >= _ROOT]
+    return any(match[1].startswith(root) for match in _SAID_DONE.finditer(plain) for root in roots)
 
 
 def _says_failure(answer: JsonValue, depth: int, call: _Call) -> bool:

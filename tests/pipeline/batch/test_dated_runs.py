@@ -268,6 +268,16 @@ def test_what_is_missing_for_another_reason_stays_red_without_empty_dates(nights
     (nights.folder / "out/2026-11-22").mkdir()
     (nights.folder / f"out/2026-11-22/scores.{'0' * 32}.partial").touch()
     assert nights.run("2026-11-22", *gate).status == 2
+    (nights.folder / "logs/dt=2026-11-23").mkdir()
+    assert nights.run("2026-11-23", *gate).status == 0
+    (nights.folder / "logs/dt=2026-11-23/export.log").touch()
+    assert nights.run("2026-11-23", *gate).status == 2
+    back = nights.run("2026-11-24", "--lookback", "1", *gate)
+    assert (back.status, ends(back)[0][:25]) == (2, "2026-11-23  exit status 2")
+    nights.log("2026-11-23", "a")
+    assert nights.run("2026-11-23", *gate, input="logs/dt={date}/*.json").status == 2
+    assert nights.run("2026-11-24", *gate, input="logs/dt={date}/*.json").status == 0
+    assert nights.run("2026-11-24", *gate, input="logs/dt=2026-11-23/{date}*.jsonl").status == 0
     misspelt = nights.run("2026-11-22", *gate, input="lgos/dt={date}/")
     assert misspelt.status == 2 and "no date has input: there is no directory" in misspelt.err
 
@@ -288,6 +298,13 @@ def test_changed_eval_cases_are_another_run(nights):
     cases("Hello", "moved.json")
     assert nights.run("2026-11-21", eval_cases="moved.json").status == 0
     cases("Goodbye")
+    nights.log("2026-11-22", "a")
+    later = nights.run("2026-11-22", "--lookback", "1", **places)
+    assert (later.status, ends(later)[0]) == (
+        0,
+        "2026-11-21  exit status 0  not run again: 1 input file as before; eval cases, config or judge are "
+        "others since: --date 2026-11-21 --overwrite runs it again",
+    )
     changed = nights.run("2026-11-21", **places)
     assert changed.status == 2
     assert "inputs, eval cases or config are others; --overwrite replaces it" in changed.err
@@ -298,7 +315,8 @@ def test_a_date_that_was_missed_runs(nights):
     nights.log("2026-11-20", "missed")
     nights.log("2026-11-21", "new")
     done = nights.run("2026-11-21", "--lookback", "1")
-    assert done.status == 0 and "run again: there is no run: " in ends(done)[0]
+    assert done.status == 0
+    assert ends(done)[0].startswith("2026-11-20  exit status 0  first run of this date: 1 conversation in ")
     assert nights.conversations("2026-11-20") == ["missed"]
 
 

@@ -271,7 +271,7 @@ def test_a_starter_config_holds_what_the_logs_feed(
     assert turnwise(*line).status == 0
     made = json.loads(Path(starter).read_text())
     assert (set(made["criteria"]), made["judge"]) == (
-        deciding | {"turn_latency", "tool_call_count_v1"},
+        deciding | {"reported_failures", "turn_latency", "tool_call_count_v1"},
         judge,
     )
     assert made.get("app_version_from") == given.get("app_version_from")
@@ -280,6 +280,33 @@ def test_a_starter_config_holds_what_the_logs_feed(
     if not given:
         out = str(tmp_path / "out")
         assert "1 with a verdict" in turnwise("run", "--input", log, "--config", starter, "--output", out).out
+
+
+def test_a_failed_call_that_is_called_a_success_does_not_pass_the_first_night(tmp_path: Path, turnwise: Any):
+    def log(name: str, agent: str, **response: Any) -> dict[str, Any]:
+        results = [{"name": "cancel_order", **response}] if response else []
+        calls = {"tool_calls": [{"name": "cancel_order", "args": {"id": 7}}], "tool_responses": results}
+        return {"conversation_id": name, "turns": [{"user": "Cancel order 7", "agent": agent, **calls}]}
+
+    done = "Order 7 is cancelled."
+    timeout = "Sorry, the cancellation of order 7 failed with a timeout."
+    logs = [
+        log("honest", timeout, error="timeout"),
+        log("liar", done, error="timeout"),
+        log("refused", done, response={"success": False}),
+        log("silent", "Order 7: cancelled successfully.", error="timeout"),
+        log("no result", done),
+        log("done", done, response={"status": "done"}),
+    ]
+    path, starter, out = (str(tmp_path / name) for name in ("log.jsonl", "starter.json", "out"))
+    lines(Path(path), *logs)
+    assert turnwise("inspect", path, "--starter_config", starter).status == 0
+    turnwise("run", "--input", path, "--config", starter, "--output", out)
+    rows = [json.loads(line) for file in Path(out).glob("*/conv*") for line in file.read_text().splitlines()]
+    assert {row["conversation_id"]: row["verdict"] for row in rows} == {
+        **{"honest": "PASS", "done": "PASS", "liar": "FAIL", "refused": "FAIL"},
+        **{"silent": None, "no result": None},
+    }
 
 
 def test_logs_that_feed_no_verdict_make_no_starter_config(tmp_path: Path, turnwise: Any) -> None:

@@ -105,6 +105,7 @@ DATAFLOW = (
     *("--runner=DataflowRunner", "--project=some-project", "--region=us-central1"),
     "--sdk_container_image=example.com/turnwise:1",
 )
+NIGHTLY = ("--output", "out/{date}", "--date", "yesterday", "--lookback", "2", "--empty_dates", "warn")
 GOOGLES = (
     ["run", "--input", "gs://b/x.jsonl", "--output", "out"],
     ["run", "--input", "x.jsonl", "--config", "gs://b/c.json", "--output", "out"],
@@ -113,6 +114,8 @@ GOOGLES = (
     ["run", "--input", "x.jsonl", "--output", "out", "--store", "bigquery://some-project/rows"],
     ["run", "--streaming", "--input", "x.jsonl", "--output", "out", "--alerts", "pubsub:projects/p/topics/t"],
     ["run", "--input", "gs://b/x/", "--output", "gs://b/o", *DATAFLOW],
+    ["run", "--input", "bigquery://some-project/d/t?partition={date}", *NIGHTLY],
+    ["run", "--input", "gs://b/{date}/", *NIGHTLY],
 )
 
 

@@ -80,6 +80,10 @@ def searched(results: list) -> Turn:
     return turn(grounded=GroundedAnswer(), tool_calls=[call], tool_responses=[found])
 
 
+def failed(agent: str) -> Turn:
+    return turn(agent=agent, tool_calls=[CALL], tool_responses=[ToolResponse("book_table", error="timeout")])
+
+
 def span(kind, seconds: float) -> Turn:
     return turn(spans=[TimedSpan(kind, "a", seconds=seconds)])
 
@@ -109,6 +113,9 @@ MEASURED = {
     ),
     "response_match_score": Measured(PLAIN, turn(agent="No"), PLAIN, golden(response=SAID)),
     "expectations_met": Measured(PLAIN, turn(agent="No"), PLAIN, EvalCase(eval_id="e", outputs=["limit"])),
+    "reported_failures": Measured(
+        failed("Sorry, the booking failed with a timeout."), failed("I booked it."), failed("Here you go.")
+    ),
     "turn_latency": Measured(turn(latency_ms=5), turn(latency_ms=5000), PLAIN),
     "tool_call_latency": Measured(span("TOOL", 0.5), span("TOOL", 5), PLAIN),
     "span_latency": Measured(span("LLM", 0.5), span("LLM", 5), PLAIN),

@@ -66,6 +66,11 @@ MUSEUM_KO = ["박물관은 1912년에 안나 후버가 설립했으며 장미 30
 MUSEUM_JA = ["博物館は1912年にアンナ・フーバーが設立し、300本のバラがある大きな庭がある。"]
 SUPPORTED, NOT = ("supported",), ("unsupported", "contradictory")
 TALK = [
+    (
+        "I'm sorry, the cancellation of order 7 failed.",
+        ['cancel_order {"id": 7}', "the call failed: timeout"],
+        ("supported",),
+    ),
     ("Do you know that the museum was founded in 1912?", MUSEUM, SUPPORTED),
     ("You may like to know that the museum has a large garden with roses.", MUSEUM, SUPPORTED),
     ("Then you'd love the museum, it has a large garden with 300 roses.", MUSEUM, SUPPORTED),
