@@ -205,7 +205,7 @@ def _money_lines(word: str, usage: UsageByModel, judge: JudgeSettings) -> list[s
         if all(used.uncounted <= used.unusable["batch"] for used in usage.values()) and all(
             model in judge.config.prices for model, used in usage.items() if used.calls
         ):
-            why = "batch jobs gave no answer yet"
+            why = "batch jobs gave no answer, or none yet"
         return [f"cost unknown: {why}"]
     half = "" if judge.batch_wait_s is None else "half "
     return [f"{word} {money_text(cost)} at {half}the prices of the config"]

@@ -46,6 +46,8 @@ BATCH_JOB = "the batch job "
 
 _JOBS = sha256(b"turnwise: batch jobs").digest()
 """The question whose replies in the cache are the records of jobs; one that is done is empty."""
+_FREE = ("failed", "expired", "cancelled", "not made")
+"""Ends of a job at which a request without an answer costs nothing."""
 _QUIET_S = 0.5
 _LONGEST_PAUSE_S = 60.0
 _MOST_REQUESTS = 20_000
@@ -329,7 +331,8 @@ class Batches:
                     asked.answer.set_exception(OneCandidateError())
                     continue
                 reason = one_line(f"{BATCH_JOB}{job.record.job} {state.status}: {why}")
-                asked.answer.set_result(_refused(asked, reason))
+                is_free = isinstance(fault, Fault) or state.status in _FREE
+                asked.answer.set_result(_refused(asked, reason, 0 if is_free else None))
 
     def _refuse(self, job: _Job, reason: str, tokens: int | None = 0) -> None:
         job.is_watched = False  # who asks later looks again
