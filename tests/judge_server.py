@@ -35,7 +35,8 @@ other wires translate. A rule is an object:
     usage       usageMetadata, in place of the counted one; null: none
     response    the whole JSON answer
     jobs        applies to batch jobs, not to their requests, which the other rules answer: polls (so often
-                it is not ended), state (the word for its end), nameless (Gemini's responses lack keys)
+                it is not ended), state (the word for its end), nameless (Gemini's responses lack keys),
+                spoiled (file: it is gone; line: the first is broken, and one more is of another job)
     cut_body    the connection breaks after so many bytes of the answer
 """
 
@@ -223,6 +224,8 @@ class Server:
             }
             for key, (status, stated) in known["answers"]
         ]
+        if known["rule"].get("spoiled"):
+            inlined = ["broken", *inlined[1:], {**inlined[0], "metadata": {"key": "other"}}]
         answer["metadata"]["output"] = {"inlinedResponses": {"inlinedResponses": inlined}}
         return web.json_response(answer)
 
@@ -242,6 +245,8 @@ class Server:
         if request.method == "DELETE":
             self.files.pop(name, None)
             return web.json_response({"id": name, "object": "file", "deleted": True})
+        if name not in self.files:
+            return CHAT.failure(404, {"message": "no such file"})
         return web.Response(body=self.files[name])
 
     async def make_openai_job(self, request):
@@ -282,7 +287,16 @@ class Server:
             where = "output_file_id" if status == 200 else "error_file_id"
             lines[where].append(json.dumps({"custom_id": key, "response": response, "error": None}))
         names = {where: f"{job}-{where}" for where, of_file in lines.items() if of_file}
-        self.files |= {names[where]: "\n".join(lines[where]).encode() for where in names}
+        spoiled = known["rule"].get("spoiled")
+        if spoiled:
+            first = lines["output_file_id"][0]
+            lines["output_file_id"][:1] = [
+                first[:9],
+                "[]",
+                first.replace('"custom_id": "', '"custom_id": "o'),
+            ]
+        if spoiled != "file":
+            self.files |= {names[where]: "\n".join(lines[where]).encode() for where in names}
         return web.json_response(self.openai_job_stated(job, state, **names))
 
     async def list_openai_jobs(self, _request):

@@ -9,6 +9,7 @@ import msgspec
 
 from turnwise.pipeline.io.terminal import counted, printable, say
 from turnwise.pipeline.report.calibration import criterion_rows, read_labels
+from turnwise.pipeline.report.conversion import check_new_file
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.options import FORMAT, Subcommand, run_subcommand
 from turnwise.schemas.calibration import HumanLabel
@@ -53,6 +54,7 @@ def _queue(options: Namespace) -> int:
     random = min(FEWEST_CASES, options.size) if options.random is None else options.random
     if not 0 <= random <= options.size or options.size < 1:
         raise ConfigError("--random must be 0 or more, and not more than --size")
+    check_new_file(options.output)
     run, criterion = open_run(options.out), options.criterion
     rows = [
         cast(JsonObject, row)
@@ -79,6 +81,7 @@ def _queue(options: Namespace) -> int:
 
 def _merge(options: Namespace) -> int:
 
+    check_new_file(options.output)
     stems = [Path(path).stem for path in options.files]
     labels = []
     for path, stem in zip(options.files, stems, strict=True):

@@ -194,7 +194,7 @@ def record_file(path: str, target: Target) -> Iterator[RecordFile]:
         partial.unlink(missing_ok=True)
 
 
-def check_new_file(path: str, target: Target) -> Path:
+def check_new_file(path: str, target: Target | None = None) -> Path:
     """Returns the path of a file that is to be written.
 
     Raises:
@@ -208,7 +208,7 @@ def check_new_file(path: str, target: Target) -> Path:
     if not place.parent.is_dir():
         raise ConfigError(f"{path}: there is no directory {place.parent}; make it first")
     try:
-        if target.document is not None:
+        if target is not None and target.document is not None:
             target.document(place.name, {})
     except ValueError as error:
         raise ConfigError(f"{path}: {error}") from None

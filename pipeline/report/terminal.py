@@ -160,8 +160,9 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[Metric
 
 
 def _usage_text(usage: JudgeUsage) -> str:
+    answers = usage.samples - usage.unusable["batch"]
     parts = [
-        f"{usage.samples:,} answers ({usage.cached:,} cached) by {usage.calls:,} calls",
+        f"{answers:,} answers ({usage.cached:,} cached) by {usage.calls:,} calls",
         f"{usage.tokens_in:,} + {usage.tokens_out:,} tokens",
     ]
     if usage.uncounted:
@@ -200,7 +201,12 @@ def _money_lines(word: str, usage: UsageByModel, judge: JudgeSettings) -> list[s
         return []
     cost = total_cost(usage, judge.config.prices)
     if cost is None:
-        return ["cost unknown: a model has no price in the config, or did not state its tokens"]
+        why = "a model has no price in the config, or did not state its tokens"
+        if all(used.uncounted <= used.unusable["batch"] for used in usage.values()) and all(
+            model in judge.config.prices for model, used in usage.items() if used.calls
+        ):
+            why = "batch jobs gave no answer, or none yet"
+        return [f"cost unknown: {why}"]
     half = "" if judge.batch_wait_s is None else "half "
     return [f"{word} {money_text(cost)} at {half}the prices of the config"]
 

@@ -85,7 +85,7 @@ def read_conversation(data: bytes) -> Conversation:
     try:
         conversation = _DECODER.decode(data)
         states_once = _states_once(data, conversation)
-        if _dropped_something(conversation):
+        if _dropped_something(conversation) or (not states_once and _spells_tokens(conversation, data)):
             conversation = _repaired(data)
     except (ValueError, RecursionError):
         conversation, states_once = _repaired(data), False
@@ -203,6 +203,7 @@ _DEEPEST = 200
 _NO_BRACKETS = bytes(code for code in range(256) if code not in b"[{")
 _ENCODER = msgspec.json.Encoder()
 _NUMBERED = b'"turn_index"'
+_TOKEN_SPELLINGS = [f'"{name}"'.encode() for name in endings.TOKEN_PARTS if name not in TOKEN_COUNTS]
 
 
 def _states_once(data: bytes, conversation: Conversation) -> bool:
@@ -280,6 +281,13 @@ def _dropped_something(conversation: Conversation) -> bool:
     return False
 
 
+def _spells_tokens(conversation: Conversation, data: bytes) -> bool:
+    """Returns whether reports of tokens that validate may state parts of them in another spelling."""
+    reports = [turn.usage for turn in conversation.turns if turn.usage is not None]
+    lacks = any(own.cached_tokens is None or own.reasoning_tokens is None for own in reports)
+    return lacks and any(name in data for name in _TOKEN_SPELLINGS)
+
+
 def _repaired(data: bytes) -> Conversation:
     value = from_json(data)
     if not isinstance(value, dict):
@@ -341,9 +349,14 @@ def _turn(value: JsonObject) -> JsonObject:
             del fields[key]
     _repair_each(fields, endings.call_fields, *_CALLS)
     _repair_each(fields, _response, "tool_responses", "user_tool_responses")
-    _repair(fields, endings.usage_fields, "usage")
+    _repair(fields, _usage, "usage")
     _repair(fields, _expected_turn, "expected")
     return fields
+
+
+def _usage(value: JsonObject) -> JsonObject:
+    parts = value.get("parts")
+    return endings.usage_fields(value) | ({"parts": parts} if parts else {})
 
 
 def _expected_turn(value: JsonObject) -> JsonObject:

@@ -441,6 +441,12 @@ _DETAILS = {
     "reasoning_tokens": (("completion_tokens_details", "output_tokens_details", "output_token_details"),
                          ("reasoning_tokens", "reasoning")),
 }  # fmt: skip
+TOKEN_PARTS = {
+    name
+    for field, (holders, _) in _DETAILS.items()
+    for name in (*TOKENS[field], *holders)
+}  # fmt: skip
+"""Names of cached input and of reasoning, and of objects that hold them."""
 _APART = {
     "input_tokens": ("cache_creation_input_tokens", "cache_read_input_tokens", "cacheReadInputTokens",
                      "cacheWriteInputTokens"),

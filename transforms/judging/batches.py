@@ -10,7 +10,7 @@ import logging
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter, defaultdict, deque
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import sha256
 from itertools import count, filterfalse
@@ -46,12 +46,14 @@ BATCH_JOB = "the batch job "
 
 _JOBS = sha256(b"turnwise: batch jobs").digest()
 """The question whose replies in the cache are the records of jobs; one that is done is empty."""
+_FREE = ("failed", "expired", "cancelled", "not made")
+"""Ends of a job at which a request without an answer costs nothing."""
 _QUIET_S = 0.5
 _LONGEST_PAUSE_S = 60.0
 _MOST_REQUESTS = 20_000
 _OVERHEAD_BYTES = 1_000
 _FORGOTTEN_S = 30 * 86_400
-_NEW_S = 600
+_NEW_S = 10
 _READ_AT_ONCE = 500
 _LOG = logging.getLogger(__name__)
 
@@ -174,12 +176,10 @@ class Batches:
         def end(done: "asyncio.Task[None]") -> None:
             self._tasks.discard(done)
             error = None if done.cancelled() else done.exception()
-            if isinstance(error, AuthenticationError | OneCandidateError):
-                for waiting in job.waiting.values():
-                    if not waiting.answer.done():
-                        waiting.answer.set_exception(type(error)(str(error)))
-            elif error is not None:
-                self._refuse(job, one_line(f"{BATCH_JOB}{job.record.job} failed: {error_text(error)}"))
+            if error is not None:
+                job.is_watched = False
+                waiting, job.waiting = job.waiting, {}
+                _fail(waiting.values(), error, f"{BATCH_JOB}{job.record.job} failed")
 
         task.add_done_callback(end)
 
@@ -209,13 +209,11 @@ class Batches:
             if time.monotonic() - self._gathered_at >= _QUIET_S:
                 gathered, self._gathered = self._gathered, []
                 try:
-                    parts = list(self._parts(gathered))
-                except AuthenticationError as error:  # a judge that cannot be connected
-                    for waiting in gathered:
-                        waiting.answer.set_exception(AuthenticationError(str(error)))
+                    jobs = [_job_of(part) for part in self._parts(gathered)]
+                except Exception as error:  # such as a judge that cannot be connected
+                    _fail(gathered, error, f"{BATCH_JOB}was not made")
                     continue
-                for part in parts:
-                    job = _job_of(part)
+                for job in jobs:
                     self._spawn(job, self._made(job))
 
     def _parts(self, gathered: Sequence[_Gathered]) -> Iterator[list[_Gathered]]:
@@ -318,9 +316,8 @@ class Batches:
             answer = state.answers.get(key)
             if answer is not None and not isinstance(answer, Fault):
                 replies[key] = backend.replies(answer, job.record.model, _slot(key)[1])
-        job.replies, waiting = replies, job.waiting
-        job.waiting = {}
-        for key, asked in waiting.items():
+        job.replies = replies
+        for key, asked in job.waiting.items():
             if asked.answer.done():
                 continue
             if key in replies:
@@ -334,9 +331,11 @@ class Batches:
                     asked.answer.set_exception(OneCandidateError())
                     continue
                 reason = one_line(f"{BATCH_JOB}{job.record.job} {state.status}: {why}")
-                asked.answer.set_result(_refused(asked, reason))
+                is_free = isinstance(fault, Fault) or state.status in _FREE
+                asked.answer.set_result(_refused(asked, reason, 0 if is_free else None))
 
     def _refuse(self, job: _Job, reason: str, tokens: int | None = 0) -> None:
+        job.is_watched = False  # who asks later looks again
         waiting, job.waiting = job.waiting, {}
         for asked in waiting.values():
             if not asked.answer.done():
@@ -378,12 +377,24 @@ class Batches:
                 discard = partial(backend.batch_api.discard, job.record.job)
                 await backend.about_job(discard, job.record.model, 2)
             except (BatchError, ConfigError) as error:
-                _LOG.warning("the batch job %s stays at its provider: %s", job.record.job, error)
+                if not getattr(error, "is_gone", False):
+                    _LOG.warning("the batch job %s stays at its provider: %s", job.record.job, error)
 
     def _backend(self, judge: str) -> ApiBackend:
         backend = self._connections.backend(judge)
         assert isinstance(backend, ApiBackend)
         return backend
+
+
+def _fail(asked: Iterable[_Gathered], error: BaseException, what: str) -> None:
+    """Ends the waiting for an answer that cannot come: by the error where no other could come either."""
+    for waiting in asked:
+        if waiting.answer.done():
+            continue
+        if isinstance(error, AuthenticationError | OneCandidateError):
+            waiting.answer.set_exception(type(error)(str(error)))
+        else:
+            waiting.answer.set_result(_refused(waiting, one_line(f"{what}: {error_text(error)}")))
 
 
 def _refused(asked: _Gathered, reason: str, tokens: int | None = 0) -> list[RawReply]:

@@ -30,6 +30,7 @@ from turnwise.transforms.judging.backends.base import (
 )
 from turnwise.transforms.judging.limits import (
     ANSWER_TOKENS,
+    SPENT,
     Budget,
     JudgeCounts,
     JudgeUsage,
@@ -141,7 +142,7 @@ class ReplyCache:
             _LOG.warning("%s; %s", error, _NEEDED if self._place.is_needed else _ASKED_ANEW)
 
 
-_SPENT = Fault("budget", "budget")
+_SPENT = Fault("budget", SPENT)
 _ENDING = Fault("other", "the run is ending")
 _ASKED_AGAIN: frozenset[FaultKind | None] = frozenset(("json", "schema", "empty"))
 

@@ -137,6 +137,8 @@ BYTES_PER_TOKEN = 4
 ANSWER_TOKENS = 400
 """Assumed number of tokens of an answer."""
 
+SPENT = "budget"
+"""Reason of an answer that was not asked for, because the budget is spent."""
 _REFUSED_S = 1.0
 
 
@@ -234,6 +236,7 @@ class Budget:
             ]
             asked = came.tokens + came_before.tokens
             limited = [i for i, limit in enumerate(self._limits) if limit < inf]
+            is_spent = any(self._limits[i] <= spent[i] for i in limited)
             share = share_to_ask(
                 [self._limits[i] - spent[i] for i in limited],
                 [(spent[i] + before[i]) / asked if asked else 0.0 for i in limited],
@@ -245,6 +248,8 @@ class Budget:
             await asyncio.to_thread(self._place.spend, f"{names[0]} conversations", counted, NO_LIMITS)
         except PlaceError:  # its calls say so
             return None
+        if is_spent:
+            return SPENT
         return None if place < share else f"left out, so that the judge's budget lasts for the {self._per}"
 
     def _counter(self, now: float) -> str:

@@ -217,6 +217,7 @@ def test_a_late_job_is_taken_up_by_the_next_run(run, server):
     assert counts["short_of_batch"] == counts["left_by_batch"] == 6
     assert f"batch jobs: {job['job']} (" in first.out and "6 conversations with no score" in first.out
     assert judge_of(first)["cost"] is None and usage(first)["uncounted"] == 6
+    assert ": 0 answers " in first.out and "cost unknown: batch jobs gave no answer, or none yet" in first.out
     still = run("--judge_batch_wait", "0", name="still")
     assert {row["reason"] for row in scores(still)} == {reason}
     second = run(name="second", logs=7)  # one more conversation makes a job of its own
@@ -297,7 +298,7 @@ def test_a_job_that_is_not_known_by_its_id(run, server, changes, jobs):
     server.script({"jobs": True, "polls": 1})
     run("--judge_batch_wait", "0")
     (job,) = run.open_jobs()
-    changes = {**changes, **({"made": time.time() - 3600} if "made" in changes else {})}
+    changes = {**changes, **({"made": time.time() - 60} if "made" in changes else {})}
     with sqlite3.connect(run.cache) as connection:
         text = json.dumps({**job, **changes}, separators=(",", ":"))
         connection.execute('UPDATE replies SET text = ? WHERE text LIKE \'{"name":"turnwise-%\'', (text,))
@@ -315,6 +316,21 @@ def test_a_job_that_is_refused_is_said_and_credentials_end_the_run(run, server):
     server.script({"jobs": True, "status": 401, "message": "revoked"})
     refused = run(name="refused", logs=8)
     assert refused.status == 2 and "credentials are refused" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("provider", "spoiled", "left"),
+    [(PROVIDERS[0], "line", 1), (PROVIDERS[1], "line", 1), (PROVIDERS[1], "file", 6)],
+    indirect=["provider"],
+)
+def test_what_can_be_read_of_a_result_is_used_and_the_rest_is_asked_anew(run, server, spoiled, left):
+    server.script({"jobs": True, "spoiled": spoiled, "times": 1})
+    done = run()
+    reasons = [row["reason"] for row in scores(done) if row["value"] is None]
+    assert judge_of(done)["cost"] is None and usage(done)["uncounted"] == left  # the provider may charge it
+    assert len(reasons) == left and all(reason.startswith("the batch job ") for reason in reasons)
+    assert {row["outcome"] for row in scores(run(name="again"))} == {"PASS"}
+    assert server.stats()["lines"] == 6 + left and run.open_jobs() == []
 
 
 @pytest.mark.parametrize("provider", PROVIDERS[:1], indirect=True)

@@ -213,7 +213,8 @@ def test_labels_of_several_people_become_one_file(run, calibrated, tmp_path, cap
     assert found["raters"] == ["ana", "bo"] and found["kappa"] == pytest.approx(0.857, abs=1e-3)
     (differs,) = found["disagreements"]
     assert differs["labels"] == {"ana": "FAIL", "bo": "PASS"}
-    assert main(["labels", "merge", str(ana), str(bo), "--output", str(merged)]) == 0
+    again = str(tmp_path / "again.jsonl")
+    assert main(["labels", "merge", str(ana), str(bo), "--output", again]) == 0
     assert f"{differs['conversation_id']} (v1): ana FAIL, bo PASS" in capsys.readouterr().out
     status, out, err = calibrated(merged.read_text())
     assert (status, err) == (0, "") and "labelled by 2 raters, 40 drawn at random" in out
@@ -225,10 +226,13 @@ def test_labels_of_several_people_become_one_file(run, calibrated, tmp_path, cap
         (["queue", "OUT", "--output", "FILE", "--random", "60"], "--random must be 0 or more"),
         (["queue", "OUT", "--output", "FILE", "--criterion", "x"], "the run has no scores of it"),
         (["merge", "NOTHING", "--output", "FILE"], "NOTHING: No such file"),
+        (["merge", "LABELS", "--output", "LABELS"], "is there already; remove it, or name another file"),
+        (["queue", "OUT", "--output", "LABELS"], "is there already; remove it, or name another file"),
         (["sort"], "unknown command labels sort"),
     ],
 )
 def test_what_labels_refuse(run, tmp_path, capsys, options, why):
-    known = {"OUT": str(run), "FILE": str(tmp_path / "labels.jsonl")}
+    (tmp_path / "ana.jsonl").write_text("{}")
+    known = {"OUT": str(run), "FILE": str(tmp_path / "labels.jsonl"), "LABELS": str(tmp_path / "ana.jsonl")}
     assert main(["labels", *(known.get(word, word) for word in options)]) == 2
-    assert why in capsys.readouterr().err
+    assert why in capsys.readouterr().err and (tmp_path / "ana.jsonl").read_text() == "{}"

@@ -342,6 +342,24 @@ def test_negative_tokens_are_a_finding_and_have_no_score(usage):
     assert result.overall.outcome is None
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"cached_tokens": 90, "reasoning_tokens": 4},
+        {"cached_input_tokens": 90, "reasoning_output_tokens": 4},
+        {"input_tokens_details": {"cached_tokens": 90}, "output_tokens_details": {"reasoning_tokens": 4}},
+    ],
+    ids=lambda parts: next(iter(parts)),
+)
+def test_parts_of_tokens_are_read_in_any_spelling(parts):
+    own = {"input_tokens": 100, "output_tokens": 5, "model": "m"}
+    several = {**own, "model": None, "parts": [own]}
+    turns = [{"user": "a", "agent": "b", "usage": usage} for usage in ({**own, **parts}, several)]
+    read = read_conversation(json.dumps({"conversation_id": "c", "turns": turns}).encode())
+    assert read.turns[0].usage == Usage(100, 5, 90, 4, "m")
+    assert read.turns[1].usage.parts == [Usage(100, 5, model="m")]
+
+
 def test_other_unread_times_are_findings():
     turn = {"user": "a", "agent": "b", "latency_ms": 5, "tool_ms": -1, "model_ms": None}
     read = read_conversation(json.dumps({"conversation_id": "c", "turns": [turn]}).encode())

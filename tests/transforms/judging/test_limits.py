@@ -190,6 +190,11 @@ def test_a_budget_of_a_day_lasts_for_the_day_and_renews(limit, tmp_path):
     assert days.come(1) == [None]
 
 
+def test_the_reason_is_budget_once_the_budget_of_a_day_is_spent(tmp_path):
+    days = Days(tmp_path / "replies.sqlite", max_calls=1)
+    assert days.come(1) + days.come(5, name="later") == [None, *["budget"] * 5]
+
+
 def test_what_a_call_took_counts_in_the_period_in_which_it_began(tmp_path):
     days = Days(tmp_path / "replies.sqlite", max_tokens=2_000)
 

@@ -172,11 +172,12 @@ class BatchError(Exception):
 
     Attributes:
         may_pass: Whether it is transient.
+        is_gone: Whether the provider has no such job.
     """
 
-    def __init__(self, reason: str, may_pass: bool):
+    def __init__(self, reason: str, may_pass: bool, is_gone: bool = False):
         super().__init__(reason)
-        self.may_pass = may_pass
+        self.may_pass, self.is_gone = may_pass, is_gone
 
 
 class ApiFailure(Struct, frozen=True):
@@ -287,8 +288,9 @@ class ApiBackend:
             raise
         except Exception as error:
             is_late = isinstance(error, asyncio.TimeoutError | _WaitTooLongError)
-            may_pass = is_late or self._api.failure(error).may_pass
-            raise BatchError(self._fault(error, attempts).reason, may_pass) from None
+            failure = self._api.failure(error)
+            may_pass, is_gone = is_late or failure.may_pass, failure.status == 404
+            raise BatchError(self._fault(error, attempts).reason, may_pass, is_gone) from None
 
     def replies(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
         """Returns the replies out of the body of a response."""

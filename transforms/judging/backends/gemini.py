@@ -189,10 +189,11 @@ class GeminiApi(Api):
         if status not in _ENDED and not stated.get("done"):
             return BatchState(status.lower(), is_ended=False)
         output = known.get("output") or stated.get("response") or {}
-        inlined: list[JsonObject] = (output.get("inlinedResponses") or {}).get("inlinedResponses") or []
+        responses: list[JsonValue] = (output.get("inlinedResponses") or {}).get("inlinedResponses") or []
+        inlined = [item if isinstance(item, dict) else {} for item in responses]
         keys = [str((item.get("metadata") or {}).get("key") or "") for item in inlined]
-        if "" in keys:
-            keys = list(ids) if len(ids) == len(inlined) else []
+        if "" in keys and len(ids) == len(inlined):
+            keys = list(ids)
         answers = {key: _answer(item) for key, item in zip(keys, inlined, strict=False)}
         return BatchState(status.lower() or "ended", True, answers, str(error.get("message") or ""))
 

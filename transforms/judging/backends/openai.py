@@ -162,17 +162,27 @@ class OpenAiApi(ClientApi):
         if stated.status not in _ENDED:
             return BatchState(stated.status, is_ended=False)
         answers: dict[str, str | bytes | Fault] = {}
-        for file in filter(None, (stated.output_file_id, stated.error_file_id)):
-            content = (await self.client.files.content(file)).content
-            answers |= dict(_batch_line(line) for line in content.splitlines() if line.strip())
         errors = (stated.errors.data or []) if stated.errors else []
-        return BatchState(stated.status, True, answers, "; ".join(error.message or "" for error in errors))
+        why = [error.message or "" for error in errors]
+        for file in filter(None, (stated.output_file_id, stated.error_file_id)):
+            try:
+                content = (await self.client.files.content(file)).content
+            except self.library.NotFoundError as error:  # what the other file holds is an answer
+                why.append(self.failure(error).fault.reason)
+                continue
+            for number, line in enumerate(content.splitlines(), 1):
+                try:
+                    answers |= [_batch_line(line)] if line.strip() else []
+                except (AttributeError, KeyError, TypeError, ValueError):
+                    why.append(f"line {number} of its result cannot be read")
+        return BatchState(stated.status, True, answers, "; ".join(why))
 
     async def discard(self, job: str) -> None:
         """Removes the files of a job; the job itself stays listed, without texts."""
         stated = await self.client.batches.retrieve(job)
         for file in filter(None, (stated.input_file_id, stated.output_file_id, stated.error_file_id)):
-            await self.client.files.delete(file)
+            with suppress(self.library.NotFoundError):
+                await self.client.files.delete(file)
 
     def _body(self, request: Request, count: int, has_format: bool) -> tuple[str, dict[str, Any]]:
         """Returns the path and the body of a request."""
@@ -218,11 +228,11 @@ def _batch_line(line: bytes) -> tuple[str, str | bytes | Fault]:
     response, error = stated.get("response") or {}, stated.get("error")
     body = response.get("body")
     if not error and response.get("status_code") == 200:
-        return stated["custom_id"], orjson.dumps(body)
+        return str(stated["custom_id"]), orjson.dumps(body)
     error = error or (body.get("error") if isinstance(body, dict) else None) or {}
     words = " ".join(str(error[name]) for name in ("code", "message") if error.get(name))
     status = f"HTTP {response['status_code']} " if response.get("status_code") else ""
-    return stated["custom_id"], Fault("http", one_line(f"{status}{words}" or "the request failed"))
+    return str(stated["custom_id"]), Fault("http", one_line(f"{status}{words}" or "the request failed"))
 
 
 def _format(schema: JsonObject) -> JsonObject:
