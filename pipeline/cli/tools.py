@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -57,9 +57,6 @@ from turnwise.transforms.formats.registry import AUTO, NEXT_STEP, check_log_form
 from turnwise.transforms.matching.sample import inline_case
 from turnwise.transforms.scoring.config import build_criteria
 from turnwise.transforms.scoring.redaction import redacted
-
-if TYPE_CHECKING:
-
 
 _FILE = "judge_check.json"
 _ONE_MODEL = {"panel": (), "cascade": None}
