@@ -17,7 +17,7 @@ from turnwise.pipeline.io.containers import KIND_BYTES, Texts, buffered, check_t
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.conversation import Record
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, is_local, is_store_url
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, is_local, is_store_url, no_utf8
 from turnwise.schemas.score import (
     KEPT_RECORD_BYTES,
     Failure,
@@ -314,7 +314,9 @@ def _text_records(path: str, text: bytes, limit: int) -> Iterator[Record | Failu
         yield Record(path, 1, text)
     elif _is_json_lines(text):
         yield from _line_records(path, io.BytesIO(text), limit)
-    elif events := events_of(text.decode("utf-8", "replace")):
+    elif (unread := no_utf8(text)) is not None:
+        yield record_failure("read", unread, Record(path, 1, text))
+    elif events := events_of(text.decode()):
         if is_one_record(events):
             yield Record(path, 1, dump_json(events))
         else:
@@ -393,9 +395,12 @@ def _breaks_off(text: bytes) -> bool:
     return False
 
 
-def _value(text: bytes) -> JsonValue:
+def _value(text: bytes | str) -> JsonValue:
+    """Returns the value of a JSON text, also of one in another encoding than UTF-8; None: it is none."""
     try:
         return json.loads(text)
+    except UnicodeDecodeError:
+        return _value(text.decode("utf-8", "surrogateescape")) if isinstance(text, bytes) else None
     except (ValueError, RecursionError):
         return None
 
