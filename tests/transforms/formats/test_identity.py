@@ -69,6 +69,7 @@ def session(**state: Any) -> JsonObject:
         (session(app_version="v1", eval_id="e", eval_set_id="s"), {}, "v1 e s"),
         ([agent_event(attributes={"custom_tags": {"app_version": "v7", "eval_id": "c8"}}), agent_event(
             event_type="INVOCATION_COMPLETED", content=None)], {}, "v7 c8 -"),
+        (agent_event(attributes={"custom_tags": {"turnwise": {"app_version": "v5"}}}), {}, "v5 - -"),
         (agent_event(attributes='{"session_metadata": {"state": {"app_version": "v7"}}}'), {}, "v7 - -"),
         (agent_event(labels={"app_version": "v7"}, eval_id="c8"), {}, "v7 c8 -"),
         (spans(**{"turnwise.eval_id": "e", "turnwise.eval_set_id": "s", "app.version": "v2"}), {}, "v2 e s"),
