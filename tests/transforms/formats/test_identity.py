@@ -103,3 +103,18 @@ def test_which_of_several_cases_is_meant_is_not_guessed():
     records = [agent_event(eval_id="a"), agent_event(invocation_id="j", eval_id="b")]
     with pytest.raises(ValueError, match="names several eval cases or sets: a, b"):
         turnwise.read_conversations(records)
+
+
+def test_several_versions_in_one_conversation_are_a_finding():
+    events = [
+        agent_event(
+            invocation_id=f"i{number}",
+            span_id=f"s{number}",
+            timestamp=f"2026-11-20T10:00:0{number}Z",
+            attributes={"custom_tags": {"app_version": f"v{number}"}},
+        )
+        for number in (1, 2)
+    ]
+    (read,) = turnwise.read_conversations(events)
+    (said,) = [each.message for each in read.turns[0].findings if each.kind == "SeveralVersions"]
+    assert "v1, v2" in said and said.endswith(f"it counts as {read.app_version}")
