@@ -48,6 +48,27 @@ def load_json(text: bytes) -> Any:
         return json.loads(text)
 
 
+_LEGACY = re.compile(rb"(?<![\x80-\xff])[\x80-\xff]{1,2}(?![\x80-\xff])")
+
+
+def no_utf8(text: bytes) -> ValueError | None:
+    """Returns the error of a text that is no UTF-8, with its likely encoding; None: it is UTF-8."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        foreign = text.translate(None, bytes(range(0x80)))
+        if len(b"".join(_LEGACY.findall(text))) < len(foreign):
+            likely = "damaged, or of another encoding, such as Shift_JIS, GB18030 or Windows-1251"
+            source = "ENCODING"
+        else:  # letters with accents stand alone between ASCII ones
+            source = "WINDOWS-1252" if any(0x80 <= byte < 0xA0 for byte in foreign) else "ISO-8859-1"
+            likely = f"likely {source}"
+        where = f"byte 0x{text[error.start]:02x} at offset {error.start}"
+        remedy = f"convert it, such as with iconv -f {source} -t UTF-8"
+        return ValueError(f"the text is no UTF-8 ({where}), but {likely}: {remedy}")
+    return None
+
+
 def unique_pairs(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     """Returns the object of pairs, as the `object_pairs_hook` of `json.loads`.
 

@@ -454,9 +454,8 @@ def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[Fil
 
 def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int:
     proposal = suggest_mapping(paths, reader, config)
-    if proposal is None:
-        why = "either a format fits every record, or no key names words of both a user and an agent"
-        say(f"no mapping can be proposed: {why}; {NEXT_STEP}", sys.stderr)
+    if isinstance(proposal, str):
+        say(f"no mapping can be proposed: {proposal}; {NEXT_STEP}", sys.stderr)
         return 1
     say(json.dumps({"mapping": proposal.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
     read = f"{counted(proposal.conversations, 'conversation')}, {counted(proposal.turns, 'turn')}"

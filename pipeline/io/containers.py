@@ -23,7 +23,15 @@ import yaml
 
 from turnwise.pipeline.io.sinks.base import plain_row
 from turnwise.pipeline.settings.extras import check_google
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, is_local, is_store_url, shown_url
+from turnwise.schemas.jsonio import (
+    JsonObject,
+    JsonValue,
+    dump_json,
+    is_local,
+    is_store_url,
+    no_utf8,
+    shown_url,
+)
 from turnwise.transforms.formats.adk_sessions import session_record
 from turnwise.transforms.formats.messages.messages_base import OTHER_BRANCHES
 
@@ -86,6 +94,8 @@ def _yaml_texts(path: str, file: Any, limit: int) -> Texts:
         text = _whole(file, limit, "the YAML file")
         documents = [value for value in yaml.load_all(text, _CheckedLoader) if value is not None]
     except (yaml.YAMLError, RecursionError) as error:
+        if isinstance(error, yaml.reader.ReaderError) and (unread := no_utf8(text)) is not None:
+            raise unread from None
         raise ValueError(f"not YAML: {' '.join(str(error).split())[:300]}") from None
     for document in documents:
         yield f"{path}.json", json.dumps(document, default=str, ensure_ascii=False).encode()
@@ -103,6 +113,8 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
     text = _whole(file, limit, "the CSV file")
     if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise ValueError("the file is UTF-16 text; only UTF-8 is read")
+    if (unread := no_utf8(text)) is not None:
+        raise unread
     rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")), strict=True, restval=_NO_CELL)
     end, is_short, objects = 0, False, []
     try:

@@ -17,7 +17,7 @@ from turnwise.pipeline.io.containers import KIND_BYTES, Texts, buffered, check_t
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.conversation import Record
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, is_local, is_store_url
+from turnwise.schemas.jsonio import JsonValue, dump_json, is_local, is_store_url, no_utf8
 from turnwise.schemas.score import (
     KEPT_RECORD_BYTES,
     Failure,
@@ -237,8 +237,9 @@ def _is_document(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:
     file.seek(0)
     if len(text) > limit or _value(text) is not None:
         return len(text) <= limit or first == b"["
-    is_whole = bool(events_of(text.decode("utf-8", "replace"))) or (
-        b"\n" in text.strip() and _breaks_off(text)
+    decoded = text.decode("utf-8", "replace")
+    is_whole = bool(events_of(decoded)) or (
+        b"\n" in text.strip() and (_breaks_off(text) or bool(_texts_in(decoded)[0]))
     )
     return is_whole and not _is_json_lines(text)
 
@@ -314,7 +315,9 @@ def _text_records(path: str, text: bytes, limit: int) -> Iterator[Record | Failu
         yield Record(path, 1, text)
     elif _is_json_lines(text):
         yield from _line_records(path, io.BytesIO(text), limit)
-    elif events := events_of(text.decode("utf-8", "replace")):
+    elif (unread := no_utf8(text)) is not None:
+        yield record_failure("read", unread, Record(path, 1, text))
+    elif events := events_of(text.decode()):
         if is_one_record(events):
             yield Record(path, 1, dump_json(events))
         else:
@@ -322,15 +325,31 @@ def _text_records(path: str, text: bytes, limit: int) -> Iterator[Record | Failu
         last = text.rpartition(b"\n")[2]
         if _breaks_off(last.removeprefix(b"data:")):
             yield _cut(path, len(events) + 1, last)
-    elif _breaks_off(text):
-        yield _cut(path, 1, text)
     elif text and not text.isspace():
-        yield Record(path, 1, text)
+        yield from _broken_texts(path, text.decode(), limit)
     else:
         raise EmptyFileError("the file holds no JSON text")
 
 
-def _event(path: str, position: int, event: JsonObject, limit: int) -> Record | Failure:
+def _broken_texts(path: str, text: str, limit: int) -> Iterator[Record | Failure]:
+    """Yields the JSON texts that stand before the place where a text is none, and one failure of the rest."""
+    values, rest = _texts_in(text)
+    for number, value in enumerate(values, 1):
+        yield _event(path, number, value, limit)
+    position, data = len(values) + 1, rest.encode()
+    line = text.count("\n", 0, len(text.rstrip()) - len(rest)) + 1
+    if _breaks_off(data):
+        yield _cut(path, position, data, line)
+    elif values:
+        why = f"from line {line} on, the file is no JSON, and not read"
+        if rest.startswith(","):
+            why += ": put texts with commas between them into one array, [...], or remove the commas"
+        yield record_failure("read", IncompleteReadError(why), Record(path, position, data))
+    else:
+        yield Record(path, 1, data)
+
+
+def _event(path: str, position: int, event: JsonValue, limit: int) -> Record | Failure:
     try:
         return _apart(path, position, dump_json(event), limit)
     except ValueError as error:
@@ -370,22 +389,15 @@ def _apart(path: str, position: int, text: bytes | ArrayFault, limit: int) -> Re
     return Record(path, position, text) if len(text) <= limit else _oversized(path, position, text, limit)
 
 
-def _cut(path: str, position: int, text: bytes) -> Failure:
-    what = f"from line {position} on" if position > 1 else "in its first record"
+def _cut(path: str, position: int, text: bytes, line: int = 0) -> Failure:
+    what = f"from line {line or position} on" if position > 1 else "in its first record"
     error = IncompleteReadError(f"the file breaks off {what}, in the middle of a JSON text")
     return record_failure("read", error, Record(path, position, text))
 
 
 def _breaks_off(text: bytes) -> bool:
     """Returns whether a text is JSON, or several JSON texts, of which the last has no end."""
-    rest = text.decode("utf-8", "replace").strip()
-    while rest.startswith(("{", "[")):
-        try:
-            rest = rest[_DECODER.raw_decode(rest)[1] :].lstrip()
-        except RecursionError:
-            return False
-        except ValueError:
-            break
+    _, rest = _texts_in(text.decode("utf-8", "replace"))
     try:
         from_json(rest)
     except ValueError as error:
@@ -393,9 +405,26 @@ def _breaks_off(text: bytes) -> bool:
     return False
 
 
-def _value(text: bytes) -> JsonValue:
+def _texts_in(text: str) -> tuple[list[JsonValue], str]:
+    """Returns the JSON objects and arrays that a text begins with, and what follows them."""
+    values: list[JsonValue] = []
+    rest = text.strip()
+    while rest.startswith(("{", "[")):
+        try:
+            value, end = _DECODER.raw_decode(rest)
+        except (ValueError, RecursionError):
+            break
+        values.append(value)
+        rest = rest[end:].lstrip()
+    return values, rest
+
+
+def _value(text: bytes | str) -> JsonValue:
+    """Returns the value of a JSON text, also of one in another encoding than UTF-8; None: it is none."""
     try:
         return json.loads(text)
+    except UnicodeDecodeError:
+        return _value(text.decode("utf-8", "surrogateescape")) if isinstance(text, bytes) else None
     except (ValueError, RecursionError):
         return None
 

@@ -17,12 +17,14 @@ from turnwise.pipeline.io.terminal import columns, counted, cut, padded, printab
 from turnwise.pipeline.report.terminal import nameless_text
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import EvalConfig, MappingConfig
-from turnwise.schemas.jsonio import JsonObject, is_local
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import JsonObject, dump_json, is_local
 from turnwise.schemas.report import CriterionUse, FileInspection, Inspection, Noted
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.decisions.inspection import ORDER, add_use, suggested_mapping, unread_keys
-from turnwise.transforms.formats.reading import AnyReader, LoggedConversation
+from turnwise.transforms.formats.messages.messages_base import UnreadMessagesError
+from turnwise.transforms.formats.reading import AnyReader, LoggedConversation, ReadRecord
 from turnwise.transforms.formats.registry import ConfigInLogsError, UnknownFormatError
 
 _HEADINGS = ("file", "format", "conversations", "turns", "calls", "cases", "not read")
@@ -255,24 +257,32 @@ class Suggestion(NamedTuple):
     left_out: list[str]
 
 
-def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> Suggestion | None:
-    """Returns a mapping for the first record that no format fits; None: none can be proposed.
+def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> Suggestion | str:
+    """Returns a mapping for the first record that no format fits, or why none can be proposed.
 
     Raises:
         ConfigError: A path names nothing, or cannot be read.
     """
     records = list(islice(_unknown(paths, reader), _MOST_RECORDS))
+    if not records:
+        return "a format fits every record"
     proposal = suggested_mapping(records)
     if proposal is None:
-        return None
+        return "no key names words of both a user and an agent"
     mapping = proposal.mapping
+    if reader.read(Record("", 0, dump_json(records[0]))).format is not None:  # the mapping has to go first
+        mapping = mapping.model_copy(update={"when": mapping.content.partition("[")[0]})
     mapped = AnyReader(config=config.model_copy(update={"mapping": mapping}))
     conversations = turns = rejected = 0
+    has_words = False
     for item in whole_items(read_files("inspect", paths, mapped, MAX_RECORD_BYTES)):
         rejected += isinstance(item, Failure)
         if isinstance(item, LoggedConversation):
             conversations += 1
             turns += len(item.conversation.turns)
+            has_words = has_words or any(turn.user or turn.agent for turn in item.conversation.turns)
+    if conversations and not has_words:
+        return f"no words are read with the mapping that names of keys propose ({mapping.content})"
     return Suggestion(
         mapping,
         conversations,
@@ -287,11 +297,16 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
 _MOST_RECORDS = 200
 
 
+def _needs_mapping(read: ReadRecord) -> bool:
+    failed = [each.error_type for each in read.found if isinstance(each, Failure)]
+    return read.format is None or UnreadMessagesError.__name__ in failed
+
+
 def _unknown(paths: Sequence[str], reader: AnyReader) -> Iterator[JsonObject]:
-    """Yields the objects that no format fits."""
+    """Yields the objects that no format fits, or of which it reads nothing."""
     for path in matched_files(file_patterns("inspect", paths)):
         for record in () if isinstance(path, Failure) else file_records(path, MAX_RECORD_BYTES):
-            if isinstance(record, Failure) or reader.read(record).format is not None:
+            if isinstance(record, Failure) or not _needs_mapping(reader.read(record)):
                 continue
             try:
                 value = from_json(record.data)

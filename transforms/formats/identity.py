@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.messages.kinds import HIDDEN
+from turnwise.transforms.formats.messages.streams import as_object
 from turnwise.transforms.formats.traces.span import key_values
 
 
@@ -93,7 +94,7 @@ def stated_identity(places: Places, value: JsonValue) -> Identity:
         holders = list(_objects(value, path.split(".") if path else ()))
         for place, keys in enumerate(names if holders else ()):
             for key in keys if stated[place] is None else ():
-                texts = dict.fromkeys(text for holder in holders if (text := _text(holder.get(key))))
+                texts = dict.fromkeys(text for holder in holders if (text := _text(_held(holder, key))))
                 if len(texts) > 1 and place:
                     shown = ", ".join(list(texts)[:3])
                     raise ValueError(f"the conversation names several eval cases or sets: {shown}")
@@ -103,6 +104,12 @@ def stated_identity(places: Places, value: JsonValue) -> Identity:
         if None not in stated:
             break
     return Identity(*stated)
+
+
+def _held(holder: JsonObject, key: str) -> JsonValue:
+    """Returns what an object states under a key, of `turnwise.app_version` also as an object in it."""
+    value, (first, _, rest) = holder.get(key), key.partition(".")
+    return value if value is not None or first != "turnwise" else as_object(holder.get(first)).get(rest)
 
 
 def identity_at(paths: Paths, value: JsonValue) -> Identity:

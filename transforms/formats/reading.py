@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, Receipt, Record
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, no_utf8
 from turnwise.schemas.score import KEPT_RECORD_BYTES, RAISED, Failure, IncompleteReadError, record_failure
 from turnwise.transforms.formats.events import (
     ConversationEvent,
@@ -351,7 +351,8 @@ def parse_record(
         return [record_failure("check", error, record)]
     except RAISED as error:
         counts["rejected_records"] += 1
-        return [record_failure("parse", _damage(record) or error, record)]
+        damage = _damage(record)
+        return [record_failure("read" if damage else "parse", damage or error, record)]
     counts["parsed_records"] += 1
     parts: list[LoggedConversation | ConversationEvent | Failure] = []
     for part, item in enumerate(found):
@@ -378,14 +379,14 @@ def _logged(conversation: Conversation, record: Record, counts: Counter[str]) ->
     return LoggedConversation(conversation, record)
 
 
-def _damage(record: Record) -> IncompleteReadError | None:
-    """Returns the error of a record in whose place there are bytes of no text; None: it is text."""
+def _damage(record: Record) -> ValueError | None:
+    """Returns the error of a record in whose place there are bytes of no text; None: it is UTF-8 text."""
     # A crash or a bad disk leaves NUL bytes or noise where several records, with their line ends, were.
     try:
         if b"\0" not in record.data:
             if _CONTROL.search(record.data):
                 record.data.decode()
-            return None
+            return no_utf8(record.data)
     except UnicodeDecodeError:
         pass
     return IncompleteReadError("the file is damaged here: it holds bytes of no text")

@@ -1,6 +1,7 @@
 """A conversation together with the case it is held against."""
 
 import pickle
+import re
 import unicodedata
 import zlib
 from bisect import bisect_right
@@ -406,9 +407,23 @@ def first_message(turns: Sequence[ExpectedTurn | Turn]) -> bytes:
 
     Messages that differ in letter case, in white space or in the width of their characters count as equal.
     """
-    text = turns[0].user if turns else None
+    turn = _first_of_user(turns)
+    text = turn.user if turn else None
     words = " ".join(unicodedata.normalize("NFKC", text or "").casefold().split())
     return blake2b(words.encode("utf-8", "replace"), digest_size=16).digest() if words else b""
+
+
+def _first_of_user(turns: Sequence[ExpectedTurn | Turn]) -> ExpectedTurn | Turn | None:
+    """Returns the first turn that a message of the user begins; None: earlier messages may be missing.
+
+    Turns that the agent or an event of the app (a welcome) begins come before it.
+    """
+    for turn in turns:
+        if turn.user is not None and not _EVENT.fullmatch(turn.user.strip()):
+            return turn
+        if isinstance(turn, Turn) and any(finding.kind in _GAPS for finding in turn.findings):
+            return None
+    return None
 
 
 def packed_entries(entries: Sequence[CaseEntry]) -> bytes:
@@ -455,6 +470,12 @@ _SHOWN_TEXT = 80
 NO_CASE = "NoMatchingCase"
 """Kind of the finding of a conversation that names no case, and that none begins as."""
 _NO_MESSAGE = "the log does not hold the user's first message, by which eval cases are matched"
+_EVENT = re.compile("<event>.*</event>", re.DOTALL)
+_GAPS = (
+    *("MissingHistory", "MissingTurn", "CompactedTurns"),
+    *("ContentNotRecorded", "UnreadUserText", "UnreadPart"),
+)
+"""Kinds of findings of turns of which words of the user may be missing."""
 _MOST_UNPACKED = 1_000
 GivenCase = EvalCase | PackedCase
 
@@ -565,7 +586,8 @@ class CaseIndex:
         same = self._by_message.get(asked, [])
         if stated:
             same = [case for case in same if case.eval_set_id in (None, "", stated)]
-        shown = repr(turns[0].user[:_SHOWN_TEXT]) if turns and turns[0].user else None
+        first = _first_of_user(turns)
+        shown = repr(first.user[:_SHOWN_TEXT]) if first and first.user else None
         if asked and len(same) > 1:
             names = ", ".join(case.eval_id for case in same[:_SHOWN_SETS])
             more = ", ..." if len(same) > _SHOWN_SETS else ""

@@ -20,10 +20,11 @@ ROWS = [{"chat_id": "c1", "n": i, "from": who, "text": text} for i, (who, text) 
         [LINES],
         [{"threadId": "c1", "payload": {"log": SPEAKERS}}],
         ROWS,
+        [{"id": "c1", "messages": [{"role": "user", "message": "Hi"}, {"role": "bot", "message": "Hello"}]}],
         [{"session_id": "c1", "question": "Hi", "answer": "Hello", "odd-key": 1}],
         [{"id": "c1", "odd-list": [{"user-question": 1, "question": "Hi", "answer": "Hello"}]}],
     ],
-    ids=["turns", "messages", "message", "turn", "odd keys"],
+    ids=["turns", "messages", "message", "chat of other keys", "turn", "odd keys"],
 )
 def test_a_proposed_mapping_reads_what_was_said(records, tmp_path, capsys):
     path = tmp_path / "log.jsonl"
@@ -59,7 +60,12 @@ def test_nothing_is_proposed_without_words_of_both(record, tmp_path, capsys):
     path.write_text(json.dumps(record))
     assert main(["inspect", str(path), "--suggest"]) == 1
     done = capsys.readouterr()
-    assert done.out == "" and "no mapping can be proposed" in done.err
+    why = (
+        "a format fits every record"
+        if "turns" in record
+        else "no key names words of both a user and an agent"
+    )
+    assert done.out == "" and f"no mapping can be proposed: {why}; " in done.err
 
 
 DID = {"op": "f", "params": '{"a": 1}', "result": "ok"}

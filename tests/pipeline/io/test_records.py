@@ -1,9 +1,12 @@
 """The limit of a record's size, exactly, and records over many lines."""
 
+import gzip
 import io
+import json
 
 import pytest
 
+import turnwise
 from turnwise.pipeline.io.records import contained_records, split_records
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
@@ -45,13 +48,38 @@ ONE, TWO = '{"a": 1}', '{\n "a":\n  2}'
         (f"\n{ONE}\n{ONE}\n", 2, 0),
         (f'{{"a": "x\n{ONE}\n', 2, 0),
         ('{"a":\n1, "b', 0, 1),
+        (f'{TWO}\n{{"a":\n1, "b', 1, "from line 4 on, in the middle"),
+        (f"{TWO},\n{TWO}\n", 1, "from line 3 on, the file is no JSON, and not read: put texts with commas"),
+        (f"{TWO}\n{TWO}\nDone\n", 2, "from line 7 on, the file is no JSON, and not read"),
     ],
 )
 def test_a_file_of_any_suffix_may_be_printed_over_many_lines(text, records, failed):
     found = list(split_records("a.log", io.BytesIO(text.encode()), 1000))
-    assert [sum(isinstance(one, kind) for one in found) for kind in (Record, Failure)] == [records, failed]
+    failures = [one.message for one in found if isinstance(one, Failure)]
+    assert sum(isinstance(one, Record) for one in found) == records
+    assert (
+        len(failures) == 1 and failed in failures[0] if isinstance(failed, str) else len(failures) == failed
+    )
 
 
 def test_a_table_in_another_encoding_is_named():
     (found,) = contained_records([("a.csv", "a,b\n1,2\n".encode("utf-16"))], 1000)
     assert isinstance(found, Failure) and "UTF-16 text" in found.message
+
+
+LATIN = '{"conversation_id": "k", "turns": [{"user": "Where?", "agent": "In Köln"}]}'
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.log", "a.yaml", "a.csv", "a.jsonl.gz"])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_text_in_another_encoding_is_rejected_with_its_likely_name(tmp_path, name, indent):
+    data = json.dumps(json.loads(LATIN), indent=indent, ensure_ascii=False).encode("latin-1")
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    (row,) = turnwise.evaluate(str(tmp_path / name), config={"criteria": {"turn_latency": {}}}).failures
+    assert row["stage"] == "read" and "likely ISO-8859-1: convert it" in row["message"]
+
+
+def test_a_line_in_another_encoding_leaves_the_others():
+    good = LATIN.replace("ö", "oe").encode()
+    found = split_records("a.jsonl", io.BytesIO(LATIN.encode("latin-1") + b"\n" + good), 1000)
+    assert [one.data for one in found] == [LATIN.encode("latin-1"), good]

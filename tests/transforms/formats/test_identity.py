@@ -69,6 +69,7 @@ def session(**state: Any) -> JsonObject:
         (session(app_version="v1", eval_id="e", eval_set_id="s"), {}, "v1 e s"),
         ([agent_event(attributes={"custom_tags": {"app_version": "v7", "eval_id": "c8"}}), agent_event(
             event_type="INVOCATION_COMPLETED", content=None)], {}, "v7 c8 -"),
+        (agent_event(attributes={"custom_tags": {"turnwise": {"app_version": "v5"}}}), {}, "v5 - -"),
         (agent_event(attributes='{"session_metadata": {"state": {"app_version": "v7"}}}'), {}, "v7 - -"),
         (agent_event(labels={"app_version": "v7"}, eval_id="c8"), {}, "v7 c8 -"),
         (spans(**{"turnwise.eval_id": "e", "turnwise.eval_set_id": "s", "app.version": "v2"}), {}, "v2 e s"),
@@ -102,3 +103,18 @@ def test_which_of_several_cases_is_meant_is_not_guessed():
     records = [agent_event(eval_id="a"), agent_event(invocation_id="j", eval_id="b")]
     with pytest.raises(ValueError, match="names several eval cases or sets: a, b"):
         turnwise.read_conversations(records)
+
+
+def test_several_versions_in_one_conversation_are_a_finding():
+    events = [
+        agent_event(
+            invocation_id=f"i{number}",
+            span_id=f"s{number}",
+            timestamp=f"2026-11-20T10:00:0{number}Z",
+            attributes={"custom_tags": {"app_version": f"v{number}"}},
+        )
+        for number in (1, 2)
+    ]
+    (read,) = turnwise.read_conversations(events)
+    (said,) = [each.message for each in read.turns[0].findings if each.kind == "SeveralVersions"]
+    assert "v1, v2" in said and said.endswith(f"it counts as {read.app_version}")

@@ -87,6 +87,8 @@ def bringing(eval_id=None, **fields):
     ("said", "status", "failures"),
     [
         ("CANCEL  order\u00a0８", "PASS", []),
+        ([{"agent": "Welcome!"}, {"user": "Cancel order 8", "agent": "Done"}], "PASS", []),
+        ([{"user": "<event>WELCOME</event>"}, {"user": "Cancel order 8", "agent": "Done"}], "PASS", []),
         ("hi", None, ["2 eval cases begin with the message 'hi': b, c"]),
         ("Weather?", "NO_VERDICT", ["no eval case begins with the message 'Weather?'"]),
         (
@@ -99,7 +101,8 @@ def bringing(eval_id=None, **fields):
 def test_a_case_is_found_by_the_first_message_of_the_user(said, status, failures):
     cases = [{"eval_id": name, "turns": [{"user": user, "response": "Done"}]}
              for name, user in (("a", "Cancel order 8"), ("b", "Hi"), ("c", "HI "))]  # fmt: skip
-    log = {"conversation_id": "c1", "turns": [{"user": said, "agent": "Done"}]}
+    turns = said if isinstance(said, list) else [{"user": said, "agent": "Done"}]
+    log = {"conversation_id": "c1", "turns": turns}
     config = {"criteria": {"response_match_score": 0.5}, "match_cases_by": "first_user_message"}
     result = turnwise.evaluate([log], cases=cases, config=config)
     assert [row["verdict"] or "NO_VERDICT" for row in result.conversations] == ([status] if status else [])

@@ -29,6 +29,9 @@ TRANSFER = "transfer_to_"
 """How names of calls begin that hand over to another agent."""
 _TARGET = re.compile(r"""\{\s*['"]assistant['"]\s*:\s*['"](.*)['"]\s*\}""", re.DOTALL)
 
+NO_CONTENT = "a message without content"
+"""Start of the finding of a message of whose keys none is known to hold words or calls."""
+
 
 class Dialogue:
     """The turns of a conversation; a reader adds what each message says.
@@ -323,7 +326,7 @@ def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN,
                 message.role = AGENT  # Gemini's contents without a role are the user's, if they only say.
             _add(message, log, joint, value)
             if value.keys().isdisjoint(HOLDERS) and message.is_empty and not value.keys() <= _BARE:
-                shown = f"a message without content (keys {', '.join(list(value)[:8])})"
+                shown = f"{NO_CONTENT} (keys {', '.join(list(value)[:8])})"
                 log.unread.add(UNREAD, shown, calls=True, words=message.role not in (USER, TOOL))
             # An item that is a call states its own error, not that of the conversation.
             if message.role == AGENT and value.get("type") not in CALL_ITEMS:

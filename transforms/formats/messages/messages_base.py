@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.conversation import Conversation, Record, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, declared_tools, split_actions
-from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue
 from turnwise.transforms.formats.messages.streams import (
     as_object,
     decoded,
@@ -20,6 +20,9 @@ from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import Format, ReadSettings, Test, record_place, register_format
 
 MISSING_HISTORY = "MissingHistory"
+_MAP_IT = (
+    "name their keys in a `mapping` of the config (with `when`); turnwise inspect --suggest proposes one"
+)
 NO_REQUEST = "the request is not in the log, so that what the user said is unknown"
 KEPT_BY = ("previous_response_id", "conversation")
 """Keys of requests that name earlier messages, which the server keeps."""
@@ -229,7 +232,21 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         "tools": declared_tools(_tools(record)),
         "meta": {key: record[key] for key in ("model", "task_id", "trial") if _is_scalar(record.get(key))},
     }
-    return canonical(Conversation, fields, f"not a record of the format {dialect.name}")
+    made = canonical(Conversation, fields, f"not a record of the format {dialect.name}")
+    unread = [each.message for turn in made.turns for each in turn.findings if NO_CONTENT in each.message]
+    if unread and not any(map(_holds_content, made.turns)):
+        raise UnreadMessagesError(f"no words and no calls are read of its messages: {unread[0]}; {_MAP_IT}")
+    return made
+
+
+class UnreadMessagesError(ValueError):
+    """No words and no calls of the messages of a record are read, because their keys are not known."""
+
+
+def _holds_content(turn: Turn) -> bool:
+    words = (turn.user, turn.agent, *turn.agent_messages)
+    calls = (turn.tool_calls, turn.tool_responses, turn.user_tool_calls, turn.user_tool_responses)
+    return any(map(str.strip, filter(None, words))) or any(calls) or bool(turn.payloads or turn.transfers)
 
 
 def _is_scalar(value: JsonValue) -> bool:

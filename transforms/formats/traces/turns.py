@@ -12,7 +12,7 @@ from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
 from turnwise.transforms.formats.fields import AGENT_ERROR, OPEN_CALL, UNREAD, Unread, gaps
-from turnwise.transforms.formats.identity import OF_SPANS, stated_identity
+from turnwise.transforms.formats.identity import KEYS, OF_SPANS, stated_identity
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.parts import (
@@ -224,6 +224,11 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
         tools=declared(steps),
     )
     _add_orphans(nodes, turns)
+    versions = dict.fromkeys(str(text) for node in nodes if (text := node.span.attributes.get(KEYS[0])))
+    if len(versions) > 1:
+        said = f"the conversation states several app versions: {', '.join(list(versions)[:_MOST_SHOWN])}"
+        counted = f"{said}; it counts as {conversation.app_version}"
+        gaps("SeveralVersions", [counted], calls=False, words=False).add_to_all(turns)
     listed = {name for node in nodes for name in node.span.listed}
     missing = listed - {node.span.id for node in nodes} - {node.span.page for node in nodes}
     if missing:
