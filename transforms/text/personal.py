@@ -55,7 +55,7 @@ MAYBE = "|".join(
         r"(?:\p{Nd}{1,3}\.){3}\p{Nd}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2}",
         r"[A-Za-z]{2}\p{Nd}{2}[ .\p{Cf}\p{Zs}-]?\w{4}|[A-Za-z]{6}\p{Nd}{2}[A-Za-z]",
         r"[A-Za-z]{2}[ -]?(?:\p{Nd}{2}[ -]?){3}[A-Da-d]|[\w/+=-]{20}|\bxox[a-z]-",
-        f'(?i:{_SECRET_WORD}|{_EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|jwt|bearer)\\\\*"'
+        f'(?i:{_SECRET_WORD}|{_EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|jwt|bearer)(?:[_-]|\\\\*")'
         f'|"(?:auth|session|{_KIND_WORDS})")|-u |--user',
     )
 )
