@@ -37,7 +37,8 @@ HINT = (
 )
 """What says that digits beside it are a phone number."""
 _PASSWORD = (
-    r"pass(?:wor[dt]|wd|phrase|code)s?|pwd|kennwort|mot[ _]de[ _]passe|\bmdp\b|contrase[ñn]a|parola|senha|"
+    r"pass(?:wor[dt]|wd|phrase|code)s?|pwd|kennwort|geheimzahl|"
+    r"mot[ _]de[ _]passe|\bmdp\b|contrase[ñn]a|parola|senha|"
     r"wachtwoord|has[łl]o\b|l[öo]senord|пароль|"
     r"\bcv[vc]2?\b|\bpin\b|\botp\b|\btan\b(?:-?code)?|one[- ]time[ -](?:code|pin)|"
     r"(?:verification|security|sms)[ -]code|(?:sicherheits|best[äa]tigungs)code"
@@ -94,8 +95,8 @@ _NAMED = re.compile(
     rf"(?i)(?P<word>(?P<password>{_PASSWORD})|{_SECRET_WORD}|(?P<short>\b(?:pass|pw)\b))"
     r"(?P<rest>\w{0,20})(?:\\?[\"'”»])?"
     rf"(?P<link>\s{{0,3}}(?:\b(?:{_IS})\b)?\s?(?:=>|->|→|[:=])"
-    rf"|\s{{1,3}}(?:{_IS})(?: now)?(?=\s)"
-    r"|\s{1,3}(?:(?:was|is|has been) )?(?:re)?(?:set|changed|updated) to\b"
+    rf"|(?:\s(?:for|of|to|für|de|du|del) [^\n.:=]{{1,40}}?)?\s{{1,3}}(?:{_IS})(?: now)?(?=\s)"
+    r"|\s{1,3}(?:(?:was|is|has been) )?(?:re)?(?:set|changed|updated) (?:to|from)\b"
     r"|\s{1,3}(?:to|of)\b)?\s{0,3}"
 )
 _SHOWN = re.compile(
@@ -311,7 +312,7 @@ def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
     if match["short"]:
         return (start, end) if is_symbol and has_digit and any(map(str.isalpha, value)) else (at, at)
     if not is_sentence and not is_option:  # `password hunter4`
-        return (start, end) if match["password"] and has_digit and len(value) > 2 else (at, at)
+        return (start, end) if has_digit and len(value) > (2 if match["password"] else 15) else (at, at)
     words = _WORDS.match(text, start)
     if words and words.end() >= end and (value.islower() or value.istitle()):
         end = start + _phrase(words[0].split(" "), is_symbol or is_option)
