@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from turnwise.schemas.config import RedactConfig
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, short_repr
 from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R
@@ -32,6 +32,7 @@ from turnwise.transforms.text.personal import (
     find,
     folded,
     is_secret_key,
+    kind_of_key,
     service_findings,
 )
 
@@ -47,6 +48,7 @@ _PHONE_KEY = r"(?i)phone|mobile|\bfax|whats_?app|\btel\b|telef|handy|msisdn"
 _ESCAPE = re.compile(r"\\u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})")
 _SHORTEST_LITERAL, _SHORTEST_PIECE = 4, 4
 _SHORTEST, _SHORT = 6, 60
+_SHORTEST_SECRET = 2
 _LEFT_OF_CUT = 200
 _MEMORY = 64 << 20
 """Bytes for the pattern of all kinds; with less, RE2 takes a hundred times as long."""
@@ -88,6 +90,8 @@ class Redactor:
         self._paths, self._keep = (
             [tuple(path.split(".")) for path in paths] for paths in (config.paths, config.keep)
         )
+        self._numbers: Counter[str] = Counter()
+        self._foreign: set[str] = set()
         self._markers: dict[tuple[str, str], str] = {}
         self._raw: dict[str, str] = {}
         self._spelled: dict[str, str] = {}
@@ -99,6 +103,8 @@ class Redactor:
     def learn(self, values: Iterable[JsonValue]) -> None:
         """Gives the values of canonical objects their markers: those of paths first, then in order."""
         built = [msgspec.to_builtins(value, enc_hook=str) for value in values]
+        for value in built:
+            self._foreign.update(_MARKER.findall(str(value)))
         for value in built:
             self._learn_paths(value, ())
         for value in built:
@@ -116,8 +122,27 @@ class Redactor:
         elif isinstance(value, list):
             for item in value:
                 self._learn_paths(item, path)
-        elif path and "secret" in self._config.kinds and is_secret_key(path[-1]) and _is_secret(value):
-            self._literal(value, "secret")
+        elif path and (kind := self._kind_of(path[-1], value)) and len(str(value)) > _SHORTEST_SECRET:
+            self._literal(value, kind)
+
+    def _kind_of(self, key: str, value: JsonValue) -> str | None:
+        """Returns the kind that a value is because of its key."""
+        if not _is_secret(value):
+            return None
+        if "secret" in self._config.kinds and is_secret_key(key):
+            return "secret"
+        kind = kind_of_key(key)
+        return kind if kind in self._config.kinds and any(map(str.isdigit, str(value))) else None
+
+    def _keyed(self, key: str, value: JsonValue) -> JsonValue:
+        """Returns a value with the marker that its key gives it; as it is: its key gives none."""
+        if isinstance(value, list):
+            return [self._keyed(key, item) for item in value]
+        kind = self._kind_of(key, value)
+        if kind is None or str(value) in self._kept:
+            return value
+        is_short = len(str(value)) <= _SHORTEST_SECRET  # elsewhere it is a word like others
+        return self._marker(kind.upper(), str(value), str(value)) if is_short else self._literal(value, kind)
 
     def _literal(self, value: JsonValue, name: str) -> str:
         """Returns the marker of a whole value, which is replaced wherever it stands."""
@@ -141,10 +166,11 @@ class Redactor:
         if isinstance(value, list):
             return self._parts([self.redact(item, path) for item in value])
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or (abs(value) < 1e6 and not self._literals) or not isfinite(value):
+        is_small = is_number and abs(value) < 1e6 and not self._config.patterns
+        if not is_number or (is_small and not self._literals) or not isfinite(value):
             return value
         text = repr(int(value)) if value == int(value) else repr(value)
-        if abs(value) < 1e6 and text not in self._literals:
+        if is_small and text not in self._literals:
             return value
         # Numbers are times, amounts and places more often than phone numbers.
         done = self.text(text, key, is_number=True)
@@ -156,10 +182,10 @@ class Redactor:
             name = self.text(key) if len(key) > 5 or key in self._literals else key
             while name in done:  # two keys with one marker
                 name += "'"
-            if "secret" in self._config.kinds and is_secret_key(key) and _is_secret(item):
-                done[name] = self._literal(item, "secret") if str(item) not in self._kept else item
-            else:
-                done[name] = self.redact(item, (*path, key))
+            is_path = self._paths and _ends((*path, key), self._paths)
+            keyed = item if is_path or isinstance(item, dict) else self._keyed(key, item)
+            is_kept = keyed == item and str(item) in self._kept
+            done[name] = item if is_kept else self.redact(keyed, (*path, key))
         return done
 
     def _parts(self, items: list[JsonValue]) -> list[JsonValue]:
@@ -240,7 +266,10 @@ class Redactor:
         marker = self._markers.get((kind, key))
         if marker is None:
             self.counts[kind] += 1
-            marker = self._markers[kind, key] = f"<{kind}_{self.counts[kind]}>"
+            self._numbers[kind] += 1
+            while f"<{kind}_{self._numbers[kind]}>" in self._foreign:  # a log has words like a marker
+                self._numbers[kind] += 1
+            marker = self._markers[kind, key] = f"<{kind}_{self._numbers[kind]}>"
             self._raw[marker] = raw
         self._spelled.setdefault(raw, marker)
         return marker
@@ -342,7 +371,7 @@ def _ends(path: tuple[str, ...], paths: Sequence[tuple[str, ...]]) -> bool:
 
 
 def _is_secret(value: JsonValue) -> bool:
-    is_word = isinstance(value, str) and len(value) > 2 and not _MARKER.fullmatch(value)
+    is_word = isinstance(value, str) and value != "" and not _MARKER.fullmatch(value)
     return is_word or (isinstance(value, int) and not isinstance(value, bool) and value > 99)
 
 
@@ -418,6 +447,15 @@ def check_redaction(config: RedactConfig | None) -> None:
     if config is None:
         return
     check_backend(config)
+    for name, paths in (("paths", config.paths), ("keep", config.keep)):
+        wrong = next((path for path in paths if re.search(r"[*\[\]]", path) or "" in path.split(".")), None)
+        if wrong is not None:
+            raise ValueError(
+                f"redact: {name}: {short_repr(wrong)}: names between dots, such as tool_calls.args.x; "
+                "indices of lists are left out"
+            )
+    if unknown := sorted(set(config.regions) - _regions()):
+        raise ValueError(f"redact: regions: {', '.join(unknown)}: no country that has phone numbers")
     for name, pattern in config.patterns.items():
         try:
             matches_nothing = compiled(pattern).search("") is not None
@@ -425,6 +463,12 @@ def check_redaction(config: RedactConfig | None) -> None:
             raise ValueError(f"redact: patterns.{name}: {error}") from None
         if matches_nothing:
             raise ValueError(f"redact: patterns.{name}: matches an empty text")
+
+
+def _regions() -> set[str]:
+    from phonenumbers import SUPPORTED_REGIONS
+
+    return set(SUPPORTED_REGIONS)
 
 
 class RedactedAsk:

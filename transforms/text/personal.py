@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
@@ -32,63 +32,125 @@ class Finding(NamedTuple):
 
 HINT = (
     r"phone|\btel\b|\btel[.:]|t[ée]l[ée]f|mobil|\bcell|\bfax\b|whatsapp|handy|rufnummer|portable|celular|"
-    r"m[óo]vil|num[ée]ro|n[úu]mero|nummer|anruf|appel|llam"
+    r"m[óo]vil|num[ée]ro|n[úu]mero|nummer|anruf|appel|llam|тел|номер|моб|звон|電話|电话|携帯|番号|手机|"
+    r"手機|号码|號碼|打|拨|撥|联系|聯絡|전화|번호|휴대폰|핸드폰|연락|هاتف|फ़ोन|फोन|โทร"
 )
 """What says that digits beside it are a phone number."""
-_SECRET_WORD = (
-    r"pass(?:wor[dt]|wd|phrase|code)s?|pwd|kennwort|passwort|mot de passe|contrase[ñn]a|parola|secret|"
-    r"(?:api|access|private|auth|account)[_ -]?key|(?:access|auth|api|bearer|refresh|session)[_ -]?token|"
-    r"\btoken\b|authorization|credentials?|\bcv[vc]2?\b|\bpin\b"
+_PASSWORD = (
+    r"pass(?:wor[dt]|wd|phrase|code)s?|pwd|kennwort|geheimzahl|"
+    r"mot[ _]de[ _]passe|\bmdp\b|contrase[ñn]a|parola|senha|"
+    r"wachtwoord|has[łl]o\b|l[öo]senord|пароль|"
+    r"\bcv[vc]2?\b|\bpin\b|\botp\b|\btan\b(?:-?code)?|one[- ]time[ -](?:code|pin)|"
+    r"(?:verification|security|sms)[ -]code|(?:sicherheits|best[äa]tigungs)code"
 )
+_EASTERN = "密码|密碼|口令|パスワード|暗証番号|비밀번호|암호"
+_SECRET_WORD = (
+    rf"{_PASSWORD}|secret|(?:api|access|private|auth|account)[_ -]?key|"
+    r"(?:access|auth|api|bearer|refresh|session)[_ -]?token|\btoken\b|authorization|credentials?"
+)
+_KIND_WORDS = "iban|ssn|(?:credit_?)?card_?(?:number|no)|national_id|passport(?:_?(?:number|no))?|tax_id"
 MAYBE = "|".join(
     (
         r"@|%40|＠|&#(?:64|x40);|://[^/\s]+:|\\u[0-9a-fA-F]{4}",
-        r"(?:\p{Nd}[ .()/\x{a0}\x{2010}-\x{2015}\x{202f}+-]{0,3}){6,}\p{Nd}|\p{Nd}{6}[\w+-]",
+        r"(?:\p{Nd}(?:[ .()/\p{Pd}\p{Zs}\p{Cf}\n+]|\\n){0,3}){6,}\p{Nd}|\p{Nd}{6}[\w+-]",
         r"(?:\p{Nd}{1,3}\.){3}\p{Nd}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2}",
-        r"[A-Za-z]{2}\p{Nd}{2}[ -]?\w{4}|[A-Za-z]{6}\p{Nd}{2}[A-Za-z]",
-        r"[A-Za-z]{2} ?(?:\p{Nd}{2} ?){3}[A-Da-d]|[\w/+=-]{20}",
-        f"(?i:{_SECRET_WORD})",
+        r"[A-Za-z]{2}\p{Nd}{2}[ .\p{Cf}\p{Zs}-]?\w{4}|[A-Za-z]{6}\p{Nd}{2}[A-Za-z]",
+        r"[A-Za-z]{2}[ -]?(?:\p{Nd}{2}[ -]?){3}[A-Da-d]|[\w/+=-]{20}|\bxox[a-z]-",
+        f'(?i:{_SECRET_WORD}|{_EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|jwt|bearer)(?:[_-]|\\\\*")'
+        f'|"(?:auth|session|{_KIND_WORDS})")|-u |--user',
     )
 )
 """In RE2: what a text, or a record in JSON, has if it may hold any value of the kinds. It misses none."""
 
+_SAYS_SECRET = rf"(?i){_SECRET_WORD}|{_EASTERN}|\bpass\b|\bpw\b|bearer|cookie|-u|--user"
+_MEMORY = 8 << 20
+_NO_WIDTH = "\u200b"
 _FOLDED = re.compile(r"[^\x00-\x7f]")
 _DATES = re.compile(
-    r"\b(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[0-2]?\d|3[01])"
+    r"(?=[\dI])(?:\b(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[0-2]?\d|3[01])"
     r"|(?:[0-2]?\d|3[01])[-/.](?:[0-2]?\d|3[01])[-/.](?:19|20)\d\d)"
     r"(?:[T ]\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?\b"
+    r"|\bISBN(?:-1[03])?:? ?\d[\d -]{8,15}[\dX]\b|\b97[89]-\d{1,5}-\d{1,7}-\d{1,7}-\d\b"
+    r"|\b(?:(?:19|20)\d\d[ ,\n]{1,2}){2,20}(?:19|20)\d\d\b|(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}/\d{1,2}\b)"
 )
+_SEVEN_DIGITS = r"\d(?:[ ().\-/\n]{0,3}\d){6}"
 _DIGITS = re.compile(r"\d(?:[ ().\-/]{0,3}\d)*")
 _GROUP = re.compile(r"\d+")
 _SIGN = re.compile(r"[(+][(+ ]{0,2}$")
 _EMAIL = re.compile(
     r"(?:[\w.+'%-]{1,64}|\"[^\"\n]{1,64}\")(?:@|%40|&#(?:64|x40);)((?:[\w-]+\.)+[^\W\d_][\w-]*|\[[\d.:a-fA-F]+\])"
 )
-_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,30}(?![A-Za-z0-9])")
+_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ .-]?[A-Za-z0-9]){11,30}(?![A-Za-z0-9])")
 _IBAN_FORM = re.compile(r"[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
 _IP4 = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![.]?\d)")
 _IP6 = re.compile(
-    r"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:(?<=:)\d{1,3}(?:\.\d{1,3}){3})?(?![\w:])"
+    r"(?<![A-Za-zÀ-ɏ0-9_:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:(?<=:)\d{1,3}(?:\.\d{1,3}){3})?"
+    r"(?![A-Za-zÀ-ɏ0-9_:])"
 )
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_/+=-]{19,}")
 _LONG = re.compile(r"[\w/+=.:@-]{12}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_ASSIGNED = re.compile(
-    rf"(?i)\b(?:\w*(?:{_SECRET_WORD})\w*)[\"']?\s*(?:=>|[:=]|\b(?:is|ist|lautet|est|es|war|was)\b)\s*[\"'«“]?"
-    r"(?P<value>(?:bearer |basic )?[^\s\"'»”,;<>{}\[\]]{3,200})|\bbearer (?P<bearer>[\w.~+/=-]{8,})"
+_IS = "is|ist|lautet|est|es|war|was|é|jest|это"
+_NAMED = re.compile(
+    rf"(?i)(?P<word>(?P<password>{_PASSWORD})|{_SECRET_WORD}|(?P<short>\b(?:pass|pw)\b))"
+    r"(?P<rest>\w{0,20})(?:\\?[\"'”»])?"
+    rf"(?P<link>\s{{0,3}}(?:\b(?:{_IS})\b)?\s?(?:=>|->|→|[:=])"
+    rf"|(?:\s(?:for|of|to|für|de|du|del) [^\n.:=]{{1,40}}?)?\s{{1,3}}(?:{_IS})(?: now)?(?=\s)"
+    r"|\s{1,3}(?:(?:was|is|has been) )?(?:re)?(?:set|changed|updated) (?:to|from)\b"
+    r"|\s{1,3}(?:to|of)\b)?\s{0,3}"
 )
+_SHOWN = re.compile(
+    rf"(?i)(?:{_EASTERN})\s{{0,2}}(?P<link>(?:是|为|為|は|이|가|는|은)?\s{{0,2}}[:=]?)\s{{0,2}}[「『\"']?"
+    r"(?P<value>[!-~]{3,200})|\bbearer (?P<bearer>[\w.~+/=-]{8,})"
+    r"|(?<!\S)(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:(?P<user>[^\s\"']{1,200})"
+    r"|\bcookie: ?(?P<cookie>[^\s\"'][^\n\"']{2,2000})"
+)
+_QUOTED = re.compile(
+    r"\\?(?:\"(?P<a>[^\"\n]{1,200})\"|'(?P<b>[^'\n]{1,200})'|[«“„](?P<c>[^»”“\n]{1,200})[»”“])"
+)
+_VALUE = re.compile(r"[\"'«“]?(?P<value>(?:[Bb]earer |[Bb]asic )?[^\s\"'»”,;<>{}\[\]]{1,200})")
+_WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,9}(?![\w@#$%&*+=/-])")
+_ORDINARY = frozenset(
+    (  # noqa: SIM905
+        "a aber abgelaufen active again also an and are as at auch available bad be because been but by "
+        "caducada can case changed correct correcta correcto das de dein dem den der des did die "
+        "different do does du ein eine el empty erforderlich est et expiré falsch fausse faux fine for "
+        "from gesperrt good gültig had has have he her here his how i if ihr in inactive incorrect "
+        "incorrecta incorrecte incorrecto invalid invalide inválida inválido is ist it its jetzt just "
+        "kein keine la las le leer les long longer los lost ma mais may me mein mes mi missing mon must "
+        "my never new nicht no noch non not now nur o obligatoire obligatoria oder of ok old on only or "
+        "ou oublié our para pas pero please plus pour que required requis reset richtig right safe same "
+        "secret secure sensitive sent set she short should sicher since sind so sont still stored strong "
+        "su temporary that the their them then there they this to too try tu un una unavailable unbekannt "
+        "und une ungültig unknown unsupported us valid vergessen very válida válido war was we weak were "
+        "what when which while who why will wird with working would wrong y you your zu zum zur"
+    ).split()
+)
+"""Words that follow a word for a secret and say something about it."""
+
+
 _SECRETS = re.compile(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
     r"(?:[\s\S]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|[\s\S]*)"
+    r"|\bnpm_\w{20,}|\bwhsec_[\w+/=]{12,}|\bdop_v1_\w{16,}|\bxox[a-z]-[\w-]{8,}|(?<!\w)1//0[\w-]{16,}"
     r"|\bAIza[\w-]{30,}|\bgithub_pat_\w{20,}|\bsk-[\w-]{16,}|\bhf_[A-Za-z0-9]{20,}|\bglpat-[\w-]{16,}"
     r"|(?<=://)[^\s/:@]+:[^\s/@]+(?=@)"
 )
-_SECRET_KEY = re.compile(rf"(?i)(?:{_SECRET_WORD})")
+_SECRET_KEY = re.compile(
+    rf"(?i)(?:{_SECRET_WORD}|{_EASTERN})|(?:^|[_-])(?:pass|pw|otp|cookies?|bearer|jwt)(?:$|[_-])|^(?:auth|session)$"
+)
+_KIND_KEY = re.compile(rf"(?i)(?:{_KIND_WORDS})")
 _CODES = re.compile(
     r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)[A-Za-z0-9][A-Za-z0-9+.-]{6,20}[A-Za-z0-9](?![A-Za-z0-9])"
 )
 _SSN = re.compile(r"(?<!\d)(?!000|666|9)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?!\d)")
-_NINO = re.compile(r"(?<![A-Za-z0-9])[A-CEGHJ-PR-TW-Za-z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-Da-d](?![A-Za-z0-9])")
+_BY_FORM = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:[A-CEGHJ-PR-TW-Za-z]{2}|QQ)[ -]?\d{2}[ -]?\d{2}[ -]?\d{2}[ -]?[A-Da-d]"
+    r"|[STFGM]\d{7}[A-Z]|(?:\d{1,2}\.\d{3}\.\d{3}|\d{8})-[A-Z]|[XYZ]-\d{7}-[A-Z]"
+    r"|\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])-[1-8]\d{6})(?![A-Za-z0-9])"
+)
+_SPACED_DNI = re.compile(r"(?<![A-Za-z0-9])(?:\d{8}|[XYZ] ?\d{7}) [A-Z](?![A-Za-z0-9])")
+_KOREAN = re.compile(r"(?:주민(?:등록)?번호)\D{0,5}(?P<value>\d{6}[ -]?\d{7})")
 _NATIONAL = (
     "it.codicefiscale", "es.dni", "es.nie", "fr.nir", "de.idnr", "pl.pesel", "br.cpf", "ch.ssn", "be.nn",
     "mx.curp", "in_.aadhaar", "cn.ric", "fi.hetu", "no.fodselsnummer", "pt.cc", "se.personnummer", "dk.cpr",
@@ -102,8 +164,19 @@ def is_secret_key(key: str) -> bool:
     return _SECRET_KEY.search(key) is not None
 
 
+@lru_cache(maxsize=4096)
+def kind_of_key(key: str) -> str | None:
+    """Returns the kind that the values of a key of an object are, if its name says so."""
+    if _KIND_KEY.fullmatch(key) is None:
+        return None
+    return "iban" if key.lower() == "iban" else "card" if "card" in key.lower() else "national_id"
+
+
 def folded(text: str) -> str:
-    """Returns a text of the same length with plain digits, letters of full width, hyphens and spaces."""
+    """Returns a text of the same length with plain digits, letters of full width, hyphens and spaces.
+
+    Characters without a width are all U+200B.
+    """
     return text if text.isascii() else _FOLDED.sub(lambda match: _plain(match[0]), text)
 
 
@@ -113,7 +186,9 @@ def _plain(char: str) -> str:
     if digit is not None:
         return str(digit)
     category = unicodedata.category(char)
-    if category in ("Zs", "Cf"):
+    if category == "Cf":
+        return _NO_WIDTH
+    if category == "Zs":
         return " "
     if category == "Cs":  # of a file name that is not UTF-8
         return "?"
@@ -134,6 +209,11 @@ def find(
         regions: Countries in whose form phone numbers without a country code may be written.
         hint: Whether the text is known to be a phone number where it can be one; None: it is none.
     """
+    if _NO_WIDTH in text:
+        at = [index for index, char in enumerate(text) if char != _NO_WIDTH]
+        for one in find(text.replace(_NO_WIDTH, ""), kinds, regions, hint):
+            yield one._replace(start=at[one.start], end=at[one.end - 1] + 1)
+        return
     for kind, finder in _FINDERS.items():
         if kind in kinds:
             yield from (Finding(start, end, kind.upper(), key) for start, end, key in finder(text))
@@ -170,8 +250,17 @@ def _addresses(text: str) -> Iterator[tuple[int, int, str]]:
                 address = ip_address(match[0])
             except ValueError:
                 continue
-            if any(map(str.isalnum, match[0])):
+            if any(map(str.isalnum, match[0])) and not _is_network(text, match):
                 yield match.start(), match.end(), str(address)
+
+
+def _is_network(text: str, match: re.Match[str]) -> bool:
+    """Returns whether an address is the name of a whole network (`192.168.17.0/24`)."""
+    length = re.compile(r"/\d{1,3}").match(text, match.end())
+    try:
+        return length is not None and ip_network(match[0] + length[0]).num_addresses > 1
+    except ValueError:
+        return False
 
 
 def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
@@ -180,16 +269,64 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
         for match in pattern.finditer(text):
             group = 1 if pattern.groups and pattern is not _SECRETS and match[1] and len(match[1]) > 8 else 0
             yield *match.span(group), match[group]
-    for match in _ASSIGNED.finditer(text):
-        name = "value" if match["value"] else "bearer"
-        value = match[name].rstrip(".?)")
-        if len(value) > 2 and not value.startswith("<"):
+    has_words = compiled(_SAYS_SECRET, _MEMORY).search(text) is not None  # sooner than the patterns know it
+    for match in _NAMED.finditer(text) if has_words else ():
+        start, end = _named_value(text, match)
+        if start < end:
+            yield start, end, text[start:end]
+    for match in _SHOWN.finditer(text) if has_words else ():
+        name = next(name for name in ("value", "bearer", "user", "cookie") if match[name])
+        value = match[name].rstrip(".,?)\"'")
+        if len(value) > 2 and (match["link"] != "" or any(map(str.isdigit, value))):
             yield match.start(name), match.start(name) + len(value), value
     for match in _TOKEN.finditer(text):
         parts = (str.isupper, str.islower, str.isdigit)
         is_mixed = all(any(map(part, match[0])) for part in parts) and len(set(match[0])) > 12
         if is_mixed and not _UUID.fullmatch(match[0]):
             yield *match.span(), match[0]
+
+
+def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
+    """Returns the place of the value after a word for a secret; an empty one: there is none."""
+    at, link, before = (
+        match.end(),
+        (match["link"] or "").strip(),
+        text[max(match.start() - 2, 0) : match.start()],
+    )
+    is_symbol = link[-1:] in ("=", ">", ":", "→") and link != ""
+    is_sentence = link != "" and link.lower() not in ("to", "of")
+    is_option = before == "--" and not link
+    if quoted := _QUOTED.match(text, at):
+        start, end = quoted.span(quoted.lastgroup or 0)
+        end -= text[end - 1] == "\\"
+        is_value = is_sentence or (match["password"] and end - start > 2 and match["rest"] == "")
+        return (
+            (start, end) if is_value and not text.startswith("<", start) and not match["short"] else (at, at)
+        )
+    one = _VALUE.match(text, at)
+    value = one["value"].rstrip(".?)") if one else ""
+    if one is None or (not link and not text[at - 1].isspace()):
+        return at, at
+    start, end = one.start("value"), one.start("value") + len(value)
+    has_digit = any(map(str.isdigit, value))
+    if match["short"]:
+        return (start, end) if is_symbol and has_digit and any(map(str.isalpha, value)) else (at, at)
+    if not is_sentence and not is_option:  # `password hunter4`
+        return (start, end) if has_digit and len(value) > (2 if match["password"] else 15) else (at, at)
+    words = _WORDS.match(text, start)
+    if words and words.end() >= end and (value.islower() or value.istitle()):
+        end = start + _phrase(words[0].split(" "), is_symbol or is_option)
+    return (start, end) if end - start > 2 else (at, at)
+
+
+def _phrase(words: Sequence[str], is_sure: bool) -> int:
+    """Returns how many characters of words after a word for a secret are the secret."""
+    plain = [word.lower() for word in words]
+    is_ordinary = [word in _ORDINARY or word.endswith(("ed", "ing")) for word in plain]
+    if len(words) > 3 and is_ordinary[0] and sum(is_ordinary) == 1:  # "correct horse battery staple"
+        return len(" ".join(words))
+    count = next((index for index, ordinary in enumerate(is_ordinary) if ordinary), len(words))
+    return len(" ".join(words[: max(count, int(is_sure))]))
 
 
 _NOT_TAKEN = ("base", "ip_public", "npm")
@@ -213,37 +350,55 @@ def _secret_patterns() -> tuple[re.Pattern[str], ...]:
 
 
 def _cards(text: str) -> Iterator[tuple[int, int, str]]:
+    if "\n" in text:
+        yield from _cards_in(text.replace("\n", " "), text)
+    yield from _cards_in(text)
+
+
+def _cards_in(text: str, lines: str = "") -> Iterator[tuple[int, int, str]]:
+    """Yields numbers of cards; with `lines`, only those that a break of a line divides."""
     for start, run in _runs(text, 13):
         groups = list(_GROUP.finditer(run))
         for first, last in _ranges(len(groups)):
-            part = run[groups[first].start() : groups[last].end()]
+            begin, end = groups[first].start(), groups[last].end()
+            part = run[begin:end]
             digits = "".join(group[0] for group in groups[first : last + 1])
-            if (
-                13 <= len(digits) <= 19
-                and "/" not in part
-                and "(" not in part
-                and _is_card(digits, groups[first : last + 1])
-            ):
-                yield start + groups[first].start(), start + groups[last].end(), digits
+            if not 13 <= len(digits) <= 19 or "/" in part or "(" in part:
+                continue
+            is_divided = "\n" in lines[start + begin : start + end]
+            if lines and not (is_divided and len(digits) in (15, 16) and _luhn(digits)):
+                continue
+            if _is_card(digits, groups[first : last + 1]):
+                yield start + begin, start + end, digits
                 break
 
 
 def _is_card(digits: str, groups: Sequence[re.Match[str]]) -> bool:
     """Returns whether digits are written like a card's number, or are one by their check digit."""
-    from stdnum import luhn
-
     lengths = [len(group[0]) for group in groups]
     starts = {13: "4", 14: "3", 15: "3", 16: "23456"}.get(len(digits), "456")
-    if digits[0] not in starts:
+    are_years = all(re.fullmatch("(?:19|20)\\d\\d", group[0]) for group in groups)
+    if digits[0] not in starts or are_years:
         return False
     is_written = lengths in ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4])
     is_plain = len(lengths) == 1 and len(digits) in (15, 16) and re.match(r"4|5[1-5]|3[47]|60|65", digits)
-    return bool(is_written or is_plain or luhn.is_valid(digits))
+    return bool(is_written or is_plain or _luhn(digits))
+
+
+def _luhn(digits: str) -> bool:
+    from stdnum import luhn
+
+    return bool(luhn.is_valid(digits))
 
 
 def _identities(text: str) -> Iterator[tuple[int, int, str]]:
-    for pattern in (_SSN, _NINO):
+    for pattern in (_SSN, _BY_FORM):
         for match in pattern.finditer(text):
+            yield *match.span(), _compact(match[0])
+    for match in _KOREAN.finditer(text) if not text.isascii() else ():
+        yield *match.span("value"), _compact(match["value"])
+    for match in _SPACED_DNI.finditer(text):
+        if _is_identity(match[0]):
             yield *match.span(), _compact(match[0])
     for match in _CODES.finditer(text):
         if _is_identity(match[0]):
@@ -269,6 +424,12 @@ def _is_identity(code: str) -> bool:
 
 
 def _phones(text: str, regions: tuple[str, ...], hint: bool) -> Iterator[Finding]:
+    if "\n" in text and "+" in text:
+        for start, run in _runs(text.replace("\n", " "), 7):
+            lines, plus = text[start : start + len(run)], _SIGN.search(text, max(start - 3, 0), start)
+            if plus and "+" in plus[0] and "\n" in lines and _is_divided_phone(run, lines):
+                key = _phone_key(f"+{run}", (), False)
+                yield Finding(start - len(plus[0]), start + len(run), "PHONE", key)
     for start, run in _runs(text, 7):
         sign_found = _SIGN.search(text, max(start - 3, 0), start)
         groups = list(_GROUP.finditer(run))
@@ -280,6 +441,19 @@ def _phones(text: str, regions: tuple[str, ...], hint: bool) -> Iterator[Finding
             if key:
                 yield Finding(start + group.start() - len(sign), start + len(run), "PHONE", key)
                 break
+
+
+def _is_divided_phone(run: str, lines: str) -> bool:
+    """Returns whether digits over several lines are one valid number, and the first line is none."""
+    import phonenumbers
+
+    def is_valid(written: str) -> bool:
+        try:
+            return bool(phonenumbers.is_valid_number(phonenumbers.parse(f"+{written}")))
+        except phonenumbers.NumberParseException:
+            return False
+
+    return is_valid(run) and not is_valid(lines.partition("\n")[0])
 
 
 @lru_cache(maxsize=8192)
@@ -306,13 +480,30 @@ def _phone_key(written: str, regions: tuple[str, ...], is_named: bool) -> str:
 
 def _runs(text: str, least: int) -> Iterator[tuple[int, str]]:
     """Yields the place and text of digits that belong together, but for dates and times."""
-    dated = _DATES.sub(lambda match: "#" * len(match[0]), text)
+    if compiled(_SEVEN_DIGITS).search(text) is None:
+        return
+    dated = _without_dates(text)
     for match in _DIGITS.finditer(dated):
         before, after = dated[max(match.start() - 2, 0) : match.start()], dated[match.end() : match.end() + 1]
-        is_inside = before[-1:].isalpha() or before[-1:] in ("_", "#") or after.isalpha() or after == "_"
-        joined = before[-1:] in "-." and before[:1].isalnum() if before else False
-        if not is_inside and not joined and sum(map(str.isdigit, match[0])) >= least:
+        is_inside = _is_cased(before[-1:]) or before[-1:] in ("_", "#") or _is_cased(after) or after == "_"
+        joined = before[-1:] in "-." and (before[:1].isdigit() or _is_cased(before[:1])) if before else False
+        # What has its form by itself may be glued to a word.
+        is_clear = not joined and (
+            ("+" in before and before[-1:] in "+( ")
+            or (" " in match[0] and sum(map(str.isdigit, match[0])) >= 13)
+        )
+        if (is_clear or not (is_inside or joined)) and sum(map(str.isdigit, match[0])) >= least:
             yield match.start(), match[0]
+
+
+@lru_cache(maxsize=16)
+def _without_dates(text: str) -> str:
+    return _DATES.sub(lambda match: "#" * len(match[0]), text)
+
+
+def _is_cased(char: str) -> bool:
+    """Returns whether a character is a letter of an alphabet whose words have spaces between them."""
+    return char.isalpha() and char.lower() != char.upper()
 
 
 def _ranges(count: int) -> Iterator[tuple[int, int]]:

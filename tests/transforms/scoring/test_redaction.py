@@ -1,0 +1,65 @@
+"""What is replaced because of its key, its place or the config, as a transcript shows it."""
+
+import json
+from typing import Any
+
+import pytest
+
+import turnwise
+
+CRITERIA = {"response_match_score": 0.8}
+
+
+def shown(user: Any, args: dict[str, Any], **redact: Any) -> tuple[str, str]:
+    """Returns what a run shows of a message and of the arguments of a call."""
+    call = {"name": "send", "args": args}
+    log = {"conversation_id": "c1", "turns": [{"user": user, "agent": "x", "tool_calls": [call]}]}
+    done = turnwise.evaluate([log], config={"criteria": CRITERIA, "redact": redact}, judge="none")
+    turn = done.conversations[0]["transcript"]["turns"][0]
+    return turn["user"], json.dumps(turn["tool_calls"], ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    "key", ["pass", "auth", "cookie", "otp", "session", "bearer", "pw", "mot_de_passe", "密码", "パスワード"]
+)
+def test_secret_keys(key: str) -> None:
+    assert "zebra" not in shown("hi", {key: "zebra"})[1]
+
+
+@pytest.mark.parametrize(
+    ("user", "args", "redact", "says", "call"),
+    [
+        ("ab", {"password": "ab"}, {}, "ab", "<SECRET_1>"),
+        ("hi", {"secret": ["s1", "s2"]}, {}, "hi", "<SECRET_2>"),
+        ("X1", {"iban": "X1"}, {}, "X1", "<IBAN_1>"),
+        ("hi", {"compass": "north", "author": "Kim", "session_id": "s-1"}, {}, "hi", "s-1"),
+        ("hi", {"n": 123456}, {"patterns": {"CODE": "[0-9]{6}"}}, "hi", "<CODE_1>"),
+        ("<EMAIL_1> anna@example.org", {}, {}, "<EMAIL_1> <EMAIL_2>", ""),
+        ("a anna\u200b@example.org", {"to": "anna@example.org"}, {}, "a <EMAIL_1>", "<EMAIL_1>"),
+    ],
+)
+def test_values(user: str, args: dict[str, Any], redact: dict[str, Any], says: str, call: str) -> None:
+    message, calls = shown(user, args, **redact)
+    assert message == says and call in calls
+
+
+def test_values_over_parts_of_a_message() -> None:
+    texts = ["card 4111 1111 ", "1111 1111 ok", "phone +44 20 ", "7946 0958"]
+    parts = [{"type": "text", "text": text} for text in texts]
+    log = {"messages": [{"role": "user", "content": parts}, {"role": "assistant", "content": "x"}]}
+    done = turnwise.evaluate([log], config={"criteria": CRITERIA, "redact": {}}, judge="none")
+    message = done.conversations[0]["transcript"]["turns"][0]["user"]
+    assert message == "card <CARD_1> ok\nphone <PHONE_1>"
+
+
+@pytest.mark.parametrize(
+    ("redact", "problem"),
+    [
+        ({"paths": ["tool_calls.*.password"]}, r"tool_calls\.\*\.password"),
+        ({"keep": ["tool_calls[0].args.x"]}, r"tool_calls\[0\]"),
+        ({"regions": ["XX"]}, "regions: XX"),
+    ],
+)
+def test_a_config_that_would_find_nothing(redact: dict[str, Any], problem: str) -> None:
+    with pytest.raises(turnwise.ConfigError, match=problem):
+        shown("hi", {}, **redact)
