@@ -201,7 +201,9 @@ def _headline(own: CriterionComparison, found: Comparison) -> str:
     a, b = short_name(found.baseline.name), short_name(found.candidate.name)
     side, overall, missing = found.candidate, own.overall, _without_outcome(own, found)
     rejected = side.rejected or 0
-    unknown = rejected + missing
+    # Where nothing pairs the sides, the baseline has other cases, and none of them is awaited.
+    gone = found.pairing.baseline_only if overall.pairs else 0
+    unknown = rejected + missing + gone
     measured = overall.pairs or overall.candidate_count
     share = unknown / (unknown + measured)
     # Had all of the unknown failed, a gain of this share of the scale would be gone.
@@ -210,6 +212,7 @@ def _headline(own: CriterionComparison, found: Comparison) -> str:
     if overall.word in ("better", "same", "not worse") and share > max(gain, found.margin):
         # Nobody knows of which version the record was that could not be read.
         unmeasured = [
+            _gone(found) if gone else "",
             f"{counted(missing, 'conversation')} of {b} without a {outcome_noun(own)}" if missing else "",
             f"{rejected:,} rejected records or conversations, which may be of {b}" if rejected else "",
         ]
@@ -219,6 +222,11 @@ def _headline(own: CriterionComparison, found: Comparison) -> str:
             f"“{said.removesuffix('.')}”."
         )
     return said
+
+
+def _gone(found: Comparison) -> str:
+    a, b = short_name(found.baseline.name), short_name(found.candidate.name)
+    return f"{counted(found.pairing.baseline_only, 'case')} of {a} without a conversation of {b}"
 
 
 def headline(own: CriterionComparison, a: str, b: str, margin: float, may_advise: bool) -> str:
@@ -328,6 +336,8 @@ def _details(own: CriterionComparison, found: Comparison) -> list[str]:
     alone = own.baseline_only + own.candidate_only
     if alone:
         details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
+    if own.overall.pairs and found.pairing.baseline_only:
+        details.append(f"Left out: {_gone(found)}.")
     if found.pairing.changed:
         details.append(
             f"Left out, because the expectation differs: {counted(found.pairing.changed, 'case')}."
