@@ -3,6 +3,7 @@
 Every surface shows what this module says.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from turnwise.transforms.decisions.comparison.words import (
     outcome_noun,
 )
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
-from turnwise.transforms.review.problems import MOST_READ, to_read
+from turnwise.transforms.review.problems import MOST_OF_A_TYPE, MOST_READ, to_read
 
 NAMED = "baseline and candidate are as they were named"
 """How they were chosen, as a clause."""
@@ -363,7 +364,13 @@ def read_first(rows: Sequence[ConversationRow], regressed: Container[str]) -> li
         regressed: Ids of those whose case passed in the baseline and fails now.
     """
     first = to_read([row for row in rows if row["conversation_id"] in regressed])
-    rest = to_read([row for row in rows if row["conversation_id"] not in regressed])
+    taken = Counter(row["problem_type"] for row in first)
+    others = [row for row in rows if row["conversation_id"] not in regressed]
+    rest = []
+    for row in to_read(others, most=len(others)):
+        taken[row["problem_type"]] += 1
+        if taken[row["problem_type"]] <= MOST_OF_A_TYPE:
+            rest.append(row)
     return [*first, *rest][:MOST_READ]
 
 

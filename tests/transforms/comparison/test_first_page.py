@@ -164,6 +164,10 @@ def test_regressions_are_read_first_and_then_the_most_severe():
     rows = [row(0, 9.0, **DESTRUCTIVE), row(1, 1.0), row(2, 2.0), row(3, 0.0, verdict=P)]
     found = page({"verdict": [F, P, F, P]}, {"verdict": [F, F, F, P]}, rows=rows)
     assert [one.conversation_id for one in found.read_first] == ["v2-1", "v2-0", "v2-2"]
+    rows = [row(i, 9.0 - i, problem_type="a" if i < 7 else "b") for i in range(8)]
+    found = page({"verdict": [F] * 5 + [P, P, F]}, {"verdict": [F] * 8}, rows=rows)
+    read = ["v2-5", "v2-6", "v2-0", "v2-7"]
+    assert [one.conversation_id for one in found.read_first] == read, "three of a type, regressions included"
 
 
 @pytest.mark.parametrize(
