@@ -16,7 +16,6 @@ from turnwise.schemas.config import (
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.decisions.comparison.words import counted
 from turnwise.transforms.decisions.gate.bounds import (
-    Bounded,
     GatedVersion,
     Rejected,
     bound_text,
@@ -88,7 +87,7 @@ def _of_version(
                 bound_text(rule, held, own),
                 value=side_of(rule, held.seen),
                 interval=held.seen.interval,
-                names={} if held.is_met else _kinds(held),
+                names={} if held.is_met else _kinds(held.failed, held.missing, held.unmeasured),
             )
         ]
     if isinstance(rule, CoverageRule):
@@ -96,8 +95,9 @@ def _of_version(
     return [_destructive(rule, version, own, tolerant)]
 
 
-def _kinds(held: Bounded) -> dict[str, list[str]]:
-    return {"failed": held.failed, **({_MISSING: held.missing} if held.unmeasured else {})}
+def _kinds(failed: list[str], missing: list[str], unmeasured: int) -> dict[str, list[str]]:
+    kinds = ("failed", failed, len(failed)), (_MISSING, missing, unmeasured)
+    return {kind: names for kind, names, number in kinds if number}
 
 
 def _rule_text(rule: GateRule) -> str:
@@ -131,7 +131,7 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rej
     text += f" ({rejected.text})" if rejected.text else ""
     text += without_text(number - len(entries) - len(skipped) if held else 0, sampled_out)
     is_met = False if failed else None if missing or rejected.number or not held else True
-    kinds = {"failed": failed, **({_MISSING: missing} if missing or rejected.number else {})}
+    kinds = _kinds(failed, missing, len(missing) + rejected.number)
     return _result(
         _rule_text(rule),
         None,
