@@ -424,7 +424,8 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True):
         app_version: Version that it was applied to; None: the log does not state it, or the whole run.
         value: What was held against the bound; None: it is not known.
         why: What was seen, in one line.
-        conversations: Conversations that it rests on: those that miss it, at most 20.
+        conversations: Conversations that it rests on: those that miss it, at most 20 of a kind.
+        kinds: Why they miss it -> how many of them, `more` with them, in this order; empty: there is one why.
         rejected: What was rejected and leaves it inconclusive, at most 20: source and position of records,
             eval cases without a recording.
         more_rejected: How many others are known by name.
@@ -438,6 +439,7 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True):
     interval: Bounds | None = None
     conversations: list[str] = []
     more: int = 0
+    kinds: dict[str, int] = {}
     rejected: list[str] = []
     more_rejected: int = 0
 

@@ -60,7 +60,7 @@ from turnwise.transforms.decisions.gate.bounds import (
     rejected_of,
     unrecorded_cases,
 )
-from turnwise.transforms.decisions.gate.rules import apply_rules
+from turnwise.transforms.decisions.gate.rules import MOST_NAMES, apply_rules
 from turnwise.transforms.decisions.run import REJECTED, Run, problems_of, read_versions
 from turnwise.transforms.review.problems import to_read, type_sizes
 from turnwise.transforms.text.cleaning import natural_order
@@ -315,17 +315,30 @@ def status_of(rules: Sequence[RuleResult], problems: Sequence[str]) -> RuleStatu
     return "inconclusive" if "inconclusive" in found or not rules else "passed"
 
 
+def kinds_of(rule: RuleResult) -> Iterator[tuple[str, list[str], int]]:
+    """Yields what stands before the names of conversations, these, and how many others there are."""
+    if len(rule.kinds) < 2 and rule.conversations:
+        yield ": ", rule.conversations, rule.more
+    start = 0
+    for kind, number in rule.kinds.items():
+        names = rule.conversations[start : start + min(number, MOST_NAMES)]
+        if names:
+            yield f"; {kind}: ", names, number - len(names)
+        start += len(names)
+
+
 def rule_line(rule: RuleResult) -> str:
     """Returns what became of a rule, in one line."""
     version = f" ({rule.app_version})" if rule.app_version else ""
     status = rule.status
-    more, more_rejected = (
-        f" and {number} more" if number else "" for number in (rule.more, rule.more_rejected)
-    )
+    more_rejected = f" and {rule.more_rejected} more" if rule.more_rejected else ""
     rejected = (
         f"; missing: {names_text(rule.rejected, LONGEST_PLACE)}{more_rejected}" if rule.rejected else ""
     )
-    names = f": {names_text(rule.conversations)}{more}" if rule.conversations else ""
+    names = "".join(
+        f"{head}{names_text(found)}" + (f" and {others} more" if others else "")
+        for head, found, others in kinds_of(rule)
+    )
     return f"{rule.rule}{version}: {status}: {rule.why}{names}{rejected}"
 
 

@@ -12,6 +12,7 @@ from turnwise.pipeline.report.comparison import (
     pairing_text,
     side_text,
 )
+from turnwise.pipeline.report.gate import kinds_of
 from turnwise.schemas.comparison import (
     Comparison,
     FirstPage,
@@ -106,7 +107,7 @@ def _gate(report: GateReport) -> Iterator[str]:
 
 def _rule_text(rule: RuleResult) -> str:
     version = f" ({shown(rule.app_version)})" if rule.app_version else ""
-    names = _names(": ", rule.conversations, rule.more)
+    names = "".join(_names(*kind) for kind in kinds_of(rule))
     rejected = _names("; missing: ", rule.rejected, rule.more_rejected)
     return f"**{rule.status}**: {shown(rule.why)}{names}{rejected} — {shown(rule.rule)}{version}"
 

@@ -3,6 +3,7 @@
 Every surface shows what this module says.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from turnwise.transforms.decisions.comparison.words import (
     outcome_noun,
 )
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
-from turnwise.transforms.review.problems import MOST_READ, to_read
+from turnwise.transforms.review.problems import MOST_OF_A_TYPE, MOST_READ, to_read
 
 NAMED = "baseline and candidate are as they were named"
 """How they were chosen, as a clause."""
@@ -201,7 +202,9 @@ def _headline(own: CriterionComparison, found: Comparison) -> str:
     a, b = short_name(found.baseline.name), short_name(found.candidate.name)
     side, overall, missing = found.candidate, own.overall, _without_outcome(own, found)
     rejected = side.rejected or 0
-    unknown = rejected + missing
+    # Where nothing pairs the sides, the baseline has other cases, and none of them is awaited.
+    gone = found.pairing.baseline_only if overall.pairs else 0
+    unknown = rejected + missing + gone
     measured = overall.pairs or overall.candidate_count
     share = unknown / (unknown + measured)
     # Had all of the unknown failed, a gain of this share of the scale would be gone.
@@ -210,6 +213,7 @@ def _headline(own: CriterionComparison, found: Comparison) -> str:
     if overall.word in ("better", "same", "not worse") and share > max(gain, found.margin):
         # Nobody knows of which version the record was that could not be read.
         unmeasured = [
+            _gone(found) if gone else "",
             f"{counted(missing, 'conversation')} of {b} without a {outcome_noun(own)}" if missing else "",
             f"{rejected:,} rejected records or conversations, which may be of {b}" if rejected else "",
         ]
@@ -219,6 +223,11 @@ def _headline(own: CriterionComparison, found: Comparison) -> str:
             f"“{said.removesuffix('.')}”."
         )
     return said
+
+
+def _gone(found: Comparison) -> str:
+    a, b = short_name(found.baseline.name), short_name(found.candidate.name)
+    return f"{counted(found.pairing.baseline_only, 'case')} of {a} without a conversation of {b}"
 
 
 def headline(own: CriterionComparison, a: str, b: str, margin: float, may_advise: bool) -> str:
@@ -328,6 +337,8 @@ def _details(own: CriterionComparison, found: Comparison) -> list[str]:
     alone = own.baseline_only + own.candidate_only
     if alone:
         details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
+    if own.overall.pairs and found.pairing.baseline_only:
+        details.append(f"Left out: {_gone(found)}.")
     if found.pairing.changed:
         details.append(
             f"Left out, because the expectation differs: {counted(found.pairing.changed, 'case')}."
@@ -353,7 +364,13 @@ def read_first(rows: Sequence[ConversationRow], regressed: Container[str]) -> li
         regressed: Ids of those whose case passed in the baseline and fails now.
     """
     first = to_read([row for row in rows if row["conversation_id"] in regressed])
-    rest = to_read([row for row in rows if row["conversation_id"] not in regressed])
+    taken = Counter(row["problem_type"] for row in first)
+    others = [row for row in rows if row["conversation_id"] not in regressed]
+    rest = []
+    for row in to_read(others, most=len(others)):
+        taken[row["problem_type"]] += 1
+        if taken[row["problem_type"]] <= MOST_OF_A_TYPE:
+            rest.append(row)
     return [*first, *rest][:MOST_READ]
 
 

@@ -28,7 +28,7 @@ const WORDS = {
   failed: "The verdict is FAIL.",
   "no verdict": "Neither passed nor failed, because a score is missing.",
   rejected: "Records, conversations or eval cases that could not be read, matched or scored.",
-  change: "How the verdict of the case changed from the baseline to the candidate.",
+  change: "How the outcome of the case by the criterion chosen, or else the verdict, changed from the baseline to the candidate.",
   "problem type": "Conversations with the same thing wrong.",
   severity: "How bad what went wrong is: critical, high, medium or low, and why.",
   slice: "The conversations with one language, tag, tool or number of turns.",

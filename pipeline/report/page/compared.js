@@ -32,26 +32,29 @@ export function shownVersions() {
   return all.length <= MOST_SHOWN || !page?.baseline ? all : [page.baseline, page.candidate].map(versionAt);
 }
 
-// Tests whether a conversation of the candidate is of a case that changed so, by what is counted, or fails in both.
+// Tests whether a conversation of the candidate is of a case that changed so, by the criterion of the filter, or fails in both.
 export function changed(kind) {
   const { page, comparison } = compared();
   if (!page?.baseline) return () => true;
+  const criterion = state.criterion || "verdict";
   const [baseline, candidate] = [page.baseline, page.candidate].map(versionAt);
   const { id, version, verdict, passed, failed, scores } = report.conversations;
-  const by = report.names.indexOf(page.counts_by);
+  const by = report.names.indexOf(criterion);
   const { flips, pairing } = comparison;
-  const idsOf = (test) => new Set(flips.filter((one) => one.criterion === page.counts_by && test(one)).flatMap((one) => one.candidate_conversations));
+  const idsOf = (test) => new Set(flips.filter((one) => one.criterion === criterion && test(one)).flatMap((one) => one.candidate_conversations));
   const ids = idsOf((one) => one.kind === kind);
   if (kind !== "still_failing") return (place) => version[place] === candidate && ids.has(id[place]);
   // Without a threshold, the comparison takes values of 0 and 1 for outcomes.
-  const isNought = (place) => !passed[place].includes(by) && heldBy(scores, page.counts_by)?.[place] === 0;
-  const hasFailed = (place) => (page.counts_by === "verdict" ? verdict[place] === "FAIL" : failed[place].includes(by) || isNought(place));
-  const fails = (place, of) => version[place] === of && hasFailed(place);
+  const value = (place) => heldBy(scores, criterion)?.[place];
+  const outcome = (place) => (criterion === "verdict" ? verdict[place] : passed[place].includes(by) || value(place) === 1 ? "PASS" : failed[place].includes(by) || value(place) === 0 ? "FAIL" : null);
+  const fails = (place, of) => version[place] === of && outcome(place) === "FAIL";
   const names = report.conversations[PAIRED_BY[pairing.by]];
   if (!names) {
     const flipped = idsOf(() => true);
     return (place) => fails(place, candidate) && !flipped.has(id[place]);
   }
-  const failing = new Set(names.filter((_, place) => fails(place, baseline)));
+  // A case with several runs fails in both where none of them passes.
+  const passing = new Set(names.filter((_, place) => [baseline, candidate].includes(version[place]) && outcome(place) === "PASS"));
+  const failing = new Set(names.filter((name, place) => fails(place, baseline) && !passing.has(name)));
   return (place) => fails(place, candidate) && names[place] !== null && failing.has(names[place]);
 }

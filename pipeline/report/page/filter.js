@@ -33,7 +33,8 @@ function test() {
   if (state.version !== "") tests.push((place) => versionName(rows.version[place]) === state.version);
   if (state.severity) tests.push((place) => rows.severity_reason[place] === state.severity);
   if (state.change) tests.push(changed(state.change));
-  if (state.criterion) addCriterion(tests, rows);
+  // The change is by this criterion, and its values of 0 and 1 may have no threshold.
+  if (state.criterion && (state.outcome || !state.change)) addCriterion(tests, rows);
   else if (state.outcome) tests.push((place) => (rows.verdict[place] ?? NO_VERDICT) === state.outcome);
   for (const [column, name] of [["labels", state.label], ["tools", state.tool], ["agents", state.agent], ["language", state.language],
     ["tags", state.tag], ["problem_type", state.problem_type]]) {

@@ -31,9 +31,9 @@ function firstPage(page) {
   const list = (changes) => fresh({ view: "conversations", ...changes });
   const by = page.counts_by === VERDICT ? "" : page.counts_by;
   const counts = [
-    ["regressed", page.regressed, list({ change: "regressed" })],
-    ["fixed", page.fixed, list({ change: "fixed" })],
-    [page.baseline === null ? "failed" : "still failing", page.still_failing, page.baseline === null ? list({ outcome: "FAIL" }) : list({ change: "still_failing" })],
+    ["regressed", page.regressed, list({ criterion: by, change: "regressed" })],
+    ["fixed", page.fixed, list({ criterion: by, change: "fixed" })],
+    [page.baseline === null ? "failed" : "still failing", page.still_failing, page.baseline === null ? list({ outcome: "FAIL" }) : list({ criterion: by, change: "still_failing" })],
     [by ? "no score" : "no verdict", page.no_verdict, list({ version: page.candidate, criterion: by, outcome: "no_verdict" })],
     ["rejected", page.rejected, fresh({ view: "missing" })],
   ];
@@ -66,13 +66,16 @@ function mostOften(page) {
 // Says that nothing is wrong only where every conversation (of the candidate) is here and has a verdict.
 function nothingToRead() {
   const missing = report.runs.map(missingOf).filter(Boolean);
-  const { candidate, baseline } = compared().page ?? {};
+  const { page, comparison } = compared();
+  const { candidate, baseline } = page ?? {};
   const { verdict, version } = report.conversations;
   const verdicts = verdict.filter((_, place) => !baseline || report.versions[version[place]].name === candidate);
   const open = verdicts.filter((one) => one !== "PASS").length;
   const of = baseline ? ` of ${candidate}` : "";
   if (!size()) missing.unshift("Nothing was scored, so that there is no conversation to read.");
   else if (open) missing.push(`${counted(open, "conversation")} of ${number(verdicts.length)}${of} did not pass or ${open === 1 ? "has" : "have"} no verdict, and none can be put first.`);
+  const gone = baseline && comparison.pairing.by !== "nothing" ? comparison.pairing.baseline_only : 0;
+  if (gone) missing.push(`${counted(gone, "case")} of ${baseline} ${gone === 1 ? "has" : "have"} no conversation of ${candidate}.`);
   return shown(missing.length ? missing.join(" ") : `Every conversation${of} passed.`);
 }
 

@@ -257,6 +257,7 @@ def test_the_counts_of_the_first_screen_are_links(browser, tmp_path, by, leads):
         browser.open(run / "report.html")
         browser.click(text)
         browser.wait(lambda name=name: shown(browser).startswith(f"{counts[name]} of 60"))
+        assert ("criterion=recorded_reward" in browser.state) is leads
     browser.open(run / "report.html")
     browser.click("3 rejected")
     browser.wait(lambda: "view=missing" in browser.state)
@@ -648,6 +649,9 @@ def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser, tmp_path):
     texts = {
         whole: "Every conversation passed.",
         write_run(tmp_path / "pairs", pairs): "Every conversation of v2 passed.",
+        write_run(
+            tmp_path / "lacking", [*pairs, conversation("d", eval_id="f", app_version="v1")]
+        ): "1 case of v1 has no conversation of v2.",
         rejected: "Nothing was scored, so that there is no conversation to read. "
         "This run rejected 5 records.",
     }
@@ -655,7 +659,7 @@ def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser, tmp_path):
         assert main(["report", str(run)]) == 0
         browser.open(run / "report.html")
         found = browser.find("section[aria-labelledby=read]").text
-        assert text in found and ("Every conversation" in found) is (run != rejected)
+        assert text in found and ("Every conversation" in found) is text.startswith("Every")
     browser.open(whole / "report.html", view="conversations", change="regressed")
     browser.wait(lambda: shown(browser).startswith("1 of 1"))
     assert browser.errors() == [], "an old address of a report of two versions"

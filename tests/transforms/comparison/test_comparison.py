@@ -420,6 +420,7 @@ def test_flips_have_the_reason_of_the_worse_side():
         ("PPF", "PFF", None),
         ("P" * 11, "P" * 6 + "F" * 5, None),
         ("FFFF", "PPFF", "fixed"),
+        ("P" * 7 + "FFF", "PP" + "F" * 8, "regressed"),
         ("PFFFFF", "PPF", "fixed"),
         ("PPPU", "PFUU", "regressed"),
         ("PUUU", "UUUU", "newly_missing"),
@@ -431,8 +432,10 @@ def test_a_repeated_case_flips_from_half_of_its_decided_runs_on(before, after, k
         [conversation(1, side, {STATUS: outcomes[letter]}, n) for n, letter in enumerate(runs)]
         for side, runs in (("v1", before), ("v2", after))
     )
-    found = compare(*sides(a, b), CompareOptions()).flips
-    assert [(flip.kind, flip.case) for flip in found] == ([(kind, "e1")] if kind else [])
+    found = compare(*sides(a, b), CompareOptions())
+    assert [(flip.kind, flip.case) for flip in found.flips] == ([(kind, "e1")] if kind else [])
+    counts = {"regressed": found.criteria[0].regressed, "fixed": found.criteria[0].fixed}
+    assert counts == {name: int(name == kind) for name in counts}
 
 
 def test_a_slice_that_is_worse_stands_out():

@@ -19,14 +19,14 @@ P, F, U = "PASS", "FAIL", None
 VALUES = {P: 1.0, F: 0.0, U: None}
 
 
-def side(name, found, **fields):
+def side(name, found, prefix="", **fields):
     """A side of a comparison: criterion -> outcome or value of each case."""
     size = len(next(iter(found.values())))
     made = [
         ComparedConversation(
             f"{name}-{i}",
             name,
-            f"e{i}",
+            f"{prefix}e{i}",
             criteria={
                 criterion: Observed(own[i]) if isinstance(own[i], float) else Observed(VALUES[own[i]], own[i])
                 for criterion, own in found.items()
@@ -164,6 +164,10 @@ def test_regressions_are_read_first_and_then_the_most_severe():
     rows = [row(0, 9.0, **DESTRUCTIVE), row(1, 1.0), row(2, 2.0), row(3, 0.0, verdict=P)]
     found = page({"verdict": [F, P, F, P]}, {"verdict": [F, F, F, P]}, rows=rows)
     assert [one.conversation_id for one in found.read_first] == ["v2-1", "v2-0", "v2-2"]
+    rows = [row(i, 9.0 - i, problem_type="a" if i < 7 else "b") for i in range(8)]
+    found = page({"verdict": [F] * 5 + [P, P, F]}, {"verdict": [F] * 8}, rows=rows)
+    read = ["v2-5", "v2-6", "v2-0", "v2-7"]
+    assert [one.conversation_id for one in found.read_first] == read, "three of a type, regressions included"
 
 
 @pytest.mark.parametrize(
@@ -204,6 +208,33 @@ def test_what_was_rejected_is_of_no_version():
     found = page({"verdict": [P] * 12 + [F] * 13}, {"verdict": [P] * 25}, rejected=35)
     unknown = "35 rejected records or conversations, which may be of v2; they could turn “v2 is better"
     assert found.headline.startswith(f"Inconclusive: beside 25 cases there are {unknown}")
+
+
+@pytest.mark.parametrize(
+    ("after", "gone", "names_cases", "is_open", "is_advised"),
+    [
+        ([P] * 60, 140, True, True, False),
+        ([P] * 10 + [F] + [P] * 13, 176, True, False, False),
+        ([P] * 60, 1, True, False, False),
+        ([P] * 10 + [F] * 5 + [P] * 45, 1, True, False, True),
+        ([P] * 60, 140, False, False, False),
+    ],
+)
+def test_cases_of_the_baseline_that_the_candidate_lacks(after, gone, names_cases, is_open, is_advised):
+    before = {"verdict": [F] * 20 + [P] * (len(after) - 20) + [P] * gone}
+    if is_advised or len(after) == 24:
+        before = {"verdict": [P] * 9 + [F] * 3 + [P] * (len(after) - 12 + gone)}
+    found = compare(
+        side("v1", before),
+        side("v2", {"verdict": after}, prefix="" if names_cases else "n"),
+        CompareOptions(),
+    )
+    shown = two_versions(found, [], [], "they were named")
+    lacking = f"{gone} case{'s' * (gone > 1)} of v1 without a conversation of v2"
+    head = f"Inconclusive: beside {len(after)} cases there are {lacking}; they could turn"
+    assert shown.headline.startswith(head) is is_open, shown.headline
+    assert ("Safe to ship" in shown.headline) is is_advised, shown.headline
+    assert (f"Left out: {lacking}." in shown.detail) is names_cases
 
 
 def test_every_failed_run_of_a_case_that_regressed_is_a_regression():

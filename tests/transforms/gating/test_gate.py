@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from turnwise.pipeline.report.gate import rule_line
 from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
 from turnwise.schemas.comparison import (
     Bounds,
@@ -253,6 +254,7 @@ def test_turns_that_pass_do_not_hide_that_the_whole_raised():
     gated.conversations.add_errors(errors)
     told = applied(all_pass("safety_v1"), gated)
     assert (told.why, told.conversations) == ("1 failed, 1 without an outcome", ["c1", "c0"])
+    assert rule_line(told).endswith("1 without an outcome; failed: c1; without an outcome: c0")
 
 
 def test_a_case_counts_once_however_often_it_was_run():

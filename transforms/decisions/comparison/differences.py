@@ -47,7 +47,13 @@ from turnwise.transforms.decisions.comparison.values import (
     paired_values,
     three_readings,
 )
-from turnwise.transforms.decisions.comparison.words import comparison_notes, flips, sentence, settings_changes
+from turnwise.transforms.decisions.comparison.words import (
+    LEAST_CHANGE,
+    comparison_notes,
+    flips,
+    sentence,
+    settings_changes,
+)
 from turnwise.transforms.metrics.state import AGENT, LANGUAGE, TAG, is_wanted
 from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
 from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, normal_quantile, shrink
@@ -167,9 +173,11 @@ def _compare(
     sides, pairing = (matched.baseline, matched.candidate), matched.pairing
     is_share, is_paired = measure.measure == "pass_rate", pairing.by != "nothing"
     has_a, has_b = (side.runs(measure).counts > 0 for side in sides)
-    passed = failed = unpaired = mean = None
+    fixed = regressed = passed = failed = unpaired = mean = None
     if is_share and is_paired:
         _, a, b = paired_values(matched, measure)
+        changes = b.means - a.means
+        fixed, regressed = (int((sign * changes >= LEAST_CHANGE).sum()) for sign in (1, -1))
         # The mean of values from 0 to 1 is 1, or 0, where all of them are.
         passed, failed = (int(((a.means == value) & (b.means == value)).sum()) for value in (1, 0))
     alone = pairing.baseline_only + pairing.candidate_only
@@ -196,8 +204,8 @@ def _compare(
         mid_p=whole.mid_p,
         effect=whole.effect,
         effect_kind=whole.effect_kind,
-        fixed=whole.higher,
-        regressed=whole.lower,
+        fixed=fixed,
+        regressed=regressed,
         still_passing=passed,
         still_failing=failed,
         baseline_only=int((has_a & ~has_b).sum()) if is_paired else 0,

@@ -87,16 +87,12 @@ class Estimate(VersionDifference, frozen=True, kw_only=True):
     Attributes:
         equivalence: Bounds at level 1 - 2 alpha, that of two one-sided tests.
         mid_p: McNemar's mid-p; None: another test.
-        higher: Cases with a higher value in B; None: not paired.
-        lower: Cases with a lower value in B.
     """
 
     equivalence: Bounds | None = None
     mid_p: float | None = None
     effect: float | None = None
     effect_kind: Literal["h", "d_z", "d"] | None = None
-    higher: int | None = None
-    lower: int | None = None
 
     def as_part(self, word: ComparisonWord) -> VersionDifference:
         """Returns the difference as part of the result, with its word."""
@@ -134,8 +130,6 @@ def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, options: Compa
         pairs_needed=needed_pairs(pairs.difference, pairs.discordant, options.alpha),
         effect=cohens_h(candidate_value, baseline_value),
         effect_kind="h",
-        higher=pairs.fixed,
-        lower=pairs.regressed,
         fewest_alike=FEWEST_ALIKE if size < FEWEST_ALIKE else None,
         method="exact McNemar test, Newcombe's paired interval",
     )
@@ -171,8 +165,6 @@ def _paired_means(
         pairs_needed=needed_cases(drawn.mean, spread, options.alpha) if size > 1 else None,
         effect=cohens_h(candidate_value, baseline_value) if is_share else standardised(drawn.mean, spread),
         effect_kind="h" if is_share else "d_z",
-        higher=sum(value > 0 for value in differences.values()),
-        lower=sum(value < 0 for value in differences.values()),
         fewest=FEWEST_CASES if is_too_few else None,
         method="exchange of versions within cases, "
         + ("BCa bootstrap over cases" if size >= 20 else "Student's t interval over cases"),

@@ -246,8 +246,8 @@ def _shown(value: JsonValue) -> str:
 
 # Lists the cases whose outcome differs between two versions, with the reason.
 
-_LEAST_CHANGE = 0.5
-"""Change of the share of passed runs from which a case counts as fixed or regressed."""
+LEAST_CHANGE = 0.5 - 1e-9
+"""Change of the share of passed runs, half of them, from which a case counts as fixed or regressed."""
 _KINDS: tuple[FlipKind, ...] = ("regressed", "newly_missing", "fixed", "newly_measured")
 
 
@@ -314,9 +314,9 @@ def _kind(baseline_share: float | None, candidate_share: float | None) -> FlipKi
             if candidate_share is not None
             else None
         )
-    if candidate_share - baseline_share >= _LEAST_CHANGE:
+    if candidate_share - baseline_share >= LEAST_CHANGE:
         return "fixed"
-    return "regressed" if baseline_share - candidate_share >= _LEAST_CHANGE else None
+    return "regressed" if baseline_share - candidate_share >= LEAST_CHANGE else None
 
 
 # Finds, from scores alone, which thresholds were not the same: where a config is not at hand.

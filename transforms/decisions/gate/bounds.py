@@ -355,6 +355,7 @@ class Bounded(NamedTuple):
     not_applied: int
     sampled_out: int
     unmeasured: int
+    failed: list[str]
     missing: list[str]
 
 
@@ -390,7 +391,8 @@ def hold_bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_le
         len(version.conversations) - len(known_values) - sampled_out,
         sampled_out,
         unmeasured,
-        [*failed, *open_names],
+        failed,
+        open_names,
     )
 
 

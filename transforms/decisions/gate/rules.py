@@ -31,8 +31,10 @@ from turnwise.transforms.decisions.gate.bounds import (
     without_text,
 )
 
-_MOST_NAMES = 20
+MOST_NAMES = 20
+"""Names of each kind that a result holds."""
 _DESTRUCTIVE = "destructive"
+_MISSING = "without an outcome"
 _NONE_SCORED = "no conversation was scored"
 
 
@@ -85,12 +87,17 @@ def _of_version(
                 bound_text(rule, held, own),
                 value=side_of(rule, held.seen),
                 interval=held.seen.interval,
-                names=() if held.is_met else held.missing,
+                names={} if held.is_met else _kinds(held.failed, held.missing, held.unmeasured),
             )
         ]
     if isinstance(rule, CoverageRule):
         return [_coverage(rule, version, own)]
     return [_destructive(rule, version, own, tolerant)]
+
+
+def _kinds(failed: list[str], missing: list[str], unmeasured: int) -> dict[str, list[str]]:
+    kinds = ("failed", failed, len(failed)), (_MISSING, missing, unmeasured)
+    return {kind: names for kind, names, number in kinds if number}
 
 
 def _rule_text(rule: GateRule) -> str:
@@ -124,12 +131,13 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rej
     text += f" ({rejected.text})" if rejected.text else ""
     text += without_text(number - len(entries) - len(skipped) if held else 0, sampled_out)
     is_met = False if failed else None if missing or rejected.number or not held else True
+    kinds = _kinds(failed, missing, len(missing) + rejected.number)
     return _result(
         _rule_text(rule),
         None,
         is_met,
         text if versions else _NONE_SCORED,
-        names=[*failed, *missing],
+        names=kinds,
         rejected=rejected.names,
     )
 
@@ -152,7 +160,7 @@ def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> 
     text += f" ({rejected.text})" if rejected.text else ""
     text += without_text(len(version.conversations) - len(entries) - sampled_out, sampled_out)
     is_met = share >= rule.at_least
-    names = () if is_met else missing
+    names = {} if is_met else {_MISSING: missing}
     return _result(_rule_text(rule), version.app_version, is_met, text, value=share, names=names)
 
 
@@ -162,12 +170,13 @@ def _destructive(
     found = [row["conversation_id"] for row in version.rows if row["severity_reason"] == _DESTRUCTIVE]
     if found:
         text = f"found in {counted(len(found), 'conversation')}"
-        return _result(_rule_text(rule), version.app_version, False, text, names=found)
+        return _result(_rule_text(rule), version.app_version, False, text, names={_DESTRUCTIVE: found})
     unclear = [row for row in version.rows if row["unclear_tools"]]
     gaps = [row for row in version.rows if row["unknown_calls"]]
     text = "; ".join(_why_unclear(version.rows, unclear, gaps, rejected))
     is_open = unclear or (gaps and STATUS not in tolerant) or (rejected.number and not tolerant)
-    names = [row["conversation_id"] for row in (*unclear, *gaps)] if is_open else ()
+    kinds = {"open": unclear, "calls may be missing": gaps} if is_open else {}
+    names = {kind: [row["conversation_id"] for row in rows] for kind, rows in kinds.items() if rows}
     return _result(_rule_text(rule), version.app_version, None if is_open else True, text, names=names)
 
 
@@ -206,12 +215,15 @@ def _not_worse(
     held = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
     own = next((one.overall for one in comparison.criteria if one.criterion == criterion), None)
     flips = [flip for flip in comparison.flips if flip.criterion == criterion]
-    worse = [flip.case for flip in flips if flip.kind in ("regressed", "newly_missing")]
+    kinds = {"regressed": "regressed", "newly_missing": "without an outcome now"}
+    worse = {
+        text: [flip.case for flip in flips if flip.kind == kind]
+        for kind, text in kinds.items()
+        if any(flip.kind == kind for flip in flips)
+    }
     why = held.why + without_text(0, count_sampled_out(version, criterion))
     if worse and not held.is_met:
-        regressed = sum(flip.kind == "regressed" for flip in flips)
-        kinds = (regressed, "regressed"), (len(worse) - regressed, "without an outcome now")
-        why += "".join(f"; {counted(number, 'case')} {kind}" for number, kind in kinds if number)
+        why += "".join(f"; {counted(len(names), 'case')} {kind}" for kind, names in worse.items())
     return _result(
         text,
         version.app_version,
@@ -219,7 +231,7 @@ def _not_worse(
         why,
         value=None if own is None else own.difference,
         interval=None if own is None else own.interval,
-        names=() if held.is_met else worse,
+        names={} if held.is_met else worse,
     )
 
 
@@ -231,11 +243,16 @@ def _result(
     *,
     value: float | None = None,
     interval: Bounds | None = None,
-    names: Sequence[str] = (),
+    names: Mapping[str, Sequence[str]] = {},
     rejected: Sequence[str] = (),
 ) -> RuleResult:
     status: RuleStatus = "inconclusive" if is_met is None else "passed" if is_met else "failed"
-    shown, gone = (list(dict.fromkeys(found)) for found in (names, rejected))
+    kinds: dict[str, list[str]] = {}
+    for kind, of_kind in names.items():
+        seen = {name for others in kinds.values() for name in others}
+        kinds[kind] = [name for name in dict.fromkeys(of_kind) if name not in seen]
+    shown = [name for of_kind in kinds.values() for name in of_kind[:MOST_NAMES]]
+    gone = list(dict.fromkeys(rejected))
     return RuleResult(
         rule=rule,
         status=status,
@@ -243,8 +260,9 @@ def _result(
         why=why,
         value=value,
         interval=interval,
-        conversations=shown[:_MOST_NAMES],
-        more=max(0, len(shown) - _MOST_NAMES),
-        rejected=gone[:_MOST_NAMES],
-        more_rejected=max(0, len(gone) - _MOST_NAMES),
+        conversations=shown,
+        more=sum(map(len, kinds.values())) - len(shown),
+        kinds={kind: len(of_kind) for kind, of_kind in kinds.items()} if len(kinds) > 1 else {},
+        rejected=gone[:MOST_NAMES],
+        more_rejected=max(0, len(gone) - MOST_NAMES),
     )
