@@ -158,8 +158,8 @@ class Message(BaseModel):
         return {key: item for key, item in fields.items() if item is not None or key not in names}
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """Returns the message of a JSON text, one object; bytes are UTF-8.
+    def from_json(cls, text: str | bytes, *, lenient: bool = False) -> Self:
+        """Returns the message of a JSON text, one object; bytes are UTF-8; see `from_value`.
 
         Raises:
             WireError: It is not JSON, has a duplicate key or is invalid for this message.
@@ -170,7 +170,7 @@ class Message(BaseModel):
             raise WireError(f"{cls._label()}: messages nest deeper than {MAX_DEPTH}") from None
         except ValueError as error:
             raise WireError(f"{cls._label()}: {_one_line(error)}") from None
-        return cls.from_value(value)
+        return cls.from_value(value, lenient=lenient)
 
     @classmethod
     def from_value(cls, value: JsonValue, *, lenient: bool = False) -> Self:

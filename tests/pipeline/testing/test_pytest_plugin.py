@@ -298,7 +298,7 @@ def test_nothing_heavy_is_loaded():
     own = sorted(name for name in sys.modules if name.startswith("turnwise"))
     assert own == [
         "turnwise", "turnwise.pipeline", "turnwise.pipeline.python", "turnwise.pipeline.python.testing",
-        "turnwise.pipeline.python.testing.check", "turnwise.pipeline.python.testing.plugin",
+        "turnwise.pipeline.python.testing.explanation", "turnwise.pipeline.python.testing.plugin",
     ]
 """
 
