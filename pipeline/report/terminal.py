@@ -287,10 +287,11 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
 
 
 def joint_text(joint: JsonObject) -> str:
-    """Returns the lines about verdicts that say `not applicable`, panels and cascades; "": there are none."""
+    """Returns the lines about answers that say `not applicable`, panels and cascades; "": there are none."""
     inapplicable = ", ".join(
-        f"{name} {found[INAPPLICABLE]:,} of {found[VERDICTS]:,} verdicts ({found['share']:.1%})"
+        f"{name} {found[INAPPLICABLE]:,} of {found[VERDICTS]:,} answers ({found['share']:.1%})"
         for name, found in joint.get(INAPPLICABLE, {}).items()
+        if found[INAPPLICABLE]
     )
     panels = (f"panel: {name}: {_panel_text(found)}" for name, found in joint.get("panels", {}).items())
     cascades = (
@@ -559,8 +560,11 @@ def _repeats(row: MetricsByAppVersionRow | None) -> str:
 
 
 def _mean(row: MetricsByAppVersionRow | None) -> str:
-    if row is None or row["mean"] is None:
+    if row is None or (row["mean"] is None and row["pass_rate"] is None):
         return "-"
+    # A criterion with a threshold shows the share that passes on every surface.
+    if row["pass_rate"] is not None:
+        return f"{row['pass_rate']:.1%}"
     if row["unit"] in QUANTILE_UNITS:
         unit = " s" if row["unit"] == "seconds" else ""
         mean, *quantiles = (_rounded(row[name], row["unit"]) for name in ("mean", "p50", "p90", "p99"))
