@@ -742,6 +742,7 @@ class Figures(NamedTuple):
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
         problems: Why it failed that its counts do not show, one line each, such as rows not stored.
         redacted: Kind -> values that left as markers.
+        reasons: Why conversations have no verdict -> how many, the most frequent first.
     """
 
     counts: RunCounts
@@ -756,6 +757,18 @@ class Figures(NamedTuple):
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
     redacted: Mapping[str, int] = MappingProxyType({})
+    reasons: Mapping[str, int] = MappingProxyType({})
+
+
+_LONGEST_REASON = 200
+
+
+def _reasons_text(reasons: Mapping[str, int]) -> str:
+    most = list(reasons.items())[:_REASONS_SHOWN]
+    more = sum(reasons.values()) - sum(number for _, number in most)
+    lines = [f"  {number:,}: {printable(reason, _LONGEST_REASON)}" for reason, number in most]
+    lines += [f"  {more:,}: other reasons"] if more else []
+    return "\n".join(["\nno verdict, most often:", *lines]) if lines else ""
 
 
 def first_page_lines(page: FirstPage, width: int) -> list[str]:
@@ -783,6 +796,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         else "no conversation was scored",
         figures.difference,
         reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
+        _reasons_text(figures.reasons),
         f"\n{balance_text(counts)}",
         "" if figures.page else "\n".join(left_out(counts)),
         judge_text(settings, figures.usage, rows),

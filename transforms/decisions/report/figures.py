@@ -25,7 +25,7 @@ from turnwise.schemas.run import RunDocument, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import own_cases
 from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry, VersionKey, tools_of
-from turnwise.transforms.decisions.run import Run, unnamed_case
+from turnwise.transforms.decisions.run import Run, shared_reason, unnamed_case
 from turnwise.transforms.metrics.state import rank_of
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
@@ -334,7 +334,7 @@ def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Wi
         reasons = [(s["criterion"], s.get("reason")) for s in entry.scores if "value" not in s]
         reasons += [(STATUS, entry.row["reason"])] if entry.row["verdict"] is None else []
         for name, reason in reasons:
-            text = reason or NO_REASON
+            text = shared_reason(reason or NO_REASON)
             shown = text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
             key = (name, places[entry.version], shown)
             counts[key] += 1
