@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from shlex import join
 from types import MappingProxyType
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
@@ -17,10 +18,12 @@ from turnwise.pipeline.io.terminal import (
     counted,
     cut,
     fitted,
+    names_text,
     printable,
     wrapped,
 )
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.comparison import FirstPage, ListedConversation
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS
 from turnwise.schemas.conversation import UNKNOWN
@@ -449,6 +452,7 @@ def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
 _REASONS_SHOWN = 3
 _VERSIONS_SHOWN = 8
 _MOST_UNKNOWN = 5
+_LIST_TOOLS = "list the tools: "
 
 
 def version_table(
@@ -675,6 +679,13 @@ def _with_step(kind: str, number: int) -> str:
     return f"{counted(number, noun)} {verbs[number > 1]}{rest}"
 
 
+def _where_looked(settings: RunSettings, counts: RunCounts) -> str:
+    if not settings.eval_cases or "match: UnknownCaseError" not in counts["failures"]:
+        return ""
+    read = "" if counts["cases"] is None else f": {counts['cases']} read, {counts['rejected_cases']} rejected"
+    return f"eval cases were looked for in {names_text([*map(shown_place, settings.eval_cases)])}{read}"
+
+
 def _nameless(counts: RunCounts) -> list[str]:
     number = counts.get("no_cases_given", 0)
     return [nameless_text(number)] if number else []
@@ -715,17 +726,18 @@ def custom_text(criteria: Sequence[Criterion]) -> str:
     )
 
 
-def guesses_text(guesses: JsonObject) -> str:
-    """Returns the lines about tools whose effect was guessed or is unknown."""
+def guesses_text(guesses: JsonObject, logs: Sequence[str] = ()) -> str:
+    """Returns the lines about tools of guessed or unknown effects, and the command that lists them."""
     unknown = [printable(name) for name, tool in guesses.items() if tool["effect"] == UNKNOWN]
     by_effect = Counter(tool["effect"] for tool in guesses.values() if tool["effect"] != UNKNOWN)
     counts, lines = ", ".join(f"{number} {effect}" for effect, number in sorted(by_effect.items())), []
     if counts:
-        guessed = f"tools: the effect of {by_effect.total()} is guessed by name ({counts})"
-        lines.append(f"{guessed}; `turnwise tools` lists them")
+        lines.append(f"tools: the effect of {by_effect.total()} is guessed by name ({counts})")
     if unknown:
         shown = ", ".join([*unknown[:_MOST_UNKNOWN], *(["..."] if unknown[_MOST_UNKNOWN:] else [])])
         lines.append(f"tools: the effect of {len(unknown)} is unknown ({shown}); state it in the config")
+    if lines and logs:
+        lines.append(f"{_LIST_TOOLS}{printable(join(['turnwise', 'tools', *map(shown_place, logs)]))}")
     return "\n".join(lines)
 
 
@@ -798,18 +810,19 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
         _reasons_text(figures.reasons),
         f"\n{balance_text(counts)}",
+        _where_looked(settings, counts),
         "" if figures.page else "\n".join(left_out(counts)),
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
         idle_text(settings, rows) if rows else "",
         no_version_line(settings, counts, rows),
         custom_text(settings.criteria),
-        guesses_text(figures.guesses) if figures.guesses else "",
+        guesses_text(figures.guesses, () if settings.is_streaming else settings.input),
     ]
     found: list[str] = []
     for line in "\n".join(part for part in parts if part).split("\n"):
         # Commands stay whole, so that they can be copied.
-        is_whole = columns(line) <= width or line.startswith(("more: ", "not compared"))
+        is_whole = columns(line) <= width or line.startswith(("more: ", "not compared", _LIST_TOOLS))
         found += [line] if is_whole else wrapped(line, width)
     return "\n".join(found)
 
