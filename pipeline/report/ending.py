@@ -15,6 +15,7 @@ from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, pr
 from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS, end_comparison
 from turnwise.pipeline.report.gate import page_of_versions, rule_problems, unknown_sides
 from turnwise.pipeline.report.terminal import (
+    REASONS_SHOWN,
     Figures,
     RunCounts,
     UsageByModel,
@@ -203,18 +204,25 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
     return figures._replace(page=page, difference=difference, reasons=_reasons(figures, run))
 
 
-def _reasons(figures: Figures, run: Run) -> dict[str, int]:
-    """Returns why conversations have no verdict, the most frequent first; {}: too many to read them again."""
+_LONGEST_REASON = 200
+
+
+def _reasons(figures: Figures, run: Run) -> str:
+    """Returns lines about why conversations have no verdict; "": too many to read them again."""
     verdicts = [row for row in figures.rows if row["criterion"] == STATUS and row["level"] == "conversation"]
     if figures.counts["results"] > MOST_CONVERSATIONS or not any(row["no_score"] for row in verdicts):
-        return {}
+        return ""
     try:
         open_rows = (row for row in run.conversations() if row["verdict"] is None)
         # One that sampling left out has no reason.
         reasons = Counter(shared_reason(row["reason"]) for row in open_rows if row["reason"])
     except (ConfigError, OSError):  # the counts stand above
-        return {}
-    return dict(reasons.most_common())
+        return ""
+    most = reasons.most_common(REASONS_SHOWN)
+    more = reasons.total() - sum(number for _, number in most)
+    lines = [f"  {number:,}: {printable(reason, _LONGEST_REASON)}" for reason, number in most]
+    lines += [f"  {more:,}: other reasons"] if more else []
+    return "\n".join(["\nno verdict, most often:", *lines]) if lines else ""
 
 
 def _to_read(row: Mapping[str, object]) -> JsonObject:

@@ -449,7 +449,7 @@ def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-_REASONS_SHOWN = 3
+REASONS_SHOWN = 3
 _VERSIONS_SHOWN = 8
 _MOST_UNKNOWN = 5
 _LIST_TOOLS = "list the tools: "
@@ -634,7 +634,7 @@ def balance_text(counts: RunCounts) -> str:
 
 def _most(numbers: Mapping[str, int]) -> str:
     """Returns the most frequent kinds with their numbers, and the number of others."""
-    most = list(numbers.items())[:_REASONS_SHOWN]
+    most = list(numbers.items())[:REASONS_SHOWN]
     more = sum(numbers.values()) - sum(count for _, count in most)
     shown = [f"{count} {printable(kind, LONGEST_NAME)}" for kind, count in most]
     return ", ".join([*shown, *([f"{more} others"] if more else [])])
@@ -670,7 +670,7 @@ _NEXT_STEPS = {
 def first_asked(counts: RunCounts) -> list[str]:
     """Returns the kinds of failures of which a message says more than the report, the most frequent ones."""
     said = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
-    return [kind for kind in counts["failures"] if not kind.endswith(said)][:_REASONS_SHOWN]
+    return [kind for kind in counts["failures"] if not kind.endswith(said)][:REASONS_SHOWN]
 
 
 def _with_step(kind: str, number: int) -> str:
@@ -754,7 +754,7 @@ class Figures(NamedTuple):
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
         problems: Why it failed that its counts do not show, one line each, such as rows not stored.
         redacted: Kind -> values that left as markers.
-        reasons: Why conversations have no verdict -> how many, the most frequent first.
+        reasons: Lines about why conversations have no verdict; "": all have one, or they are not read.
     """
 
     counts: RunCounts
@@ -769,18 +769,7 @@ class Figures(NamedTuple):
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
     redacted: Mapping[str, int] = MappingProxyType({})
-    reasons: Mapping[str, int] = MappingProxyType({})
-
-
-_LONGEST_REASON = 200
-
-
-def _reasons_text(reasons: Mapping[str, int]) -> str:
-    most = list(reasons.items())[:_REASONS_SHOWN]
-    more = sum(reasons.values()) - sum(number for _, number in most)
-    lines = [f"  {number:,}: {printable(reason, _LONGEST_REASON)}" for reason, number in most]
-    lines += [f"  {more:,}: other reasons"] if more else []
-    return "\n".join(["\nno verdict, most often:", *lines]) if lines else ""
+    reasons: str = ""
 
 
 def first_page_lines(page: FirstPage, width: int) -> list[str]:
@@ -808,7 +797,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         else "no conversation was scored",
         figures.difference,
         reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
-        _reasons_text(figures.reasons),
+        figures.reasons,
         f"\n{balance_text(counts)}",
         _where_looked(settings, counts),
         "" if figures.page else "\n".join(left_out(counts)),
