@@ -687,8 +687,7 @@ def _where_looked(settings: RunSettings, counts: RunCounts) -> str:
 
 
 def _nameless(counts: RunCounts) -> list[str]:
-    number = counts.get("no_cases_given", 0)
-    return [nameless_text(number)] if number else []
+    return [nameless_text(number)] if (number := counts.get("no_cases_given", 0)) else []
 
 
 def nameless_text(number: int) -> str:
@@ -718,12 +717,9 @@ def no_version_line(settings: RunSettings, counts: RunCounts, rows: Sequence[Met
 
 def custom_text(criteria: Sequence[Criterion]) -> str:
     """Returns the line about custom metrics; "" if there are none."""
-    names = [criterion.name for criterion in criteria if isinstance(criterion, CustomMetric)]
-    return (
-        f"custom_metrics: no score, because their functions are not run: {printable(', '.join(names))}"
-        if names
-        else ""
-    )
+    names = ", ".join(criterion.name for criterion in criteria if isinstance(criterion, CustomMetric))
+    not_run = f"custom_metrics: no score, because their functions are not run: {printable(names)}"
+    return not_run if names else ""
 
 
 def guesses_text(guesses: JsonObject, logs: Sequence[str] = ()) -> str:
