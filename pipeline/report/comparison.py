@@ -44,8 +44,8 @@ _NARROWEST = 12
 _FLIPS_SHOWN = 10
 _SLICES_SHOWN = 5
 _OF_VERSIONS = (1, 2)
-_DROPPED = (5, 3)
-"""Columns that a narrow terminal leaves out, in this order: p, the number of cases."""
+_DROPPED = (3,)
+"""Columns that a narrow terminal leaves out. p stays: it explains a word beside an interval without 0."""
 
 
 def comparison_text(found: Comparison, width: int) -> str:
@@ -126,7 +126,8 @@ def criteria_table(found: Comparison, width: int) -> list[str]:
     # One line a criterion has no room for its figures.
     names, rest = lines[0], lines[1:]
     told = (
-        f"{line[0]}: {line[2]} of {names[2]} against {line[1]} of {names[1]}, {line[4]}, {line[6]}"
+        f"{line[0]}: {line[2]} of {names[2]} against {line[1]} of {names[1]}, {line[4]}, "
+        f"p (Holm) {line[5]}, {line[6]}"
         for line in rest
     )
     return [part for text in told for part in wrapped(text, max(width, _NARROWEST))]

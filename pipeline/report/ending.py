@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +15,7 @@ from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, pr
 from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS, end_comparison
 from turnwise.pipeline.report.gate import page_of_versions, rule_problems, unknown_sides
 from turnwise.pipeline.report.terminal import (
+    REASONS_SHOWN,
     Figures,
     RunCounts,
     UsageByModel,
@@ -31,12 +33,12 @@ from turnwise.pipeline.report.terminal import (
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
 from turnwise.transforms.decisions.first_page import count_destructive
-from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.decisions.run import Run, shared_reason
 from turnwise.transforms.review.problems import ReadingList
 from turnwise.transforms.scoring.redaction import REDACTED, redact_document
 
@@ -199,7 +201,28 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
             is_small = figures.counts["results"] <= MOST_CONVERSATIONS
             destructive = count_destructive(run.conversations()) if is_small else None
         page = page_of_versions(versions, figures.rows, figures.counts, first, destructive)
-    return figures._replace(page=page, difference=difference)
+    return figures._replace(page=page, difference=difference, reasons=_reasons(figures, run))
+
+
+_LONGEST_REASON = 200
+
+
+def _reasons(figures: Figures, run: Run) -> str:
+    """Returns lines about why conversations have no verdict; "": too many to read them again."""
+    verdicts = [row for row in figures.rows if row["criterion"] == STATUS and row["level"] == "conversation"]
+    if figures.counts["results"] > MOST_CONVERSATIONS or not any(row["no_score"] for row in verdicts):
+        return ""
+    try:
+        open_rows = (row for row in run.conversations() if row["verdict"] is None)
+        # One that sampling left out has no reason.
+        reasons = Counter(shared_reason(row["reason"]) for row in open_rows if row["reason"])
+    except (ConfigError, OSError):  # the counts stand above
+        return ""
+    most = reasons.most_common(REASONS_SHOWN)
+    more = reasons.total() - sum(number for _, number in most)
+    lines = [f"  {number:,}: {printable(reason, _LONGEST_REASON)}" for reason, number in most]
+    lines += [f"  {more:,}: other reasons"] if more else []
+    return "\n".join(["\nno verdict, most often:", *lines]) if lines else ""
 
 
 def _to_read(row: Mapping[str, object]) -> JsonObject:

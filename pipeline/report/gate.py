@@ -160,6 +160,12 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
         rules = read_config(config).gate if config else GateConfig(**run.document.config.get("gate") or {})
     except ValidationError as error:
         raise ConfigError(f"{where}: gate: {' '.join(str(error).split())}") from None
+    if rules.primary and not rules.rules:
+        primary = ", ".join(map(printable, rules.primary))
+        raise ConfigError(
+            f"{where}: gate: `primary` ({primary}) alone decides nothing: add `rules`, "
+            'such as "rules": [{"rule": "not_worse"}]'
+        )
     if not rules.rules:
         raise ConfigError(f"{where}: holds no rule: add `gate` to the config, or name a file with --config")
     fault = gate_fault(rules, thresholds)

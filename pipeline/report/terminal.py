@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from shlex import join
 from types import MappingProxyType
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
@@ -17,10 +18,12 @@ from turnwise.pipeline.io.terminal import (
     counted,
     cut,
     fitted,
+    names_text,
     printable,
     wrapped,
 )
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.comparison import FirstPage, ListedConversation
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS
 from turnwise.schemas.conversation import UNKNOWN
@@ -293,10 +296,11 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
 
 
 def joint_text(joint: JsonObject) -> str:
-    """Returns the lines about verdicts that say `not applicable`, panels and cascades; "": there are none."""
+    """Returns the lines about answers that say `not applicable`, panels and cascades; "": there are none."""
     inapplicable = ", ".join(
-        f"{name} {found[INAPPLICABLE]:,} of {found[VERDICTS]:,} verdicts ({found['share']:.1%})"
+        f"{name} {found[INAPPLICABLE]:,} of {found[VERDICTS]:,} answers ({found['share']:.1%})"
         for name, found in joint.get(INAPPLICABLE, {}).items()
+        if found[INAPPLICABLE]
     )
     panels = (f"panel: {name}: {_panel_text(found)}" for name, found in joint.get("panels", {}).items())
     cascades = (
@@ -451,9 +455,10 @@ def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-_REASONS_SHOWN = 3
+REASONS_SHOWN = 3
 _VERSIONS_SHOWN = 8
 _MOST_UNKNOWN = 5
+_LIST_TOOLS = "list the tools: "
 
 
 def version_table(
@@ -565,8 +570,11 @@ def _repeats(row: MetricsByAppVersionRow | None) -> str:
 
 
 def _mean(row: MetricsByAppVersionRow | None) -> str:
-    if row is None or row["mean"] is None:
+    if row is None or (row["mean"] is None and row["pass_rate"] is None):
         return "-"
+    # A criterion with a threshold shows the share that passes on every surface.
+    if row["pass_rate"] is not None:
+        return f"{row['pass_rate']:.1%}"
     if row["unit"] in QUANTILE_UNITS:
         unit = " s" if row["unit"] == "seconds" else ""
         mean, *quantiles = (_rounded(row[name], row["unit"]) for name in ("mean", "p50", "p90", "p99"))
@@ -632,7 +640,7 @@ def balance_text(counts: RunCounts) -> str:
 
 def _most(numbers: Mapping[str, int]) -> str:
     """Returns the most frequent kinds with their numbers, and the number of others."""
-    most = list(numbers.items())[:_REASONS_SHOWN]
+    most = list(numbers.items())[:REASONS_SHOWN]
     more = sum(numbers.values()) - sum(count for _, count in most)
     shown = [f"{count} {printable(kind, LONGEST_NAME)}" for kind, count in most]
     return ", ".join([*shown, *([f"{more} others"] if more else [])])
@@ -668,7 +676,7 @@ _NEXT_STEPS = {
 def first_asked(counts: RunCounts) -> list[str]:
     """Returns the kinds of failures of which a message says more than the report, the most frequent ones."""
     said = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
-    return [kind for kind in counts["failures"] if not kind.endswith(said)][:_REASONS_SHOWN]
+    return [kind for kind in counts["failures"] if not kind.endswith(said)][:REASONS_SHOWN]
 
 
 def _with_step(kind: str, number: int) -> str:
@@ -677,9 +685,15 @@ def _with_step(kind: str, number: int) -> str:
     return f"{counted(number, noun)} {verbs[number > 1]}{rest}"
 
 
+def _where_looked(settings: RunSettings, counts: RunCounts) -> str:
+    if not settings.eval_cases or "match: UnknownCaseError" not in counts["failures"]:
+        return ""
+    read = "" if counts["cases"] is None else f": {counts['cases']} read, {counts['rejected_cases']} rejected"
+    return f"eval cases were looked for in {names_text([*map(shown_place, settings.eval_cases)])}{read}"
+
+
 def _nameless(counts: RunCounts) -> list[str]:
-    number = counts.get("no_cases_given", 0)
-    return [nameless_text(number)] if number else []
+    return [nameless_text(number)] if (number := counts.get("no_cases_given", 0)) else []
 
 
 def nameless_text(number: int) -> str:
@@ -709,25 +723,23 @@ def no_version_line(settings: RunSettings, counts: RunCounts, rows: Sequence[Met
 
 def custom_text(criteria: Sequence[Criterion]) -> str:
     """Returns the line about custom metrics; "" if there are none."""
-    names = [criterion.name for criterion in criteria if isinstance(criterion, CustomMetric)]
-    return (
-        f"custom_metrics: no score, because their functions are not run: {printable(', '.join(names))}"
-        if names
-        else ""
-    )
+    names = ", ".join(criterion.name for criterion in criteria if isinstance(criterion, CustomMetric))
+    not_run = f"custom_metrics: no score, because their functions are not run: {printable(names)}"
+    return not_run if names else ""
 
 
-def guesses_text(guesses: JsonObject) -> str:
-    """Returns the lines about tools whose effect was guessed or is unknown."""
+def guesses_text(guesses: JsonObject, logs: Sequence[str] = ()) -> str:
+    """Returns the lines about tools of guessed or unknown effects, and the command that lists them."""
     unknown = [printable(name) for name, tool in guesses.items() if tool["effect"] == UNKNOWN]
     by_effect = Counter(tool["effect"] for tool in guesses.values() if tool["effect"] != UNKNOWN)
     counts, lines = ", ".join(f"{number} {effect}" for effect, number in sorted(by_effect.items())), []
     if counts:
-        guessed = f"tools: the effect of {by_effect.total()} is guessed by name ({counts})"
-        lines.append(f"{guessed}; `turnwise tools` lists them")
+        lines.append(f"tools: the effect of {by_effect.total()} is guessed by name ({counts})")
     if unknown:
         shown = ", ".join([*unknown[:_MOST_UNKNOWN], *(["..."] if unknown[_MOST_UNKNOWN:] else [])])
         lines.append(f"tools: the effect of {len(unknown)} is unknown ({shown}); state it in the config")
+    if lines and logs:
+        lines.append(f"{_LIST_TOOLS}{printable(join(['turnwise', 'tools', *map(shown_place, logs)]))}")
     return "\n".join(lines)
 
 
@@ -744,6 +756,7 @@ class Figures(NamedTuple):
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
         problems: Why it failed that its counts do not show, one line each, such as rows not stored.
         redacted: Kind -> values that left as markers.
+        reasons: Lines about why conversations have no verdict; "": all have one, or they are not read.
     """
 
     counts: RunCounts
@@ -758,6 +771,7 @@ class Figures(NamedTuple):
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
     redacted: Mapping[str, int] = MappingProxyType({})
+    reasons: str = ""
 
 
 def first_page_lines(page: FirstPage, width: int) -> list[str]:
@@ -785,19 +799,21 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         else "no conversation was scored",
         figures.difference,
         reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
+        figures.reasons,
         f"\n{balance_text(counts)}",
+        _where_looked(settings, counts),
         "" if figures.page else "\n".join(left_out(counts)),
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
         idle_text(settings, rows) if rows else "",
         no_version_line(settings, counts, rows),
         custom_text(settings.criteria),
-        guesses_text(figures.guesses) if figures.guesses else "",
+        guesses_text(figures.guesses, () if settings.is_streaming else settings.input),
     ]
     found: list[str] = []
     for line in "\n".join(part for part in parts if part).split("\n"):
         # Commands stay whole, so that they can be copied.
-        is_whole = columns(line) <= width or line.startswith(("more: ", "not compared"))
+        is_whole = columns(line) <= width or line.startswith(("more: ", "not compared", _LIST_TOOLS))
         found += [line] if is_whole else wrapped(line, width)
     return "\n".join(found)
 

@@ -284,7 +284,7 @@ def _why(finding: _Finding) -> str:
         return f"{finding.kind} {finding.threshold:.4g}"
     return (
         f"worse than {finding.baseline_value:.4g} over {finding.baseline_count} before "
-        f"(p = {finding.p_value:.2g}, at most {finding.threshold:.2g} called for)"
+        f"(such a drop by chance: {finding.p_value:.2g}; the rule alerts up to {finding.threshold:.2g})"
     )
 
 

@@ -299,7 +299,8 @@ def golden_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict
     if open_turns:
         names = (SemanticSimilarity.name, SemanticMatch.name)
         why = judgements.why(names[0], open_turns) or judgements.why(names[1], open_turns)
-        reasons.append(f"{len(open_turns)} turns need a judge to compare meaning{why}")
+        turns = "1 turn needs" if len(open_turns) == 1 else f"{len(open_turns)} turns need"
+        reasons.append(f"{turns} a judge to compare meaning{why}")
     reasons += _open_statements(sample, judgements)
     unchecked = [
         pair.index
@@ -338,7 +339,8 @@ def _open_statements(sample: Sample, judgements: Judgements) -> Iterator[str]:
     stated = len(sample.eval_case.evaluation_expectations) if sample.eval_case else 0
     missing = stated - sum(statement.score is not None for statement in judgements.statements())
     if missing:
-        yield f"{missing} evaluation expectations need a judge{judgements.why(EvaluationExpectations.name)}"
+        need = "expectation needs" if missing == 1 else "expectations need"
+        yield f"{missing} evaluation {need} a judge{judgements.why(EvaluationExpectations.name)}"
 
 
 def scenario_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict:

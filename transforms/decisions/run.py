@@ -1,5 +1,6 @@
 """A finished run, wherever it is kept: its document, its rows, and its conversations by app version."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
@@ -237,6 +238,29 @@ def _agents(row: ConversationRow) -> list[str]:
     """Returns the agents that spoke, called or took over; none is known without a transcript."""
     turns = recorded_turns(cast(Transcript, row["transcript"])) if row["transcript"] else ()
     return list(dict.fromkeys(agent for turn in turns for agent in turn.get("agents") or ()))
+
+
+_JUDGE_MISSING = re.compile(r"(?:\w+: )?[\w ]+ needs? a judge(?: to compare meaning)?")
+_PARTICULAR = re.compile(r"^turn \d+: | \(with other arguments: [^)]*\)")
+
+
+def shared_reason(reason: str) -> str:
+    """Returns why there is no value in words that conversations share, without their numbers and names.
+
+    >>> shared_reason("2 turns need a judge to compare meaning; the user goal needs a judge")
+    'what is expected needs a judge: name one with --judge'
+    >>> shared_reason("turn 2: the last turn has no answer")
+    'the last turn has no answer'
+    """
+    missing = _JUDGE_MISSING.match(reason)
+    if missing is None:
+        is_open = reason.endswith("no criterion with a threshold applies")
+        step = ": give a criterion of the config a threshold" if is_open else ""
+        return _PARTICULAR.sub("", reason) + step
+    why, is_cut, _ = reason[missing.end() :].partition(")); " if "))" in reason else "); ")
+    if not why.startswith(" ("):
+        return "what is expected needs a judge: name one with --judge"
+    return f"what is expected needs a judge{why}{is_cut.rstrip('; ')}"
 
 
 def unnamed_case(row: ConversationRow) -> str | None:

@@ -276,7 +276,7 @@ def test_verdicts_that_say_not_applicable_are_a_figure_of_the_run():
         "hallucination": {"verdicts": 4, "not_applicable": 2, "share": 0.5},
         "hallucinations_v1": {"verdicts": 5, "not_applicable": 3, "share": 0.6},
     }
-    line = "judge: not applicable: hallucination 2 of 4 verdicts (50.0%), hallucinations_v1 3 of 5 verdicts"
+    line = "judge: not applicable: hallucination 2 of 4 answers (50.0%), hallucinations_v1 3 of 5 answers"
     assert line in result.summary
 
 

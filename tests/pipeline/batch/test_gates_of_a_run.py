@@ -137,6 +137,7 @@ def test_eval_cases_of_which_none_could_be_read_are_no_pass(run):
     done = run([OF_CASE, "{", CASE], cases=[{**GOOD, "turns": [{"user": "Hi"}]}], name="logs")
     assert "no eval case was read: 1 record is in --eval_cases and no eval case: give logs" in done.err
     assert "1 conversation names an unknown eval case: add it to --eval_cases" in done.err
+    assert "eval cases were looked for in " in done.out and ": 0 read, 1 rejected" in done.out
     assert "; 1 record holds eval cases: give them with --eval_cases" in done.err
     assert "logs.jsonl:2: EOF while parsing an object" in " ".join(done.out.split())
     assert run([GOOD], cases=[unread, CASE], name="some").status == 0

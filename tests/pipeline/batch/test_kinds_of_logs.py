@@ -67,7 +67,8 @@ def test_repeated_runs_are_reliable_or_not_and_guessed_tools_are_counted(run):
         "frobnicate": {"effect": "unknown", "conversations": 2},
     }
     assert document["config"]["tools"]["nope"]["effect"] == "read"
-    assert "tools: the effect of 1 is guessed by name (1 write); `turnwise tools` lists them" in done.out
+    assert "tools: the effect of 1 is guessed by name (1 write)\n" in done.out
+    assert "\nlist the tools: turnwise tools " in done.out
     assert "tools: the effect of 1 is unknown (frobnicate); state it in the config" in done.out
 
 

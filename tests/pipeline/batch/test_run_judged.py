@@ -273,7 +273,7 @@ def test_the_local_judge_answers_what_it_can(run, server):
     wanted = {"verdicts": 3, "not_applicable": 0, "share": 0.0}
     judge = done.document("run.json")["judge"]
     assert judge["not_applicable"]["hallucinations_v1"] == wanted and "model" not in judge
-    assert "judge: not applicable: hallucinations_v1 0 of 3 verdicts (0.0%)" in done.out
+    assert "judge: not applicable" not in done.out, "0 of 3 answers"
 
 
 def test_the_key_stands_nowhere(run, server):

@@ -36,6 +36,7 @@ def test_the_report_and_the_files(sample_run):
     assert (sample_run.status, sample_run.err) == (0, "")
     for words in (
         *("pass rate", "tool_trajectory_avg_score", f"files: {sample_run.directory}"),
+        *("no verdict, most often:\n  11: what is expected needs a judge: name one with --judge\n",),
         *("60 conversations = 59 results + 1 rejected", "47 records = 46 parsed + 1 rejected"),
     ):
         assert words in sample_run.out
@@ -206,7 +207,7 @@ def test_what_becomes_of_every_conversation(turnwise, sample_arguments, sample, 
     expected |= dict.fromkeys(WITHOUT_CASE.split()) | {name: status for name, (*_, status) in ADK.items()}
     assert {name: row.get("evaluationStatus") for name, row in results.items()} == expected
     for name, status in golden.items():
-        assert why[name].endswith("need a judge to compare meaning") == (status is None)
+        assert why[name].endswith(" a judge to compare meaning") == (status is None)
     for name, (_, satisfied) in SCENARIOS.items():
         assert results[name]["scenarioResult"].get("allExpectationsSatisfied") is satisfied
     assert all("no criterion with a threshold applies" in why[name] for name in WITHOUT_CASE.split())

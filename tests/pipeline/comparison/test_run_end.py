@@ -261,11 +261,13 @@ def test_latencies_of_milliseconds_at_the_end_of_a_run():
         "unit": "seconds",
         "criterion": "turn_latency",
         "mean": 0.0031,
+        "pass_rate": None,
         "p50": 0.003,
         "p90": 0.0,
         "p99": 1.5,
     }
     assert _mean(row) == "0.0031 s (p50 0.0030, p90 0.00, p99 1.50)"
+    assert _mean({**row, "pass_rate": 0.45}) == "45.0%", "with a threshold, the share that passes"
 
 
 def test_rates_of_the_pairs_that_both_sides_decide_say_so():

@@ -70,6 +70,11 @@ def test_what_is_skipped_or_unscored_does_not_all_pass(write_run, gate, second, 
     assert found == status and err.count(f"inconclusive: 0 failed, 1 without an outcome: {names}") == status
 
 
+def test_a_gate_of_primary_criteria_alone_says_what_is_missing(write_run, gate):
+    found, _, err = gate(write_run("out", rows(P), config=rules(primary=["verdict"])))
+    assert found == 2 and "`primary` (verdict) alone decides nothing: add `rules`" in err
+
+
 def test_a_criterion_that_is_dropped_makes_the_verdicts_no_better(write_run, gate, tmp_path):
     """The baseline fails by a criterion that the run does not have."""
     path = tmp_path / "gate.json"

@@ -99,7 +99,7 @@ def test_a_golden_that_was_met():
     assert result["evaluationRun"] == "evaluationRuns/run-1"
     assert "evaluationStatus" not in result
     assert result["errorInfo"]["errorMessage"] == (
-        "no verdict: 1 evaluation expectations need a judge; hallucination needs a judge"
+        "no verdict: 1 evaluation expectation needs a judge; hallucination needs a judge"
     )
     turns = result["goldenResult"]["turnReplayResults"]
     assert [[o["outcome"] for o in turn["expectationOutcome"]] for turn in turns] == [
@@ -184,7 +184,7 @@ def test_an_unclear_parameter_has_neither_score_nor_outcome():
     lookup = result["goldenResult"]["turnReplayResults"][1]["expectationOutcome"][0]
     assert lookup["toolInvocationResult"] == {"explanation": "1 of 2 parameters match, 1 need a judge."}
     assert "outcome" not in lookup
-    assert "1 turns need a judge to compare meaning" in result["errorInfo"]["errorMessage"]
+    assert "1 turn needs a judge to compare meaning" in result["errorInfo"]["errorMessage"]
 
 
 @needs_samples

@@ -65,14 +65,14 @@ HELLO, CALLED = [Turn(user="turn 0", agent="hello")], [Turn(user="turn 0", agent
 MADE = [Turn(tool_calls=[CALL])]
 DONE = [Turn(tool_calls=[CALL]), Turn(agent="all done now")]
 MEANING, CLAIMS, GOAL = (
-    "1 turns need a judge to compare meaning",
+    "1 turn needs a judge to compare meaning",
     "hallucination needs a judge",
     "the user goal needs a judge",
 )
 ANSWERS, NOTHING = "expectations need a judge", "the scenario checks nothing"
 NAMED = "p/locations/l/apps/a/evaluationExpectations/tone"
 PROMPTS = "the config's criteria.evaluation_expectations.prompts"
-NO_TEXT = f"1 evaluation expectations need a judge ({PROMPTS} has no text for {NAMED})"
+NO_TEXT = f"1 evaluation expectation needs a judge ({PROMPTS} has no text for {NAMED})"
 CHECKED = golden([HI, WANTS], **ENABLED)
 GOALS = {"user_goal": "SATISFIED"}
 RULED = [
@@ -97,7 +97,7 @@ RULED = [
     (golden([HI], similarity_enabled=False), HELLO, None, "the golden checks nothing"),
     (golden([]), [Turn()], None, "the golden checks nothing"),
     (golden(), [Turn(agent="x")], None, "the golden has no turns"),
-    (golden([WANTS], **POLITE), MADE, None, "1 evaluation expectations need a judge"),
+    (golden([WANTS], **POLITE), MADE, None, "1 evaluation expectation needs a judge"),
     (golden([WANTS], **POLITE), [Turn()], "FAIL", None),
     (golden([WANTS], **ENABLED), MADE, None, CLAIMS),
     (golden([WANTS], **OF_SCENARIO), MADE, "PASS", None),
@@ -114,7 +114,7 @@ RULED = [
         golden([HI, says("x", "EQUALS"), WANTS], **POLITE, **ENABLED),
         [Turn(agent_messages=["hello", "x"], agent="x", tool_calls=[CALL])],
         None,
-        f"{MEANING}; 1 evaluation expectations need a judge; {CLAIMS}",
+        f"{MEANING}; 1 evaluation expectation needs a judge; {CLAIMS}",
     ),
     (golden([HI], **ENABLED), [Turn(agent="hi")], "PASS", None),
     (scenario(WANTS, DONE_SAID), DONE, "PASS", None),
@@ -135,7 +135,7 @@ RULED = [
     (scenario(vague("x")), DONE, None, ANSWERS),
     (scenario(vague("x"), DONE_SAID), MADE, "FAIL", None),
     (scenario(vague("x", y=1)), [Turn(tool_calls=[ToolCall("a", {"x": "1", "y": 2})])], "FAIL", None),
-    (scenario(DONE_SAID, **POLITE), DONE, None, "1 evaluation expectations need a judge"),
+    (scenario(DONE_SAID, **POLITE), DONE, None, "1 evaluation expectation needs a judge"),
     (scenario(DONE_SAID, **OF_SCENARIO), DONE, None, CLAIMS),
     (scenario(DONE_SAID, **ENABLED), DONE, "PASS", None),
     (scenario(**OF_SCENARIO), HELLO, None, NOTHING),

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.pipeline.report_html.made_run import Row, conversation, score, scores, turn
+from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.report import Slice
 from turnwise.transforms.decisions.report.collect import CollectedRuns, Entry, VersionKey
 from turnwise.transforms.decisions.report.document import call_pairs, tool_figures
@@ -42,6 +43,24 @@ def test_shares_have_intervals_and_turns():
     assert (figure.share, figure.passed, figure.failed) == (0.5, 1, 1)
     assert figure.low == pytest.approx(0.0945, abs=1e-3) and figure.high == pytest.approx(0.9055, abs=1e-3)
     assert figure.by_turn == [(1.0, 2), (0.5, 2)]
+
+
+def test_equal_shares_have_equal_intervals():
+    names = {"criterion": "recorded_reward", "outcome": None, "threshold": None}
+    entries = [
+        entry(
+            row := conversation(str(i), "PASS" if i < 13 else "FAIL"),
+            score(row, None, float(i < 13), **names),
+        )
+        for i in range(20)
+    ]
+    shown = {row.name: row.figures[0] for row in criterion_rows(collected(*entries))}
+    reward, verdict = shown["recorded_reward"], shown["verdict"]
+    assert reward and verdict and (reward.low, reward.high) == (verdict.low, verdict.high)
+    of_copies = collected(*entries)
+    of_copies.bounds["tool_trajectory_avg_score", True, V1] = Bounds(0.1, 0.9)
+    (figure,) = criterion_rows(of_copies)[1].figures
+    assert figure and (figure.low, figure.high) == (0.1, 0.9), "of independent trials, as the metrics have it"
 
 
 def latency(name: str, *seconds: float) -> Entry:

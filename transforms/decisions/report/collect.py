@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from turnwise.schemas.comparison import Bounds
-from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, ConfigError
+from turnwise.schemas.config import DEFAULT_CRITERIA, ConfigError
 from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
 from turnwise.transforms.decisions.comparison.collect import version_order
@@ -63,8 +63,8 @@ class CollectedRuns(Struct, frozen=True):
         versions: The columns, in display order.
         sampled_out: Run -> conversations about which the judge was not asked.
         idle: Run -> criteria with a threshold that applied to no conversation.
-        bounds: Interval of the share of a version that passes, as its metrics have it; of a stream, there are
-            only those of its windows.
+        bounds: (criterion, whether it is of whole conversations, version) -> interval of the share that
+            passes, as the metrics have it; of a stream, there are only those of its windows.
     """
 
     versions: list[VersionKey]
@@ -73,7 +73,7 @@ class CollectedRuns(Struct, frozen=True):
     units: dict[str, str]
     sampled_out: list[int]
     idle: list[list[str]] = field(default_factory=list)
-    bounds: dict[VersionKey, Bounds] = field(default_factory=dict)
+    bounds: dict[tuple[str, bool, VersionKey], Bounds] = field(default_factory=dict)
 
 
 def collect(runs: Sequence[Run]) -> CollectedRuns:
@@ -82,7 +82,7 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
     units: dict[str, str] = {}
     sampled_out: list[int] = []
     idle: list[list[str]] = []
-    bounds: dict[VersionKey, Bounds] = {}
+    bounds: dict[tuple[str, bool, VersionKey], Bounds] = {}
     for number, run in enumerate(runs):
         joined = _joined(number, run)
         entries += joined
@@ -91,9 +91,9 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
         sampled_out.append(_sampled_out(rows))
         for row in rows:
             low, high = row["pass_rate_low"], row["pass_rate_high"]
-            is_whole = row["window_start"] is None and row["level"] == "conversation"
-            if row["criterion"] == STATUS and is_whole and low is not None and high is not None:
-                bounds[VersionKey(number, row["app_version"] or "")] = Bounds(low, high)
+            if row["window_start"] is None and low is not None and high is not None:
+                version = VersionKey(number, row["app_version"] or "")
+                bounds[row["criterion"], row["level"] == "conversation", version] = Bounds(low, high)
         idle.append(_idle(run, {row["criterion"] for row in rows}, joined))
     first_times: list[dict[str | None, str | None]] = [{} for _ in runs]
     for entry in entries:

@@ -25,11 +25,11 @@ from turnwise.schemas.run import RunDocument, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import own_cases
 from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry, VersionKey, tools_of
-from turnwise.transforms.decisions.run import Run, unnamed_case
+from turnwise.transforms.decisions.run import Run, shared_reason, unnamed_case
 from turnwise.transforms.metrics.state import rank_of
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
-from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p, shrink
+from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p, shrink, wilson_interval
 
 LEAST_COVERAGE = 0.95
 _IDS_SHOWN = 3
@@ -334,7 +334,7 @@ def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Wi
         reasons = [(s["criterion"], s.get("reason")) for s in entry.scores if "value" not in s]
         reasons += [(STATUS, entry.row["reason"])] if entry.row["verdict"] is None else []
         for name, reason in reasons:
-            text = reason or NO_REASON
+            text = shared_reason(reason or NO_REASON)
             shown = text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
             key = (name, places[entry.version], shown)
             counts[key] += 1
@@ -418,6 +418,7 @@ class _Sum(Struct):
     no_score: int = 0
     passed: int = 0
     failed: int = 0
+    is_binary: bool = True
     values: dict[str, GroupSum] = field(default_factory=dict)
     outcomes: dict[str, GroupSum] = field(default_factory=dict)
 
@@ -426,6 +427,7 @@ class _Sum(Struct):
             self.no_score += 1
         elif value not in special:
             self._add(self.values, case, value)
+            self.is_binary = self.is_binary and value in _SHARE
         if outcome in ("PASS", "FAIL"):
             self._add(self.outcomes, case, outcome == "PASS")
         self.passed += outcome == "PASS"
@@ -521,7 +523,7 @@ def _row(
             scale,
             turns.get((name, version), {}),
             errors[name, version],
-            collected.bounds.get(version) if name == STATUS else None,
+            collected.bounds.get((name, is_whole, version)),
         )
         for total, version in zip(sums_of_versions, collected.versions, strict=True)
     ]
@@ -551,7 +553,12 @@ def _figure(
 ) -> CriterionFigure:
     groups = list((total.outcomes if has_outcomes else total.values).values())
     interval = grouped_share_interval(groups) if has_outcomes else grouped_mean_interval(groups, scale)
-    low, high = bounds or interval or (None, None)
+    if has_outcomes:
+        interval = bounds or interval
+    elif scale == _SHARE and total.is_binary and total.mean is not None:
+        # Outcomes by another name: a share has the same interval under every criterion.
+        interval = wilson_interval(total.mean * len(groups), len(groups))
+    low, high = interval or (None, None)
     by_turn = [
         (of_turn.shown, of_turn.scored + of_turn.no_score)
         for of_turn in (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))
