@@ -9,7 +9,7 @@ import msgspec
 from turnwise.pipeline.report.comparison import may_name_version, open_baseline
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts import AlertError, open_alert_sink
-from turnwise.schemas.ces.resources import version_id
+from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.config import STATUS, Alert, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_store_url
 from turnwise.schemas.rows import MetricsByAppVersionRow

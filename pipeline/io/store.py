@@ -40,7 +40,7 @@ from turnwise.pipeline.store.runs import (
 )
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken, StoreError
-from turnwise.schemas.ces.resources import app_of
+from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_store_url
 from turnwise.schemas.proto.scalars import timestamp_nanos

@@ -33,7 +33,7 @@ from turnwise.pipeline.store.database import (
 )
 from turnwise.pipeline.store.rows import RunFigures
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
-from turnwise.schemas.ces.resources import version_id
+from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import timestamp_nanos

@@ -14,7 +14,7 @@ from turnwise.pipeline.service.serve import ServiceError, checked, invalid
 from turnwise.pipeline.store.database import EVALUATIONS, Position, key_text
 from turnwise.pipeline.store.rows import EvaluationFigures
 from turnwise.pipeline.store.runs import RunState, count_by_evaluation, run_key
-from turnwise.schemas.ces.resources import version_id
+from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CompareEvaluationRunsRequest
 from turnwise.schemas.comparison import CriterionComparison, Side
 from turnwise.schemas.config import STATUS, ConfigError

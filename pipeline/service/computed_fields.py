@@ -22,7 +22,7 @@ from turnwise.pipeline.store.rows import (
     read_figures,
 )
 from turnwise.pipeline.store.summaries import Field, RunKey, Sql, condition_of, counted_runs
-from turnwise.schemas.ces.resources import app_of
+from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.jsonio import JsonObject, dump_json

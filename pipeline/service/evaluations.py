@@ -37,7 +37,7 @@ from turnwise.pipeline.store.evaluations import (
 )
 from turnwise.pipeline.store.rows import find_result, has_results
 from turnwise.schemas.ces import resources, tools
-from turnwise.schemas.ces.resources import ANY, app_of, is_id
+from turnwise.schemas.ces.names import ANY, app_of, is_id
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import updated_content, written_fields

@@ -42,7 +42,7 @@ from turnwise.pipeline.store.rows import (
 from turnwise.pipeline.store.summaries import keep_summaries, runs_table_fields
 from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces import tools
-from turnwise.schemas.ces.resources import version_id
+from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject

@@ -16,7 +16,7 @@ from msgspec import Struct
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.options import FLAG, STORE, OptionParser, OptionRows
 from turnwise.pipeline.store.urls import StoreError, is_loopback
-from turnwise.schemas.ces.resources import checked_name
+from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import FilterError, MaskError

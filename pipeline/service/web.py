@@ -19,7 +19,7 @@ from turnwise.pipeline.service.runs import Service, get_criterion_trend, list_ru
 from turnwise.pipeline.service.serve import HTTP_CODES, ServiceError, checked, field_errors, invalid
 from turnwise.pipeline.store.database import CONVERSATIONS, EVALUATIONS, RUNS, key_text
 from turnwise.pipeline.store.runs import is_counted
-from turnwise.schemas.ces.resources import checked_name, version_id
+from turnwise.schemas.ces.names import checked_name, version_id
 from turnwise.schemas.ces.tools import GetCriterionTrendRequest, ListEvaluationRunsRequest
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import STATUS, ConfigError

@@ -29,7 +29,7 @@ from turnwise.pipeline.settings.options import (
     with_query_text,
 )
 from turnwise.pipeline.store.urls import absolute_url, shown_place
-from turnwise.schemas.ces.resources import is_name
+from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.config import REDACTED_KINDS, ConfigError, EvalConfig, JudgeConfig, RedactConfig
 from turnwise.schemas.jsonio import is_local, is_store_url
 from turnwise.schemas.proto.scalars import nanos_timestamp

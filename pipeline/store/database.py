@@ -37,7 +37,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
 from turnwise.pipeline.store.urls import StoreError, driver_url
-from turnwise.schemas.ces.resources import app_in, evaluation_id, id_of, is_name
+from turnwise.schemas.ces.names import app_in, evaluation_id, id_of, is_name
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, columns

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from turnwise.pipeline.store.database import EVALUATIONS, HISTORY, TAGS, key_text, shared_store
-from turnwise.schemas.ces.resources import app_of
+from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject, dump_json, shown_url
 

@@ -35,7 +35,7 @@ from turnwise.pipeline.store.database import (
     run_name,
 )
 from turnwise.pipeline.store.runs import REPLACED, Execution, is_counted, run_key, write_rows
-from turnwise.schemas.ces.resources import app_in, app_of, parent_of, version_id
+from turnwise.schemas.ces.names import app_in, app_of, parent_of, version_id
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricRow, ScoreRow, columns

@@ -42,7 +42,7 @@ from turnwise.pipeline.store.database import (
     upsert,
 )
 from turnwise.pipeline.store.urls import COMPLETED, RUNNING, Broken, StoreError
-from turnwise.schemas.ces.resources import version_id
+from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.run import scoring_settings, settings_digest

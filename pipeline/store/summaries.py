@@ -50,7 +50,7 @@ from turnwise.pipeline.store.database import (
 from turnwise.pipeline.store.rows import COMPLETED, RunFigures, run_figures
 from turnwise.pipeline.store.runs import is_counted
 from turnwise.pipeline.store.urls import STATES, StoreError
-from turnwise.schemas.ces.resources import id_of
+from turnwise.schemas.ces.names import id_of
 from turnwise.schemas.ces.result import EvaluationOutcome, ExecutionState
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction, Operator

@@ -1,12 +1,9 @@
-"""Requests and responses of the methods that the store serves, and the names of resources."""
+"""Requests and responses of the methods that the store serves."""
 
-import re
-from hashlib import sha256
 from typing import ClassVar
 
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.proto.message import Bool, FieldMask, Int32, Message, Repeated, Text, field
-from turnwise.schemas.proto.scalars import shown
 
 
 class UpdateEvaluationRequest(Message):
@@ -109,84 +106,3 @@ class GetEvaluationRunRequest(Message):
     REQUIRED = ("name",)
 
     name: Text = field("Name of the run.")
-
-
-# Builds and checks resource names of apps, evaluations and results.
-
-ANY = "-"
-"""Wildcard for all evaluations in the parent of a list."""
-
-_ID = r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}"
-_PLACE = rf"projects/[A-Za-z0-9][A-Za-z0-9.:-]{{0,99}}/locations/{_ID}"
-_APP = rf"{_PLACE}/apps/{_ID}"
-_PATTERNS = {
-    "app": re.compile(_APP),
-    "evaluation": re.compile(rf"{_APP}/evaluations/{_ID}"),
-    "result": re.compile(rf"{_APP}/evaluations/{_ID}/results/{_ID}"),
-    "run": re.compile(rf"{_APP}/evaluationRuns/{_ID}"),
-    "conversation": re.compile(rf"{_APP}/(?:evaluationRuns/{_ID}/)?conversations/{_ID}"),
-    "parent of results": re.compile(rf"{_APP}/evaluations/(?:{_ID}|{ANY})"),
-}
-_FORMS = {
-    "app": "projects/{project}/locations/{location}/apps/{app}",
-    "evaluation": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation}",
-    "result": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation}/results/{result}",
-    "run": "projects/{project}/locations/{location}/apps/{app}/evaluationRuns/{run}",
-    "conversation": "projects/{project}/locations/{location}/apps/{app}/conversations/{conversation}",
-    "parent of results": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation or -}",
-}
-_WHOLE_ID = re.compile(_ID)
-_IN_APP = re.compile(rf"{_APP}/.")
-
-
-def is_name(kind: str, name: str) -> bool:
-    """Returns whether a text is the full name of a kind: `app`, `run`, `evaluation`, `result` ..."""
-    return _PATTERNS[kind].fullmatch(name) is not None
-
-
-def checked_name(kind: str, name: str) -> str:
-    """Returns a valid name.
-
-    Raises:
-        ValueError: The name is invalid; one line with the expected form.
-    """
-    if not name:
-        raise ValueError(f"is missing; its form is {_FORMS[kind]}")
-    if not is_name(kind, name):
-        raise ValueError(f"{shown(name)} is not of the form {_FORMS[kind]}")
-    return name
-
-
-def is_id(text: str) -> bool:
-    """Returns whether a text is a valid last part of a name."""
-    return _WHOLE_ID.fullmatch(text) is not None
-
-
-def id_of(text: str) -> str:
-    """Returns a valid last part of a name: the text, or a digest of it if it is invalid."""
-    return text if is_id(text) else f"x-{sha256(text.encode('utf-8', 'replace')).hexdigest()[:32]}"
-
-
-def evaluation_id(eval_id: str, eval_set_id: str | None) -> str:
-    """Returns the id of a case's evaluation: `{eval_set_id}~{eval_id}`, or `eval_id` without a set."""
-    return f"{eval_set_id}~{eval_id}" if eval_set_id else eval_id
-
-
-def app_of(name: str) -> str:
-    """Returns the app of a full name."""
-    return "/".join(name.split("/", 6)[:6])
-
-
-def app_in(*names: str | None) -> str | None:
-    """Returns the app of the first name that has one; None: none has."""
-    return next((app_of(name) for name in names if name and _IN_APP.match(name)), None)
-
-
-def version_id(app_version: str) -> str:
-    """Returns the last part of an app version's name; "" is the draft."""
-    return app_version.rsplit("/", 1)[-1]
-
-
-def parent_of(name: str) -> str:
-    """Returns the parent of a full name."""
-    return name.rsplit("/", 2)[0]

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any
 
 from turnwise.schemas.case import CaseThresholds
-from turnwise.schemas.ces.resources import evaluation_id
+from turnwise.schemas.ces.names import evaluation_id
 from turnwise.schemas.conversation import Expectation, TimedSpan, ToolCall, ToolResponse, Turn, turn_name
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import duration_nanos, float32, nanos_duration, read_timestamp

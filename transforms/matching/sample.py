@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from turnwise.schemas.case import CaseKey, EvalCase
-from turnwise.schemas.ces.resources import app_in
+from turnwise.schemas.ces.names import app_in
 from turnwise.schemas.config import MatchCasesBy
 from turnwise.schemas.conversation import (
     Conversation,

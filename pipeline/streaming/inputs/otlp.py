@@ -14,7 +14,7 @@ from turnwise.pipeline.streaming.inputs.base import (
     StreamSource,
     parse_address,
 )
-from turnwise.pipeline.streaming.inputs.otlp_decoding import Spool, received_before
+from turnwise.pipeline.streaming.inputs.otlp_spool import Spool, received_before
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.formats.registry import AUTO, FORMATS
 

@@ -16,14 +16,13 @@ from turnwise.pipeline.streaming.inputs.otlp_decoding import (
     SIGNALS,
     OversizedBodyError,
     Signal,
-    Spool,
-    SpoolFullError,
     UnsupportedError,
     decode,
     decompressed,
     failure_answer,
     success_answer,
 )
+from turnwise.pipeline.streaming.inputs.otlp_spool import Spool, SpoolFullError
 
 LOG = logging.getLogger("turnwise.otlp")
 _HELD_BYTES = 1 << 28

@@ -22,7 +22,7 @@ from turnwise.pipeline.store.database import (
     read_page,
 )
 from turnwise.pipeline.store.rows import failure_columns, find_result, read_figures, result_columns
-from turnwise.schemas.ces.resources import is_name
+from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.score import Failure
 from turnwise.transforms.ces.judgements import aggregated_metrics
 from turnwise.transforms.metrics.rows import failure_rows

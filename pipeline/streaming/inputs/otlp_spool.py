@@ -1,0 +1,187 @@
+"""Stores what a receiver got until its outcomes are on disk. Every stream asks it, without the extra otlp."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from time import time
+from typing import NamedTuple
+
+from turnwise.pipeline.io.run_writer import RECEIVED_FILE
+from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceRecord
+from turnwise.schemas.config import ConfigError
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS received (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, data BLOB NOT NULL, event_time REAL, received REAL NOT NULL);
+INSERT INTO sqlite_sequence SELECT 'received', 0
+    WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'received');
+CREATE TABLE IF NOT EXISTS refused (spans INTEGER NOT NULL);
+"""
+_MOST_BYTES = 1 << 30
+_MOST_AT_ONCE = 1 << 23
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OSError(f"{RECEIVED_FILE}: {error}") from None
+
+
+class SpoolFullError(Exception):
+    """More is waiting than may wait."""
+
+
+class Export(NamedTuple):
+    """The spans or log records of one request, as OTLP/JSON in UTF-8.
+
+    `event_time` is their latest time in seconds since the epoch; None: they state none.
+    """
+
+    data: bytes
+    event_time: float | None
+
+
+def received_before(directory: Path, source: str, checkpoints: Checkpoints) -> tuple[int, int]:
+    """Returns how many exports in the spool of a directory were not settled, and how many spans are refused.
+
+    Opens no receiver. Raises ConfigError if the file cannot be read.
+    """
+    path = directory / RECEIVED_FILE
+    if not path.is_file():
+        return 0, 0
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as file:
+            _prepare(file)
+            numbers = [number for (number,) in file.execute("SELECT id FROM received")]
+            refused = _refused_spans(file)
+    except sqlite3.Error as error:
+        raise ConfigError(f"{path}: {error}") from None
+    if not numbers:
+        return 0, refused
+    done = checkpoints.done(source)
+    return sum(number not in done for number in numbers), refused
+
+
+def _prepare(file: sqlite3.Connection) -> None:
+    """Creates what is missing in a file; raises sqlite3.Error if its pages are damaged."""
+    [(answer,)] = file.execute("PRAGMA integrity_check(1)")
+    if answer != "ok":
+        raise sqlite3.DatabaseError(f"is damaged: {answer}")
+    file.executescript(_SCHEMA)
+
+
+def _refused_spans(file: sqlite3.Connection) -> int:
+    return int(file.execute("SELECT coalesce(sum(spans), 0) FROM refused").fetchone()[0])
+
+
+class Spool:
+    """A file of exports, each under a number of its own; one that was settled is removed later.
+
+    Exports that an earlier process received and did not settle are read first.
+
+    Attributes:
+        refused: Number of spans that could not be used, over all processes.
+    """
+
+    def __init__(
+        self, directory: Path, source: str, checkpoints: Checkpoints, most: int = _MOST_BYTES
+    ) -> None:
+        """Opens the file, or creates it; raises ConfigError if the file cannot be read or written.
+
+        A position in the source is the number of an export; `most` bytes may wait for their outcomes.
+        """
+        self._source, self._most, self._lock = source, most, Lock()
+        self._given, self._settled = 0, list[int]()
+        try:
+            self._file = sqlite3.connect(
+                directory / RECEIVED_FILE, check_same_thread=False, isolation_level=None
+            )
+            _prepare(self._file)
+            self._file.execute("PRAGMA journal_mode = WAL")
+            self._file.execute("PRAGMA synchronous = FULL")
+            self._sizes = self._resume(checkpoints)
+            self._bytes, self._waiting = sum(self._sizes.values()), len(self._sizes)
+            self.refused = _refused_spans(self._file)
+        except sqlite3.Error as error:
+            raise ConfigError(f"{directory / RECEIVED_FILE}: {error}") from None
+
+    def _resume(self, checkpoints: Checkpoints) -> dict[int, int]:
+        """Removes what is settled; returns the sizes of the others by number."""
+        done = checkpoints.done(self._source)
+        numbers = [number for (number,) in self._file.execute("SELECT id FROM received")]
+        self._delete(number for number in numbers if number in done)
+        # Numbers never occur again, even if the file was removed; those that are missing are settled.
+        last = max([done.through, *done.beyond, *numbers])
+        self._file.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'received'", (last,))
+        checkpoints.skip(self._source, {*range(done.through + 1, last + 1)} - done.beyond - {*numbers})
+        return dict(self._file.execute("SELECT id, length(data) FROM received"))
+
+    def _delete(self, numbers: Iterable[int]) -> None:
+        self._file.executemany("DELETE FROM received WHERE id = ?", [(number,) for number in numbers])
+
+    def add(self, export: Export | None, refused: int = 0) -> None:
+        """Stores an export and a number of refused spans; when this returns, they are on disk.
+
+        Raises SpoolFullError if too much is waiting, OSError if the file cannot be written.
+        """
+        with self._lock:
+            size = 0 if export is None else len(export.data)
+            if size and self._bytes and self._bytes + size > self._most:
+                raise SpoolFullError
+            number = 0
+            with _disk_errors(), self._file:
+                self._file.execute("BEGIN IMMEDIATE")
+                self._delete(self._settled)
+                if refused:
+                    self._file.execute("INSERT INTO refused VALUES (?)", (refused,))
+                if export is not None:
+                    insert = "INSERT INTO received (data, event_time, received) VALUES (?, ?, ?)"
+                    number = self._file.execute(insert, (*export, time())).lastrowid or 0
+            self._settled.clear()
+            self.refused += refused
+            if number:
+                self._sizes[number] = size
+                self._bytes += size
+                self._waiting += 1
+
+    def take(self, limit: int | None, most: int | None = _MOST_AT_ONCE) -> list[SourceRecord]:
+        """Returns the next exports that were not taken; raises OSError if the file cannot be read.
+
+        There are `limit` at most, and none after `most` bytes; None: no limit.
+        """
+        items: list[SourceRecord] = []
+        size = 0
+        query = "SELECT id, data, event_time, received FROM received WHERE id > ? ORDER BY id"
+        with self._lock, _disk_errors():
+            if not self._waiting:
+                return []
+            for number, data, event_time, received in self._file.execute(query, (self._given,)):
+                items.append(SourceRecord(self._source, number, data, event_time, published=received))
+                self._given, size = number, size + len(data)
+                self._waiting -= 1
+                if len(items) == limit or (most is not None and size >= most):
+                    break
+        return items
+
+    def settle(self, places: Iterable[tuple[str, int]]) -> None:
+        """Marks exports as settled."""
+        with self._lock:
+            for source, number in places:
+                if source == self._source and number in self._sizes:
+                    self._bytes -= self._sizes.pop(number)
+                    self._settled.append(number)
+
+    def backlog(self) -> int:
+        """Returns how many exports were not taken."""
+        return self._waiting
+
+    def close(self) -> None:
+        """Removes settled exports, as the next process would, and closes the file."""
+        with self._lock:
+            with suppress(sqlite3.Error):
+                self._delete(self._settled)
+            self._file.close()
