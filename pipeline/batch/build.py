@@ -9,7 +9,7 @@ from apache_beam.pvalue import PCollection
 
 from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES, RowsSink, Sink, Told
 from turnwise.pipeline.io.sources import ParseAndJoin, Source
-from turnwise.pipeline.report.terminal import failure_counters
+from turnwise.pipeline.report.run_counts import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow

@@ -24,7 +24,8 @@ from turnwise.pipeline.python.inputs import (
     sort_inputs,
 )
 from turnwise.pipeline.report.ending import end_run, figures_of, with_first_page
-from turnwise.pipeline.report.terminal import UsageByModel, failure_counters, summary_text
+from turnwise.pipeline.report.run_counts import failure_counters
+from turnwise.pipeline.report.terminal import UsageByModel, summary_text
 from turnwise.pipeline.settings.options import RawJudgeOptions
 from turnwise.pipeline.settings.run import (
     MAX_RECORD_BYTES,

@@ -14,19 +14,16 @@ from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say, wrapped
 from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS, end_comparison
 from turnwise.pipeline.report.gate import page_of_versions, rule_problems, unknown_sides
+from turnwise.pipeline.report.run_counts import RunCounts, guesses_by_tool, records_by_worker, run_counts
 from turnwise.pipeline.report.terminal import (
     REASONS_SHOWN,
     Figures,
-    RunCounts,
     UsageByModel,
     first_asked,
     gate_problems,
-    guesses_by_tool,
     joint_document,
     judge_document,
     no_version_line,
-    records_by_worker,
-    run_counts,
     summary_text,
     versions_of,
 )

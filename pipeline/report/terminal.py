@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from shlex import join
 from types import MappingProxyType
-from typing import Any, NamedTuple, NotRequired, TypedDict
+from typing import NamedTuple
 
-from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
 from turnwise.pipeline.io.terminal import (
     LONGEST_NAME,
     columns,
@@ -22,13 +21,14 @@ from turnwise.pipeline.io.terminal import (
     printable,
     wrapped,
 )
+from turnwise.pipeline.report.run_counts import RunCounts, flips_by_criterion
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.comparison import FirstPage, ListedConversation
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow
+from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS
 from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.criteria.base import (
@@ -36,33 +36,25 @@ from turnwise.transforms.criteria.base import (
     QUANTILE_UNITS,
     Criterion,
     CustomMetric,
-    JudgedCriterion,
 )
 from turnwise.transforms.decisions.comparison.words import decimals
 from turnwise.transforms.decisions.first_page import counts_text, destructive_text, left_out, listed
-from turnwise.transforms.formats.registry import NO_VERSION, no_version_text
-from turnwise.transforms.judging.ask import Flips
+from turnwise.transforms.formats.registry import no_version_text
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.routes import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
-from turnwise.transforms.matching.sample import NO_CASE, NO_CASES_GIVEN, USED_CASE
+from turnwise.transforms.matching.sample import NO_CASE
 from turnwise.transforms.scoring.config import (
     INAPPLICABLE,
     JOINT_CASCADE,
     JOINT_PANEL,
     JUDGED,
-    LEFT_BY_BATCH,
-    LEFT_BY_BUDGET,
-    SHORT_OF_BATCH,
-    SHORT_OF_BUDGET,
     VERDICTS,
     by_criterion,
     cascade_figures,
     panel_figures,
 )
-from turnwise.transforms.scoring.evaluate import GUESS
-from turnwise.transforms.scoring.panels import STAGE
 from turnwise.transforms.text.cleaning import natural_order
 
 UsageByModel = dict[str, JudgeUsage]
@@ -336,123 +328,6 @@ def _cascade_text(found: JsonObject) -> str:
     )
     why = f" ({unsure})" if unsure else ""
     return f"{found['went_on']:,} of {found['questions']:,} questions went on{why}; saved about {saved}"
-
-
-def flips_by_criterion(rows: Iterable[Mapping[str, Any]]) -> dict[str, Flips]:
-    """Returns the verdicts of every judged criterion, over all app versions."""
-    found: dict[str, Flips] = {}
-    for row in rows:
-        kind = CRITERIA.get(row["criterion"])
-        if kind is not None and issubclass(kind, JudgedCriterion):
-            known = found.get(row["criterion"], Flips())
-            found[row["criterion"]] = known.plus(Flips(row["voted"], row["flipped"]))
-    return found
-
-
-_FAILURE, FINDING, _VERSION = "failure ", "finding ", "version "
-
-
-class RunCounts(TypedDict):
-    """Numbers of what a run read, scored and rejected, as `counts` in `run.json`.
-
-    A batch has `joined_entries` and `unread_files` (files that an option names, of which no record could be
-    read). A stream has `replaced` (results that a later revision replaced), `repeated`
-    (conversations that arrived again unchanged), `late_conversations` and `unread_ends`; its cases change
-    while it runs, so `cases` and `unused_cases` are None. `short_of_budget` is the number of conversations
-    with no score of a judged criterion because a budget of the judge was spent or kept for later ones,
-    `left_by_budget` that of those without a verdict for it, `short_of_batch` and `left_by_batch` the same
-    for batch jobs that failed or are late, `no_cases_given` that of those that name an
-    eval case where none were given, `no_version` that of those that state no app version, by format ("": most
-    formats). Failures and findings are counted by kind, failed conversations by app
-    version, too ("": unknown).
-    """
-
-    records: int
-    parsed_records: int
-    rejected_records: int
-    conversations: int
-    rejected_conversations: int
-    results: int
-    cases: int | None
-    rejected_cases: int
-    unused_cases: int | None
-    joined_entries: NotRequired[int]
-    replaced: NotRequired[int]
-    repeated: NotRequired[int]
-    late_conversations: NotRequired[int]
-    unread_ends: NotRequired[int]
-    unread_files: NotRequired[int]
-    short_of_budget: NotRequired[int]
-    left_by_budget: NotRequired[int]
-    short_of_batch: NotRequired[int]
-    left_by_batch: NotRequired[int]
-    no_cases_given: NotRequired[int]
-    no_version: NotRequired[dict[str, int]]
-    failures: dict[str, int]
-    failures_by_version: dict[str, int]
-    findings: dict[str, int]
-
-
-def failure_counters(row: FailureRow) -> Iterator[str]:
-    """Yields the names of the counters that a failure adds 1 to."""
-    if row["stage"] == STAGE:
-        yield f"{FINDING}{row['error_type']}"
-        return
-    yield f"{_FAILURE}{row['stage']}: {row['error_type']}"
-    if row["conversation_id"] is not None:
-        yield f"{_VERSION}{row['app_version'] or ''}"
-
-
-def run_counts(counts: Mapping[str, int]) -> RunCounts:
-    """Returns how many records, conversations and results there were, and how many were rejected where.
-
-    `unread_records` are records, too, and rejected.
-    """
-    number = Counter(counts)
-    found: RunCounts = {
-        "records": number["records"] + number["unread_records"],
-        "parsed_records": number["parsed_records"],
-        "rejected_records": number["rejected_records"] + number["unread_records"],
-        "conversations": number["conversations"],
-        "rejected_conversations": number["rejected_conversations"],
-        "results": number["results"],
-        "cases": number["cases"],
-        "rejected_cases": number["rejected_cases"],
-        "unused_cases": number["cases"] - len(_of(counts, USED_CASE)),
-        "joined_entries": number["joined_entries"],
-        "unread_files": number[UNREAD_FILES]
-        + len(_of(counts, UNREAD_PART).keys() - _of(counts, READ_PART).keys()),
-        "failures": _largest_first(_of(counts, _FAILURE)),
-        "failures_by_version": _of(counts, _VERSION),
-        "findings": _largest_first(_of(counts, FINDING)),
-    }
-    for name in (SHORT_OF_BUDGET, LEFT_BY_BUDGET, SHORT_OF_BATCH, LEFT_BY_BATCH):
-        if number[name]:
-            found[name] = number[name]  # type: ignore[literal-required]
-    if number[NO_CASES_GIVEN]:
-        found["no_cases_given"] = number[NO_CASES_GIVEN]
-    if unversioned := _largest_first(_of(counts, NO_VERSION)):
-        found["no_version"] = unversioned
-    return found
-
-
-def records_by_worker(counts: Mapping[str, int]) -> dict[str, int]:
-    """Returns how many records each worker read; {}: the run had one process."""
-    return _largest_first(_of(counts, WORKER))
-
-
-def guesses_by_tool(counts: Mapping[str, int]) -> JsonObject:
-    """Returns the tools whose effect was guessed, with the guess and in how many conversations it counted."""
-    split = ((key.partition("|"), number) for key, number in _largest_first(_of(counts, GUESS)).items())
-    return {name: {"effect": effect, "conversations": number} for (effect, _, name), number in split}
-
-
-def _of(counts: Mapping[str, int], prefix: str) -> dict[str, int]:
-    return {name.removeprefix(prefix): n for name, n in counts.items() if n and name.startswith(prefix)}
-
-
-def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
 REASONS_SHOWN = 3

@@ -9,7 +9,7 @@ from threading import Lock, Thread
 from time import monotonic, time
 from typing import Any
 
-from turnwise.pipeline.report.terminal import RunCounts, failure_counters, run_counts
+from turnwise.pipeline.report.run_counts import RunCounts, failure_counters, run_counts
 from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.schemas.conversation import Arrival, Receipt
 from turnwise.schemas.rows import FailureRow

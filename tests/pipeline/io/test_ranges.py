@@ -23,7 +23,7 @@ from turnwise.pipeline.io.sources import (
     number_lines,
     range_records,
 )
-from turnwise.pipeline.report.terminal import run_counts
+from turnwise.pipeline.report.run_counts import run_counts
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 
