@@ -141,6 +141,14 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
             figures = figures._replace(to_read=document["to_read"])
         figures = with_first_page(settings, figures, run)
     say(summary_text(settings, figures))
+    if settings.eval_cases and "match: UnknownCaseError" in figures.counts["failures"]:
+        read, rejected = figures.counts["cases"], figures.counts["rejected_cases"]
+        places = names_text([*map(shown_place, settings.eval_cases)])
+        number = "" if read is None else f": {read} read, {rejected} rejected"
+        say(f"eval cases were looked for in {places}{number}")
+    if figures.guesses and not settings.is_streaming:
+        command = join(["turnwise", "tools", *map(shown_place, settings.input)])
+        say(f"list the tools: {printable(command)}")
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     for first in _first_failures(settings, document):
         say("\n".join(wrapped(first, width)))

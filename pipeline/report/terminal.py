@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from shlex import join
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -17,13 +16,11 @@ from turnwise.pipeline.io.terminal import (
     counted,
     cut,
     fitted,
-    names_text,
     printable,
     wrapped,
 )
 from turnwise.pipeline.report.run_counts import RunCounts, flips_by_criterion
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.comparison import FirstPage, ListedConversation
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS
 from turnwise.schemas.conversation import UNKNOWN
@@ -333,7 +330,6 @@ def _cascade_text(found: JsonObject) -> str:
 REASONS_SHOWN = 3
 _VERSIONS_SHOWN = 8
 _MOST_UNKNOWN = 5
-_LIST_TOOLS = "list the tools: "
 
 
 def version_table(
@@ -560,13 +556,6 @@ def _with_step(kind: str, number: int) -> str:
     return f"{counted(number, noun)} {verbs[number > 1]}{rest}"
 
 
-def _where_looked(settings: RunSettings, counts: RunCounts) -> str:
-    if not settings.eval_cases or "match: UnknownCaseError" not in counts["failures"]:
-        return ""
-    read = "" if counts["cases"] is None else f": {counts['cases']} read, {counts['rejected_cases']} rejected"
-    return f"eval cases were looked for in {names_text([*map(shown_place, settings.eval_cases)])}{read}"
-
-
 def _nameless(counts: RunCounts) -> list[str]:
     return [nameless_text(number)] if (number := counts.get("no_cases_given", 0)) else []
 
@@ -603,8 +592,8 @@ def custom_text(criteria: Sequence[Criterion]) -> str:
     return not_run if names else ""
 
 
-def guesses_text(guesses: JsonObject, logs: Sequence[str] = ()) -> str:
-    """Returns the lines about tools of guessed or unknown effects, and the command that lists them."""
+def guesses_text(guesses: JsonObject) -> str:
+    """Returns the lines about tools of guessed or unknown effects."""
     unknown = [printable(name) for name, tool in guesses.items() if tool["effect"] == UNKNOWN]
     by_effect = Counter(tool["effect"] for tool in guesses.values() if tool["effect"] != UNKNOWN)
     counts, lines = ", ".join(f"{number} {effect}" for effect, number in sorted(by_effect.items())), []
@@ -613,8 +602,6 @@ def guesses_text(guesses: JsonObject, logs: Sequence[str] = ()) -> str:
     if unknown:
         shown = ", ".join([*unknown[:_MOST_UNKNOWN], *(["..."] if unknown[_MOST_UNKNOWN:] else [])])
         lines.append(f"tools: the effect of {len(unknown)} is unknown ({shown}); state it in the config")
-    if lines and logs:
-        lines.append(f"{_LIST_TOOLS}{printable(join(['turnwise', 'tools', *map(shown_place, logs)]))}")
     return "\n".join(lines)
 
 
@@ -676,19 +663,18 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
         figures.reasons,
         f"\n{balance_text(counts)}",
-        _where_looked(settings, counts),
         "" if figures.page else "\n".join(left_out(counts)),
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
         idle_text(settings, rows) if rows else "",
         no_version_line(settings, counts, rows),
         custom_text(settings.criteria),
-        guesses_text(figures.guesses, () if settings.is_streaming else settings.input),
+        guesses_text(figures.guesses),
     ]
     found: list[str] = []
     for line in "\n".join(part for part in parts if part).split("\n"):
         # Commands stay whole, so that they can be copied.
-        is_whole = columns(line) <= width or line.startswith(("more: ", "not compared", _LIST_TOOLS))
+        is_whole = columns(line) <= width or line.startswith(("more: ", "not compared"))
         found += [line] if is_whole else wrapped(line, width)
     return "\n".join(found)
 

@@ -207,10 +207,10 @@ def _headline(own: CriterionComparison, found: Comparison) -> str:
     unknown = rejected + missing + gone
     measured = overall.pairs or overall.candidate_count
     share = unknown / (unknown + measured)
-    # Had all of the unknown failed, a gain of this share of the scale would be gone.
+    # Had all of the unknown failed, a gain of this share of the scale could be gone.
     gain = abs(overall.difference or 0) if own.unit == "score" else 0.0
     said = headline(own, a, b, found.margin, share <= found.margin and not side.destructive)
-    if overall.word in ("better", "same", "not worse") and share > max(gain, found.margin):
+    if overall.word in ("better", "same", "not worse") and share > found.margin and unknown > gain * measured:
         # Nobody knows of which version the record was that could not be read.
         unmeasured = [
             _gone(found) if gone else "",

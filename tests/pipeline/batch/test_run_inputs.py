@@ -120,7 +120,7 @@ REJECTED = {
     ("bad.jsonl", 2): "parse",
     ("bad.jsonl", 3): "parse",
     ("bad.jsonl", 4): "parse",
-    ("bad.jsonl", 5): "parse",
+    ("bad.jsonl", 5): "read",
     ("bad.jsonl", 7): "match",
     ("bad.jsonl", 9): "read",
     ("large.json", 1): "read",
