@@ -146,7 +146,7 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
         places = names_text([*map(shown_place, settings.eval_cases)])
         number = "" if read is None else f": {read} read, {rejected} rejected"
         say(f"eval cases were looked for in {places}{number}")
-    if figures.guesses and not settings.is_streaming:
+    if figures.guesses and not (settings.is_streaming or settings.config.redact):
         command = join(["turnwise", "tools", *map(shown_place, settings.input)])
         say(f"list the tools: {printable(command)}")
     width = shutil.get_terminal_size((_WIDTH, 24)).columns

@@ -144,7 +144,7 @@ def test_an_alert_says_what_was_seen():
     assert (alert.value, alert.count, alert.baseline_value, alert.baseline_count) == (0.6, 100, 0.8, 100)
     assert alert.p_value == pytest.approx(0.0451, rel=0.01)
     assert (alert.kind, alert.threshold) == ("drop", 0.05)
-    for part in ("mine", "0.6 over 100", "0.8 over 100", "p = 0.045", "v1", alert.window_start):
+    for part in ("mine", "0.6 over 100", "0.8 over 100", "by chance: 0.045", "v1", alert.window_start):
         assert part in alert.message
     assert "\n" not in alert.message
 

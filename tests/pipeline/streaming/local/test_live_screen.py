@@ -71,6 +71,6 @@ def test_below_stand_alerts_the_last_windows_and_the_totals_by_app_version():
     assert lines[9].split() == ["v1", "v2"]
     assert table["conversations"][1:] == ["5", "6"]
     assert table["pass rate"][2:] == ["50%", "(2", "of", "4,", "20%", "to", "80%)"] * 2
-    assert table["response_match_score"][1:] == ["0.750", "-"]
+    assert table["response_match_score"][1:] == ["50.0%", "50.0%"]
     assert table["no score"][2:] == ["1", "1"] and table["failures"][1:] == ["3", "0"]
     assert not any("turn_latency" in line for line in lines), "nothing was measured"
