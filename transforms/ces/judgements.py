@@ -1,4 +1,4 @@
-"""CES: the judged scores of a conversation, the expectations and the verdict that they decide."""
+"""CES: judged scores, expectations and the verdict of a conversation; AggregatedMetrics of many."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial

@@ -27,7 +27,6 @@ from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")
 T = TypeVar("T")
-"""Calls that are compared all with all in less time than it takes to hash them."""
 _CallKey = tuple[str | None, JsonObject | None]
 
 

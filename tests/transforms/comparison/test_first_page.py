@@ -237,6 +237,17 @@ def test_cases_of_the_baseline_that_the_candidate_lacks(after, gone, names_cases
     assert (f"Left out: {lacking}." in shown.detail) is names_cases
 
 
+@pytest.mark.parametrize(
+    ("fixed", "measured", "gone", "is_open"), [(60, 60, 140, True), (55, 112, 88, True), (60, 60, 50, False)]
+)
+def test_a_gain_holds_only_if_the_missing_cases_cannot_undo_it(fixed, measured, gone, is_open):
+    """Had the baseline passed them all and the candidate none, `gone` cases would be lost, `fixed` gained."""
+    before = {"verdict": [F] * fixed + [P] * (measured - fixed + gone)}
+    found = compare(side("v1", before), side("v2", {"verdict": [P] * measured}), CompareOptions())
+    shown = two_versions(found, [], [], "they were named")
+    assert shown.headline.startswith("Inconclusive: beside" if is_open else "v2 is better"), shown.headline
+
+
 def test_every_failed_run_of_a_case_that_regressed_is_a_regression():
     """The first run of the case passes; the second one, which fails, is the one to read."""
     baseline, candidate = side("v1", {"verdict": [P, P]}), [(0, P), (0, F), (0, F), (1, F)]
