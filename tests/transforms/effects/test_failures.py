@@ -126,6 +126,9 @@ FAILED_WRITES = """
     {"statusCode": 200, "body": "{\\"error\\": \\"x\\"}"} | {"code": 5, "message": "NOT_FOUND: flight"}
     {"bookings": [{"id": "HAT1", "error": "x"}]}
     {"data": {"bookFlight": {"userErrors": [{"message": "x"}]}}}
+    429 Too Many Requests | <html><h1>502 Bad Gateway</h1></html> | {"detail": "Not authenticated"}
+    {"code": 1, "msg": "no permission"} | {"code": "RATE_LIMITED", "retry_after": 30}
+    {"mensaje": "No se pudo completar la reserva"} | {"nachricht": "Fehler: Konto gesperrt"}
 """
 DONE_WRITES = """
     Flight HAT1 booked | Booked! | OK | Buchung HAT1 bestätigt | 予約が完了しました | HAT1
@@ -134,6 +137,7 @@ DONE_WRITES = """
     {"id": 7, "note": "Window seat not available, aisle given"} | {"status": "not_required", "id": 1}
     {"ok": true, "message": "Payment required at desk"} | {"booked": true, "refundable": false}
     {"refundable": false, "id": 5} | Booked, 3 seats left
+    {"message": "no errors found"} | No scheduling conflicts found | {"nachricht": "Buchung bestätigt"}
 """
 
 
