@@ -216,7 +216,11 @@ _ADMITTING = re.compile(
 _ASKING = re.compile(r"(?:[^.!?。！？]*[?？])+")
 _UNABLE = re.compile(
     r"\b(?:(?:was|were|am|are|is)(?:n['’]t| not| not yet) able|unable|could(?:n['’]t| not)"
-    r"|did(?:n['’]t| not) (?:work|succeed|go through)|failed|timed out)\b"
+    r"|did(?:n['’]t| not) (?:work|succeed|go through)|failed|timed out|(?:a|some) problems?"
+    r"|konnten?\b[^.,;!?]{0,60} nicht|(?:n['’](?:ai|avons|a)|avons|ai) pas (?:pu|réussi)"
+    r"|no (?:pude|pudimos|he podido|hemos podido|fue posible)|não (?:pude|consegui(?:mos)?|foi possível)"
+    r"|non (?:(?:sono|siamo) riuscit\w|ho potuto|abbiamo potuto)|konden?\b[^.,;!?]{0,60} niet"
+    r"|kon\b[^.,;!?]{0,60} niet|nie (?:udało|mogłem|mogłam))\b|하지 못했|못했습니다"
 )
 _SAID_DONE = re.compile(
     r"\b(?:(?:i|we)(?: have|['’]ve)?|is|are|was|were|(?:has|have) been) (?:now |just |successfully )?"
@@ -319,7 +323,7 @@ def admits_failure(text: str) -> bool:
 def reports_failure(text: str, tool: str) -> bool:
     """Returns whether an agent says in a sentence that a call of a tool failed."""
     plain = " ".join(text.casefold().split())
-    is_said = admits_failure(text) or _UNABLE.search(plain) is not None
+    is_said = _ADMITTING.search(plain) is not None or _UNABLE.search(plain) is not None
     return is_said or has_failed(ToolResponse(response=text), tool)
 
 
