@@ -101,6 +101,7 @@ _SHOWN = re.compile(
     r"|(?<!\S)(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:(?P<user>[^\s\"']{1,200})"
     r"|\bcookie\"?[:=] ?\"?(?P<cookie>[^\s\"'][^\n\"']{2,2000})"
     rf"|[?&;](?:{cues.IN_QUERY})=(?P<query>[^\s&#\"'<>;,)\]}}]{{4,2000}})"
+    r"|[\"'](?:cookies?|secrets)\\*[\"']\s?:\s?\{(?P<bag>[^{}]{3,2000})"
     r"|sess(?:ion)?_?id=(?P<session>[^\s;&\"',]{6,500})|\bsignature=(?P<signature>[\w/+=%-]{16,})"
     r"|\bthin:[^\s/@:]{1,64}/(?P<thin>[^\s@]{1,200})@"
     r"|\\*[\"'](?:key|name|header|field|param)\\*[\"']\s?:\s?\\*[\"']"
@@ -295,7 +296,7 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _SHOWN.finditer(text) if has_words else ():
         name = match.lastgroup or "value"
         value = match[name].rstrip(".,?)\"'\\")
-        is_value = match["link"] != "" or any(map(str.isdigit, value))
+        is_value = match["link"] != "" or name in ("bag", "pair") or any(map(str.isdigit, value))
         if name == "query":  # `?code=SUMMER10` lets nobody in
             is_value = len(value) > 15 or not re.search(
                 "(?i)[?&;](?:code|key|ticket|auth)=$", text[: match.start(name)]
