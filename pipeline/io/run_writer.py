@@ -222,8 +222,12 @@ def name_full_disk(error: OSError, directory: str) -> OSError:
     """Returns an error of a full disk with the directory that is full: of output or temporary files."""
     if error.filename is not None or error.errno not in (ENOSPC, EDQUOT, EFBIG):
         return error
-    directories = [path for path in (directory, gettempdir()) if os.path.isdir(path)]
-    full = min(directories, key=lambda path: disk_usage(path).free, default=directory)
+    full, temporary = directory, gettempdir()
+    # What is free on one file system differs from look to look, and does not matter to a limit of sizes.
+    if error.errno != EFBIG and os.path.isdir(directory) and os.path.isdir(temporary):
+        is_apart = os.stat(directory).st_dev != os.stat(temporary).st_dev
+        if is_apart and disk_usage(temporary).free < disk_usage(directory).free:
+            full = temporary
     return OSError(error.errno, error.strerror, full)
 
 

@@ -22,14 +22,15 @@ from turnwise import ConfigError, evaluate
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.store.database import LOCAL_APP
 
+pytestmark = pytest.mark.usefixtures("unchanged")
 MAIL, PHONE, CARD, IBAN = (
     "kim.canary@example.org",
     "+49 170 5550123",
     "4111 1111 1111 1111",
-    "DE89370400440532013000",
+    "MT84MALT011000012345MTLCAST001S",
 )
 IP, SECRET, IDENTITY = "198.51.100.77", "ghp_aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hJ2kLm", "123-45-6789"
-CUSTOMER, PASSWORD, ID = "K-123456", "horse-battery", "bo.canary@example.net"
+CUSTOMER, PASSWORD, ID = "K-QWXZJV", "horse-battery", "bo.canary@example.net"
 WORDS = (
     f"I am {MAIL}, {PHONE}, card {CARD}, account {IBAN}, from {IP}, key {SECRET}, SSN {IDENTITY}, {CUSTOMER}"
 )
@@ -44,13 +45,15 @@ MORE = (
 )
 VALUES = (MAIL, PHONE, CARD, IBAN, IP, SECRET, IDENTITY, CUSTOMER, PASSWORD, ID)
 VALUES += (SEED, HEX, PASSPORT, IP6, BEARER, SESSION, IN_URL, SIG, SPOKEN, NATIONAL_PHONE)
+# Parts of the values; a part of few digits would stand in ids and in stamps of nanoseconds, too, by chance.
 NEEDLES = (
-    *VALUES, *("canary", "5550123", "4111111111111111", "1111 1111", "0440532", "198.51.100", "aB3dE6gH9"),
-    *("456789", "45-6789", "٥٥٥٠١٢٣", "horse", "20130", "quokka", "sausage", "7d6231471b", "K773190"),
+    *VALUES, *("canary", "+49 170", "1705550123", "4111111111111111", "1111 1111", "MALT0110", "MTLCAST"),
+    *("198.51.100", "aB3dE6gH9", "123456789", "45-6789", "٥٥٥٠١٢٣", "horse", "QWXZJV"),
+    *("quokka", "sausage", "7d6231471b", "K773190"),
 )  # fmt: skip
 KEEP = "4000 0000 0000 0002"
 REDACT = {
-    "patterns": {"CUSTOMER": "K-[0-9]{6}"},
+    "patterns": {"CUSTOMER": "K-[A-Z]{6}"},
     "paths": ["tool_calls.args.password"],
     "keep": ["tool_calls.args.order_id"],
 }

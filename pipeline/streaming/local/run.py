@@ -42,6 +42,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, RUN_FILE
+from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.routes import JUDGING
 from turnwise.transforms.judging.setup import WAITING, close_judges
 from turnwise.transforms.metrics.rows import version_rows
@@ -159,6 +160,9 @@ def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, s
     try:
         with LiveView(runtime, source, engine, settings.criteria_names).running():
             loop.run(engine.events())
+    except AuthenticationError:
+        close_judges()  # what is in flight is refused, too: nobody is told to wait for it
+        raise
     finally:
         if JUDGING.asking:
             complain(WAITING)

@@ -137,9 +137,10 @@ def test_eval_cases_of_which_none_could_be_read_are_no_pass(run):
     done = run([OF_CASE, "{", CASE], cases=[{**GOOD, "turns": [{"user": "Hi"}]}], name="logs")
     assert "no eval case was read: 1 record is in --eval_cases and no eval case: give logs" in done.err
     assert "1 conversation names an unknown eval case: add it to --eval_cases" in done.err
-    assert "eval cases were looked for in " in done.out and ": 0 read, 1 rejected" in done.out
+    text = " ".join(done.out.split())
+    assert "eval cases were looked for in " in text and ": 0 read, 1 rejected" in text
     assert "; 1 record holds eval cases: give them with --eval_cases" in done.err
-    assert "logs.jsonl:2: EOF while parsing an object" in " ".join(done.out.split())
+    assert "logs.jsonl:2: EOF while parsing an object" in text
     assert run([GOOD], cases=[unread, CASE], name="some").status == 0
     for status, mode in ((1, []), (2, ["--streaming", "--stop_after", "1"])):
         done = run([GOOD], *mode, cases=[], name=f"none{status}")

@@ -215,7 +215,8 @@ def test_a_late_job_is_taken_up_by_the_next_run(run, server):
     assert {(row["value"], row["reason"]) for row in scores(first)} == {(None, reason)}
     counts = first.document("run.json")["counts"]
     assert counts["short_of_batch"] == counts["left_by_batch"] == 6
-    assert f"batch jobs: {job['job']} (" in first.out and "6 conversations with no score" in first.out
+    text = " ".join(first.out.split())
+    assert f"batch jobs: {job['job']} (" in text and "6 conversations with no score" in text
     assert judge_of(first)["cost"] is None and usage(first)["uncounted"] == 6
     assert ": 0 answers " in first.out and "cost unknown: batch jobs gave no answer, or none yet" in first.out
     still = run("--judge_batch_wait", "0", name="still")
@@ -399,9 +400,11 @@ def test_a_later_night_runs_a_date_again_whose_job_was_late(run, server, turnwis
     arguments += ["--output", str(tmp_path / "out/{date}"), "--judge_batch_wait", "0"]
     with in_environment(run.environment()):
         first = turnwise(*arguments, "--date", "2026-11-20")
-        assert "6 conversations with no score, because batch jobs" in first.out
+        assert "6 conversations with no score, because batch jobs" in " ".join(first.out.split())
         done = turnwise(*arguments, "--date", "2026-11-21", "--lookback", "1")
-    assert "run again: batch jobs of its judge left 6 conversations without a score" in done.out
+    assert "run again: batch jobs of its judge left 6 conversations without a score" in " ".join(
+        done.out.split()
+    )
     assert server.stats()["lines"] == 6
 
 

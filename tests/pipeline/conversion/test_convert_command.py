@@ -136,6 +136,7 @@ def test_wrong_arguments_are_one_line_and_write_nothing(tmp_path, capsys):
     assert Path(there).read_text() == "x\n" and not Path(out).exists()
 
 
+@pytest.mark.usefixtures("unchanged")
 def test_a_target_of_a_plugin_is_written_and_its_losses_are_found(tmp_path, convert):
     plugin = tmp_path / "own_target.py"
     plugin.write_text(

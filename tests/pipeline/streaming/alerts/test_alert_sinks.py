@@ -180,6 +180,16 @@ def test_what_was_sent_is_not_sent_again_after_a_restart(endpoint, tmp_path):
     assert names(path) == ["alerts/a-1", "alerts/a-2"]
 
 
+def test_what_a_kill_left_unnoted_is_sent_again_under_its_name(endpoint, tmp_path):
+    path = tmp_path / "alerts.jsonl"
+    endpoint.answer(200, 200)
+    open_alert_sink(endpoint.url, path).send([ALERT])
+    path.write_bytes(path.read_bytes()[:-20])  # a process that is killed leaves half a line, or none
+    open_alert_sink(endpoint.url, path).send([ALERT])
+    keys = [headers["Idempotency-Key"] for _, headers, _ in endpoint.asked]
+    assert keys == ["alerts/a-1", "alerts/a-1"]
+
+
 def test_sinks_by_uri(tmp_path):
     default = tmp_path / "alerts.jsonl"
     assert isinstance(open_alert_sink(None, default), FileAlertSink)
