@@ -165,8 +165,8 @@ def share_to_ask(
     """Returns the share of conversations to judge, so that a budget lasts for its period.
 
     The rest of the period is expected to bring what the previous one brought beyond what came already; where
-    that is nothing, as many in the same time as came so far, and no fewer than came so far: a batch that
-    comes at once in the evening would else take everything with its first ones.
+    that is nothing, as many in the same time as came so far, and no fewer than came so far: what comes
+    at once in the evening, such as a batch, would else take everything with its first ones.
 
     Args:
         left: What is left of each limit.
