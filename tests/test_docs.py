@@ -30,7 +30,8 @@ from turnwise.pipeline.service.serve import serve_parser
 from turnwise.pipeline.settings.options import subcommand_parser
 from turnwise.schemas.config import AlertRule, EvalConfig, GateRule, JudgeConfig
 from turnwise.schemas.rows import TABLES
-from turnwise.schemas.score import Stage
+from turnwise.schemas.score import CRITERION_SEVERITY_REASONS, Stage
+from turnwise.transforms.criteria.base import GATES, UNITS
 from turnwise.transforms.formats.registry import log_formats
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
@@ -183,6 +184,15 @@ def test_every_key_of_a_judge_and_of_a_rule_has_its_row():
         key for row in table(page("streaming"), "key of a rule") for key in re.findall(r"`(\w+)`", row[0])
     }
     assert rule == set(AlertRule.model_fields)
+
+
+def test_the_values_of_what_a_criterion_states_are_named():
+    values = {
+        row[0].strip("`"): set(re.findall(r"`(\w+)`", row[1]))
+        for row in table(page("extending"), "attribute")
+    }
+    assert values["unit"] == set(UNITS) and values["gate"] == set(GATES)
+    assert values["severity_reason"] == set(CRITERION_SEVERITY_REASONS)
 
 
 def test_every_key_of_a_rule_of_a_gate_and_every_rule_has_its_row():

@@ -51,6 +51,7 @@ from turnwise.pipeline.report.html import compare_versions, is_report, write_rep
 from turnwise.pipeline.report.markdown import comparison_markdown, gate_markdown
 from turnwise.pipeline.report.terminal import first_page_lines
 from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
+from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser, OptionRows
 from turnwise.pipeline.settings.run import PREVIOUS, names_date
 from turnwise.schemas.comparison import Comparison, FirstPage, GateReport, PairedBy
@@ -386,6 +387,7 @@ def compare_runs(argv: Sequence[str]) -> int:
         a, b = sides.baseline, sides.candidate
         page = partial(first_page, run=runs[-1], version=sides.candidate_version, how=sides.how)
     else:
+        check_store("--store", options.store)
         from turnwise.pipeline.runs.store import sides_of_store
 
         stored = sides_of_store(options.store, options.app, (options.baseline, options.candidate))

@@ -4,7 +4,7 @@ import json
 import re
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from time import time_ns
@@ -27,10 +27,19 @@ def look_after_store(argv: Sequence[str]) -> int:
     return run_subcommand("store", COMMANDS, argv)
 
 
+def _with_packages(run: Callable[[Namespace], int]) -> Callable[[Namespace], int]:
+    """Returns a subcommand that first checks its store: what it imports needs the packages of an extra."""
+
+    def checked(options: Namespace) -> int:
+        check_store("--store", options.store)
+        return run(options)
+
+    return checked
+
+
 def _opened(options: Namespace, read_only: bool = False) -> "closing[Store]":
     from turnwise.pipeline.store.database import open_store
 
-    check_store("--store", options.store)
     return closing(open_store(options.store, read_only=read_only))
 
 
@@ -154,8 +163,9 @@ def _deleted(store: "Store", options: Namespace) -> tuple[Counter[str], list[str
     else:
         subject = store.read(partial(maintenance.find_conversation, name=options.id, app=options.app))
     done = change(partial(maintenance.delete_subject, subject=subject))
-    naming = store.read(partial(maintenance.evaluations_naming, ids=subject.ids))
-    return done, [f"{name}: names it; turnwise store delete evaluation deletes it" for name in naming]
+    naming = store.read(partial(maintenance.naming, subject=subject))
+    left = [f"{name}: names it; turnwise store delete {kind} deletes it" for name, kind in naming.items()]
+    return done, left
 
 
 def _back_up(options: Namespace) -> int:
@@ -189,7 +199,7 @@ COMMANDS = {
         (_STORE,
          ("--app", {"default": "", "metavar": "NAME"}, "only the runs of this app"),
          ("--json", FLAG, "print one JSON object a line")),
-        _list_runs,
+        _with_packages(_list_runs),
     ),
     "prune": Subcommand(
         "delete old runs",
@@ -197,7 +207,7 @@ COMMANDS = {
          ("--older_than", {"required": True, "metavar": "DAYS"},
           "delete runs that ended so many days ago, such as 90d (required)"),
          _DRY_RUN),
-        _prune,
+        _with_packages(_prune),
         "A run that may still be written is not deleted. Evaluations stay. "
         "Exit status: 0, done; 1, something is left.",
     ),
@@ -208,18 +218,18 @@ COMMANDS = {
          ("id", {"metavar": "ID"}, "id of a run, conversation or user, or a name in the store"),
          ("--app", {"default": "", "metavar": "NAME"}, "app of the run or conversation"),
          _DRY_RUN),
-        _delete,
+        _with_packages(_delete),
         "Exit status: 0, nothing that names it is left in the store; 1, something is, or nothing was found.",
     ),
     "backup": Subcommand(
         "copy a SQLite store while others write",
         (_STORE, ("file", {"metavar": "FILE"}, "the file to write; it must not exist")),
-        _back_up,
+        _with_packages(_back_up),
     ),
     "check": Subcommand(
         "say whether a store is sound",
         (_STORE,),
-        _check,
+        _with_packages(_check),
         "Exit status: 0, all was checked and is sound; 1, something is wrong, or could not be checked.",
     ),
 }  # fmt: skip

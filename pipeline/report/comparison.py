@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable, wrapped
 from turnwise.pipeline.report.terminal import first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
+from turnwise.pipeline.settings.extras import check_store
 from turnwise.schemas.comparison import (
     GATE_PROBLEM,
     Comparison,
@@ -465,6 +466,7 @@ def open_baseline(baseline: str) -> tuple[Run, str | None]:
         if place and not Path(baseline).exists():
             return open_run(place), version
         return open_run(baseline), None
+    check_store("--baseline", baseline.rpartition("#")[0])
     # Imported late: sqlalchemy.
     from turnwise.pipeline.runs.store import open_stored_run
 

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, select, union
 
 from turnwise.pipeline.runs.directory import stated_rows
-from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.store import runs as stored_runs
 from turnwise.pipeline.store import summaries
 from turnwise.pipeline.store.database import (
@@ -90,7 +89,6 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> StoredSid
 
     Raises ConfigError if the store cannot be read, or holds no result of an app, version or run.
     """
-    check_store("--store", url)
     if names[0] == names[1]:
         raise ConfigError(f"--baseline {names[0]}: is the candidate, too; nothing to compare")
 

@@ -70,9 +70,11 @@ _STORAGE = "gs://"
 def check_google(what: str, path: str = "") -> None:
     """Raises ConfigError, in seconds, if this process has no credentials of Google, or they are refused.
 
-    Google's own clients, and Beam's, would try for minutes. `what` needs them, for a path on any filesystem
-    or ("") a service.
+    Google's own clients, and Beam's, would try for minutes. `what` needs them, for a path on any filesystem,
+    whose package must be installed, or ("") a service.
     """
+    if extra := _BY_SCHEME.get(path.partition(":")[0].lower()):
+        check_extra(what, extra)
     if path and not path.lower().startswith(_STORAGE):
         return
     host = os.environ.get("STORAGE_EMULATOR_HOST") or "https://storage.googleapis.com"

@@ -96,7 +96,7 @@ def find_run(connection: Connection, run: str, app: str) -> list[str]:
 
     Raises ConfigError if several runs, of an app or ("") any, have that id.
     """
-    is_it = or_(EXECUTIONS.c.name == run, EXECUTIONS.c.run_id == key_text(run))
+    is_it = or_(_ends(EXECUTIONS.c.name, run), EXECUTIONS.c.run_id == key_text(run))
     query = select(EXECUTIONS.c.home).where(is_it, *([EXECUTIONS.c.app == app] if app else []))
     homes = sorted(set(connection.execute(query).scalars()))
     if len(homes) > 1:
@@ -170,9 +170,10 @@ class Subject(NamedTuple):
 
 
 def find_conversation(connection: Connection, name: str, app: str) -> Subject:
-    """Returns a conversation by its id, or its name in a run.
+    """Returns a conversation by its id, the end of its id behind a `/`, or its name in a run.
 
-    Raises ConfigError if several apps have a conversation of that id, and none is named ("").
+    Raises ConfigError if several conversations end so, or several apps have a conversation of that id, and
+    none is named ("").
     """
     columns = CONVERSATION_ROWS.c.app, CONVERSATION_ROWS.c.conversation_id
     named = connection.execute(select(*columns).where(CONVERSATION_ROWS.c.name == name)).first()
@@ -180,28 +181,50 @@ def find_conversation(connection: Connection, name: str, app: str) -> Subject:
         return _subject(connection, [ConversationKey(*named)], [])
     # A result is in the app of its case, so that the rows of conversations say the app, where there are any.
     for tables in ((CONVERSATION_ROWS,), _HOLDING):
-        apps = {
-            named_app
+        keys = [
+            ConversationKey(*row)
             for table in tables
-            for named_app in connection.execute(
-                select(table.c.app).where(table.c.conversation_id == key_text(name)).distinct()
-            ).scalars()
-            if app in ("", named_app)
-        }
-        if len(apps) > 1:
-            raise ConfigError(
-                f"{len(apps)} apps have a conversation {name}: name one by --app: {', '.join(sorted(apps))}"
+            for row in connection.execute(
+                select(table.c.app, table.c.conversation_id).where(_ends(table.c.conversation_id, name))
             )
-        if apps:
+            if app in ("", row.app)
+        ]
+        if keys:
             break
-    return _subject(connection, [ConversationKey(named_app, key_text(name)) for named_app in apps], [name])
+    ids = _nearest({key.conversation_id for key in keys}, name, "conversations")
+    apps = sorted({key.app for key in keys if key.conversation_id in ids})
+    if len(apps) > 1:
+        raise ConfigError(
+            f"{len(apps)} apps have a conversation {name}: name one by --app: {', '.join(apps)}"
+        )
+    return _subject(connection, [ConversationKey(apps[0], own) for own in ids] if apps else [], [name])
+
+
+def _ends(column: ColumnElement[str], name: str) -> ColumnElement[bool]:
+    """Returns the condition that a column is a name, or a resource name whose end it is."""
+    return or_(column == key_text(name), column.endswith(f"/{key_text(name)}", autoescape=True))
+
+
+def _nearest(ids: set[str], name: str, kind: str) -> list[str]:
+    """Returns the id that is a name, else the only one that ends so; raises ConfigError if several do."""
+    nearest = sorted({key_text(name)} & ids or ids)
+    if len(nearest) > 1:
+        raise ConfigError(
+            f"{len(nearest)} {kind} are called {name}: give the id of one: {', '.join(nearest)}"
+        )
+    return nearest
 
 
 def find_user(connection: Connection, user: str) -> Subject:
-    """Returns a user with all conversations, in all apps, and by the marker of redacted runs."""
-    ids = sorted({user, Redactor(RedactConfig()).identity(user)})
+    """Returns a user with all conversations, in all apps, and by the marker of redacted runs.
+
+    Raises ConfigError if several users have ids that end so behind a `/`.
+    """
+    user_id = CONVERSATION_ROWS.c.user_id
+    known = connection.execute(select(user_id).where(_ends(user_id, user)).distinct()).scalars()
+    ids = sorted({user, Redactor(RedactConfig()).identity(user), *_nearest(set(known), user, "users")})
     columns = CONVERSATION_ROWS.c.app, CONVERSATION_ROWS.c.conversation_id
-    query = select(*columns).where(CONVERSATION_ROWS.c.user_id.in_(map(key_text, ids))).distinct()
+    query = select(*columns).where(user_id.in_(map(key_text, ids))).distinct()
     keys = sorted(ConversationKey(*row) for row in connection.execute(query))
     return _subject(connection, keys, ids)
 
@@ -256,7 +279,8 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
             done[table.name] += connection.execute(delete(table).where(condition)).rowcount
     changed |= _empty_failures(connection, subject.ids, done)
     columns = EXECUTIONS.c.name, EXECUTIONS.c.execution, EXECUTIONS.c.content
-    for name, execution, content in connection.execute(select(*columns)).all():
+    # Where no conversation is deleted, what is to be read is of one that stays.
+    for name, execution, content in connection.execute(select(*columns)).all() if subject.keys else ():
         document = stored_runs.read_document(content) or {}
         entries = document.get("to_read") or []
         kept = [entry for entry in entries if not _names(json.dumps(entry, ensure_ascii=False), subject.ids)]
@@ -307,10 +331,20 @@ def _odd(ids: frozenset[str]) -> list[str]:
     return [name for name in ids | spelt if not _WORD.fullmatch(name)]
 
 
-def evaluations_naming(connection: Connection, ids: frozenset[str]) -> list[str]:
-    """Returns the evaluations of which a revision holds one of some ids."""
+def naming(connection: Connection, subject: Subject) -> dict[str, str]:
+    """Returns name -> kind of what is not deleted with a subject, though it names it.
+
+    That are evaluations, by any revision. Where no conversation was deleted, they are also the runs that say
+    it of one that is to be read.
+    """
     rows = connection.execute(select(HISTORY.c.evaluation, HISTORY.c.content))
-    return sorted({name for name, content in rows if _names(content, ids)})
+    names = {name: "evaluation" for name, content in rows if _names(content, subject.ids)}
+    runs = connection.execute(select(EXECUTIONS.c.name, EXECUTIONS.c.content)) if not subject.keys else ()
+    for name, content in runs:
+        entries = (stored_runs.read_document(content) or {}).get("to_read") or []
+        if _names(json.dumps(entries, ensure_ascii=False), subject.ids):
+            names[name] = "run"
+    return dict(sorted(names.items()))
 
 
 def delete_evaluation(connection: Connection, name: str) -> Counter[str]:

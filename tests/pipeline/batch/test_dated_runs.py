@@ -600,3 +600,41 @@ def test_a_late_file_never_replaces_a_run_of_another_config(nights):
     assert "holds the run" in ends(done)[0]
     assert nights.conversations("2026-11-20") == ["a"]
     assert nights.conversations("2026-11-21") == ["c"]
+
+
+def of_versions(words):
+    """Returns 40 logs of each app version whose agent says something."""
+    return [
+        log(f"{version.rsplit('/', 1)[-1]}-{number}", said) | {"app_version": version}
+        for version, said in words.items()
+        for number in range(40)
+    ]
+
+
+def test_a_version_is_compared_with_itself_however_its_name_is_written(nights):
+    """Another version that passed the night before makes this one no worse."""
+    write(nights.folder / "config.json", {"criteria": {"response_match_score": 0.5}, "alerts": RULES[:1]})
+    full = "projects/p/locations/l/apps/a/versions"
+    write(
+        nights.folder / "logs/dt=2026-11-19/a.jsonl",
+        *of_versions({f"{full}/v1": "no", f"{full}/v2": "Hello"}),
+    )
+    write(nights.folder / "logs/dt=2026-11-20/a.jsonl", *of_versions({"v1": "no", "v2": "no", "v3": "no"}))
+    nights.run("2026-11-19")
+    later = nights.run("2026-11-20", f"--baseline={nights.folder}/out/{{date}}")
+    said = [line.split("of app version ")[-1] for line in later.err.splitlines() if "alert: worse" in line]
+    assert len(said) == 2 and "worse than 1" in said[0] and "worse than 0.5" in said[1], later.err
+
+
+def test_a_night_that_was_made_anew_is_not_counted_before_what_it_was_compared_with(nights):
+    write(nights.folder / "config.json", {"criteria": {"response_match_score": 0.5}, "alerts": RULES[1:2]})
+    for day in (19, 20, 21, 22):
+        nights.log(f"2026-11-{day}", *map(str, range(40)), agent="no" if day == 22 else "Hello")
+    earlier = f"--baseline={nights.folder}/out/{{date}}"
+    for day in (19, 20, 21):
+        assert nights.run(f"2026-11-{day}", earlier).status == 0
+    anew = nights.run("2026-11-19", f"--baseline={nights.folder}/out/2026-11-21", "--overwrite")
+    assert anew.status == 0
+    nights.run("2026-11-22", earlier)
+    (alert,) = nights.document("2026-11-22").alerts.raised
+    assert alert.baseline_count == 80

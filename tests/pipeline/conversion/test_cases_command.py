@@ -10,7 +10,7 @@ import pytest
 import turnwise
 from turnwise.pipeline.cli.main import main
 from turnwise.schemas.case import EvalCase
-from turnwise.transforms.decisions.cases import TO_WRITE
+from turnwise.transforms.decisions.cases import TO_WRITE, row_candidate
 
 CALL = {"name": "book", "args": {"people": 2}}
 
@@ -87,6 +87,19 @@ def test_a_failed_answer_is_not_expected(made, scored, form):
     assert done["notes"] == {"turns whose answer failed, to be written": 1}
     assert "to_approve" in case.tags or case.eval_id.startswith("to_approve-")
     assert "A wrong answer" not in str(case)
+
+
+@pytest.mark.parametrize(
+    ("agent", "failed_turns", "failed"),
+    [("Done", set(), set()), ("Done", {1}, {1}), ("No", {1}, {1}), ("No", set(), {0, 1})],
+)
+def test_all_turns_failed_only_where_the_conversation_did_and_no_turn(agent, failed_turns, failed):
+    """A turn may fail a criterion without a threshold for the whole, which then passes."""
+    turns = [{"user": "Book it", "agent": agent, "expected": {"response": "Done"}}] * 2
+    config = {"criteria": {"response_match_score": 0.8}}
+    done = turnwise.evaluate([{"conversation_id": "c", "turns": turns}], config=config, judge="none")
+    (row,) = done.conversations
+    assert row_candidate(row, frozenset(failed_turns)).failed == failed
 
 
 def test_what_a_person_expected_stays(made, scored):

@@ -70,6 +70,17 @@ NEEDS = [
     ([*JUDGED, "--judge_model", "anthropic/claude-x"], "turnwise[anthropic]"),
     (["tools", "gs://b/logs/"], "turnwise[gcp]"),
     (["serve", "--store", "sqlite:///x.db"], "turnwise[store]"),
+    *(
+        (["store", *words, "--store", "sqlite:///x.db"], "turnwise[store]")
+        for words in (["runs"], ["prune", "--older_than", "9d"], ["delete", "run", "x"], ["check"])
+    ),
+    (["store", "backup", "copy.db", "--store", "sqlite:///x.db"], "turnwise[store]"),
+    (["store", "delete", "user", "x", "--store", "postgresql://h/d"], "turnwise[postgres]"),
+    (["compare", "--store", "sqlite:///x.db", "--baseline", "a", "--candidate", "b"], "turnwise[store]"),
+    (["run", "--input", LOGS, "--output", "out", "--baseline", "sqlite:///x.db#r"], "turnwise[store]"),
+    (["run", "--input", LOGS, "--output", "out", "--baseline", "s3://b/out"], "apache-beam[aws]"),
+    (["run", "--input", LOGS, "--output", "out", "--config", "gs://b/c.json"], "turnwise[gcp]"),
+    *(([command, "s3://b/out"], "apache-beam[aws]") for command in ("gate", "status")),
 ]
 
 

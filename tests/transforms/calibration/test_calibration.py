@@ -14,6 +14,7 @@ from turnwise.transforms.decisions.calibration.labels import (
     Scale,
     joined_labels,
     judged_scores,
+    label_queue,
 )
 
 SIZE = 400
@@ -393,3 +394,22 @@ def test_turns_and_conversations_are_apart():
     found = joined_labels(lines, judged_scores(rows, SCALES), SCALES, problems)
     assert sorted(found.groups) == [("safe", "conversation"), ("safe", "turn")]
     assert found.numbers == {("safe", "turn")} and problems.found() == []
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "outcome"),
+    [(["PASS", "FAIL", None], "FAIL"), (["PASS", None], None), (["PASS", "PASS"], "PASS")],
+)
+def test_a_conversation_is_picked_by_the_worst_of_its_turns(outcomes, outcome):
+    rows = [
+        {
+            "conversation_id": "c",
+            "app_version": "v1",
+            "eval_id": None,
+            "criterion": "safe",
+            "turn_index": number,
+        }
+        | {"score_id": f"s{number}", "outcome": own}
+        for number, own in enumerate(outcomes)
+    ]
+    assert label_queue(rows, set(), 5, 0, "1").picked == {("v1", outcome): 1}

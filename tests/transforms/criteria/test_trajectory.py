@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 import turnwise
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, ToolCall, Turn
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, ToolCall, ToolResponse, Turn
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
 from turnwise.transforms.scoring.evaluate import score_conversation
@@ -354,3 +354,51 @@ def test_calls_inside_an_agent_that_is_used_as_a_tool(inner, expected, wanted):
         result = turnwise.evaluate({"conversation_id": "c", **stated}, criteria=criteria)
         whole = {row["criterion"]: row["outcome"] for row in result.scores if row["turn_index"] is None}
         assert tuple(whole[name] for name in criteria) == wanted
+
+
+def retried(expected, *made, dialect="turnwise", **fields):
+    """Scores calls of `a`, which are `+` (it succeeded) or `-` (it failed), as `+- -` for two turns."""
+    turns = [
+        Turn(
+            turn_index=i,
+            user=f"turn number {i}",
+            tool_calls=[ToolCall(name="a", id=f"{i}.{n}") for n in range(len(marks))],
+            tool_responses=[
+                ToolResponse(
+                    "a", f"{i}.{n}", **({"response": {"id": 7}} if mark == "+" else {"error": "busy"})
+                )
+                for n, mark in enumerate(marks)
+            ],
+        )
+        for i, marks in enumerate(made)
+    ]
+    wanted = [
+        ExpectedTurn(user=turn.user, tool_calls=calls("a " * n))
+        for turn, n in zip(turns, expected, strict=True)
+    ]
+    case = EvalCase(eval_id="e", turns=wanted, dialect=dialect)
+    sample = Sample(Conversation(conversation_id="c", turns=turns), case, RECORD)
+    scores = [score for _, score in score_conversation(sample, [ToolTrajectory(**fields)]).scores[0].turns]
+    return [score.value for score in scores], [(score.details or {}).get("retried") for score in scores]
+
+
+@pytest.mark.parametrize(
+    ("expected", "made", "values", "left_out"),
+    [
+        ([1], ["-+"], [1.0], [["a"]]),
+        ([1], ["+-"], [1.0], [["a"]]),
+        ([1, 0], ["+", "-"], [1.0, 1.0], [None, ["a"]]),
+        ([0, 1], ["-", "+"], [0.0, 1.0], [None, None]),
+        ([1], ["--"], [0.0], [None]),
+        ([1], ["++"], [0.0], [None]),
+    ],
+)
+def test_a_failed_call_does_not_count_if_it_succeeded_in_this_or_an_earlier_turn(
+    expected, made, values, left_out
+):
+    assert retried(expected, *made) == (values, left_out)
+
+
+@pytest.mark.parametrize("options", [{"adk_compat": True}, {"dialect": "adk"}], ids=str)
+def test_a_retry_counts_as_a_call_where_adk_counts_it(options):
+    assert retried([1], "-+", **options) == ([0.0], [None])

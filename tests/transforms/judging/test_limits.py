@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from turnwise.schemas.config import JudgeConfig, TokenPrices
 from turnwise.transforms.judging.limits import Budget, JudgeUsage, Pace, share_to_ask, spent_on, total_cost
 from turnwise.transforms.judging.setup import open_place
-from turnwise.transforms.judging.shared_places import NOTHING, PlaceError, divided_limits
+from turnwise.transforms.judging.shared_places import NOTHING, Amounts, PlaceError, divided_limits
 from turnwise.transforms.scoring.selection import hash_place
 
 
@@ -135,6 +135,21 @@ def test_what_could_not_be_written_frees_nothing(answer, counted):
 
     asyncio.run(use())
     assert table.spent == (1, counted, 0)
+
+
+def test_what_is_refused_leaves_what_earlier_calls_took_due():
+    """A process that may not call any more still tells the others what it took."""
+    table = Table()
+    budget = Budget(JudgeConfig(max_tokens=1_500), place=table)
+
+    async def use():
+        budget.settle("m", await budget.reserve("m", 5), (5, 1_000))
+        table.spent = table.spent.plus(Amounts(1, 600, 0))  # of another process
+        assert await budget.reserve("m", 5) is None
+        await budget.write()
+
+    asyncio.run(use())
+    assert table.spent.tokens == 1_605
 
 
 DAY = 86_400.0

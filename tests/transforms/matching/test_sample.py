@@ -387,6 +387,7 @@ def test_an_adk_session_whose_last_event_says_nothing_does_not_pass(parts):
         chat(HI, HELLO, {"role": "user", "content": "Bye. ###STOP###"}),
         chat(HI, HELLO, HI, termination_reason="user_stop"),
         canonical({"user": "hi", "agent": "hello"}, {"user": "bye"}, ended="user_left"),
+        canonical({"user": "hi", "agent": "hello"}, {"user": "Show it", "payloads": [{"image": "a.png"}]}),
     ],
 )
 def test_where_no_answer_is_due_the_scores_decide(record):

@@ -80,3 +80,14 @@ def test_a_whole_that_fails_stays_failed_whatever_the_turns_leave_open():
 def test_the_whole_fails_by_itself():
     status, scores = evaluated(*CASES[0][:2], {"actions": [BOOK]}, turns([BOOK], [PAY]), threshold=1.0)
     assert (status, scores.overall.value) == ("FAIL", 0.0)
+
+
+def test_a_turn_without_a_score_takes_the_pass_of_the_whole():
+    at_noon = ToolCall(name="book_seat", args={"n": {"$matchType": "semantic", "$matchValue": "noon"}})
+    made = ToolCall(name="book_seat", args={"n": "12 o'clock"})
+    fields = {"actions": [made, PAY]}
+    status, scores = evaluated(
+        CASES[0][0], calls([at_noon], [PAY]), fields, turns([made], [PAY]), threshold=1.0
+    )
+    assert (status, scores.overall.value, scores.overall.outcome) == (None, 1.0, None)
+    assert scores.overall.reason.startswith("the turns do not pass: ")

@@ -160,6 +160,38 @@ def test_an_id_in_several_apps_must_say_which(filled, tend):
         assert OTHER not in str(rows_of(store)["result_rows"])
 
 
+FULL = f"{APP}/conversations/c-7", f"{APP}/users/u-7"
+
+
+@pytest.mark.parametrize(
+    "given", [("conversation", "c-7"), ("conversation", "conversations/c-7"), ("user", "u-7")], ids=str
+)
+def test_the_end_of_a_resource_name_is_enough_and_all_of_it_is_deleted(filled, tend, given):
+    with closing(open_store(filled)) as store:
+        put_run(store, "full", NEW, dict([FULL]))
+        assert tend("delete", *given).status == 0
+        assert not holds(filled, FULL[0]) and not holds(filled, FULL[1]) and holds(filled, told_of("c-1"))
+    assert tend("delete", *given).status == 1 and tend("check").status == 0
+
+
+@pytest.mark.parametrize("given", [("conversation", "c-7"), ("user", "u-7")], ids=str)
+def test_the_end_of_several_names_must_say_which(filled, tend, given):
+    with closing(open_store(filled)) as store:
+        put_run(store, "full", NEW, dict([FULL, (f"{OTHER}/conversations/c-7", f"{OTHER}/users/u-7")]))
+        before = rows_of(store)
+        done = tend("delete", *given)
+        assert done.status == 2 and APP in done.err and OTHER in done.err and done.err.count("\n") == 1
+        assert rows_of(store) == before
+
+
+def test_what_is_to_be_read_stays_with_its_conversation(filled, tend):
+    """A word of what is said of a conversation is no conversation: nothing is done by halves."""
+    done = tend("delete", "conversation", "X4711")
+    assert done.status == 1 and "to_read" not in done.out
+    assert done.err.count("names it; turnwise store delete run deletes it") == 2
+    assert holds(filled, told_of("c-1") + '"') and tend("check").status == 0
+
+
 @pytest.mark.parametrize("by", ["id", "user"])
 def test_ids_of_over_200_characters(store_url, tend, by):
     user = LONG.replace("c-", "u-")

@@ -379,3 +379,16 @@ def test_another_format_is_refused(opened, new_outcome, tmp_path, content, said)
         connection.close()
     with pytest.raises(ValueError, match=said):
         type(opened)(folder)
+
+
+def test_a_group_of_which_one_session_was_pruned_has_no_events(opened, new_outcome):
+    for name, events, seen in (("a", b"[1,2]", 100.0), ("b", b"[3]", 4500.0)):
+        outcome = new_outcome(name, events=events, event_time=seen)
+        closing = outcome.joined.closing._replace(groups=("g",))
+        opened.commit(outcome._replace(joined=outcome.joined._replace(closing=closing)))
+    assert sorted(json.loads(opened.store.earlier.group("g").events)) == [1, 2, 3]
+    opened.store.now = 5000.0
+    opened.store.compact()
+    earlier = opened.reopen().store.earlier
+    assert earlier.session("b").events == b"[3]"
+    assert earlier.group("g").events == b"", "a part of them would be scored as all"
