@@ -240,6 +240,8 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
         quantiles: Of latencies and counts.
         corrected: Difference without the judge's bias, where both sides are calibrated by human labels; the
             word does not rest on it.
+        unmeasured: What was not measured and could turn what the measured cases show, so that the word is
+            `inconclusive`; empty: nothing could.
     """
 
     criterion: str
@@ -265,6 +267,7 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
     turns: list[TurnDifference] = []
     judge: JudgeNoise | None = None
     corrected: CorrectedDifference | None = None
+    unmeasured: list[str] = []
     sentence: str = ""
 
 

@@ -317,7 +317,7 @@ def test_an_example_imports_what_its_functions_use(block):
 SHOWN = [block for block in blocks("text") if block.page == "README.md"]
 
 
-def test_the_sample_prints_what_the_readme_shows(tmp_path, capsys, monkeypatch):
+def test_the_sample_prints_what_the_pages_show(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "110")
     script = (ROOT / "run_local.sh").read_text(encoding="utf-8")
     names = {"input": "conversations", "eval_cases": "cases", "config": "config.json"}
@@ -327,7 +327,10 @@ def test_the_sample_prints_what_the_readme_shows(tmp_path, capsys, monkeypatch):
     with working_in(tmp_path):
         assert main(["run", *options, "--judge", "local", "--output", "out/sample"]) == 0
         assert 'turnwise" report out/sample' in script and main(["report", "out/sample"]) == 0
-    check_shown(SHOWN[0], capsys.readouterr().out)
+        check_shown(SHOWN[0], capsys.readouterr().out)
+        assert main(["compare", "out/sample", "--baseline", "v1", "--candidate", "v2"]) == 0
+    (shown,) = (block for block in blocks("text") if block.page == "docs/comparison.md")
+    check_shown(shown, capsys.readouterr().out)
 
 
 def test_a_first_conversation_prints_what_the_readme_shows(place, capsys):

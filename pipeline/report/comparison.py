@@ -34,6 +34,7 @@ from turnwise.transforms.decisions.comparison.words import (
     decimals,
     run_places,
     settings_changes,
+    share_text,
     shown_p,
 )
 from turnwise.transforms.decisions.first_page import NAMED, short_name, two_versions, with_left_out
@@ -164,7 +165,7 @@ def value_text(value: float | None, own: CriterionComparison) -> str:
     if value is None:
         return "-"
     if own.measure == "pass_rate":
-        return f"{value:.1%}"
+        return share_text(value)
     digits = decimals(own.overall.difference, own.measure, own.unit)
     return amount(value, own.measure, own.unit, digits=digits)
 
@@ -357,13 +358,15 @@ _NAMES_SHOWN = 5
 def fail_on_problems(found: Comparison, fail_on: FailOn) -> list[str]:
     """Returns why a comparison does not pass, one line each; what could not be compared never passes."""
     allowed = ("better", "same", "not worse", "differs", *(("inconclusive",) if fail_on == "worse" else ()))
+    unmeasured = [*_not_measured(found)]
     problems = [
         f"{own.criterion}: {own.sentence}"
         for own in found.criteria
-        if own.overall.word not in allowed or own.overall.difference is None or _may_be_worse(own.missing)
+        if (own.overall.word not in allowed or own.overall.difference is None or _may_be_worse(own.missing))
+        and not (own.unmeasured and unmeasured)  # they say it
     ]
     problems += [f"{name}: not compared: {why}" for name, why in found.not_compared.items()]
-    return [*problems, *_not_measured(found)]
+    return [*problems, *unmeasured]
 
 
 def _may_be_worse(missing: Missing | None) -> bool:

@@ -34,7 +34,7 @@ from turnwise.transforms.criteria.base import (
     Criterion,
     CustomMetric,
 )
-from turnwise.transforms.decisions.comparison.words import decimals
+from turnwise.transforms.decisions.comparison.words import decimals, share_text
 from turnwise.transforms.decisions.first_page import counts_text, destructive_text, left_out, listed
 from turnwise.transforms.formats.registry import no_version_text
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
@@ -413,8 +413,8 @@ def window_lines(rows: Sequence[MetricsByAppVersionRow]) -> list[str]:
 def _pass_rate(row: MetricsByAppVersionRow | None) -> str:
     if row is None or row["pass_rate"] is None:
         return "-"
-    low, high = row["pass_rate_low"], row["pass_rate_high"]
-    return f"{row['pass_rate']:.0%} ({row['pass_count']} of {row['scored']}, {low:.0%} to {high:.0%})"
+    rate, low, high = (share_text(row[name]) for name in ("pass_rate", "pass_rate_low", "pass_rate_high"))
+    return f"{rate} ({row['pass_count']} of {row['scored']}, {low[:-1]} to {high[:-1]})"
 
 
 def _without_verdict(row: MetricsByAppVersionRow) -> str:
@@ -434,7 +434,8 @@ def _repeats(row: MetricsByAppVersionRow | None) -> str:
         return "-"
     place = min(max(repeats["runs"], 2), len(repeats["pass_hat_k"])) - 1
     hat, at = repeats["pass_hat_k"][place], repeats["pass_at_k"][place]
-    shown = (f"{each['value']:.0%} ({each['low']:.0%} to {each['high']:.0%})" for each in (hat, at))
+    figures = ([share_text(each[name]) for name in ("value", "low", "high")] for each in (hat, at))
+    shown = (f"{value} ({low[:-1]} to {high[:-1]})" for value, low, high in figures)
     all_cases = hat["cases"] == repeats["cases"]
     cases = "" if all_cases else f", {hat['cases']} of {repeats['cases']} cases"
     return f"k={hat['k']}{cases}: {', '.join(shown)}"
@@ -445,7 +446,7 @@ def _mean(row: MetricsByAppVersionRow | None) -> str:
         return "-"
     # A criterion with a threshold shows the share that passes on every surface.
     if row["pass_rate"] is not None:
-        return f"{row['pass_rate']:.1%}"
+        return share_text(row["pass_rate"])
     if row["unit"] in QUANTILE_UNITS:
         unit = " s" if row["unit"] == "seconds" else ""
         mean, *quantiles = (_rounded(row[name], row["unit"]) for name in ("mean", "p50", "p90", "p99"))

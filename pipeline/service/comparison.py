@@ -23,7 +23,7 @@ from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.first_page import NAMED, two_versions
-from turnwise.transforms.metrics.state import Sums, add_sums
+from turnwise.transforms.metrics.state import Sums, add_sums, independent_trials
 from turnwise.transforms.statistics.tests import wilson_interval
 
 
@@ -184,10 +184,7 @@ def _version_summary(figures: Mapping[str, EvaluationFigures], version: str) -> 
     }
     message: JsonObject = {"appVersionId": version, **{name: n for name, n in counts.items() if n}}
     decided = passes + fails
-    # An evaluation is one trial, however many results it has.
-    trials = min(
-        decided, sum(1 for f in evaluations if f.versions[version].passes + f.versions[version].fails)
-    )
+    trials = independent_trials(decided, len(evaluations), decided + no_verdict)
     interval = wilson_interval(passes * trials / decided, trials) if decided else None
     if interval is not None:
         message |= {"passRate": passes / decided, "passRateLow": interval.low, "passRateHigh": interval.high}

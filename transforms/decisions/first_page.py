@@ -9,17 +9,27 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from turnwise.schemas.comparison import Comparison, CriterionComparison, FirstPage, ListedConversation
+from turnwise.schemas.comparison import (
+    Comparison,
+    CriterionComparison,
+    FirstPage,
+    ListedConversation,
+    Pairing,
+)
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.figures import RecordedReward
 from turnwise.transforms.criteria.tool_effects import ToolEffects
+from turnwise.transforms.decisions.comparison.estimates import FEWEST_ALIKE
 from turnwise.transforms.decisions.comparison.words import (
     amount,
     counted,
     decimals,
     needed_text,
     outcome_noun,
+    rounded,
+    share_text,
+    unmeasured_numbers,
 )
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_OF_A_TYPE, MOST_READ, to_read
@@ -29,6 +39,10 @@ NAMED = "baseline and candidate are as they were named"
 
 _LONGEST_NAME = 32
 _LARGEST_LOSS = 0.2
+_FEW = 10
+"""Fewer cases say so little that the first page asks for more."""
+_ENOUGH_VERDICTS = 100
+"""From so many verdicts on, the interval of their pass rate reaches 10 points to each side at most."""
 _SUFFIX = {"pass_rate": " points"}
 
 
@@ -95,7 +109,7 @@ def two_versions(
         for conversation in flip.candidate_conversations
     }
     return FirstPage(
-        headline=_headline(own, found) if own else _nothing(found),
+        headline=headline(own, found) if own else _nothing(found),
         detail=" ".join(details),
         criterion=lead.name,
         counts_by=counts_by,
@@ -134,14 +148,14 @@ def without_baseline(
     share = ""
     if passing is not None:
         value, low, high = passing
-        bounds = "" if low is None or high is None else f" ({low:.0%} to {high:.0%})"
-        share = f"{value:.0%} pass{bounds}, "
+        bounds = "" if low is None or high is None else f" ({share_text(low)} to {share_text(high)})"
+        share = f"{share_text(value)} pass{bounds}, "
     passed, failed, missing = counts
     names = " and ".join(short_name(version or "(no version)") for version in versions)
     only = "One version only:" if len(versions) == 1 else f"No baseline is named: {names} are not compared;"
     return FirstPage(
         headline=f"{only} {share}{passed + failed:,} with a verdict, {missing:,} without.",
-        detail="",
+        detail=_few_verdicts(passed + failed) if len(versions) == 1 else "",
         criterion=STATUS,
         counts_by=STATUS,
         chosen="The verdict leads, because there is no other version to compare",
@@ -155,6 +169,15 @@ def without_baseline(
         destructive=destructive,
         read_first=listed(first_rows),
     )
+
+
+def _few_verdicts(number: int) -> str:
+    """Returns how many more verdicts would tell the pass rate, where there are few; "": enough, or none."""
+    if not 0 < number < _FEW:
+        return ""
+    has = "conversation has" if number == 1 else "conversations have"
+    more = _ENOUGH_VERDICTS - number
+    return f"Only {number} {has} a verdict: {more} more tell the pass rate to within 10 points."
 
 
 def left_out(*counts: Mapping[str, Any]) -> list[str]:
@@ -197,48 +220,18 @@ def _without_outcome(own: CriterionComparison | None, found: Comparison) -> int:
     return own.missing.candidate_missing if own.missing else 0
 
 
-def _headline(own: CriterionComparison, found: Comparison) -> str:
-    """Returns the headline, which claims and advises nothing that what was not measured could turn."""
-    a, b = short_name(found.baseline.name), short_name(found.candidate.name)
-    side, overall, missing = found.candidate, own.overall, _without_outcome(own, found)
-    rejected = side.rejected or 0
-    # Where nothing pairs the sides, the baseline has other cases, and none of them is awaited.
-    gone = found.pairing.baseline_only if overall.pairs else 0
-    unknown = rejected + missing + gone
-    measured = overall.pairs or overall.candidate_count
-    share = unknown / (unknown + measured)
-    # Had all of the unknown failed, a gain of this share of the scale could be gone.
-    gain = abs(overall.difference or 0) if own.unit == "score" else 0.0
-    said = headline(own, a, b, found.margin, share <= found.margin and not side.destructive)
-    if overall.word in ("better", "same", "not worse") and share > found.margin and unknown > gain * measured:
-        # Nobody knows of which version the record was that could not be read.
-        unmeasured = [
-            _gone(found) if gone else "",
-            f"{counted(missing, 'conversation')} of {b} without a {outcome_noun(own)}" if missing else "",
-            f"{rejected:,} rejected records or conversations, which may be of {b}" if rejected else "",
-        ]
-        open_ones = " and ".join(filter(None, unmeasured))
-        return (
-            f"Inconclusive: beside {_cases(own)} there are {open_ones}; they could turn "
-            f"“{said.removesuffix('.')}”."
-        )
-    return said
-
-
-def _gone(found: Comparison) -> str:
-    a, b = short_name(found.baseline.name), short_name(found.candidate.name)
-    return f"{counted(found.pairing.baseline_only, 'case')} of {a} without a conversation of {b}"
-
-
-def headline(own: CriterionComparison, a: str, b: str, margin: float, may_advise: bool) -> str:
+def headline(own: CriterionComparison, found: Comparison) -> str:
     """Returns what a difference means for the decision, in one sentence with its numbers.
 
-    The numbers are those of the table of criteria; `margin`: a share of the scale that does not matter;
-    `may_advise`: whether a loss that may be accepted is named.
+    The numbers are those of the table of criteria. It claims and advises nothing that what was not measured
+    could turn.
     """
+    a, b = short_name(found.baseline.name), short_name(found.candidate.name)
     by = "" if own.criterion == STATUS else f" by {own.criterion}"
-    numbers = _numbers(own)
-    within = f"{100 * margin:g} points" if own.measure == "pass_rate" else "the margin"
+    numbers = _numbers(own, found.pairing)
+    if own.unmeasured:
+        return f"Inconclusive{by}: {' and '.join(own.unmeasured)} could turn what the others show: {numbers}."
+    within = f"{100 * found.margin:g} points" if own.measure == "pass_rate" else "the margin"
     if own.overall.word != "inconclusive":
         said = {
             "better": f"{b} is better than {a}{by}",
@@ -248,11 +241,11 @@ def headline(own: CriterionComparison, a: str, b: str, margin: float, may_advise
             "differs": f"{b} differs from {a}{by}",
         }
         return f"{said[own.overall.word]}: {numbers}."
-    reach = _reach(own, a, b, may_advise)
+    reach = _reach(own, found)
     return f"Inconclusive{by}: {reach or f'{b} against {a}: {numbers}'}{_needed(own)}."
 
 
-def _numbers(own: CriterionComparison) -> str:
+def _numbers(own: CriterionComparison, pairing: Pairing) -> str:
     overall = own.overall
     assert (
         overall.baseline_value is not None
@@ -261,7 +254,8 @@ def _numbers(own: CriterionComparison) -> str:
     )
     digits = decimals(overall.difference, own.measure, own.unit)
     if own.measure == "pass_rate":
-        values = f"{overall.candidate_value:.1%} pass against {overall.baseline_value:.1%}"
+        candidate, baseline = share_text(overall.candidate_value), share_text(overall.baseline_value)
+        values = f"{candidate} pass against {baseline}"
     else:
         one, other = (
             amount(value, own.measure, own.unit, digits=digits)
@@ -277,24 +271,26 @@ def _numbers(own: CriterionComparison) -> str:
             for bound in (overall.interval.low, overall.interval.high)
         )
         change += f" ({low} to {high})"
-    return f"{values}, {change}, {_cases(own)}"
+    return f"{values}, {change}, {compared_cases(own, pairing)}"
 
 
-def _cases(own: CriterionComparison) -> str:
+def compared_cases(own: CriterionComparison, pairing: Pairing) -> str:
+    """Returns how many cases of how many a difference rests on, and what pairs them."""
     overall = own.overall
     if overall.pairs:
-        return counted(overall.pairs, "case")
-    noun = "conversation" if overall.baseline_cases is None else "case"
-    sizes = (
-        (overall.baseline_count, overall.candidate_count)
-        if overall.baseline_cases is None
-        else (overall.baseline_cases, overall.candidate_cases)
-    )
-    return f"{sizes[0]} and {sizes[1]} {noun}s"
+        every = pairing.pairs + pairing.baseline_only + pairing.candidate_only + pairing.changed
+        of_all = f"{overall.pairs:,} of " if every != overall.pairs else ""
+        return f"{of_all}{counted(every, 'case')}, paired by {pairing.by}"
+    if overall.baseline_cases is None or overall.candidate_cases is None:
+        sizes, noun = (overall.baseline_count, overall.candidate_count), "conversations"
+    else:
+        sizes, noun = (overall.baseline_cases, overall.candidate_cases), "cases"
+    return f"unpaired samples of {sizes[0]:,} and {sizes[1]:,} {noun}"
 
 
-def _reach(own: CriterionComparison, a: str, b: str, may_advise: bool) -> str:
+def _reach(own: CriterionComparison, found: Comparison) -> str:
     """Returns how far the candidate may be worse or better, and what that would accept; "": unknown."""
+    a, b = short_name(found.baseline.name), short_name(found.candidate.name)
     interval = own.overall.interval
     if interval is None or own.better_is == "neither":
         return ""
@@ -306,44 +302,62 @@ def _reach(own: CriterionComparison, a: str, b: str, may_advise: bool) -> str:
     loss, gain = (amount(value, own.measure, own.unit, digits=digits) for value in (worse, better))
     unit = _SUFFIX.get(own.measure, "")
     span = f"up to {loss.removesuffix(unit)} {'points ' if unit else ''}worse or {gain} better"
-    text = f"{b} may be {span} than {a} ({_cases(own)})"
-    # Nobody accepts the loss of a fifth of the scale, nor what the missing scores may add to the loss.
+    text = f"{b} may be {span} than {a} ({compared_cases(own, found.pairing)})"
+    # Nobody accepts the loss of a fifth of the scale, nor what was not measured may add to the loss.
     is_open = own.missing is not None and own.missing.changes_the_word
-    if is_open or not may_advise or (own.unit == "score" and worse > _LARGEST_LOSS):
+    measured = own.overall.pairs or own.overall.candidate_count
+    unknown = sum(unmeasured_numbers(own, found.baseline, found.candidate, found.pairing).values())
+    is_open = is_open or unknown > found.margin * (unknown + measured)
+    if is_open or found.candidate.destructive or (own.unit == "score" and worse > _LARGEST_LOSS):
         return text
     return f"{text}. Safe to ship if a loss of {loss} is acceptable"
 
 
 def _needed(own: CriterionComparison) -> str:
-    overall = own.overall
-    if overall.fewest is not None:
-        return f"; at least {overall.fewest} cases are needed for a word"
-    needed = needed_text(own)
+    # The few cases have a sentence of their own.
+    needed = "" if _compared_number(own) < _FEW else needed_text(own)
     return f"; {needed}" if needed else ""
+
+
+def _compared_number(own: CriterionComparison) -> int:
+    """Returns the number of cases that are compared, without pairs those of the smaller side."""
+    overall = own.overall
+    sizes = (
+        (overall.baseline_count, overall.candidate_count)
+        if overall.baseline_cases is None or overall.candidate_cases is None
+        else (overall.baseline_cases, overall.candidate_cases)
+    )
+    return overall.pairs or min(sizes)
 
 
 def _details(own: CriterionComparison, found: Comparison) -> list[str]:
     """Returns what is left out or missing, one sentence each, as far as it could change the answer."""
     a, b = short_name(found.baseline.name), short_name(found.candidate.name)
-    missing, details = own.missing, []
+    missing, pairing, details = own.missing, found.pairing, []
+    if (number := _compared_number(own)) < _FEW:
+        needed = max(FEWEST_ALIKE, own.overall.pairs_needed or 0)
+        of_each = "" if own.overall.pairs else " of each version"
+        details.append(
+            f"Only {counted(number, 'case')}{of_each} can be compared: {rounded(needed - number)} more are "
+            f"needed, about {rounded(needed)} in all."
+        )
     if missing is not None and missing.changes_the_word:
         counts = f"{missing.baseline_missing} of {a} and {missing.candidate_missing} of {b}"
-        text = f"{counts} have no {outcome_noun(own)}"
-        worst, best = missing.worst_for_candidate, missing.best_for_candidate
-        if worst is None or best is None:
-            details.append(f"{text}, and nothing bounds what they would be.")
-        else:
-            details.append(f"{text}: counted against {b} it would be “{worst.word}”, for it “{best.word}”.")
+        is_turned = own.overall.word == "inconclusive"
+        then = "they could turn the answer" if is_turned else f"whatever they would be, {b} is not worse"
+        details.append(f"{counts} have no {outcome_noun(own)}: {then}.")
     alone = own.baseline_only + own.candidate_only
     if alone:
         details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
-    if own.overall.pairs and found.pairing.baseline_only:
-        details.append(f"Left out: {_gone(found)}.")
-    if found.pairing.changed:
-        details.append(
-            f"Left out, because the expectation differs: {counted(found.pairing.changed, 'case')}."
-        )
-    if found.candidate.rejected:
+    if own.overall.pairs and pairing.baseline_only and not own.unmeasured:
+        gone = counted(pairing.baseline_only, "case")
+        details.append(f"Left out: {gone} of {a} without a conversation of {b}.")
+    unpaired = pairing.baseline_unidentified + pairing.candidate_unidentified
+    if own.overall.pairs and unpaired:
+        details.append(f"Left out, without {pairing.by}: {counted(unpaired, 'conversation')}.")
+    if pairing.changed:
+        details.append(f"Left out, because the expectation differs: {counted(pairing.changed, 'case')}.")
+    if found.candidate.rejected and not own.unmeasured:
         details.append(
             f"Records and conversations that were rejected, in no figure: {found.candidate.rejected:,}."
         )

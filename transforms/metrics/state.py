@@ -459,10 +459,12 @@ class Units(Struct):
         Returns:
             The count times the share of units in the conversations; at least 1 for any score.
         """
-        recordings = sum(self.kept.values())
-        if not count or recordings <= len(self.kept):
-            return count
-        return max(1.0, count * len(self.kept) / recordings)
+        return independent_trials(count, len(self.kept), sum(self.kept.values()))
+
+
+def independent_trials(count: int, units: int, recordings: int) -> float:
+    """Returns how many independent trials a count of scores is, of the conversations of some cases."""
+    return count if not count or recordings <= units else max(1.0, count * units / recordings)
 
 
 class MetricsState(Struct):

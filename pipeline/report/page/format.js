@@ -14,18 +14,23 @@ export function number(value) {
   return value === null || value === undefined ? NONE : value.toLocaleString("en");
 }
 
-// 100 % and 0 % only if it is exactly that, but for errors of rounding.
+// With one decimal, rounded as Python does: a tie to the even digit, toFixed would round it up.
+export function tenths(value) {
+  const isTie = Number.isInteger(4 * value) && !Number.isInteger(2 * value);
+  return (isTie ? (2 * Math.round(5 * value)) / 10 : value).toFixed(1);
+}
+
+// 100.0% and 0.0% only if it is exactly that, but for errors of rounding; as `share_text` in Python.
 export function percent(value) {
   if (value === null || value === undefined) return NONE;
   const share = Number(value.toFixed(9));
-  if (share > 0.995 && share < 1) return share < 0.9995 ? `${(share * 100).toFixed(1)}%` : "> 99.9%";
-  if (share > 0 && share < 0.005) return share >= 0.0005 ? `${(share * 100).toFixed(1)}%` : "< 0.1%";
-  return `${Math.round(share * 100)}%`;
+  if (share >= 0.9995 && share < 1) return ">99.9%";
+  return share > 0 && share < 0.0005 ? "<0.1%" : `${tenths(100 * share)}%`;
 }
 
 export function points(difference) {
   if (difference === null || difference === undefined) return NONE;
-  return `${difference < 0 ? "−" : "+"}${Math.abs(difference * 100).toFixed(1)} points`;
+  return `${difference < 0 ? "−" : "+"}${tenths(Math.abs(100 * difference))} points`;
 }
 
 export function decimal(value) {

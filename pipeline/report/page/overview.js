@@ -193,7 +193,7 @@ function differenceCell(comparison, row, own) {
 
 // The figures of the columns beside a difference are of all conversations, its own of the compared ones.
 function restsOn({ measure, unit, overall: { baseline_value: before, candidate_value: after, pairs, baseline_count: own, candidate_count: other } }) {
-  const value = (each) => (measure === "pass_rate" ? `${(100 * each).toFixed(1)}%` : quantity(each, unit));
+  const value = (each) => (measure === "pass_rate" ? percent(each) : quantity(each, unit));
   const cases = pairs ? counted(pairs, "case") : `${number(own)} and ${number(other)} conversations`;
   return ` ${value(after)} against ${value(before)}, ${cases}`;
 }

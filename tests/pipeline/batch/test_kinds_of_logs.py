@@ -60,7 +60,7 @@ def test_repeated_runs_are_reliable_or_not_and_guessed_tools_are_counted(run):
         assert at == pytest.approx([(1 / 2 + 2 / 3) / 2, 1.0, 1.0])
     assert [one["value"] for one in rows["v2", "tool_effects_v1", "conversation"]["pass_hat_k"]] == [1, 1]
     line = next(line for line in done.out.splitlines() if line.startswith("pass^k, pass@k"))
-    assert "k=2: 17% (" in line and "k=2: 100% (" in line
+    assert "k=2: 16.7% (" in line and "k=2: 100.0% (" in line
     document = done.document("run.json")
     assert document["guessed_tools"] == {
         "cancel_x": {"effect": "write", "conversations": 9},

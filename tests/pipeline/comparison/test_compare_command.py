@@ -464,7 +464,7 @@ def test_copies_of_goldens_without_a_name_are_one_case(scored, compared, tmp_pat
         assert json.loads(by_id)["pairing"]["pairs"] == 40
     capsys.readouterr()
     assert main(["gate", output]) == 1
-    assert "(v1): failed: 100 % (51.01 to 100), 4 cases" in capsys.readouterr().err
+    assert "(v1): failed: 100.0% (51.0% to 100.0%), 4 cases" in capsys.readouterr().err
     assert main(["report", output]) == 0
     page = re.search(r'id="report">([^<]*)<', Path(output, "report.html").read_text("utf-8"))
     verdicts = json.loads(gzip.decompress(b64decode(page[1])))["criteria"][0]

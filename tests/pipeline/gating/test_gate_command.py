@@ -48,7 +48,7 @@ def test_the_status_is_that_of_the_rules(write_run, gate, verdicts, status, word
     assert found == status and out.endswith(f"gate: {word}, 1 rule\n")
     assert (err == "") == (status == 0)
     if status:
-        assert err.startswith(f"turnwise: verdict: pass rate at least 100 % (v1): {word}: ")
+        assert err.startswith(f"turnwise: verdict: pass rate at least 100% (v1): {word}: ")
         assert err.endswith(": c1\n")
 
 
@@ -94,7 +94,7 @@ def test_a_bound_uses_the_figure_that_labels_correct(write_run, gate, tmp_path):
     path = tmp_path / "a.json"
     status, _, err = gate(run, "--json", path)
     assert status == 1
-    assert "70 % (55 to 80), 60 cases; corrected by 20 labels of people, 100 % by the scores\n" in err
+    assert "70.0% (55.0% to 80.0%), 60 cases; corrected by 20 labels of people, 100.0% by the scores\n" in err
     (found,) = json.loads(path.read_text())["rules"]
     assert (found["value"], found["interval"]) == (0.55, {"low": 0.55, "high": 0.8})
 
@@ -436,7 +436,7 @@ def test_a_case_that_one_version_lacks_is_not_decided(write_run, gate, versions)
     status, _, err = gate(str(write_run("r", [*own, other], config=held)), *versions)
     unrecorded = "(1 eval case without a recording in v2)"
     assert status == 1 and f"inconclusive: 0 failed, 1 without an outcome {unrecorded}" in err, err
-    assert f"decided (v2): failed: 50 %: 1 of 2 {unrecorded}" in err and "(v1): failed" not in err
+    assert f"decided (v2): failed: 50.0%: 1 of 2 {unrecorded}" in err and "(v1): failed" not in err
     rejected = [failure("no turn", record=json.dumps({"eval_id": own[1]["eval_id"]}))]
     status, _, err = gate(
         str(write_run("rejected", [*own, other], failures=rejected, config=held)), *versions
@@ -444,7 +444,9 @@ def test_a_case_that_one_version_lacks_is_not_decided(write_run, gate, versions)
     assert status == 1 and "0 failed, 1 without an outcome (1 record rejected)" in err, err
 
 
-@pytest.mark.parametrize(("record", "share"), [('{"eval_id": "gone"', "50 %: 2 of 4"), ("{", "40 %: 2 of 5")])
+@pytest.mark.parametrize(
+    ("record", "share"), [('{"eval_id": "gone"', "50.0%: 2 of 4"), ("{", "40.0%: 2 of 5")]
+)
 def test_a_case_whose_record_was_lost_counts_once(write_run, gate, record, share):
     found = rules({"rule": "coverage", "at_least": 0.9})
     counts = {"rejected_records": 1, "unused_cases": 2}

@@ -61,7 +61,7 @@ CHAT = {
 }
 CASES: list[tuple[list[Any], list[Any], list[str]]] = [
     ([good("a"), good("b"), bad("c")], [rule()], []),
-    ([good("a"), bad("b"), bad("c")], [rule()], ["pass rate at least 60 % (v1): failed: 33.33 %"]),
+    ([good("a"), bad("b"), bad("c")], [rule()], ["pass rate at least 60% (v1): failed: 33.3%"]),
     ([good("a"), {"no": "log"}], [rule(), {"rule": "coverage", "at_least": 0.5}], []),
     ([good("a")], [{"rule": "no_destructive_calls"}], []),
     (
@@ -160,7 +160,7 @@ def test_a_baseline_may_be_a_version_of_the_run(run, capsys):
     (problem,) = done.document("run.json")["problems"]
     assert done.status == 1 and "by more than 0.1 (v2): failed: -100.0 points" in problem
     assert main(["gate", str(done.directory)]) == 1
-    told = "No baseline is named: v1 and v2 are not compared; 50% pass, 60 with a verdict, 0 without."
+    told = "No baseline is named: v1 and v2 are not compared; 50.0% pass, 60 with a verdict, 0 without."
     assert told in capsys.readouterr().out
     done = run(logs, {"rule": "not_worse", "margin": 0.1}, options=("--baseline", "v3"), name="other")
     assert done.status == 1 and "gate: inconclusive: --baseline v3: is neither an app version" in done.err

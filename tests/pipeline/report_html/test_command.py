@@ -128,7 +128,7 @@ def test_a_run_that_is_not_whole_says_so_first(tmp_path):
     assert problems(run) == [
         "This run ended with exit status 1: too many failures.",
         "This run rejected 2 records and 1 conversation; they are in no figure.",
-        "This run: only 2 of 4 conversations have a verdict (50%); nothing is known of the others.",
+        "This run: only 2 of 4 conversations have a verdict (50.0%); nothing is known of the others.",
     ]
 
 

@@ -131,7 +131,7 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys
     assert cells[0][:3] == ["2026-11-09", "v3", "night-9"] and "none of 4 scores has a value" in " ".join(
         cells[0]
     )
-    assert cells[1][:4] == ["2026-11-05", "v2", "night-5", "75%"] and cells[-1][:2] == ["2026-11-01", "v1"]
+    assert cells[1][:4] == ["2026-11-05", "v2", "night-5", "75.0%"] and cells[-1][:2] == ["2026-11-01", "v1"]
     ends = "[...document.querySelectorAll('.trend svg text')].map((t) => t.getBBox().x + t.getBBox().width)"
     assert max(browser.run(f"return {ends}")) <= browser.run(
         "return document.querySelector('.trend svg').clientWidth"
@@ -201,7 +201,7 @@ def test_verdicts_that_flip_are_shown_where_there_were_several_votes(browser, re
     browser.wait(lambda: browser.texts("table caption"))
     (table,) = browser.texts("table")
     assert table.startswith("Verdicts that flip between votes") and "safety_v1" in table
-    assert "40" in table and "3 (8" in table and "hallucination" not in table
+    assert "40" in table and "3 (7.5%" in table and "hallucination" not in table
     assert "0 (no model is asked)" in browser.find("main dl").text
 
 
@@ -317,7 +317,7 @@ def test_slices_of_both_versions_stand_in_one_table(browser, report):
     assert heads == ["slice?", "v1", "v2", "v2 − v1?"]
     rows = browser.texts("section[aria-labelledby=slices] tbody tr")
     (workshop,) = [row for row in rows if row.startswith("tag workshop")]
-    assert "64% 9/14 +1 no verdict" in workshop and "100% 14/14 +1 no verdict" in workshop
+    assert "64.3% 9/14 +1 no verdict" in workshop and "100.0% 14/14 +1 no verdict" in workshop
     assert "+35.7 points 14 pairs" in workshop
     browser.choose("criterion", "turn_latency")
     browser.wait(lambda: "criterion=turn_latency" in browser.state)
@@ -685,8 +685,8 @@ def test_panels_and_cascades(browser, tmp_path):
     main(["report", str(run)])
     browser.open(run / "report.html", view="judge")
     assert browser.texts("main tbody tr") == [
-        "match 6 4 75% –",
-        "match a 5 1 80% −12.5 points",
+        "match 6 4 75.0% –",
+        "match a 5 1 80.0% −12.5 points",
         "match b 0 6 – –",
         "match c 20 3 1 2 0 12 – –",
     ]

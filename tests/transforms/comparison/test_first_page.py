@@ -87,7 +87,7 @@ def test_two_versions(baseline, candidate, headline, counts):
     found = page({"verdict": baseline}, {"verdict": candidate})
     assert found.headline.startswith(headline) and found.detail == ""
     assert counts_text(found) == counts and (found.baseline, found.candidate) == ("v1", "v2")
-    cases = f"{len(baseline)} cases"
+    cases = f"{len(baseline)} cases, paired by eval_id"
     if headline.startswith("Inconclusive"):
         assert f" better than v1 ({cases}). Safe to ship if a loss of " in found.headline
         assert found.headline.endswith(" cases would settle a difference of this size.")
@@ -99,20 +99,20 @@ def test_what_could_change_the_answer_stands_below_it():
     baseline, candidate = [P] * 30, [P] * 20 + [U] * 10
     found = page({"verdict": baseline}, {"verdict": candidate}, rejected=4)
     assert found.headline.startswith("Inconclusive: ") and (found.no_verdict, found.rejected) == (10, 4)
-    assert "0 of v1 and 10 of v2 have no verdict: counted against v2 it would be “worse”" in found.detail
+    assert "0 of v1 and 10 of v2 have no verdict: they could turn the answer." in found.detail
     assert "Safe to ship" not in found.headline, "what has no verdict may add to the loss"
     assert found.detail.endswith("Records and conversations that were rejected, in no figure: 4.")
 
 
 def test_one_version():
     found = without_baseline(["v1"], (0.78, 0.58, 0.9), (18, 5, 7), [], 2, 4)
-    assert found.headline == "One version only: 78% pass (58% to 90%), 23 with a verdict, 7 without."
+    assert found.headline == "One version only: 78.0% pass (58.0% to 90.0%), 23 with a verdict, 7 without."
     assert counts_text(found) == "failed 5, no verdict 7, rejected 2" and found.baseline is None
     assert found.destructive == 4, "of all conversations, not of those to read first"
     nothing = without_baseline(["v1"], None, (0, 0, 7), [], 0, None)
     assert nothing.headline == "One version only: 0 with a verdict, 7 without.", "no share is no 0 %"
     several = without_baseline(["", "v1"], (0.5, None, None), (5, 5, 7), [], 0, 0)
-    told = "No baseline is named: (no version) and v1 are not compared; 50% pass, 10 with a verdict, 7"
+    told = "No baseline is named: (no version) and v1 are not compared; 50.0% pass, 10 with a verdict, 7"
     assert several.headline == f"{told} without." and several.baseline is None
 
 
@@ -206,8 +206,46 @@ def test_counts_are_of_the_criterion_that_leads_and_say_so():
 
 def test_what_was_rejected_is_of_no_version():
     found = page({"verdict": [P] * 12 + [F] * 13}, {"verdict": [P] * 25}, rejected=35)
-    unknown = "35 rejected records or conversations, which may be of v2; they could turn “v2 is better"
-    assert found.headline.startswith(f"Inconclusive: beside 25 cases there are {unknown}")
+    unknown = "35 rejected records or conversations (perhaps of v2)"
+    assert found.headline.startswith(f"Inconclusive: {unknown} could turn what the others show: 100.0% pass")
+    assert "better" not in f"{found.headline} {found.detail}" and "Safe to ship" not in found.headline
+
+
+@pytest.mark.parametrize(("lost_by", "share"), [("v1", 8), ("v2", 8), ("v2", 1)])
+def test_one_word_stands_in_headline_table_and_sentence(lost_by, share):
+    """100 cases, of which 10 regressed: what was rejected on either side could turn that, if it is enough."""
+    rejected = {lost_by: 2 * share}
+    sides = [
+        side(name, {"verdict": own}, rejected=rejected.get(name, 0))
+        for name, own in (("v1", [P] * 100), ("v2", [P] * 90 + [F] * 10))
+    ]
+    sides[1].run_ids[:] = ["other"]
+    found = compare(*sides, CompareOptions())
+    (own,), shown = found.criteria, two_versions(found, [], [], "they were named")
+    is_open = 2 * share > 10
+    assert found.word == own.overall.word == ("inconclusive" if is_open else "worse")
+    assert shown.headline.startswith("Inconclusive: " if is_open else "v2 is worse than v1"), shown.headline
+    assert ("is inconclusive" in own.sentence) is is_open and ("could turn it" in own.sentence) is is_open
+    assert bool(own.unmeasured) is is_open
+
+
+def test_first_pages_say_what_pairs_the_cases_and_how_many_are_in_pairs():
+    few = {"verdict": [P] * 4}
+    paired = page({"verdict": [P] * 30}, {"verdict": [P] * 29 + [U]})
+    assert "29 of 30 cases, paired by eval_id" in paired.headline
+    assert "Only" not in paired.detail, "enough cases"
+    found = compare(side("v1", {"verdict": [P] * 30}), side("v2", few, prefix="n"), CompareOptions())
+    unpaired = two_versions(found, [], [], "")
+    assert "(unpaired samples of 30 and 4 conversations)" in unpaired.headline
+    needed = "Only 4 cases of each version can be compared: 16 more are needed, about 20 in all."
+    assert unpaired.detail == needed
+    assert page(few, few).detail == needed.replace(" of each version", "")
+
+
+def test_few_verdicts_of_one_version_ask_for_more():
+    few, enough = (without_baseline(["v1"], None, (n, 0, 2), [], 0, None) for n in (1, 10))
+    text = "Only 1 conversation has a verdict: 99 more tell the pass rate to within 10 points."
+    assert (few.detail, enough.detail) == (text, "")
 
 
 @pytest.mark.parametrize(
@@ -231,10 +269,10 @@ def test_cases_of_the_baseline_that_the_candidate_lacks(after, gone, names_cases
     )
     shown = two_versions(found, [], [], "they were named")
     lacking = f"{gone} case{'s' * (gone > 1)} of v1 without a conversation of v2"
-    head = f"Inconclusive: beside {len(after)} cases there are {lacking}; they could turn"
+    head = f"Inconclusive: {lacking} could turn what the others show: "
     assert shown.headline.startswith(head) is is_open, shown.headline
     assert ("Safe to ship" in shown.headline) is is_advised, shown.headline
-    assert (f"Left out: {lacking}." in shown.detail) is names_cases
+    assert (f"Left out: {lacking}." in shown.detail) is (names_cases and not is_open)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +283,7 @@ def test_a_gain_holds_only_if_the_missing_cases_cannot_undo_it(fixed, measured, 
     before = {"verdict": [F] * fixed + [P] * (measured - fixed + gone)}
     found = compare(side("v1", before), side("v2", {"verdict": [P] * measured}), CompareOptions())
     shown = two_versions(found, [], [], "they were named")
-    assert shown.headline.startswith("Inconclusive: beside" if is_open else "v2 is better"), shown.headline
+    assert shown.headline.startswith("Inconclusive: " if is_open else "v2 is better"), shown.headline
 
 
 def test_every_failed_run_of_a_case_that_regressed_is_a_regression():

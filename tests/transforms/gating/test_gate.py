@@ -93,7 +93,7 @@ RULES = [
     (rate("lower", at_least=0.59), [P] * 9 + [F], 0, "passed", ""),
     (rate("upper", at_most=0.3), [F] * 40, 0, "passed", ""),
     (rate("lower", at_least=0.5), [P], 0, "failed", ""),
-    (rate(at_least=0.5), [F] * 10, 0, "failed", "0 % (0 to 27.75), 10 cases"),
+    (rate(at_least=0.5), [F] * 10, 0, "failed", "0.0% (0.0% to 27.8%), 10 cases"),
     # What has no outcome or was rejected may have passed or failed.
     (rate(at_least=0.9), [P] * 9 + [U], 0, "passed", ""),
     (rate(at_least=0.9), [P] * 8 + [U] * 2, 0, "inconclusive", ""),
@@ -201,8 +201,8 @@ def test_a_rule_says_what_its_criterion_does_not_apply_to():
     gated = version([*conversations([P, P], "safety_v1"), *conversations([P] * 38)])
     rest = "; n/a for 38 other conversations"
     for rule, seen in (
-        (rate(criterion="safety_v1", at_least=0.5), "100 % (34.24 to 100), 2 cases"),
-        (coverage(1.0, "safety_v1"), "100 %: 2 of 2"),
+        (rate(criterion="safety_v1", at_least=0.5), "100.0% (34.2% to 100.0%), 2 cases"),
+        (coverage(1.0, "safety_v1"), "100.0%: 2 of 2"),
         (all_pass("safety_v1"), "0 failed, 0 without an outcome"),
     ):
         assert applied(rule, gated).why == seen + rest
@@ -292,8 +292,8 @@ def test_everything_that_was_lost_counts():
 UNRECORDED = "1 eval case without a recording in v1"
 OF_UNRECORDED = [
     (all_pass(), "inconclusive", "0 failed, 1 without an outcome"),
-    (coverage(0.6), "passed", "66.67 %: 2 of 3"),
-    (coverage(0.7), "failed", "66.67 %: 2 of 3"),
+    (coverage(0.6), "passed", "66.7%: 2 of 3"),
+    (coverage(0.7), "failed", "66.7%: 2 of 3"),
     (rate(at_least=0.6), "passed", "1 without an outcome"),
     (rate(at_least=0.7), "inconclusive", "1 without an outcome"),
     ({"rule": "no_destructive_calls"}, "inconclusive", "0 destructive calls; 1 without an outcome"),
@@ -307,7 +307,7 @@ def test_a_case_that_another_version_alone_has_is_not_decided(rule, status, why)
     assert found.status == status and found.why.endswith(f"{why} ({UNRECORDED})")
     assert found.rejected == (["eval case refund (v1)"] if rule["rule"] == "all_pass" else [])
     both = applied(coverage(0.5), gated, Rejected(1, "1 record rejected"))
-    assert both.why == f"50 %: 2 of 4 (1 record rejected, {UNRECORDED})"
+    assert both.why == f"50.0%: 2 of 4 (1 record rejected, {UNRECORDED})"
 
 
 def row(name: str, **more: Any) -> Any:
@@ -485,14 +485,14 @@ def test_of_several_rules_on_coverage_the_strictest_counts(shares):
     gated = version(conversations([P]), comparison=comparison(compared(0.0), baseline_only=3))
     coverage = [{"rule": "coverage", "at_least": share} for share in shares]
     found = applied(NOT_WORSE, gated, NOTHING_REJECTED, *coverage)
-    assert (found.status, "90 % asked for" in found.why) == ("inconclusive", True)
+    assert (found.status, "90% asked for" in found.why) == ("inconclusive", True)
 
 
 @pytest.mark.parametrize("side", ["baseline_only", "candidate_only"])
 def test_cases_that_one_side_alone_has_a_value_for_are_not_compared(side):
     gated = version(conversations([P]), comparison=comparison(compared(0.0, **{side: 5})))
     found = applied(NOT_WORSE, gated, NOTHING_REJECTED, coverage(0.8))
-    assert found.status == "inconclusive" and "66.67 % compared, 80 % asked for" in found.why
+    assert found.status == "inconclusive" and "66.7% compared, 80% asked for" in found.why
 
 
 def test_what_has_a_value_on_the_other_side_alone_is_missing():

@@ -5,13 +5,13 @@ import pytest
 from tests.pipeline.report_html.made_run import Row, conversation, score, scores, turn
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.report import Slice
+from turnwise.transforms.decisions.comparison.words import share_text
 from turnwise.transforms.decisions.report.collect import CollectedRuns, Entry, VersionKey
 from turnwise.transforms.decisions.report.document import call_pairs, tool_figures
 from turnwise.transforms.decisions.report.figures import (
     criterion_rows,
     failure_groups,
     outcomes,
-    percent,
     slices,
 )
 from turnwise.transforms.statistics.tests import shrink
@@ -126,16 +126,17 @@ def test_failures_are_grouped_and_their_records_cut_with_a_mark():
 @pytest.mark.parametrize(
     ("share", "text"),
     [
-        (1.0, "100%"),
-        (0.999, "99.9%"),
-        (0.99999, "more than 99.9%"),
-        (0.0, "0%"),
-        (0.001, "0.1%"),
-        (0.0001, "less than 0.1%"),
+        (1.0, "100.0%"),
+        (0.9994, "99.9%"),
+        (0.9995, ">99.9%"),
+        (0.0, "0.0%"),
+        (0.0005, "0.1%"),
+        (0.0001, "<0.1%"),
+        (13 / 16, "81.2%"),
     ],
 )
 def test_only_all_is_100_percent_and_only_none_is_0(share, text):
-    assert percent(share) == text
+    assert share_text(share) == text
 
 
 V1, V2 = VersionKey(0, "v1"), VersionKey(0, "v2")

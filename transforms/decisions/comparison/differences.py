@@ -51,6 +51,7 @@ from turnwise.transforms.decisions.comparison.words import (
     LEAST_CHANGE,
     comparison_notes,
     flips,
+    held_open,
     sentence,
     settings_changes,
 )
@@ -74,7 +75,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         measures = [measure for measure in measures if measure.criterion != STATUS]
     measured = [(measure, estimate(matched, measure, options)) for measure in measures]
     parts = _compare_parts(matched, measured, options) if options.details else Parts([], {}, 0)
-    criteria = _compare_criteria(matched, measured, parts.turns, options, (a.name, b.name))
+    criteria = _compare_criteria(matched, measured, parts.turns, options, (a, b))
     criteria = [with_correction(own, a, b) for own in criteria]
     return Comparison(
         baseline=_side(a, pairing.by),
@@ -146,7 +147,7 @@ def _compare_criteria(
     measured: Sequence[tuple[CriterionMeasure, Estimate]],
     turns: Mapping[str, list[TurnDifference]],
     options: CompareOptions,
-    names: tuple[str, str],
+    sides: tuple[ComparedSide, ComparedSide],
 ) -> list[CriterionComparison]:
     """Returns the compared criteria; the words rest on p-values adjusted by Holm within each family."""
     found = []
@@ -157,7 +158,8 @@ def _compare_criteria(
             if of is not measure and _family(of) == _family(measure) and other.p is not None
         ]
         own = _compare(matched, measure, whole, other_p, options)
-        text = sentence(own, *names, matched.pairing.by)
+        own = held_open(own, *sides, matched.pairing, options.margin)
+        text = sentence(own, *(side.name for side in sides), matched.pairing.by)
         found.append(msgspec.structs.replace(own, sentence=text, turns=turns.get(measure.criterion, [])))
     return found
 

@@ -6,12 +6,15 @@ from itertools import chain
 from math import floor, log10
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from turnwise.schemas.comparison import (
     CriterionComparison,
     Flip,
     FlipKind,
     Missing,
     PairedBy,
+    Pairing,
     SettingsChange,
     Side,
     VersionDifference,
@@ -401,6 +404,42 @@ def _thresholds_text(thresholds: _Thresholds) -> str:
 # Says a difference as one sentence.
 
 
+def unmeasured_numbers(
+    own: CriterionComparison, a: ComparedSide | Side, b: ComparedSide | Side, pairing: Pairing
+) -> dict[str, int]:
+    """Returns what was not measured and may have been either, as texts, with its number."""
+    # What has no score on an open scale is read as any value already: see `three_readings`.
+    missing = own.missing.candidate_missing if own.missing and own.unit == "score" else 0
+    # Where nothing pairs the sides, the baseline has other cases, and none of them is awaited.
+    gone = pairing.baseline_only if own.overall.pairs else 0
+    # Nobody knows of which version of a run a record was that could not be read.
+    rejected = ((b.rejected, b.name), (None if a.run_ids == b.run_ids else a.rejected, a.name))
+    numbers = {
+        f"{counted(gone, 'case')} of {a.name} without a conversation of {b.name}": gone,
+        f"{counted(missing, 'conversation')} of {b.name} without a {outcome_noun(own)}": missing,
+    } | {
+        f"{number:,} rejected records or conversations (perhaps of {name})": number
+        for number, name in rejected
+        if number
+    }
+    return {text: number for text, number in numbers.items() if number}
+
+
+def held_open(
+    own: CriterionComparison, a: ComparedSide, b: ComparedSide, pairing: Pairing, margin: float
+) -> CriterionComparison:
+    """Returns a criterion that is inconclusive if what was not measured could turn what the cases show."""
+    numbers = unmeasured_numbers(own, a, b, pairing)
+    unknown, measured = sum(numbers.values()), own.overall.pairs or own.overall.candidate_count
+    # Had all of the unknown failed on the one side and passed on the other, a difference of this share of
+    # the scale could be gone. Nothing bounds a value of an open scale.
+    bridged = abs(own.overall.difference or 0) * measured if own.unit == "score" else 0.0
+    is_few = unknown <= margin * (unknown + measured) or unknown <= bridged
+    if own.overall.word == "inconclusive" or is_few:
+        return own
+    return replace(own, overall=replace(own.overall, word="inconclusive"), unmeasured=[*numbers])
+
+
 def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     """Returns what may be said of a criterion, in one sentence with the names of base and candidate."""
     overall = found.overall
@@ -422,9 +461,11 @@ def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     text = f"{_opening(found, a, b)}: {', '.join(figures)}"
     missing = found.missing
     is_open = missing is not None and missing.changes_the_word
-    if overall.word in ("inconclusive", "not worse") and not is_open:
+    if found.unmeasured:
+        text += f"; {' and '.join(found.unmeasured)} could turn it"
+    elif overall.word in ("inconclusive", "not worse") and not is_open:
         text += _sight(found, by)
-    if overall.word == "inconclusive" and overall.fewest_alike is not None:
+    if overall.word == "inconclusive" and overall.fewest_alike is not None and not found.unmeasured:
         text += f"; fewer than {overall.fewest_alike} cannot show that {b} is the same or not worse"
     alone = found.baseline_only + found.candidate_only
     if alone:
@@ -445,6 +486,8 @@ def needed_text(found: CriterionComparison) -> str:
     """Returns how many cases would settle a difference; "": it is settled, or no number would."""
     overall = found.overall
     if overall.word != "inconclusive" or not overall.pairs_needed or not overall.difference:
+        return ""
+    if found.unmeasured:  # more cases settle nothing while these lack
         return ""
     each = "" if overall.pairs else " of each version"
     return f"about {rounded(overall.pairs_needed)} cases{each} would settle a difference of this size"
@@ -515,6 +558,12 @@ def decimals(value: float | None, measure: str, unit: str) -> int:
     least = 1 if measure == "pass_rate" else {"seconds": 2, "count": 1, "money": 2}.get(unit, 3)
     shown = abs(value or 0.0) * (100 if measure == "pass_rate" else 1)
     return least if not shown or round(shown, least) else min(6, 1 - floor(log10(shown)))
+
+
+def share_text(share: float) -> str:
+    """Returns a share as a percentage; 100.0% and 0.0% only if it is that, but for errors of rounding."""
+    share = round(share, 9)
+    return ">99.9%" if 0.9995 <= share < 1 else "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
 
 
 def amount(value: float, measure: str, unit: str, *, signed: bool = False, digits: int | None = None) -> str:

@@ -24,6 +24,7 @@ from turnwise.transforms.decisions.comparison.words import (
     difference_figures,
     needed_text,
     outcome_noun,
+    share_text,
 )
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans
 from turnwise.transforms.statistics.tests import wilson_interval
@@ -254,16 +255,27 @@ def names_text(names: Iterable[str]) -> str:
 
 def number_text(value: float, is_share: bool) -> str:
     """Returns a share as a percentage, and any other number with four digits."""
-    return f"{100 * value:.4g} %" if is_share else f"{value:.4g}"
+    return share_text(value) if is_share else f"{value:.4g}"
+
+
+def limit_text(limit: float, is_share: bool) -> str:
+    """Returns a limit of a rule with the digits that it was written with, at most four."""
+    return f"{100 * limit:.4g}%" if is_share else f"{limit:.4g}"
+
+
+def beside_text(share: float, limit: float) -> str:
+    """Returns on which side of a limit a share lies that prints as the limit does; "": it does not."""
+    if share == limit or share_text(share) != share_text(limit):
+        return ""
+    return f", {'more' if share > limit else 'less'} than {limit_text(limit, True)} by under 0.1 points"
 
 
 def range_text(interval: Bounds | None, is_share: bool) -> str:
     """Returns an interval in parentheses; empty: there is none."""
     if interval is None:
         return ""
-    factor = 100 if is_share else 1
-    low, high = (round(factor * end, 9) + 0.0 for end in interval)
-    return f" ({low:.4g} to {high:.4g})"
+    low, high = (number_text(round(end, 11) + 0.0, is_share) for end in interval)
+    return f" ({low} to {high})"
 
 
 def without_text(number: int, sampled_out: int) -> str:
@@ -330,11 +342,12 @@ def unrecorded_cases(
 
 
 class _Estimated(NamedTuple):
-    """A pass rate or a mean, its interval at 95 %, and its cases; None: nothing to estimate it from."""
+    """A pass rate or a mean, its interval at 95 %, its cases and their runs; None: nothing to estimate."""
 
     value: float | None
     interval: Bounds | None
     cases: int = 0
+    runs: int = 0
 
 
 class Bounded(NamedTuple):
@@ -381,7 +394,7 @@ def hold_bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_le
     if figure is not None and figure.value is not None:
         left = rejected.number if figure.covers == "all" else unmeasured
         ways = [*_corrected_ways(figure, figure.value, scale, 0 if is_lenient else left)]
-        seen = _Estimated(figure.value, figure.interval, seen.cases)
+        seen = _Estimated(figure.value, figure.interval, seen.cases, seen.runs)
     sampled_out = count_sampled_out(version, rule.criterion)
     verdicts = {_is_met(rule, way) for way in ways}
     return Bounded(
@@ -419,8 +432,13 @@ def bound_text(rule: BoundRule, held: Bounded, rejected: Rejected) -> str:
     else:
         text = f"{number_text(seen.value, is_share)}{range_text(seen.interval, is_share)}"
         text += f", {counted(seen.cases, 'case')}"
-        if side_of(rule, seen) is None:
+        if seen.runs > seen.cases:
+            text += f" in {seen.runs} conversations (a case counts once)"
+        side, limit = side_of(rule, seen), rule.at_most if rule.at_least is None else rule.at_least
+        if side is None:
             text += ", and its interval is not known"
+        elif is_share:
+            text += beside_text(side, limit or 0.0)
     figure = held.figure
     if figure is not None and figure.value is None:
         text += f"; not corrected by its labels: {figure.reason}"
@@ -469,10 +487,11 @@ def _estimate(
     means = {case: sum(scores) / len(scores) for case, scores in by_case.items()}
     mean = sum(means.values()) / len(means)
     if is_rate:
-        return _Estimated(mean, _scaled_interval(mean, len(means), scale), len(means))
+        return _Estimated(mean, _scaled_interval(mean, len(means), scale), len(means), len(values))
 
     interval = CaseMeans(means, SEED).interval()
-    return _Estimated(mean, interval or _scaled_interval(mean, len(means), scale), len(means))
+    interval = interval or _scaled_interval(mean, len(means), scale)
+    return _Estimated(mean, interval, len(means), len(values))
 
 
 def _scaled_interval(mean: float, cases: int, scale: tuple[float, float] | None) -> Bounds | None:
@@ -556,9 +575,9 @@ def hold_baseline(
     elif coverage is None:
         is_met = is_met if not gaps or (is_met is False and _stays(margin, compared, gaps)) else None
     elif _compared_share(compared, gaps) < coverage:
-        texts.append(
-            f"{100 * _compared_share(compared, gaps):.4g} % compared, {100 * coverage:.4g} % asked for"
-        )
+        share = _compared_share(compared, gaps)
+        beside = beside_text(share, coverage)
+        texts.append(f"{share_text(share)} compared{beside}, {limit_text(coverage, True)} asked for")
         is_met = None
     return _HeldMargin(is_met, "; ".join(texts))
 

@@ -18,11 +18,13 @@ from turnwise.transforms.decisions.comparison.words import counted
 from turnwise.transforms.decisions.gate.bounds import (
     GatedVersion,
     Rejected,
+    beside_text,
     bound_text,
     count_sampled_out,
     entries_of,
     hold_baseline,
     hold_bound,
+    limit_text,
     names_text,
     number_text,
     rejected_with,
@@ -108,10 +110,10 @@ def _rule_text(rule: GateRule) -> str:
         what = "pass rate" if rule.measure == "pass_rate" else "mean"
         word, bound = ("at least", rule.at_least) if rule.at_least is not None else ("at most", rule.at_most)
         return (
-            f"{rule.criterion}: {side}{what} {word} {number_text(bound or 0.0, rule.measure == 'pass_rate')}"
+            f"{rule.criterion}: {side}{what} {word} {limit_text(bound or 0.0, rule.measure == 'pass_rate')}"
         )
     if isinstance(rule, CoverageRule):
-        return f"{rule.criterion}: at least {number_text(rule.at_least, True)} decided"
+        return f"{rule.criterion}: at least {limit_text(rule.at_least, True)} decided"
     if isinstance(rule, DestructiveRule):
         return "no destructive call that was not expected"
     return f"{rule.criterion or 'primary criteria'}: not worse than the baseline by more than {rule.margin:g}"
@@ -157,6 +159,7 @@ def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> 
         return _result(_rule_text(rule), version.app_version, None, text)
     share = (len(entries) - len(missing)) / total
     text = f"{number_text(share, True)}: {len(entries) - len(missing)} of {total}"
+    text += beside_text(share, rule.at_least)
     text += f" ({rejected.text})" if rejected.text else ""
     text += without_text(len(version.conversations) - len(entries) - sampled_out, sampled_out)
     is_met = share >= rule.at_least

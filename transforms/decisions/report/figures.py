@@ -24,6 +24,7 @@ from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import own_cases
+from turnwise.transforms.decisions.comparison.words import share_text
 from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry, VersionKey, tools_of
 from turnwise.transforms.decisions.run import Run, shared_reason, unnamed_case
 from turnwise.transforms.metrics.state import rank_of
@@ -57,7 +58,7 @@ def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iter
         few, have, rest = (f"only {decided}", "have", "the others") if decided else ("none", "has", "them")
         yield (
             f"{name}: {few} of {_counted(everything, 'conversation')} {have} a verdict "
-            f"({percent(decided / everything)}); nothing is known of {rest}."
+            f"({share_text(decided / everything)}); nothing is known of {rest}."
         )
     yield from run.gaps
     if not run.has_transcripts:
@@ -71,16 +72,6 @@ def _count(run: ReportRun, name: str) -> int:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def percent(share: float) -> str:
-    """Returns a share as a percentage; 100% and 0% only if it is exactly that, but for errors of rounding."""
-    share = round(share, 9)
-    if 0.995 < share < 1:
-        return f"{share:.1%}" if share < 0.9995 else "more than 99.9%"
-    if 0 < share < 0.005:
-        return f"{share:.1%}" if share >= 0.0005 else "less than 0.1%"
-    return f"{share:.0%}"
 
 
 class Compared(Struct, frozen=True):
@@ -115,7 +106,7 @@ def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
     rest = rest if figure.no_score else ""
     if figure.share is None or figure.low is None or figure.high is None:
         return f"no conversation has a verdict{rest}"
-    interval = f"{percent(figure.share)}, {percent(figure.low)} to {percent(figure.high)}"
+    interval = f"{share_text(figure.share)}, {share_text(figure.low)} to {share_text(figure.high)}"
     return f"{figure.passed:,} of {what} passed{name} ({interval}){rest}"
 
 

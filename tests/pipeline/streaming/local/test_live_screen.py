@@ -60,7 +60,7 @@ def test_below_stand_alerts_the_last_windows_and_the_totals_by_app_version():
     shot = replace(BUSY, totals=rows, windows=[*rows[:2], status_row(None, 1)], alerts=["many-fail: bad\x1b"])
     lines = view(shot, ["response_match_score", "turn_latency"], 80)[3:]
     window = "  2026-11-21 08:00"
-    figures = "pass rate 50% (2 of 4, 20% to 80%), no verdict 1"
+    figures = "pass rate 50.0% (2 of 4, 20.0 to 80.0), no verdict 1"
     assert lines[:9] == [
         *("", "last alerts", "  many-fail: bad\\u001b", "", "last windows"),
         f"{window}  v1: {figures}",
@@ -70,7 +70,7 @@ def test_below_stand_alerts_the_last_windows_and_the_totals_by_app_version():
     table = {line.split("  ")[0]: line.split() for line in lines[10:]}
     assert lines[9].split() == ["v1", "v2"]
     assert table["conversations"][1:] == ["5", "6"]
-    assert table["pass rate"][2:] == ["50%", "(2", "of", "4,", "20%", "to", "80%)"] * 2
+    assert table["pass rate"][2:] == ["50.0%", "(2", "of", "4,", "20.0", "to", "80.0)"] * 2
     assert table["response_match_score"][1:] == ["50.0%", "50.0%"]
     assert table["no score"][2:] == ["1", "1"] and table["failures"][1:] == ["3", "0"]
     assert not any("turn_latency" in line for line in lines), "nothing was measured"
