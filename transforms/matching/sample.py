@@ -235,20 +235,59 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     """Puts golden and recorded turns side by side.
 
     With equal numbers, turn i stands beside turn i; otherwise the two are aligned by what was said and
-    called. Without golden turns, every recorded turn stands alone.
+    called. Without golden turns, every recorded turn stands alone. Greetings before the first question pair
+    with greetings, the last ones first; of one that the other side lacks nothing is expected.
     """
     if not expected:
         return [TurnPair(i, None, turn) for i, turn in enumerate(actual)]
-    pairs = []
+    greetings, recorded = _greetings(expected), _greetings(actual)
+    missing, extra = max(0, greetings - recorded), max(0, recorded - greetings)
+    rest, asked = expected[missing:], actual[extra:]
+    # The first question must show that a golden has shifted, or turns of which both sides have as many.
+    is_shifted = bool(rest and asked) and (missing or extra) > 0
     if len(expected) == len(actual):
-        for i, turn in enumerate(actual):
-            pairs.append(TurnPair(i, expected[i], turn))
-        return pairs
-    for i, (e, a) in enumerate(align(expected, actual)):
+        is_shifted = is_shifted and first_message(rest[:1]) == first_message(asked[:1])
+    elif missing:
+        is_shifted = is_shifted and align(rest[:1], asked[:1]) == [(0, 0)]
+    expected, alone, actual = (rest, actual[:extra], asked) if is_shifted else (expected, [], actual)
+    pairs = [TurnPair(i, None, turn) for i, turn in enumerate(alone)]
+    is_greeted = is_shifted or not (missing or extra)
+    both = min(greetings, recorded) if is_greeted else 0
+    both = len(expected) if len(expected) == len(actual) else both
+    for i in range(both):
+        pairs.append(TurnPair(len(alone) + i, expected[i], actual[i]))
+    for i, (e, a) in enumerate(align(expected[both:], actual[both:]), len(pairs)):
         label = MISSING_TURN if a is None else EXTRA_TURN if e is None else None
-        sides = None if e is None else expected[e], None if a is None else actual[a]
+        sides = None if e is None else expected[both + e], None if a is None else actual[both + a]
         pairs.append(TurnPair(i, *sides, label))
     return pairs
+
+
+_GREETING = re.compile(
+    r"\W*(?:(?:oh |well )?(?:hi|hiya|hello|hey|howdy|greetings|good (?:morning|afternoon|evening|day)|hallo"
+    r"|moin|servus|grüß gott|grüezi|guten (?:morgen|tag|abend)|bonjour|bonsoir|salut|hola|buenos días"
+    r"|buenas(?: tardes| noches)?|olá|oi|bom dia|boa (?:tarde|noite)|ciao|salve|buongiorno|buonasera|hoi"
+    r"|goedemorgen|goedemiddag|goedenavond|hej|cześć|dzień dobry|привет|здравствуйте|你好|您好|こんにちは"
+    r"|もしもし|안녕하세요|안녕|여보세요)(?: there| again| all| everyone| team| bot)?\W*){1,3}"
+    r"(?:(?:can|could) (?:you|someone) (?:please )?help me|i need (?:some )?help)?\W*",
+    re.IGNORECASE,
+)
+
+
+def _greetings(turns: Sequence[ExpectedTurn | Turn]) -> int:
+    """Returns how many turns at the beginning only greet: the user asks nothing yet, nothing is called.
+
+    The agent or an event of the app (a welcome) begins the first one, or the user says no more than hello.
+    """
+    for i, turn in enumerate(turns):
+        said = (turn.user or "").strip()
+        # Without any words of a user, no turn is known to be before the first question.
+        is_welcome = i == 0 and bool(turns[1:] and turns[1].user) and (not said or _EVENT.fullmatch(said))
+        is_calling = bool(turn.tool_calls) or (isinstance(turn, Turn) and bool(turn.transfers))
+        is_unknown = isinstance(turn, Turn) and any(finding.kind in _GAPS for finding in turn.findings)
+        if is_calling or is_unknown or not (is_welcome or _GREETING.fullmatch(said)):
+            return i
+    return len(turns)
 
 
 # Converts between a recording and the golden case that expects exactly what it holds.
