@@ -616,6 +616,12 @@ def _add_crashes(
     lasts = {group[-1].invocation_id: group for group in groups}
     for place, (group, turn) in enumerate(zip(groups, turns, strict=True), 1):
         end, last = _session_end(group), _last_event(group)
+        if (failed := _crashed_agent(group)) and last is not failed:
+            end = error_end(failed.error_code, failed.error_message)
+            why = f"{failed.author or 'an agent'} failed: {end.detail}"
+            gaps(AGENT_ERROR, [why], calls=False, words=False).add_to(turn)
+            crash = crash or End(end.ended, f"turn {place}: {why}")
+            continue
         if last is None or any(event is ending for event in group):
             continue
         has_error = bool(last.error_code or last.error_message)
@@ -628,6 +634,19 @@ def _add_crashes(
             gaps(AGENT_ERROR, [f"the agent failed: {end.detail}"], calls=False, words=False).add_to(turn)
             crash = crash or End(end.ended, f"turn {place}: {end.detail}")
     return crash
+
+
+def _crashed_agent(group: Sequence[adk.AdkEvent]) -> adk.AdkEvent | None:
+    """Returns the error of an agent after which only others spoke; None: there is none.
+
+    An agent that goes on after its error has tried again.
+    """
+    for place, event in enumerate(group):
+        if (event.error_code or event.error_message) and not by_user(event) and not event.interrupted:
+            later = [after.author for after in group[place + 1 :] if not by_user(after)]
+            if later and event.author not in later:
+                return event
+    return None
 
 
 def case_end(result: adk.EvalCaseResult) -> End:

@@ -83,7 +83,7 @@ class Sample:
         has_findings: Whether something of a turn may be wrong or not understood.
         has_gaps: Whether calls or words of a turn may be missing in the log, or not all that is expected
             is read or found.
-        is_whole: Whether there are no gaps, every turn can be scored, and the agent spoke in the last one.
+        is_whole: Whether there are no gaps, every turn can be scored, and the agent spoke in all of them.
         tags: The tags of the conversation and those of its case, each once.
         run_of: The key of the case that the conversation is a run of; None: it has none that is named.
         unit: What intervals count once: the named case; without a name, what is expected after which words,
@@ -132,8 +132,8 @@ class Sample:
         if self.has_answers:
             self.evaluable = [pair for pair in self.pairs if unanswered_state(pair) is None]
             self.unanswered = [pair for pair in self.pairs if unanswered_state(pair) is not None]
-        last = turns[-1].agent if turns else None
-        self.is_whole = not self.has_gaps and not self.unanswered and bool(last and not last.isspace())
+        has_spoken = bool(turns) and not any(map(_is_silent, turns))
+        self.is_whole = not self.has_gaps and not self.unanswered and has_spoken
         self.tags, self.unit = conversation.tags, f"\0{conversation.conversation_id}"
         if case is None:
             return
@@ -235,20 +235,59 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     """Puts golden and recorded turns side by side.
 
     With equal numbers, turn i stands beside turn i; otherwise the two are aligned by what was said and
-    called. Without golden turns, every recorded turn stands alone.
+    called. Without golden turns, every recorded turn stands alone. Greetings before the first question pair
+    with greetings, the last ones first; of one that the other side lacks nothing is expected.
     """
     if not expected:
         return [TurnPair(i, None, turn) for i, turn in enumerate(actual)]
-    pairs = []
+    greetings, recorded = _greetings(expected), _greetings(actual)
+    missing, extra = max(0, greetings - recorded), max(0, recorded - greetings)
+    rest, asked = expected[missing:], actual[extra:]
+    # The first question must show that a golden has shifted, or turns of which both sides have as many.
+    is_shifted = bool(rest and asked) and (missing or extra) > 0
     if len(expected) == len(actual):
-        for i, turn in enumerate(actual):
-            pairs.append(TurnPair(i, expected[i], turn))
-        return pairs
-    for i, (e, a) in enumerate(align(expected, actual)):
+        is_shifted = is_shifted and first_message(rest[:1]) == first_message(asked[:1])
+    elif missing:
+        is_shifted = is_shifted and align(rest[:1], asked[:1]) == [(0, 0)]
+    expected, alone, actual = (rest, actual[:extra], asked) if is_shifted else (expected, [], actual)
+    pairs = [TurnPair(i, None, turn) for i, turn in enumerate(alone)]
+    is_greeted = is_shifted or not (missing or extra)
+    both = min(greetings, recorded) if is_greeted else 0
+    both = len(expected) if len(expected) == len(actual) else both
+    for i in range(both):
+        pairs.append(TurnPair(len(alone) + i, expected[i], actual[i]))
+    for i, (e, a) in enumerate(align(expected[both:], actual[both:]), len(pairs)):
         label = MISSING_TURN if a is None else EXTRA_TURN if e is None else None
-        sides = None if e is None else expected[e], None if a is None else actual[a]
+        sides = None if e is None else expected[both + e], None if a is None else actual[both + a]
         pairs.append(TurnPair(i, *sides, label))
     return pairs
+
+
+_GREETING = re.compile(
+    r"\W*(?:(?:oh |well )?(?:hi|hiya|hello|hey|howdy|greetings|good (?:morning|afternoon|evening|day)|hallo"
+    r"|moin|servus|grüß gott|grüezi|guten (?:morgen|tag|abend)|bonjour|bonsoir|salut|hola|buenos días"
+    r"|buenas(?: tardes| noches)?|olá|oi|bom dia|boa (?:tarde|noite)|ciao|salve|buongiorno|buonasera|hoi"
+    r"|goedemorgen|goedemiddag|goedenavond|hej|cześć|dzień dobry|привет|здравствуйте|你好|您好|こんにちは"
+    r"|もしもし|안녕하세요|안녕|여보세요)(?: there| again| all| everyone| team| bot)?\W*){1,3}"
+    r"(?:(?:can|could) (?:you|someone) (?:please )?help me|i need (?:some )?help)?\W*",
+    re.IGNORECASE,
+)
+
+
+def _greetings(turns: Sequence[ExpectedTurn | Turn]) -> int:
+    """Returns how many turns at the beginning only greet: the user asks nothing yet, nothing is called.
+
+    The agent or an event of the app (a welcome) begins the first one, or the user says no more than hello.
+    """
+    for i, turn in enumerate(turns):
+        said = (turn.user or "").strip()
+        # Without any words of a user, no turn is known to be before the first question.
+        is_welcome = i == 0 and bool(turns[1:] and turns[1].user) and not _is_asked(turn)
+        is_calling = bool(turn.tool_calls) or (isinstance(turn, Turn) and bool(turn.transfers))
+        is_unknown = isinstance(turn, Turn) and any(finding.kind in _GAPS for finding in turn.findings)
+        if is_calling or is_unknown or not (is_welcome or _GREETING.fullmatch(said)):
+            return i
+    return len(turns)
 
 
 # Converts between a recording and the golden case that expects exactly what it holds.
@@ -323,28 +362,44 @@ def played_case(case: EvalCase) -> Conversation:
 
 
 # Conversations whose log stops before the agent answered.
-def unanswered_end(sample: Sample) -> str | None:
-    """Returns why the log of a conversation may stop too early: its last turn has no answer.
+def unanswered_turn(sample: Sample) -> str | None:
+    """Returns why the log of a conversation may stop too early or lack words: a turn has no answer.
 
-    None: it has one, or none is due. None is due where the log says how the conversation ended or rates the
-    whole of it (`labels.reward`), and where the case states what it expects of that turn, and no words.
+    None: all have one, or none is due. None is due where the log rates the whole conversation
+    (`labels.reward`) or, of the last turn, says how it ended; where nobody asked anything, unless the turn is
+    the last one; and where the case states what it expects of that turn, and no words.
     """
     conversation = sample.conversation
-    last = conversation.turns[-1] if conversation.turns else None
-    if last is None or (last.agent and not last.agent.isspace()):
+    if conversation.labels.get("reward") is not None:
         return None
-    if last.payloads or last.grounded is not None or last.unknown_words:  # media may be an answer
-        return None
-    if conversation.ended or conversation.ended_detail or conversation.labels.get("reward") is not None:
-        return None
-    expected = next((pair.expected for pair in reversed(sample.pairs) if pair.actual is last), None)
-    is_stated = expected is not None and not (last.expected is None and expected == _NOTHING)
-    if expected is not None and is_stated:
-        words = expected.response or expected.intermediate_responses or expected.rubrics
-        if not words and not any(e.kind == "agent_response" for e in expected.expectations):
-            return None
-    place = turn_name(last.turn_index)
-    return f"{place}: the last turn has no answer, and the log does not say how the conversation ended"
+    turns = conversation.turns
+    for place, turn in enumerate(turns):
+        is_last = place == len(turns) - 1
+        is_due = not (conversation.ended or conversation.ended_detail) if is_last else _is_asked(turn)
+        if not is_due or not _is_silent(turn):
+            continue
+        expected = next((pair.expected for pair in sample.pairs if pair.actual is turn), None)
+        if expected is not None and not (turn.expected is None and expected == _NOTHING):
+            words = expected.response or expected.intermediate_responses or expected.rubrics
+            if not words and not any(e.kind == "agent_response" for e in expected.expectations):
+                continue
+        if is_last:
+            why = "the last turn has no answer, and the log does not say how the conversation ended"
+            return f"{turn_name(turn.turn_index)}: {why}"
+        return f"{turn_name(turn.turn_index)}: the turn has no answer: words may be missing in the log"
+    return None
+
+
+def _is_asked(turn: ExpectedTurn | Turn) -> bool:
+    said = (turn.user or "").strip()
+    return bool(said) and not _EVENT.fullmatch(said)
+
+
+def _is_silent(turn: Turn) -> bool:
+    if turn.agent and not turn.agent.isspace():
+        return False
+    # Media may be an answer, and what is known to be missing is a reason of its own.
+    return not (turn.payloads or turn.grounded is not None or turn.unknown_words)
 
 
 # Eval cases as bytes: a run holds all that it is given, and uses few of them.

@@ -34,8 +34,8 @@ from turnwise.transforms.matching.sample import (
     broke_off,
     end_text,
     end_unclear,
-    unanswered_end,
     unanswered_state,
+    unanswered_turn,
 )
 from turnwise.transforms.scoring.panels import (
     caught,
@@ -362,7 +362,7 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
     One that the agent's failure or a limit ended fails, whatever its scores, and so does one with a failed
     answer. It has no verdict while an answer is not finished, and if something other than the agent ended it.
     Where calls or words may be missing in the log, or it ended in a way that is not known, it does not pass;
-    nor does it where its last turn has no answer and the log does not say how it ended. One that sampling
+    nor does it where a turn has no answer, unless the log says how the last one ended. One that sampling
     left out has no verdict, whatever is known of it: the others are a fair sample then.
     """
     if STATUS in scored.sampled_out:
@@ -385,7 +385,7 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
     if verdict.status == "FAIL":
         return verdict
     gates = [result.criterion for result in scored.scores if result.criterion.threshold is not None]
-    doubts = [unanswered_end(sample), end_text(conversation) if end_unclear(conversation) else None]
+    doubts = [unanswered_turn(sample), end_text(conversation) if end_unclear(conversation) else None]
     doubts += gap_reasons(sample, all(gate.as_adk for gate in gates))[:_SHOWN]
     if not any(doubts):
         return verdict

@@ -167,3 +167,19 @@ def test_answers(states, end):
 def test_events_that_state_the_end(event, is_end):
     [found] = LogReader().read(Record("log.jsonl", 1, json.dumps(event).encode()))
     assert found.is_end == is_end
+
+
+FAILED_SUB = event("helper", error_code="500", error_message="boom")
+
+
+@pytest.mark.parametrize(
+    ("events", "end"),
+    [
+        ([ASKED, FAILED_SUB, SAID], End("agent_error", "turn 1: helper failed: 500: boom")),
+        ([ASKED, FAILED_SUB, event("helper", "done")], UNKNOWN),
+        ([ASKED, event("agent", error_code="500"), CALLED, SAID], UNKNOWN),
+    ],
+)
+def test_an_agent_that_fails_while_another_goes_on_ends_a_session(events, end):
+    found = one({"id": "s", "appName": "a", "userId": "u", "events": events})
+    assert (found.ended, found.ended_detail) == end

@@ -195,7 +195,7 @@ def test_missing_and_extra_turns_are_labelled():
     pairs = pair_turns(goldens("hello", "bye now"), turns("hello", "something else", "bye now"))
     assert [(p.index, p.label) for p in pairs] == [(0, None), (1, EXTRA_TURN), (2, None)]
     assert pairs[1].expected is None
-    pairs = pair_turns(goldens("hello", "bye now"), turns("bye now"))
+    pairs = pair_turns(goldens("one thing", "bye now"), turns("bye now"))
     assert [(p.index, p.label) for p in pairs] == [(0, MISSING_TURN), (1, None)]
     assert pairs[0].actual is None
 
@@ -311,3 +311,36 @@ def test_a_chain_of_thousands_is_moved_along():
     partners = count_matches(expected, range(1, size), lambda want, place: place in want)
     assert partners.count(None) == 1
     assert_one_to_one(partners, size, size - 1)
+
+
+WELCOME = Turn(user=None, agent="Welcome to Acme. How can I help?")
+
+
+@pytest.mark.parametrize(
+    ("golden", "recorded", "questions"),
+    [
+        (["Where is order 5?"], [WELCOME, "Where is order 5?"], [None, "Where is order 5?"]),
+        (["Where is order 5?"], ["Hi there!", "Where is order 5?"], [None, "Where is order 5?"]),
+        (["Where is order 5?"], [WELCOME, "Hello", "Where is order 5?"], [None, None, "Where is order 5?"]),
+        (["Where is order 5?", "Bye"], [WELCOME, "Where is order 5?"], [None, "Where is order 5?", "Bye"]),
+        (["Hello", "Where is order 5?"], ["Where is order 5?"], ["Where is order 5?"]),
+        (["Hello", "Where is order 5?"], ["where is  order 5?", "Bye"], ["Where is order 5?", None]),
+        (["Hello", "Where is it?"], [WELCOME, "Where is it?"], ["Hello", "Where is it?"]),
+        (["Hello"], ["Hi", "Where is it?"], ["Hello", None]),
+        (["Hello"], ["Where is it?"], ["Hello"]),
+        (["Hi, where is it?"], [WELCOME, "Hi, where is it?"], [None, "Hi, where is it?"]),
+    ],
+)
+def test_greetings_of_one_side_shift_nothing(golden, recorded, questions):
+    said = [Turn(user=turn, agent="a") if isinstance(turn, str) else turn for turn in recorded]
+    pairs = pair_turns(goldens(*golden), said)
+    assert [pair.expected.user if pair.expected else None for pair in pairs] == questions
+    assert [pair.index for pair in pairs] == list(range(len(pairs)))
+    greeted = len(recorded) - len(golden) if questions[0] is None else 0
+    assert [pair.label for pair in pairs[: max(greeted, 0)]] == [None] * max(greeted, 0)
+
+
+def test_a_first_turn_that_calls_is_no_greeting():
+    called = Turn(user=None, agent="Welcome back", tool_calls=[ToolCall(name="lookup")])
+    pairs = pair_turns(goldens("Where is it?"), [called, *turns("Where is it?")])
+    assert [pair.label for pair in pairs] == [EXTRA_TURN, None]

@@ -427,3 +427,25 @@ def test_a_case_is_found_by_its_name_or_the_last_part_of_it():
     }  # fmt: skip
     lost = {row["conversation_id"]: row["error_type"] for row in found.failures}
     assert lost == {"e9": "UnknownCaseError", "twice": "AmbiguousCaseError"}
+
+
+CALLED = {"tool_calls": [{"name": "find"}], "tool_responses": [{"name": "find", "response": "Bonn"}]}
+ANSWERED = {"user": "Thanks", "agent": "Bye"}
+
+
+@pytest.mark.parametrize(
+    ("turns", "reason"),
+    [
+        ([ANSWERED, {"user": "Where?", **CALLED}], "turn 2: the last turn has no answer"),
+        ([{"user": "Where?", **CALLED}, ANSWERED], "turn 1: the turn has no answer"),
+        ([{"user": "Where?", "agent": " "}, ANSWERED], "turn 1: the turn has no answer"),
+        ([{"user": None, **CALLED}, ANSWERED], None),
+        ([{"user": "Where?", **CALLED, "expected": {"tool_calls": [{"name": "find"}]}}, ANSWERED], None),
+    ],
+)
+def test_a_silent_turn_leaves_no_verdict(turns, reason):
+    log = {"conversation_id": "c", "turns": turns}
+    (row,) = turnwise.evaluate(log, criteria={"tool_call_count_v1": {"threshold": 9}}).conversations
+    assert (row["verdict"], (row["reason"] or "").startswith(reason or "")) == (
+        ("PASS", True) if reason is None else (None, True)
+    )
