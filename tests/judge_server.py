@@ -219,11 +219,11 @@ class Server:
             return web.json_response({**answer, "error": {"code": 13, "message": "the job broke"}})
         inlined = [
             {
-                **({} if known["rule"].get("nameless") else {"metadata": {"key": key}}),
+                **({} if known["rule"].get("nameless") in (True, number) else {"metadata": {"key": key}}),
                 **({"response": stated} if status == 200 else stated),
             }
-            for key, (status, stated) in known["answers"]
-        ]
+            for number, (key, (status, stated)) in enumerate(known["answers"])
+        ][:: known["rule"].get("order", 1)]
         if known["rule"].get("spoiled"):
             inlined = ["broken", *inlined[1:], {**inlined[0], "metadata": {"key": "other"}}]
         answer["metadata"]["output"] = {"inlinedResponses": {"inlinedResponses": inlined}}

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -180,8 +181,9 @@ def test_a_panel_of_two_providers_makes_a_job_of_each(run, server):
     }
 
 
-def test_a_line_that_fails_leaves_one_score_out(run, server):
-    server.script({"match": "order 2?", "status": 500, "message": "this one broke"})
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 503])
+def test_a_line_that_fails_leaves_one_score_out(run, server, status):
+    server.script({"match": "order 2?", "status": status, "message": "this one broke"})
     done = run()
     rows = {row["conversation_id"]: row for row in scores(done)}
     assert [name for name, row in rows.items() if row["value"] is None] == ["c2"]
@@ -339,6 +341,18 @@ def test_responses_without_keys_are_matched_by_their_order(run, server):
     server.script({"jobs": True, "nameless": True}, {"match": "order 3?", "values": {"verdict": "invalid"}})
     outcomes = {row["conversation_id"]: row["outcome"] for row in scores(run())}
     assert outcomes == {f"c{i}": "FAIL" if i == 3 else "PASS" for i in range(6)}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS[:1], indirect=True)
+def test_a_response_without_a_key_among_others_in_another_order_is_nobodys(run, server):
+    server.script(
+        {"jobs": True, "nameless": 5, "order": -1}, {"match": "order 3?", "values": {"verdict": "invalid"}}
+    )
+    outcomes = Counter(row["outcome"] for row in scores(run()))
+    assert outcomes[None] == 1 and outcomes["FAIL"] <= 1 and outcomes["PASS"] >= 4
+    server.script({"match": "order 3?", "values": {"verdict": "invalid"}})
+    again = {row["conversation_id"]: row["outcome"] for row in scores(run(name="again"))}
+    assert again == {f"c{i}": "FAIL" if i == 3 else "PASS" for i in range(6)}
 
 
 def test_no_personal_data_and_no_key_stand_in_a_job(run, server, tmp_path):

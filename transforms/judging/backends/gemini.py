@@ -192,7 +192,9 @@ class GeminiApi(Api):
         responses: list[JsonValue] = (output.get("inlinedResponses") or {}).get("inlinedResponses") or []
         inlined = [item if isinstance(item, dict) else {} for item in responses]
         keys = [str((item.get("metadata") or {}).get("key") or "") for item in inlined]
-        if "" in keys and len(ids) == len(inlined):
+        # A key that stands elsewhere says that the order is another one.
+        is_ordered = all(key in ("", asked) for key, asked in zip(keys, ids, strict=False))
+        if is_ordered and len(ids) == len(keys):
             keys = list(ids)
         answers = {key: _answer(item) for key, item in zip(keys, inlined, strict=False)}
         return BatchState(status.lower() or "ended", True, answers, str(error.get("message") or ""))
