@@ -240,6 +240,10 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     """
     if not expected:
         return [TurnPair(i, None, turn) for i, turn in enumerate(actual)]
+    if len(expected) == len(actual) and (expected[0].user == actual[0].user or expected[-1].user is None):
+        return [
+            TurnPair(i, golden, turn) for i, (golden, turn) in enumerate(zip(expected, actual, strict=True))
+        ]
     greetings, recorded = _greetings(expected), _greetings(actual)
     missing, extra = max(0, greetings - recorded), max(0, recorded - greetings)
     rest, asked = expected[missing:], actual[extra:]
@@ -256,6 +260,8 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     both = len(expected) if len(expected) == len(actual) else both
     for i in range(both):
         pairs.append(TurnPair(len(alone) + i, expected[i], actual[i]))
+    if both == len(expected) == len(actual):
+        return pairs
     for i, (e, a) in enumerate(align(expected[both:], actual[both:]), len(pairs)):
         label = MISSING_TURN if a is None else EXTRA_TURN if e is None else None
         sides = None if e is None else expected[both + e], None if a is None else actual[both + a]
