@@ -27,7 +27,7 @@ from pydantic.alias_generators import to_camel
 from turnwise.schemas.ces.evaluation import check_thresholds
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
 from turnwise.schemas.conversation import Settings, ToolSetting
-from turnwise.schemas.jsonio import JsonObject, no_items, short_repr, unique_pairs
+from turnwise.schemas.jsonio import JsonObject, no_items, short_repr, unique_pairs, without_passwords
 
 _SHOWN = 200
 
@@ -588,6 +588,10 @@ class ConfigError(ValueError):
     ...     print(error)
     config: criteria.tool_effects: unknown criterion (did you mean tool_effects_v1?)
     """
+
+    def __init__(self, *args: object) -> None:
+        """Keeps the passwords of addresses out of the message."""
+        super().__init__(*(without_passwords(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class CesConfig(Settings):

@@ -138,7 +138,11 @@ SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
 """Schemes of the addresses of stores."""
 
 _PASSWORD = re.compile(r"(?<=://)([^:@/?]*):.*(?=@)")
-_SECRETS = re.compile(r"([?&](?:password|passfile|sslpassword)=)[^&]*", re.IGNORECASE)
+_SECRETS = re.compile(
+    r"([?&](?:password|passfile|sslpassword|token|access_token|api_?key|key|sig|signature|secret)=)[^&\s\"']*",
+    re.IGNORECASE,
+)
+_PASSWORD_IN_TEXT = re.compile(r"(?<=://)([^:@/?\s\"']*):(?!\d*[/?])[^\s\"']*(?=@)")
 
 
 def is_store_url(text: str) -> bool:
@@ -159,3 +163,8 @@ def is_postgresql_url(text: str) -> bool:
 def shown_url(url: str) -> str:
     """Returns a URL with its password replaced."""
     return _SECRETS.sub(r"\1***", _PASSWORD.sub(r"\1:***", url))
+
+
+def without_passwords(text: str) -> str:
+    """Returns a message with the passwords of the URLs in it replaced."""
+    return _SECRETS.sub(r"\1***", _PASSWORD_IN_TEXT.sub(r"\1:***", text)) if "://" in text else text

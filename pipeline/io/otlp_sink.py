@@ -24,7 +24,7 @@ from requests import Response, Session
 from turnwise.pipeline.io.sinks.base import RefusedRow, StreamChange
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import plain_rows
 
 _EVENT = "gen_ai.evaluation.result"
@@ -161,18 +161,16 @@ class OtlpChanges:
         """Sends changes; raises OSError if not all scores were delivered."""
         rows = [row for change in changes for row in plain_rows(change.rows.get("scores", ()))]
         if lost := self._exporter.send(rows):
-            raise OSError(f"--scores_to {self._place.url}: {lost}")
+            raise OSError(f"--scores_to {shown_url(self._place.url)}: {lost}")
         return []
 
 
 def try_receiver(place: SinkPlace) -> None:
     """Sends no events, before a run; raises ConfigError if the receiver does not take that."""
     if problem := _Exporter(place.url).problem():
-        raise ConfigError(
-            f"--scores_to {place.url}: {_address(place.url)} takes no OpenTelemetry logs: {problem}"
-        )
+        raise ConfigError(f"--scores_to {shown_url(place.url)}: it takes no OpenTelemetry logs: {problem}")
 
 
 def lost_scores(place: SinkPlace, lost: Sequence[str]) -> list[str]:
     """Returns what a run could not deliver, one line each."""
-    return [f"--scores_to {place.url}: {line}" for line in lost]
+    return [f"--scores_to {shown_url(place.url)}: {line}" for line in lost]

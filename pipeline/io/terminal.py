@@ -133,13 +133,22 @@ def reader_may_end(file: TextIO) -> Iterator[None]:
 
 def complain(text: str) -> None:
     """Prints one line to standard error, with the name of the command as prefix."""
-    say(printable(f"turnwise: {text}"), sys.stderr)
+    say(printable(f"turnwise: {_shareable(text)}"), sys.stderr)
 
 
 def complain_at_length(text: str) -> None:
     """Prints lines to standard error."""
     for line in text.rstrip("\n").split("\n"):
-        say(printable(line), sys.stderr)
+        say(printable(_shareable(line)), sys.stderr)
+
+
+def _shareable(text: str) -> str:
+    """Returns a message with the passwords of the addresses in it replaced."""
+    if "://" not in text:
+        return text
+    from turnwise.schemas.jsonio import without_passwords  # late: the help needs no JSON
+
+    return without_passwords(text)
 
 
 class PrintableFormatter(logging.Formatter):
@@ -150,7 +159,7 @@ class PrintableFormatter(logging.Formatter):
         text = record.getMessage()
         if record.name == "apache_beam.utils.retry":
             text = " ".join(text.partition("Traceback for above")[0].split())
-        message = printable(text)
+        message = printable(_shareable(text))
         plain = logging.makeLogRecord({**record.__dict__, "msg": message, "args": None})
         return "\n".join(printable(line) for line in super().format(plain).split("\n"))
 

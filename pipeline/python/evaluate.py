@@ -37,6 +37,7 @@ from turnwise.pipeline.settings.run import (
     read_config,
     run_info,
     try_judge,
+    with_redaction,
 )
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import STATUS, ConfigError, EvalConfig, JudgeConfig
@@ -63,9 +64,11 @@ from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import judged_counts, parse_config
 from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, redacted_counts
 from turnwise.transforms.scoring.evaluate import evaluate as evaluate_sample
+from turnwise.transforms.scoring.redaction import redact_document
 from turnwise.transforms.scoring.selection import Selection
 
 Config: TypeAlias = EvalConfig | Mapping[str, Any] | str | os.PathLike[str]
+Redact: TypeAlias = str | Sequence[str] | Mapping[str, Any]
 
 _OPTION = re.compile(r"--(?=[a-z])")
 _NONE = type(None)
@@ -76,6 +79,7 @@ _TYPES: tuple[tuple[str, Any, str], ...] = (
     ("sample_rate", int | float, "number"),
     ("input_format", str, "name of a format"),
     ("run_id", (str, _NONE), "str"),
+    ("redact", (str, Sequence, Mapping, _NONE), "kind, list of kinds, or dict"),
 )
 
 
@@ -89,6 +93,7 @@ class Options(NamedTuple):
     sample_rate: float = 1.0
     input_format: str = "auto"
     run_id: str | None = None
+    redact: Redact | None = None
 
 
 def run_settings(options: Options, has_cases: bool) -> RunSettings:
@@ -118,7 +123,7 @@ def _check_types(options: Options) -> None:
 
 
 def _settings(options: Options, has_cases: bool) -> RunSettings:
-    config = with_criteria(read_any_config(options.config), options.criteria)
+    config = _redacting(with_criteria(read_any_config(options.config), options.criteria), options.redact)
     config, criteria = checked_criteria(config, options.input_format, has_cases, (STATUS,))
     run = run_info(options.run_id, config)
     judge = _judge(options, config.judge, run.run_id, criteria)
@@ -132,6 +137,15 @@ def _settings(options: Options, has_cases: bool) -> RunSettings:
         input_format=options.input_format,
         eval_cases=("cases",) if has_cases else (),
     )
+
+
+def _redacting(config: EvalConfig, redact: Redact | None) -> EvalConfig:
+    if isinstance(redact, Mapping):
+        stated = config.model_dump(mode="json", exclude_unset=True)
+        return parse_config(_json({**stated, "redact": dict(redact)}), "redact")
+    if redact is not None and not redact:
+        raise ConfigError('redact: names no kind; "default" or {} takes all')
+    return with_redaction(config, [redact] if isinstance(redact, str) else redact or ())
 
 
 def _judge(
@@ -375,6 +389,7 @@ def evaluate(
     judge_concurrency: int = 64,
     sample_rate: float = 1.0,
     input_format: str = "auto",
+    redact: Redact | None = None,
     run_id: str | None = None,
 ) -> RunResult:
     """Scores conversations and returns what `turnwise run` would write.
@@ -393,6 +408,8 @@ def evaluate(
         judge_concurrency: Calls in flight at most.
         sample_rate: Share of the conversations that are judged, 0..1.
         input_format: Format of every record of a conversation; `auto`: recognised by its keys.
+        redact: `default` (all kinds), kinds, or a dict as the config's section `redact`, which it replaces:
+            what the result and the judge's prompts hold as markers. None: as the config says.
         run_id: Id of the run; None: made of the time.
 
     Returns:
@@ -429,6 +446,7 @@ def evaluate(
             judge_concurrency=judge_concurrency,
             sample_rate=sample_rate,
             input_format=input_format,
+            redact=redact,
             run_id=run_id,
         )
     )
@@ -444,6 +462,7 @@ async def evaluate_async(
     judge_concurrency: int = 64,
     sample_rate: float = 1.0,
     input_format: str = "auto",
+    redact: Redact | None = None,
     run_id: str | None = None,
 ) -> RunResult:
     """Does what `evaluate` does in the running event loop, where the calls of the judge are concurrent.
@@ -458,7 +477,7 @@ async def evaluate_async(
     >>> asyncio.run(main()).status
     'PASS'
     """
-    options = Options(criteria, config, judge, judge_concurrency, sample_rate, input_format, run_id)
+    options = Options(criteria, config, judge, judge_concurrency, sample_rate, input_format, run_id, redact)
     try:
         settings = run_settings(options, cases is not None)
         logs = sort_inputs("conversations", conversations, Conversation)
@@ -625,6 +644,7 @@ class Collected:
             return Run("", convert(document, RunDocument), tables.__getitem__)
 
         document = end_run(self._settings, figures, {"files": {}}, read, self._unused)
+        document = redact_document(document, self._settings.config.redact)
         figures = with_first_page(self._settings, figures, read(document))
         problems = document["problems"]
         has_failed = any(row["verdict"] == "FAIL" for row in self._results)

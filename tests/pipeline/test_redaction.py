@@ -18,6 +18,8 @@ import pytest
 from benchmarks.engines.engines import ENGINES, find_tools
 from tests.pipeline.io.test_otlp_sink import receiver
 from tests.pipeline.service.conftest import Server
+from turnwise import ConfigError, evaluate
+from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.store.database import LOCAL_APP
 
 pytestmark = pytest.mark.usefixtures("unchanged")
@@ -32,11 +34,22 @@ CUSTOMER, PASSWORD, ID = "K-QWXZJV", "horse-battery", "bo.canary@example.net"
 WORDS = (
     f"I am {MAIL}, {PHONE}, card {CARD}, account {IBAN}, from {IP}, key {SECRET}, SSN {IDENTITY}, {CUSTOMER}"
 )
+SEED = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+HEX, PASSPORT, IP6 = "4c0883a69102937d6231471b5dbb6204fe51296170827936", "XK7731905", "2001:db8:77::1a2b"
+BEARER, SESSION, IN_URL, SIG = "quokka-bearer-1", "quokka-sid-22", "quokka-pw-3", "quokka4sig5abcdef"
+SPOKEN, NATIONAL_PHONE = "ro dot quokka at example dot org", "0171 5550 987"
+MORE = (
+    f" My seed phrase: {SEED}. Private key {HEX}, passport number {PASSPORT}, from {IP6}, "
+    f"cookie: sid={SESSION}; postgresql://app:{IN_URL}@db/x, https://files.example.org/a?sig={SIG}&page=2, "
+    f"write to {SPOKEN}, Handynummer {NATIONAL_PHONE}"
+)
 VALUES = (MAIL, PHONE, CARD, IBAN, IP, SECRET, IDENTITY, CUSTOMER, PASSWORD, ID)
+VALUES += (SEED, HEX, PASSPORT, IP6, BEARER, SESSION, IN_URL, SIG, SPOKEN, NATIONAL_PHONE)
 # Parts of the values; a part of few digits would stand in ids and in stamps of nanoseconds, too, by chance.
 NEEDLES = (
     *VALUES, *("canary", "+49 170", "1705550123", "4111111111111111", "1111 1111", "MALT0110", "MTLCAST"),
     *("198.51.100", "aB3dE6gH9", "123456789", "45-6789", "٥٥٥٠١٢٣", "horse", "QWXZJV"),
+    *("quokka", "sausage", "7d6231471b", "K773190"),
 )  # fmt: skip
 KEEP = "4000 0000 0000 0002"
 REDACT = {
@@ -74,13 +87,14 @@ def conversation(name: str, version: str) -> dict[str, Any]:
     args = {
         "to": MAIL, "card": int(CARD.replace(" ", "")), "password": PASSWORD, "order_id": KEEP,
         "note": json.dumps({"mail": MAIL, "phone": PHONE}, ensure_ascii=True), MAIL: {"ip": IP},
+        "headers": [{"key": "authorization", "value": f"Bearer {BEARER}"}], "cookies": {"sid": SESSION},
     }  # fmt: skip
     long = "word " * 4000
     answer = {"error": f"no {MAIL} in {long}{CARD} {long}"}
-    expected = {"name": "pay", "args": {"to": MAIL, "iban": IBAN}}
+    expected = {"name": "pay", "args": {"to": MAIL, "iban": IBAN, "note": MORE}}
     said = f"{MAIL.upper()}, {CARD.replace(' ', '-')} at +٤٩ ١٧٠ ٥٥٥٠١٢٣"
     first = {
-        "user": WORDS,
+        "user": WORDS + MORE,
         "agent": f"Thanks {said} is deleted with {PASSWORD}.",
         "tool_calls": [{"name": "delete_account", "args": args}],
         "tool_responses": [{"name": "delete_account", "response": answer}],
@@ -209,6 +223,7 @@ def test_a_batch(turnwise, inputs, plugin, tmp_path, options):
         ("cases", "--from", out, "--select", "failed", "--to", tmp_path / "cases.json"),
         ("convert", out, tmp_path / "converted.evalset_result.json", "--to", "adk_eval_result"),
         ("store", "runs", "--store", store),
+        ("labels", "queue", out, "--output", tmp_path / "queue.csv", "--criterion", "quotes"),
         ("inspect", inputs, *with_config),
         ("inspect", inputs, "--json", *with_config),
         ("tools", inputs, *with_config),
@@ -228,6 +243,7 @@ def test_a_batch(turnwise, inputs, plugin, tmp_path, options):
         "cases.json",
         "logged.json",
         "logs.jsonl",
+        "queue.csv",
     ):
         assert leaks(tmp_path / place) == [], place
 
@@ -356,3 +372,46 @@ def test_another_runner(turnwise, inputs, plugin, tmp_path):
     assert done.status == 1 and done.rows("scores"), done.err
     assert leaks(done.directory, done.out.replace(str(inputs), ""), done.err.replace(str(inputs), "")) == []
     assert done.document("run.json")["redacted"]["EMAIL"] > 1
+
+
+REFUSED = "postgresql://bob:zebra9@127.0.0.1:1/db?password=zebra9"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("run", "--input", REFUSED, "--output", "out"),
+        ("run", "--input", "https://bob:zebra9@h/x", "--output", "out"),
+        ("run", "--input", "log.jsonl", "--output", "ftp://bob:zebra9@h/x"),
+        ("run", "--input", "log.jsonl", "--output", "out", "--store", REFUSED),
+        ("run", "--input", "log.jsonl", "--output", "out", "--store", "mysql://bob:zebra9@h/x"),
+        ("run", "--input", "log.jsonl", "--output", "out", "--scores_to", "otlp://bob:zebra9@127.0.0.1:1"),
+        ("run", "--input", "log.jsonl", "--output", "out", "--scores_to", "otl://bob:zebra9@127.0.0.1:1"),
+        ("run", "--input", "log.jsonl", "--output", "out", "--eval_cases", REFUSED),
+        ("run", "--input", "log.jsonl", "--output", "out", "--streaming", "--alerts", "https://b:zebra9@h/x"),
+        ("run", "--input", "log.jsonl", "--output", "out", "--config", REFUSED),
+        ("run", "--input", "log.jsonl", "--output", "out", f"--nonsense={REFUSED}"),
+        ("report", REFUSED), ("compare", REFUSED, REFUSED), ("gate", REFUSED), ("status", REFUSED),
+        ("inspect", REFUSED), ("tools", REFUSED), ("convert", REFUSED, "x.json", "--to", "turnwise"),
+        ("cases", "--from", REFUSED, "--select", "failed", "--to", "c.json"), ("serve", "--store", REFUSED),
+        ("labels", "merge", REFUSED, "b.csv", "--output", "c.csv"),
+        ("store", "runs", "--store", REFUSED),
+    ],
+)  # fmt: skip
+def test_an_address_that_is_refused_shows_no_password(tmp_path, monkeypatch, capsys, options):
+    monkeypatch.chdir(tmp_path)
+    Path("log.jsonl").write_text(json.dumps({"conversation_id": "c", "turns": [{"user": "a", "agent": "b"}]}))
+    status = main(options)
+    text = "".join(capsys.readouterr())
+    assert status != 0 and text and "zebra9" not in text
+
+
+def test_python_shows_no_password_of_an_address():
+    for words in (
+        {"cases": REFUSED},
+        {"config": "https://bob:zebra9@h/x"},
+        {"judge": "https://bob:zebra9@h"},
+    ):
+        with pytest.raises(ConfigError) as caught:
+            evaluate([], **words)
+        assert "zebra9" not in str(caught.value) and "***" in str(caught.value)

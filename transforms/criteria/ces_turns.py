@@ -26,7 +26,7 @@ from turnwise.transforms.judging.prompts import (
     messages_of_user,
     reply_score,
 )
-from turnwise.transforms.local_judge.grounding import PROBABLE, compare_answers, ground, probability
+from turnwise.transforms.local_judge.grounding import PROBABLE, compare_answers, ground, probable_range
 from turnwise.transforms.matching.calls import directive_text, plain_text, tool_identity, value_matches
 from turnwise.transforms.matching.expectations import (
     ExpectationOutcome,
@@ -42,8 +42,6 @@ HALLUCINATION_LABELS = {1: "Justified", 0: "Not Justified", NO_CLAIM: "No Claim 
 """CES's labels of the scores."""
 UNDECIDED = "Undecided"
 """Label of a value of the local judge that no number or negation decides, and that is not probable."""
-INCOMPARABLE = "the local judge is unsure: the evidence is no prose in the language of the answer"
-"""Why the local judge leaves an answer without a score."""
 
 Justification = Literal["justified", "not_justified", "no_claim"]
 _SCORES: dict[Justification, int] = {"not_justified": 0, "no_claim": NO_CLAIM, "justified": 1}
@@ -69,7 +67,7 @@ class LocalHallucinationReply(HallucinationReply):
 
     Attributes:
         probability: Probability that people call the answer supported, 0..1; None: it claims nothing.
-        cannot_tell: Whether the evidence is no prose in the language of the answer.
+        cannot_tell: Whether words alone do not refute the answer; the reason says why.
     """
 
     probability: float | None
@@ -158,15 +156,15 @@ def local_reply(
     if claims:
         least, claim, _ = min(claims, key=lambda claim: (not claim[0].is_certain, claim[2]))
         quote, reason = least.quote, least.reason
-        value = probability([(covered, item.weight) for item, _, covered in claims])
+        value, at_most = probable_range([item for item, _, _ in claims])
         if least.is_certain:
             verdict, value = "not_justified", 0.0
         elif value >= PROBABLE:
             verdict = "justified"
             if least.label != "supported":
                 reason = f"The evidence holds most of the answer; least of “{claim}”."
-        elif not any(item.is_comparable for item, _, _ in claims):
-            reason, cannot_tell = INCOMPARABLE, True
+        elif at_most >= PROBABLE:
+            reason, cannot_tell = next(item.unsure for item, _, _ in claims if item.unsure), True
     return LocalHallucinationReply(
         claim_quote=claim,
         context_quote=quote,

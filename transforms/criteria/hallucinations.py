@@ -41,7 +41,12 @@ from turnwise.transforms.judging.prompts import (
     unjudged_reason,
     votes_of,
 )
-from turnwise.transforms.local_judge.grounding import ground, probability
+from turnwise.transforms.local_judge.grounding import (
+    PROBABLE,
+    GroundingVerdict,
+    ground,
+    probable_range,
+)
 from turnwise.transforms.matching.calls import answered_calls, call_key
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
@@ -76,11 +81,10 @@ class LocalHallucinationsReply(HallucinationsReply):
     """The local judge's answer; no model is asked for it.
 
     Attributes:
-        coverages: How much of each sentence the evidence holds, 0..1, and its weight; None: it claims
-            nothing.
+        grounded: The verdict on each sentence.
     """
 
-    coverages: list[tuple[float, float] | None]
+    grounded: list[GroundingVerdict]
 
 
 class Hallucinations(AdkJudged):
@@ -143,7 +147,7 @@ class Hallucinations(AdkJudged):
         ]
         for number, (detail, ballot) in enumerate(zip(details, vote.ballots, strict=True), 1):
             detail |= _decision(ballot, number, prompt.evidence)
-        return _score(details, vote)
+        return _score(details, vote, PROBABLE if self.threshold is None else self.threshold)
 
     def mean(self, values: Sequence[float]) -> float:
         """Returns the mean, rounded once as google-adk's is."""
@@ -165,8 +169,7 @@ def local_reply(
         )
         for number, verdict in enumerate(grounded, 1)
     ]
-    coverages = [None if v.coverage is None else (v.coverage, v.weight) for v in grounded]
-    return LocalHallucinationsReply(sentences=verdicts, coverages=coverages)
+    return LocalHallucinationsReply(sentences=verdicts, grounded=grounded)
 
 
 def _decision(ballot: Ballot[HallucinationsReply], number: int, evidence: str) -> JsonObject:
@@ -186,11 +189,11 @@ def _decision(ballot: Ballot[HallucinationsReply], number: int, evidence: str) -
     }
 
 
-def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply]) -> Score | None:
+def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply], least: float) -> Score | None:
     """Returns the mean over the messages of the means of their sentences.
 
     Of the local judge's answers, it is the mean of the probabilities of the messages by the coverages of
-    their sentences that claim something; None: none does.
+    their sentences that claim something; None: none does. Under the limit, words must refute the answer.
     """
     values = [ballot.value for ballot in vote.ballots]
     score = Score(None, judge=vote.answers.use)
@@ -207,14 +210,22 @@ def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply]) -> Sc
         bad = (detail["reason"] for detail in details if detail["label"] not in _GOOD)
         score.explanation = next(bad, details[0]["reason"])
         return score
-    claims: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
-    for detail, covered in zip(details, local[0].coverages, strict=True):
-        detail["probability"] = None if covered is None else probability([covered])
-        if covered is not None:
-            claims[detail["message"]].append(covered)
+    claims: defaultdict[int, list[GroundingVerdict]] = defaultdict(list)
+    for detail, claim in zip(details, local[0].grounded, strict=True):
+        detail["probability"] = None if claim.coverage is None else probable_range([claim])[0]
+        if claim.coverage is not None:
+            claims[detail["message"]].append(claim)
     if not claims:
         return None
-    score.value = mean(map(probability, claims.values()))
+    ranges = [probable_range(of_message) for of_message in claims.values()]
+    value, at_most = (mean(bounds) for bounds in zip(*ranges, strict=True))
+    # Words that the evidence lacks fail an answer only if they say something against it.
+    if value < least and at_most >= min(least, PROBABLE):
+        doubts = (claim.unsure for of_message in claims.values() for claim in of_message)
+        score.reason = next(filter(None, doubts), None)
+    if score.reason:
+        return score
+    score.value = value
     claiming = [detail for detail in details if detail["probability"] is not None]
     score.explanation = min(claiming, key=itemgetter("probability"))["reason"]
     return score

@@ -94,7 +94,7 @@ class ToolCatalog:
         """
         name, args = called_tool(call), call.args or {}
         tool = self.effect(name)
-        if not tool.is_guess or not may_state_effect(name, args):
+        if not tool.is_guess or not (_reads_arguments(name) or may_state_effect(args)):
             return tool
         inferred = self._inferred(name)
         effect = effect_of_call(name, inferred, args)
@@ -247,10 +247,8 @@ _MUTATION = re.compile(r"(?:\A|[}\s])mutation\b[^{}]*\{\s*(?:\w+\s*:\s*)?(\w+)")
 _GRAPHQL = re.compile(r"\s*(?:query|mutation|subscription|fragment)\b[^{}]*\{|\s*\{\s*\w+\s*[({\w}]")
 
 
-def may_state_effect(name: str, args: JsonObject) -> bool:
+def may_state_effect(args: JsonObject) -> bool:
     """Returns whether the arguments of a call may state its effect: at a glance, which most do not."""
-    if _reads_arguments(name):
-        return True
     left = list(args.items())
     for key, value in left:  # what is inside of a value comes after the others
         if isinstance(value, str):
@@ -265,6 +263,7 @@ def may_state_effect(name: str, args: JsonObject) -> bool:
 
 @lru_cache(maxsize=4096)
 def _reads_arguments(name: str) -> bool:
+    """Returns whether only its arguments say what a call of a tool does."""
     words = last_words(name)
     return words[-1] == "add" or "_".join(words) in ANSWERING
 
@@ -443,14 +442,15 @@ class CallEffects:
         """Returns the effect of a call."""
         name = call.name or ""
         # That of a tool, as long as the arguments name no other tool and state no effect.
-        is_known = not calls_tools(name) and not may_state_effect(name, call.args or {})
-        known = self._known.get(name) if is_known else None
-        if known is not None:
+        states_effect = may_state_effect(call.args) if call.args else False
+        known = self._known.get(name)
+        if known is not None and not states_effect:
             return known
         effect = self._catalog.effect_of(call)
         text = DESTRUCTIVE if effect.destructive else effect.effect
         made = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
-        if is_known and len(self._known) < _MOST_KNOWN:
+        is_fixed = not (states_effect or calls_tools(name) or _reads_arguments(name))
+        if is_fixed and len(self._known) < _MOST_KNOWN:
             self._known[name] = made
         return made
 

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Literal
+from unicodedata import name as character_name
 
 from turnwise.schemas.jsonio import JsonValue, json_structure, key_twice
 from turnwise.transforms.effects.mentions import read_passage, with_digits, with_plain_signs
@@ -24,6 +25,7 @@ from turnwise.transforms.effects.prose import (
 from turnwise.transforms.effects.prose_values import (
     likeness_of_calendar_names,
     likeness_of_moments,
+    likeness_of_quantities,
     spell_alike,
 )
 from turnwise.transforms.local_judge.named_values import mark_named_values
@@ -33,6 +35,7 @@ from turnwise.transforms.text.dates import DateReading, Likeness, epoch_date, li
 from turnwise.transforms.text.words import word_set
 
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+_SWITCHES = _TRUTHS | {"on": True, "enabled": True, "off": False, "disabled": False}
 _NO_VALUES = frozenset(("null", "none", "nil", "undefined", "nan", "n/a", "na", "-"))
 _NORWAY = "NO"  # false, or the code of a country
 Prose = Literal["unmet", "met", "ignored", "free"]
@@ -68,6 +71,13 @@ def equivalent(
     if are_equal(expected, actual):
         return True
     left, right = _structure(expected, name), _structure(actual, name)
+    truths = {_truth(left), _truth(right)}
+    if (
+        (isinstance(left, bool) or isinstance(right, bool))
+        and None not in truths
+        and _NORWAY not in (left, right)
+    ):
+        return len(truths) == 1
     if is_empty(left) or is_empty(right):
         if _is_nothing(left) and _is_nothing(right):
             return prose != "unmet" or _NORWAY not in (left, right)
@@ -92,9 +102,11 @@ def equivalent(
             return all(equivalent(*pair, prose, name, further) for pair in pairs)
         return None not in pair_equivalent(left, right, prose, name, further)
     if isinstance(left, dict | list) or isinstance(right, dict | list):
-        if prose == "unmet" or isinstance(left, list) == isinstance(right, list):
+        if prose == "unmet":
             return False
-        return equivalent(_entries(left), _entries(right), prose, name, further)
+        if isinstance(left, list) != isinstance(right, list):
+            return equivalent(_entries(left), _entries(right), prose, name, further)
+        return _may_state(left, right, prose) or _may_state(right, left, prose)
     is_exact = False
     if isinstance(left, str) and isinstance(right, str) and prose in ("ignored", "free"):
         is_exact = is_structured(left, name) or is_structured(right, name)
@@ -105,6 +117,19 @@ def equivalent(
                 return True
     likeness = _compare_scalars(left, right, name)
     return likeness == "same" or (likeness == "unclear" and prose != "unmet" and not is_exact)
+
+
+def _may_state(entries: JsonValue, other: JsonValue, prose: Prose) -> bool:
+    """Returns whether a text may state what an object holds: `$10` of a value and its currency."""
+    if not isinstance(entries, dict) or (isinstance(other, str) and other.lstrip()[:1] in ("{", "[")):
+        return False
+    parts = (other, *(part for part in re.split(r"[,;\s]+", str(other)) if part))
+    return any(
+        equivalent(entry, part, prose, key)
+        for key, entry in entries.items()
+        if not (is_empty(entry) or isinstance(entry, bool))
+        for part in parts
+    )
 
 
 def are_equal(left: JsonValue, right: JsonValue) -> bool:
@@ -231,17 +256,25 @@ _CLOCK_IN_LETTERS = re.compile(r"\d{1,2}(?:h(?:\d\d)?|[ap]m)", re.IGNORECASE)
 def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
     """Compares two values as what both may be: times, prose, truths, versions, amounts, dates, texts."""
     texts = (left, right) if isinstance(left, str) and isinstance(right, str) else None
+    moment: Likeness | None = None
     if texts and all(map(_may_spell_moment, texts)) and not is_version(name):
-        likeness = likeness_of_moments(*texts)
-        if likeness in ("same", "unclear") or (likeness and all(read_dates(plain(text)) for text in texts)):
-            return likeness
+        moment = likeness_of_moments(*texts)
+    if moment == "same":
+        return moment
+    if texts and (likeness := likeness_of_quantities(*texts)):
+        return likeness
+    if moment == "unclear" or (texts and moment and all(read_dates(plain(text)) for text in texts)):
+        return moment
     if texts and (likeness := likeness_of_calendar_names(*texts)):
         return likeness
+    is_relative = texts and any(map(_RELATIVE.fullmatch, texts))
+    if texts and is_relative and bool(read_dates(plain(texts[0]))) != bool(read_dates(plain(texts[1]))):
+        return "unclear"
     if texts and any(map(may_be_reworded, texts)):
         return compare_texts(*texts, name)
     if isinstance(left, bool) or isinstance(right, bool):
-        truth = _truth(left)
-        return "different" if truth is None or truth != _truth(right) else "same"
+        are_words = any(isinstance(side, str) and side.isalpha() for side in (left, right))
+        return "unclear" if are_words else "different"
     if texts and is_version(name):
         return "same" if texts[0].strip() == texts[1].strip() else "different"
     first, second = _amount(left), _amount(right)
@@ -266,11 +299,38 @@ def _compare_short_texts(left: str, right: str, name: str) -> Likeness:
         return "same"
     if _truth(left) is not None and _truth(left) == _truth(right):
         return "unclear"
+    if _may_be_code_of(left, right, name) or _are_in_other_scripts(left, right):
+        return "unclear"
     if " " in f"{left}{right}" or not left.isascii():
         likeness = compare_texts(left, right, name)
         if likeness == "same" or (likeness == "different" and not may_be_one_name(left, right)):
             return likeness
     return "unclear" if may_be_forms(left, right) or may_be_one_name(left, right) else "different"
+
+
+_RELATIVE = re.compile(r"[^\W\d]{2,}(?: [^\W\d]+| \d{1,2}(?= ))*")
+"""Words that may name a day or a time: `tomorrow`, `in 2 days`, `half past nine`."""
+_CODED = word_set("country currency lang language locale nationality region")
+_CODE_OF_NAME = re.compile(r"[A-Z]{2,3}|[a-z]{2}(?:[-_][A-Za-z]{2})?")
+
+
+def _may_be_code_of(left: str, right: str, name: str) -> bool:
+    """Returns whether one text may be the code of the other, as `JFK` of New York or `de` of German."""
+    is_coded = not _CODED.isdisjoint(re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", name.lower()))
+    for code, word in ((left, right), (right, left)):
+        is_code = _CODE_OF_NAME.fullmatch(code) and (code.isupper() or is_coded)
+        if is_code and len(word) > 3 and word.replace(" ", "").isalpha() and not word.isupper():
+            return True
+    return False
+
+
+def _are_in_other_scripts(left: str, right: str) -> bool:
+    """Returns whether two texts have letters, and none of one script: one may spell the other."""
+    scripts = [
+        {character_name(char, "").partition(" ")[0] for char in text if char.isalpha() and char != "ー"}
+        for text in (left, right)
+    ]
+    return all(scripts) and scripts[0].isdisjoint(scripts[1])
 
 
 def _may_spell_moment(text: str) -> bool:
@@ -329,6 +389,8 @@ def _may_be(value: JsonValue, number: Amount | None) -> bool:
     """Returns whether a text may state a number with words or other separators (`5 kg`, `1.250`)."""
     if number is None or not isinstance(value, str) or value.isdecimal() or len(value) > _LONGEST_MOMENT:
         return False
+    if (fraction := _FRACTION.fullmatch(plain(value))) and int(fraction[2]):
+        return same_amount(Amount(int(fraction[1]) / int(fraction[2]), ""), number)
     for mentions in (read_passage(value, language).mentions for language in (None, "de", "fr")):
         if len(mentions) == 1 and (stated := mentions[0]).amount is not None and not stated.is_denied:
             percent = Amount(100 * number.value, "")
@@ -339,6 +401,7 @@ def _may_be(value: JsonValue, number: Amount | None) -> bool:
     return False
 
 
+_FRACTION = re.compile(r"(\d{1,3})[/⁄](\d{1,3})")  # may be a date, too
 _LETTERS, _DIGITS_OF_A_CODE = 3, 7
 _SIGNED = re.compile(r"(?:^|\W|UTC|GMT)-\d|^\(\d+\)$", re.IGNORECASE)
 
@@ -368,4 +431,6 @@ def _dates(value: JsonValue, number: Amount | None) -> tuple[DateReading, ...]:
 
 
 def _truth(value: JsonValue) -> bool | None:
-    return value if isinstance(value, bool) else _TRUTHS.get(plain(value)) if isinstance(value, str) else None
+    return (
+        value if isinstance(value, bool) else _SWITCHES.get(plain(value)) if isinstance(value, str) else None
+    )

@@ -13,25 +13,31 @@ from turnwise.transforms.text.words import word_set
 _DEEPEST = 4
 _MOST_PARTS = 20
 _LONGEST_TEXT = 500
-_HOLDING_KEYS = ("result", "data", "output", "response", "content", "body", "structuredcontent", "text",
-                 "message", "detail", "msg")  # fmt: skip
+_HOLDING_KEYS = (
+    *("result", "data", "output", "response", "content", "body", "structuredcontent", "text"),
+    *("message", "detail", "msg", "nachricht", "meldung", "mensaje", "mensagem", "messaggio", "bericht"),
+    *("ergebnis", "resultado", "résultat", "risultato", "resultaat", "antwort", "respuesta", "réponse"),
+    *("resposta", "risposta", "antwoord", "メッセージ", "結果", "消息", "信息", "结果", "메시지", "결과"),
+)
 _TELLING_OF_WRITES = ("info", "answer", "warning", "reply")
 _STATUS = frozenset(("status", "state", "outcome"))
 _OPENING = re.compile(
     r"[\W_]*(?:(?:\w+ )?(?:errors?|failure)\b(?![ -]?(?:free|handling|reports?|reporting|logs?|logging"
     r"|tracking)\b)|[\w.]*(?:error|exception)\b ?[:(]|exception\b|traceback \(|fail(?:ed|ure)?\b|fatal\b"
     r"|invalid\b|forbidden\b|unauthori[sz]ed\b|bad request|(?:access|permission) denied|no such\b|not found\b"
-    r"|insufficient\b|not (?:allowed|permitted|possible|authori[sz]ed)\b|http\S* [45]\d\d\b|time ?out\b"
+    r"|insufficient\b|not (?:allowed|permitted|possible|authori[sz]ed|authenticated|logged in)\b"
+    r"|http\S* [45]\d\d\b|time ?out\b"
     r"|connection (?:refused|reset|aborted|closed)|(?:service )?unavailable\b|internal server error\b"
     r"|(?:http )?status(?: code)?[:=]? ?[45]\d\d$|bad gateway|gateway time-?out|oops\b|something went wrong"
     r"|socket hang ?up|getaddrinfo|e(?:conn|notfound|timedout|acces|perm|hostunreach)[a-z]*\b|(?:unknown"
     r"|invalid|unsupported|unrecognized) (?:\w+ )?(?:tool|function|method|command|action|argument|parameter"
-    r"|input|value|field|id|request|format)\b|no (?:tool|function)s? (?:named|called)|missing "
+    r"|input|value|field|id|request|format)\b|no (?:tool|function)s? (?:named|called)|no (?:access"
+    r"|authori[sz]ation|permissions?)\b|missing "
     r"(?:\w+ ){0,4}(?:parameter|argument|field|property|value)s?\b|\d+ validation errors?|field required"
-    r"|(?:\w+ ){1,2}(?:is )?required$|<(?:!doctype|html)[^>]*>.*<title>\W*[45]\d\d\b"
+    r"|(?:\w+ ){1,2}(?:is )?required$|<(?:!doctype|html)[^>]*>.*<(?:title|h1)>\W*[45]\d\d\b"
     r"|(?:\w+ ){0,3}(?:temporarily |currently )unavailable\b|(?:\w+ ){0,3}(?:limit|quota) (?:exceeded"
     r"|reached)|rate limit|too many requests|(?:please )?(?:re)?try again\b|(?:http\S* |status(?: "
-    r"code)?:? ?)?[45]\d\d (?:[a-z-]+ ){0,3}(?:error|request|unauthori[sz]ed|forbidden|found|conflict|gone"
+    r"code)?:? ?)?[45]\d\d (?:[a-z-]+ ){0,3}(?:error|requests?|unauthori[sz]ed|forbidden|found|conflict|gone"
     r"|unavailable|timeout|gateway|such)\b|(?:\w+ ){0,2}\w*fehler\b|erreur\b|échec\b|fallo\b|erro\b|errore\b"
     r"|fout\b|błąd|hata\b|ошибка|خطأ|فشل|오류|실패|에러|エラー(?!報告|レポート|ログ)|失敗|错误|失败|錯誤)"
 )
@@ -103,7 +109,8 @@ _UNDONE_STATUS = re.compile(
     r"|partial(?:ly.*)?|no|terminated|interrupted|stopped"
 )
 _REFUSING = re.compile(
-    r"\bno (?:\w+ ){1,3}(?:is |are |was |were )?(?:available|left|found)\b|\bnot (?:available|possible)\b"
+    r"\bno (?!(?:\w+ )?(?:conflict|duplicate|error|exception|failure|issue|problem|warning)s? )(?:\w+ ){1,3}"
+    r"(?:is |are |was |were )?(?:available|left|found)\b|\bnot (?:available|possible)\b"
     r"|\b(?:fully booked|sold out|out of stock|did(?: not|n['’]t) go through)\b|^there (?:is|are|was|were) "
     r"no\b|\balready (?:exists?|taken|in use)\b|\b(?:is taken|(?:is|has|are|have) expired)\b|^\w+ expired$"
     r"|^nothing to \w+|\bnot enough\b|\bmust be \w+ed in\b|\balready (?:departed|expired|left|sold)\b"
@@ -209,7 +216,11 @@ _ADMITTING = re.compile(
 _ASKING = re.compile(r"(?:[^.!?。！？]*[?？])+")
 _UNABLE = re.compile(
     r"\b(?:(?:was|were|am|are|is)(?:n['’]t| not| not yet) able|unable|could(?:n['’]t| not)"
-    r"|did(?:n['’]t| not) (?:work|succeed|go through)|failed|timed out)\b"
+    r"|did(?:n['’]t| not) (?:work|succeed|go through)|failed|timed out|(?:a|some) problems?"
+    r"|konnten?\b[^.,;!?]{0,60} nicht|(?:n['’](?:ai|avons|a)|avons|ai) pas (?:pu|réussi)"
+    r"|no (?:pude|pudimos|he podido|hemos podido|fue posible)|não (?:pude|consegui(?:mos)?|foi possível)"
+    r"|non (?:(?:sono|siamo) riuscit\w|ho potuto|abbiamo potuto)|konden?\b[^.,;!?]{0,60} niet"
+    r"|kon\b[^.,;!?]{0,60} niet|nie (?:udało|mogłem|mogłam))\b|하지 못했|못했습니다"
 )
 _SAID_DONE = re.compile(
     r"\b(?:(?:i|we)(?: have|['’]ve)?|is|are|was|were|(?:has|have) been) (?:now |just |successfully )?"
@@ -312,7 +323,7 @@ def admits_failure(text: str) -> bool:
 def reports_failure(text: str, tool: str) -> bool:
     """Returns whether an agent says in a sentence that a call of a tool failed."""
     plain = " ".join(text.casefold().split())
-    is_said = admits_failure(text) or _UNABLE.search(plain) is not None
+    is_said = _ADMITTING.search(plain) is not None or _UNABLE.search(plain) is not None
     return is_said or has_failed(ToolResponse(response=text), tool)
 
 
@@ -540,6 +551,7 @@ _BAD_WORDS = (
     "|forbidden|unauthori[sz]ed|unauthenticated|unimplemented|aborted|denied|declined|rejected|refused|nok"
     "|ko|time[d ]?[ _-]?out|not[ _-]?(?:found|ok|allowed|permitted|possible|processed|completed)"
     "|bad[ _-]?request|(?:deadline|quota|limit)[ _-]exceeded|resource[ _-]exhausted"
+    r"|rate[ _-]?limit(?:ed|[ _-]exceeded)?|throttled|too[ _-]many[ _-]requests"
     r"|insufficient[ _-]\w+|out[ _-]of[ _-]stock|sold[ _-]out|not[ _-]available|already[ _-]exists"
     "|fehler|fehlgeschlagen|gescheitert|abgelehnt|erreur|échec|échoué|échouée|refusé|refusée|fallo|fallido|fallida"
     "|fallada|fracasado|rechazado|rechazada|denegado|denegada|erro|falha|falhou|recusado|recusada|errore|fallito"

@@ -153,6 +153,8 @@ _PATH = re.compile(
     re.IGNORECASE,
 )
 _LIST_ENTRY = re.compile(r"[\w.-]+")
+_PLACE_IN_PATH = re.compile(r"(?<=[\w.])/(?:\.?/)+")
+_SCHEME = re.compile(r"^(?:https?://)?(?:www\.)?", re.IGNORECASE)
 _MATTERING_SPACE = re.compile(r"\n[ \t]|[\"'`]")
 _QUOTED = re.compile(r"('[^']*'|\"[^\"]*\")")
 _NO_ADDRESS = re.compile(r"\S{300,}")
@@ -247,6 +249,12 @@ def compare_structured(expected: str, actual: str) -> Likeness:
     lists = [re.split(r"\s*,\s*", text.strip()) for text in (expected, actual)]
     if lists[0] == lists[1] and all(map(_LIST_ENTRY.fullmatch, lists[0])):
         return "same"
+    places = [_PLACE_IN_PATH.sub("/", text.strip()).removeprefix("./") for text in (expected, actual)]
+    if places[0] == places[1] and " " not in places[0]:
+        return "same"
+    addresses = [_SCHEME.sub("", text.strip()).rstrip("/") for text in (expected, actual)]
+    if addresses[0] == addresses[1] and "." in addresses[0]:
+        return "unclear"
     signs = [with_plain_signs(text).split() for text in (expected, actual)]
     ends = [text.strip().rstrip("/") for text in (expected, actual)]
     return "unclear" if signs[0] == signs[1] or (ends[0] == ends[1] and " " not in ends[0]) else "different"
@@ -339,8 +347,8 @@ def may_be_one_name(expected: str, actual: str) -> bool:
 
     As `Zurich` and `Zürich`, `business` and `business class`, `USA` and `United States of America`.
     """
-    left, right = (_bare(text) for text in (expected, actual))
-    if left == right:
+    left, right = (_bare(_TITLES.sub("", text)) for text in (expected, actual))
+    if left == right or _is_initialled(left.split(), right.split()):
         return True
     if all(map(_PHONE.fullmatch, (expected.strip(), actual.strip()))):
         # Only one of two numbers may have the code of its country.
@@ -366,6 +374,27 @@ def may_be_one_name(expected: str, actual: str) -> bool:
     ]
     is_word = long.isalpha() and (len(long) > _SHORT_NAME or len(long) == len(short) + 1 > 2)
     return (is_word and long.startswith(short)) or (len(words_of) > 1 and short in initials)
+
+
+_TITLES = re.compile(
+    r"\s*(?:(?:mrs?|ms|miss|sir|dr|prof|herrn?|frau|mme|monsieur|sra?|dott|sig)\b\.?\s*)+(?=[^\W\d])",
+    re.IGNORECASE,
+)
+
+
+def _is_initialled(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Returns whether two names are equal but for words of which one has the initial alone."""
+    pairs = list(zip(first, second, strict=False))
+    return (
+        len(first) == len(second) > 1
+        and len(first[-1]) > 1
+        and first[-1] == second[-1]
+        and all(
+            left == right
+            or (left.isalpha() and right.isalpha() and left[0] == right[0] and 1 in (len(left), len(right)))
+            for left, right in pairs
+        )
+    )
 
 
 _ABBREVIATION, _SHORT_NAME = re.compile(r"[a-z]{1,4}"), 3

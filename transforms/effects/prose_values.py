@@ -1,5 +1,6 @@
 """Reads dates and times in prose, compares them, and writes texts in one of several spellings."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
@@ -10,6 +11,7 @@ from unicodedata import normalize
 
 from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word
 from turnwise.transforms.effects.mentions import is_denied, with_digits
+from turnwise.transforms.local_judge.named_values import mark_named_values
 from turnwise.transforms.text.cleaning import CURRENCY_CODES, plain
 from turnwise.transforms.text.dates import (
     WEEKDAY_CHARACTERS,
@@ -257,6 +259,8 @@ _H_CLOCK = re.compile(r"\d\s?h", re.IGNORECASE)
 
 def _same(moment: Moment, other: Moment) -> bool | None:
     parts = ((moment.years, other.years), (moment.days, other.days), (moment.minutes, other.minutes))
+    if _may_be_within(moment, other) or _may_be_within(other, moment):
+        return None
     weekdays = (moment.weekdays, other.weekdays)
     if any(left and right and not set(left) & set(right) for left, right in (*parts, weekdays)):
         return False
@@ -264,6 +268,98 @@ def _same(moment: Moment, other: Moment) -> bool | None:
         moment.has_offset == other.has_offset or not (moment.minutes and other.minutes)
     )
     return True if same_clock and all(bool(left) == bool(right) for left, right in parts) else None
+
+
+_SIZES = {
+    **{"s": ("time", 1.0), "min": ("time", 60.0), "h": ("time", 3600.0), "day": ("time", 86_400.0)},
+    **{"week": ("time", 604_800.0), "mcg": ("mass", 1e-6), "mg": ("mass", 1e-3), "g": ("mass", 1.0)},
+    **{"kg": ("mass", 1e3), "mm": ("length", 1e-3), "cm": ("length", 1e-2), "m": ("length", 1.0)},
+    **{"km": ("length", 1e3), "inch": ("length", 0.0254), "ft": ("length", 0.3048)},
+    **{"mile": ("length", 1609.344), "ml": ("volume", 1e-3), "liter": ("volume", 1.0)},
+    **{"km/h": ("speed", 1.0), "mph": ("speed", 1.609344), "m/s": ("speed", 3.6)},
+}
+"""Unit -> its dimension and size. Pounds, ounces, tons and bytes are left out: they may be others."""
+_QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?)\s+(zqunit\d\d)(?:[\s,+]|\b(?:and|und|et|y|e)\b)*")
+_ISO_DURATION = re.compile(
+    r"P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
+)
+_SECONDS = (604_800, 86_400, 3600, 60, 1)
+_RUNNING_CLOCK = re.compile(r"(\d{1,3})\s?([:h])\s?([0-5]\d)(?:(?::([0-5]\d))?|\s?m(?:in)?)", re.IGNORECASE)
+_TEMPERATURE = re.compile(r"(-?\d+(?:\.\d+)?)\s?(°|º|degrees?)?\s?([cf])(elsius|ahrenheit)?", re.IGNORECASE)
+_ROUNDED = 0.02
+"""Share by which a converted quantity may be off: `5 km` and `3.1 miles`."""
+
+
+class _Quantity(NamedTuple):
+    dimension: str
+    size: float
+    units: tuple[str, ...]
+
+
+def likeness_of_quantities(expected: str, actual: str) -> Likeness | None:
+    """Compares a quantity with one in other units: `90 min`, `1.5 hours` and `PT1H30M`; None: one is none.
+
+    It is unclear where a conversion was rounded, and where only one reading of `1:30` is the same.
+    """
+    if max(len(expected), len(actual)) > _LONGEST_CALENDAR:
+        return None
+    pairs = [
+        (left.size, right.size)
+        for left, right in product(_quantities(expected), _quantities(actual))
+        if left.dimension == right.dimension and left.units != right.units
+    ]
+    if not pairs:
+        return None
+    same = [math.isclose(*pair, rel_tol=1e-9) for pair in pairs]
+    if all(same):
+        return "same"
+    return "unclear" if any(math.isclose(*pair, rel_tol=_ROUNDED) for pair in pairs) else "different"
+
+
+@lru_cache(maxsize=4096)
+def _quantities(text: str) -> tuple[_Quantity, ...]:
+    """Returns the readings of a text that states a quantity; empty: it states something else."""
+    text = text.strip()
+    if match := _ISO_DURATION.fullmatch(text):
+        seconds = sum(float(n) * each for n, each in zip(match.groups(), _SECONDS, strict=True) if n)
+        return (_Quantity("time", seconds, ("P",)),)
+    if match := _RUNNING_CLOCK.fullmatch(text):
+        first, second, third = (int(match[group] or 0) for group in (1, 3, 4))
+        hours = _Quantity("time", first * 3600 + second * 60 + third, (":",))
+        is_sure = match[2] != ":" or match[4] is not None
+        return (hours,) if is_sure else (hours, _Quantity("time", first * 60 + second, (":",)))
+    if match := _TEMPERATURE.fullmatch(text):
+        is_celsius = match[3].lower() == "c"
+        degrees = float(match[1]) if is_celsius else (float(match[1]) - 32) / 1.8
+        return (_Quantity("temperature", degrees + 273.15, ("c" if is_celsius else "f",)),)
+    marked = mark_named_values(_ARTICLE.sub("1 ", spell_alike(text.replace("µ", "mc"))), {})
+    parts = list(_QUANTITY.finditer(re.sub(r"(?<=\d),(?=\d{3}\b)", "", marked).strip()))
+    sizes = [(float(part[1]), *_sizes().get(part[2], ("", 0.0)), part[2]) for part in parts]
+    dimensions = {dimension for _, dimension, _, _ in sizes}
+    if len(dimensions) != 1 or "" in dimensions or "".join(part[0] for part in parts) != marked.strip():
+        return ()
+    units = tuple(unit for *_, unit in sizes)
+    return (_Quantity(dimensions.pop(), math.fsum(number * size for number, _, size, _ in sizes), units),)
+
+
+@lru_cache(maxsize=1)
+def _sizes() -> dict[str, tuple[str, float]]:
+    """Returns the dimension and size of a unit by its mark in a text."""
+    marks: dict[str, tuple[str, float]] = {}
+    for unit, size in _SIZES.items():
+        names: dict[str, str] = {}
+        mark_named_values(f"1 {unit}", names)
+        marks[next(iter(names))] = size
+    return marks
+
+
+_ARTICLE = re.compile(r"^(?:an?|one|eine?n?|une?|una?)\s+(?=[^\W\d])", re.IGNORECASE)
+
+
+def _may_be_within(month: Moment, day: Moment) -> bool:
+    """Returns whether one text states a month alone, in which the other states a day: `May 2026`."""
+    months = {number for number, of_month in month.days if not of_month}
+    return month.years == day.years and bool(months & {number for number, of_month in day.days if of_month})
 
 
 def compare_moments(text: str, given: list[Moment], path: str) -> ValueVerdict:

@@ -165,7 +165,8 @@ def share_to_ask(
     """Returns the share of conversations to judge, so that a budget lasts for its period.
 
     The rest of the period is expected to bring what the previous one brought beyond what came already; where
-    that is nothing, as many in the same time as came so far.
+    that is nothing, as many in the same time as came so far, and no fewer than came so far: what comes
+    at once in the evening, such as a batch, would else take everything with its first ones.
 
     Args:
         left: What is left of each limit.
@@ -174,7 +175,7 @@ def share_to_ask(
         before: Conversations that came in the previous one.
         gone: Share of the period that is gone.
     """
-    rest = before - came if before > came else came * (1 - gone) / gone if gone else 0.0
+    rest = before - came if before > came else came * max(1.0, (1 - gone) / gone) if gone else 0.0
     pairs = [(amount, need * (rest + 1)) for amount, need in zip(left, needed, strict=True)]
     return min(
         (max(0.0, amount) / need if need else float(amount > 0) for amount, need in pairs), default=1.0

@@ -8,6 +8,7 @@ from itertools import dropwhile
 from math import fsum
 from typing import NamedTuple
 
+from turnwise.transforms.effects.failures import reports_failure
 from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.text.words import Keys, Word, dates_in_words, is_run_of_characters, weigh, word_set
 
@@ -375,6 +376,36 @@ def without_talk(claim: Claim) -> Claim:
     if not _OF_TALK.isdisjoint(_LETTERS.findall(text.lower())):
         text = _SAID_AROUND.sub(" ", text)
     return claim if text == claim.text else read_claim(text)
+
+
+_ABSENT = re.compile(
+    r"\b(?:there(?:['’]s| is| are| was| were)(?: currently| now)? (?:no|not|nothing|none)"
+    r"|(?:have|has|had|see|sees|shows?|get|got|finds?|found|return(?:s|ed)) (?:no|none|nothing)"
+    r"|(?:no|none|nothing)\b(?: [\w'’-]+){0,6}? (?:is|are|was|were|match\w*|exists?|available|left|came)"
+    r"|nothing (?:\w+ )?(?:match\w*|came)|n['’]t (?:any|have|show|contain|include|exist|match|list)"
+    r"|(?:not|n['’]t) (?:\w+ )?(?:available|in stock|listed|on file|included|recorded)|unavailable|missing"
+    r"|sold out|out of stock|(?:fully|all) booked|(?:is|was|came back|returned) empty|no longer|letting me"
+    r"|kein(?:e[nmrs]?)?|nichts|nicht (?:\w+ )?(?:verfügbar|vorhanden|möglich|auffindbar)|ausverkauft"
+    r"|ausgebucht|fehl(?:t|en)|aucune?|pas (?:de|d['’]|disponible)|indisponible|complet|no hay|ning[uú]n[ao]?"
+    r"|no (?:est[áa]n? )?disponibles?|agotad[oa]s?|nenhuma?|não há|indispon[íi]vel|nessun[oa]?|geen)\b"
+    r"|ありません|ございません|ない|없습니다|없어요|没有|沒有|無",
+    re.IGNORECASE,
+)
+_OF_ABSENCE = word_set("""find found search searched see look looked lookup locate match matched matching
+    result results exist available availability left return returned fail failed failing error unable able
+    went go work complete completed process currently moment try tried record records system show
+    unfortunately finden gefunden ergebnis ergebnisse verfügbar vorhanden derzeit leider trouvé résultat
+    disponible encontré encontrado resultado resultados disponibles""")
+
+
+def says_absence(text: str) -> bool:
+    """Returns whether an agent says in a sentence that something failed, is missing or was not found."""
+    return _ABSENT.search(text) is not None or reports_failure(text, "")
+
+
+def is_word_of_absence(word: Word) -> bool:
+    """Returns whether a word says that something was looked for or failed, and not of what."""
+    return word.is_negation or word.lower in _OF_ABSENCE
 
 
 def why_no_claim(claim: Claim, talkless: str, known: Set[str]) -> str | None:

@@ -1,6 +1,8 @@
 """Indexes evidence by features and position."""
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise
@@ -8,6 +10,7 @@ from math import fsum
 from operator import attrgetter
 from typing import NamedTuple
 
+from turnwise.transforms.local_judge.claims import says_absence
 from turnwise.transforms.local_judge.meanings import meant_words, words
 from turnwise.transforms.local_judge.named_values import (
     SpelledText,
@@ -15,7 +18,14 @@ from turnwise.transforms.local_judge.named_values import (
     other_currency,
     parts_of,
 )
-from turnwise.transforms.local_judge.records import FlagIndex, read_flags, read_statuses, without_flags
+from turnwise.transforms.local_judge.records import (
+    NOTHING_HELD,
+    FlagIndex,
+    read_flags,
+    read_statuses,
+    without_flags,
+)
+from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.words import Word, dates_in_words, is_negated, starts_of, tokenize
 
 _BLOCK = 24
@@ -27,6 +37,10 @@ _MOST_KEYS = 0.2
 _LONGEST_CACHED = 16_384
 _weight = attrgetter("weight")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？؟।\n;{}]")
+
+_LONGEST_SHOWN = 2_000
+_KANA = ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA")
+_OF_TOOLS = re.compile(r"[\w.:/-]*(?: \{|:\n)")  # `find {"id": 5}`, `shop:\n[{"name": "find"}]`
 
 _CURRENCY_KEYS = ("currency", "currency_code", "currencyCode", "Währung", "通貨", "통화")
 _ENTRY_START = re.compile(r'[:：=|{}\[\]"\n]')
@@ -59,6 +73,16 @@ def alike(word: Word) -> str:
 
 def _keys(some: Iterable[Word]) -> set[str]:
     return set(chain.from_iterable([word.keys for word in some]))
+
+
+def shown_language(text: str) -> str | None:
+    """Returns the language of a text by its script or its function words; None: they do not show it."""
+    beginning = text[:_LONGEST_SHOWN]
+    letters = [unicodedata.name(char, "?").split()[0] for char in beginning if char.isalpha()]
+    script = Counter("KANA" if name in _KANA else name for name in letters if name != "LATIN")
+    if 2 * script.total() <= len(letters):
+        return guessed_language(beginning)
+    return "KANA" if script["KANA"] else max(script, key=script.__getitem__)
 
 
 class NumberPlaces(NamedTuple):
@@ -143,6 +167,16 @@ class _Piece:
                 for key in word.keys:
                     numbers.of.setdefault(key, []).append(position)
         return numbers
+
+    @cached_property
+    def language(self) -> str | None:
+        return shown_language(self.text)
+
+    @cached_property
+    def denies_something(self) -> bool:
+        """Whether it has a negation or a value such as `false`, or says that something is missing."""
+        is_empty = any(not values.isdisjoint(NOTHING_HELD) for values in self.flags.values())
+        return self.is_negated or is_empty or says_absence(self.text.replace("_", " "))
 
     @cached_property
     def spelled(self) -> SpelledText:
@@ -251,10 +285,14 @@ class Evidence:
         return (piece.spelled for piece in self._pieces)
 
     @property
-    def is_prose(self) -> bool:
-        """Whether at least 10 % of all words are function words."""
-        size = sum([len(piece.words) for piece in self._pieces])
-        return sum([piece.grammar for piece in self._pieces]) >= _LEAST_PROSE * size
+    def holds_records(self) -> bool:
+        """Whether a piece is no prose, and no call or declaration of a tool, which bring no news."""
+        return not all(piece.is_prose or _OF_TOOLS.match(piece.text) for piece in self._pieces)
+
+    @property
+    def languages(self) -> set[str]:
+        """The languages of the pieces, as far as they show them."""
+        return {piece.language for piece in self._pieces if piece.language}
 
     def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
         """Returns the best passage of each piece that covers any of a claim, the best first."""

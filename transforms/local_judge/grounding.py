@@ -19,16 +19,25 @@ from typing import Literal, NamedTuple
 from turnwise.transforms.local_judge.claims import (
     NOTHING_SAID,
     Claim,
+    is_word_of_absence,
     missing_numbers,
     missing_words,
     nothing_claimed,
     quoted_names,
     read_claim,
+    says_absence,
     why_no_claim,
     without_talk,
 )
 from turnwise.transforms.local_judge.contradictions import contradiction, overstated
-from turnwise.transforms.local_judge.evidence import WINDOW, Evidence, EvidencePassage, NumberPlaces, alike
+from turnwise.transforms.local_judge.evidence import (
+    WINDOW,
+    Evidence,
+    EvidencePassage,
+    NumberPlaces,
+    alike,
+    shown_language,
+)
 from turnwise.transforms.local_judge.meanings import LIGHT, words
 from turnwise.transforms.local_judge.named_values import (
     as_spelled,
@@ -39,12 +48,25 @@ from turnwise.transforms.local_judge.named_values import (
 )
 from turnwise.transforms.local_judge.records import UNKNOWN, denying_status
 from turnwise.transforms.text.sentences import guessed_language
-from turnwise.transforms.text.words import WORD_WEIGHT, Word, is_negated, is_run_of_characters, word_set
+from turnwise.transforms.text.words import (
+    WORD_WEIGHT,
+    Word,
+    is_negated,
+    is_run_of_characters,
+    weigh,
+    word_set,
+)
 
 GroundingLabel = Literal["supported", "unsupported", "contradictory", "not_applicable"]
 
 PROBABLE = 0.5
 """Lowest probability of what counts as supported."""
+_UNSURE = "the local judge is unsure: "
+NO_EVIDENCE = f"{_UNSURE}nothing that the answer could stand on is recorded"
+OTHER_LANGUAGE = f"{_UNSURE}the evidence is no prose in the language of the answer"
+IN_RECORDS = f"{_UNSURE}the evidence holds records, such as JSON, and the answer may paraphrase them"
+ABSENCE = f"{_UNSURE}the answer says that something failed or is missing, and no evidence says the contrary"
+"""Why words alone do not refute an answer."""
 
 
 class GroundingVerdict(NamedTuple):
@@ -57,8 +79,7 @@ class GroundingVerdict(NamedTuple):
         coverage: How much of it the evidence holds, 0..1, 0 if it is refuted; None: it claims nothing.
         weight: How much it counts among the sentences of an answer, 0..1: a short one counts less.
         is_certain: Whether numbers, dates, identifiers or a negation decided it, not other words.
-        is_comparable: Whether the evidence is prose with a function word of it. A low coverage by records,
-            or by text in another language, says little.
+        unsure: Why a low coverage says little against it; None: it says that nothing supports it.
     """
 
     label: GroundingLabel
@@ -67,7 +88,7 @@ class GroundingVerdict(NamedTuple):
     coverage: float | None = None
     weight: float = 1.0
     is_certain: bool = False
-    is_comparable: bool = True
+    unsure: str | None = None
 
 
 def ground(
@@ -89,6 +110,16 @@ def ground(
     return [_verdict(read_claim(sentence), known, mentioned) for sentence in sentences]
 
 
+def probable_range(claims: Sequence[GroundingVerdict]) -> tuple[float, float]:
+    """Returns how probably people call claims supported, 0..1, and how probably at most.
+
+    At most, all those are supported of which a low coverage says little.
+    """
+    parts = [(claim.coverage or 0.0, claim.weight) for claim in claims]
+    best = [(1.0 if claim.unsure else part[0], part[1]) for claim, part in zip(claims, parts, strict=True)]
+    return probability(parts), probability(best)
+
+
 def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerdict:
     if reason := nothing_claimed(sentence):
         return GroundingVerdict("not_applicable", "", reason)
@@ -100,11 +131,16 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence) -> Grounding
     quote = passages[0].span(claim.content).quote if passages else ""
     if reason := _refuting(claim, known, passages):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
+    is_absence = says_absence(whole.text)
+    is_contrary = is_absence and _holds_what_is_absent(claim, passages)
+    absence = ABSENCE if is_absence and not is_contrary else None
     if (flag := known.flags.denying(claim, known.stated)) and flag.value == UNKNOWN:
-        return GroundingVerdict("unsupported", quote, f"The evidence has no value of “{flag.name}”.", 0.0)
+        reason = f"The evidence has no value of “{flag.name}”."
+        return GroundingVerdict("unsupported", quote, reason, 0.0, unsure=absence)
     if missing:
         reason = f"No evidence holds {quoted_names(missing)}."
-        return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
+        is_certain = absence is None
+        return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=is_certain, unsure=absence)
     if passages and (most := overstated(claim.text, passages[0].span(claim.content))):
         reason = f"The evidence says “{most}” of several."
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
@@ -115,12 +151,36 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence) -> Grounding
         return GroundingVerdict("supported", quote, held, covered, weight)
     if reason := why_no_claim(whole, sentence.text, known.keys | mentioned.keys):
         return GroundingVerdict("not_applicable", quote, reason)
-    grammar = [key for word in claim.words if not word.is_content for key in word.keys]
-    comparable = known.is_prose and not known.keys.isdisjoint(grammar)
     unknown = missing_words(claim, known.keys)
     together = "The evidence has its words, but not together."
     reason = f"No evidence says {quoted_names(unknown)}." if unknown else together
-    return GroundingVerdict("unsupported", quote, reason, covered, weight, is_comparable=comparable)
+    unsure = None if is_contrary else absence or _why_incomparable(claim, known)
+    return GroundingVerdict("unsupported", quote, reason, covered, weight, unsure=unsure)
+
+
+def _why_incomparable(claim: Claim, known: Evidence) -> str | None:
+    """Returns why words that the evidence lacks say nothing against a claim; None: they say something."""
+    if not known.keys:
+        return NO_EVIDENCE
+    if known.holds_records:
+        return IN_RECORDS
+    language = shown_language(claim.text)
+    if language and known.languages:
+        return None if language in known.languages else OTHER_LANGUAGE
+    grammar = [key for word in claim.words if not word.is_content for key in word.keys]
+    return OTHER_LANGUAGE if known.keys.isdisjoint(grammar) else None
+
+
+def _holds_what_is_absent(claim: Claim, passages: Sequence[EvidencePassage]) -> bool:
+    """Returns whether evidence that itself denies nothing holds all that a claim calls failed or missing.
+
+    Of `I could not find order 5` that is the order and its number. Without a number or a code, what the
+    evidence holds may be another order.
+    """
+    rest = weigh(word for word in claim.words if word.is_content and not is_word_of_absence(word))
+    return bool(claim.demands) and any(
+        all(passage.holds(key) for key in rest) and not passage.piece.denies_something for passage in passages
+    )
 
 
 def _as_spelled(claim: Claim, known: Evidence, mentioned: Evidence) -> tuple[Claim, list[str]]:

@@ -33,6 +33,8 @@ _VALUE = re.compile(
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 UNKNOWN = "null"
 """Value of a flag that is unknown."""
+NOTHING_HELD = frozenset(("false", UNKNOWN, "0"))
+"""Values of flags that deny something, or hold nothing."""
 _MEANINGS = {
     **dict.fromkeys(("true", "yes"), "true"),
     **dict.fromkeys(("false", "no"), "false"),

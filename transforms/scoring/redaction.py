@@ -24,6 +24,7 @@ from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.text.cues import THING
 from turnwise.transforms.text.patterns import compiled
 from turnwise.transforms.text.personal import (
     MAYBE,
@@ -98,7 +99,7 @@ class Redactor:
         self._literals: dict[str, str] = {}
         self._kept: set[str] = set()
         self._shortest = 1 if config.patterns or config.backend != "builtin" else _SHORTEST
-        self._texts: dict[tuple[str, bool | None], str] = {}
+        self._texts: dict[tuple[str, bool | None, str], str] = {}
 
     def learn(self, values: Iterable[JsonValue]) -> None:
         """Gives the values of canonical objects their markers: those of paths first, then in order."""
@@ -110,7 +111,7 @@ class Redactor:
         for value in built:
             self.redact(value)
 
-    def _learn_paths(self, value: JsonValue, path: tuple[str, ...]) -> None:
+    def _learn_paths(self, value: JsonValue, path: tuple[str, ...], name: str = "") -> None:
         if _ends(path, self._keep):
             self._kept.update(str(leaf) for leaf in _leaves(value))
         elif _ends(path, self._paths):
@@ -118,11 +119,14 @@ class Redactor:
                 self._literal(leaf, path[-1])
         elif isinstance(value, dict):
             for key, item in value.items():
-                self._learn_paths(item, (*path, key))
+                is_wrapped = len(value) == 1 and key in _VALUE_KEYS
+                self._learn_paths(item, (*path, key), name if is_wrapped else _name_of(value, key, path))
         elif isinstance(value, list):
             for item in value:
-                self._learn_paths(item, path)
-        elif path and (kind := self._kind_of(path[-1], value)) and len(str(value)) > _SHORTEST_SECRET:
+                self._learn_paths(item, path, name)
+                if pair := _pair(item):
+                    self._learn_paths(pair[1], path, pair[0])
+        elif name and (kind := self._kind_of(name, value)) and len(str(value)) > _SHORTEST_SECRET:
             self._literal(value, kind)
 
     def _kind_of(self, key: str, value: JsonValue) -> str | None:
@@ -138,6 +142,9 @@ class Redactor:
         """Returns a value with the marker that its key gives it; as it is: its key gives none."""
         if isinstance(value, list):
             return [self._keyed(key, item) for item in value]
+        if isinstance(value, dict):  # {"stringValue": "x"}
+            is_wrapped = len(value) == 1 and value.keys() <= _VALUE_KEYS
+            return {inner: self._keyed(key, item) for inner, item in value.items()} if is_wrapped else value
         kind = self._kind_of(key, value)
         if kind is None or str(value) in self._kept:
             return value
@@ -164,7 +171,9 @@ class Redactor:
         if isinstance(value, dict):
             return self._object(value, path)
         if isinstance(value, list):
-            return self._parts([self.redact(item, path) for item in value])
+            pairs = [(_pair(item), item) for item in value]
+            items = [[pair[0], self._keyed(*pair)] if pair else item for pair, item in pairs]
+            return self._parts([self.redact(item, path) for item in items])
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         is_small = is_number and abs(value) < 1e6 and not self._config.patterns
         if not is_number or (is_small and not self._literals) or not isfinite(value):
@@ -183,7 +192,7 @@ class Redactor:
             while name in done:  # two keys with one marker
                 name += "'"
             is_path = self._paths and _ends((*path, key), self._paths)
-            keyed = item if is_path or isinstance(item, dict) else self._keyed(key, item)
+            keyed = item if is_path else self._keyed(_name_of(value, key, path), item)
             is_kept = keyed == item and str(item) in self._kept
             done[name] = item if is_kept else self.redact(keyed, (*path, key))
         return done
@@ -217,12 +226,13 @@ class Redactor:
         hint: bool | None = bool(key) and _says_phone(key)
         if is_number and not hint:
             hint = None
-        done = self._texts.get((text, hint))
+        cue = _cue_of(key) if key else ""
+        done = self._texts.get((text, hint, cue))
         if done is None:
-            done = self._texts[text, hint] = self._redacted(text, hint)
+            done = self._texts[text, hint, cue] = self._redacted(text, hint, cue)
         return done
 
-    def _redacted(self, text: str, hint: bool | None) -> str:
+    def _redacted(self, text: str, hint: bool | None, cue: str) -> str:
         if text in self._kept:
             return text
         if text in self._literals:
@@ -232,10 +242,12 @@ class Redactor:
             done = self.redact(structure)
             if done != structure:
                 return dump_json(done).decode()
-        return self._cut(_replaced(text, self._spans(text, hint)))
+        return self._cut(_replaced(text, self._spans(text, hint, cue=cue)))
 
-    def _spans(self, text: str, hint: bool | None, mark: _Mark | None = None) -> list[tuple[int, int, str]]:
-        """Returns the places of values and their markers, in order."""
+    def _spans(
+        self, text: str, hint: bool | None, mark: _Mark | None = None, cue: str = ""
+    ) -> list[tuple[int, int, str]]:
+        """Returns the places of values and their markers, in order; `cue`: words before the text."""
         mark = mark or self._marker
         plain = folded(text)
         taken, spans = bytearray(len(text)), list[tuple[int, int, str]]()
@@ -248,7 +260,9 @@ class Redactor:
             ]
         findings = service_findings(self._config, text)
         if bool(_may_hold(plain) if len(plain) <= _SHORT else _candidates((), ()).search(plain)):
-            findings = chain(find(plain, self._config.kinds, self._config.regions, hint), findings)
+            shown = find(cue + plain, self._config.kinds, self._config.regions, hint)
+            moved = (one._replace(start=one.start - len(cue), end=one.end - len(cue)) for one in shown)
+            findings = chain((one for one in moved if one.start >= 0), findings)
         for start, end, kind, key in chain(self._own(text), findings):
             if not any(a <= start and end <= b for a, b in kept) and (places := _take(taken, start, end)):
                 marker = mark(kind, key, text[start:end])
@@ -389,6 +403,39 @@ def _mapped(value: JsonValue, marker: Callable[[JsonValue], JsonValue]) -> JsonV
     if isinstance(value, list):
         return [_mapped(item, marker) for item in value]
     return next(map(marker, _leaves(value)), value)
+
+
+_NAME_KEYS = ("key", "name", "header", "field", "param")
+_VALUE_KEYS = frozenset(("value", "val", "values", "stringValue", "string_value"))
+_IDENTIFIER = re.compile(r"[\w.-]{1,60}")
+_BAG = re.compile("(?i)(?:set[-_]?)?cookies?|secrets")
+
+
+def _name_of(holder: JsonObject, key: str, path: tuple[str, ...]) -> str:
+    """Returns what a value is called: by its key, or beside it: `{"key": "authorization", "value": ...}`."""
+    if path and _BAG.fullmatch(path[-1]):
+        return path[-1]
+    if key not in _VALUE_KEYS:
+        return key
+    names = (holder.get(name) for name in _NAME_KEYS)
+    beside = next((name for name in names if isinstance(name, str) and _IDENTIFIER.fullmatch(name)), None)
+    return beside or (path[-1] if path else key)
+
+
+def _pair(item: JsonValue) -> tuple[str, str] | None:
+    """Returns the name and value of a header that is a list: `["authorization", "Bearer ..."]`."""
+    if not isinstance(item, list) or len(item) != 2:
+        return None
+    name, value = item
+    is_pair = isinstance(name, str) and isinstance(value, str) and _IDENTIFIER.fullmatch(name)
+    return (name, value) if is_pair and is_secret_key(name) else None
+
+
+@lru_cache(maxsize=4096)
+def _cue_of(key: str) -> str:
+    """Returns the words of a key that says what a number is of: `order id: `."""
+    words = f"{re.sub('(?<=[a-z])(?=[A-Z])|[_-]', ' ', key)}: "
+    return words if compiled(THING).search(words) else ""
 
 
 @lru_cache(maxsize=4096)

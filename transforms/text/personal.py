@@ -16,6 +16,7 @@ from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
 from turnwise.schemas.config import RedactConfig
+from turnwise.transforms.text import cues
 from turnwise.transforms.text.patterns import compiled
 
 Finder = Callable[[str], Iterable[tuple[int, int, str]]]
@@ -30,25 +31,6 @@ class Finding(NamedTuple):
     key: str
 
 
-HINT = (
-    r"phone|\btel\b|\btel[.:]|t[ée]l[ée]f|mobil|\bcell|\bfax\b|whatsapp|handy|rufnummer|portable|celular|"
-    r"m[óo]vil|num[ée]ro|n[úu]mero|nummer|anruf|appel|llam|тел|номер|моб|звон|電話|电话|携帯|番号|手机|"
-    r"手機|号码|號碼|打|拨|撥|联系|聯絡|전화|번호|휴대폰|핸드폰|연락|هاتف|फ़ोन|फोन|โทร"
-)
-"""What says that digits beside it are a phone number."""
-_PASSWORD = (
-    r"pass(?:wor[dt]|wd|phrase|code)s?|pwd|kennwort|geheimzahl|"
-    r"mot[ _]de[ _]passe|\bmdp\b|contrase[ñn]a|parola|senha|"
-    r"wachtwoord|has[łl]o\b|l[öo]senord|пароль|"
-    r"\bcv[vc]2?\b|\bpin\b|\botp\b|\btan\b(?:-?code)?|one[- ]time[ -](?:code|pin)|"
-    r"(?:verification|security|sms)[ -]code|(?:sicherheits|best[äa]tigungs)code"
-)
-_EASTERN = "密码|密碼|口令|パスワード|暗証番号|비밀번호|암호"
-_SECRET_WORD = (
-    rf"{_PASSWORD}|secret|(?:api|access|private|auth|account)[_ -]?key|"
-    r"(?:access|auth|api|bearer|refresh|session)[_ -]?token|\btoken\b|authorization|credentials?"
-)
-_KIND_WORDS = "iban|ssn|(?:credit_?)?card_?(?:number|no)|national_id|passport(?:_?(?:number|no))?|tax_id"
 MAYBE = "|".join(
     (
         r"@|%40|＠|&#(?:64|x40);|://[^/\s]+:|\\u[0-9a-fA-F]{4}",
@@ -56,13 +38,19 @@ MAYBE = "|".join(
         r"(?:\p{Nd}{1,3}\.){3}\p{Nd}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2}",
         r"[A-Za-z]{2}\p{Nd}{2}[ .\p{Cf}\p{Zs}-]?\w{4}|[A-Za-z]{6}\p{Nd}{2}[A-Za-z]",
         r"[A-Za-z]{2}[ -]?(?:\p{Nd}{2}[ -]?){3}[A-Da-d]|[\w/+=-]{20}|\bxox[a-z]-",
-        f'(?i:{_SECRET_WORD}|{_EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|jwt|bearer)(?:[_-]|\\\\*")'
-        f'|"(?:auth|session|{_KIND_WORDS})")|-u |--user',
+        f'(?i:{cues.SECRET}|{cues.EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|jwt|bearer)(?:[_-]|\\\\*")'
+        f'|"(?:auth|session|{cues.KIND_KEY})"'
+        rf"|{cues.PHRASE}|{cues.IDENTITY}|[?&;](?:{cues.IN_QUERY})=|"
+        rf"sess(?:ion)?_?id=|thin:[^\s/@]+/|[\[({{<] ?(?:{cues.AT_WORDS}) ?[\])}}>]"
+        rf"|\b(?:{cues.AT_WORDS})\b[^.!?\n]{{1,60}}(?:\b(?:{cues.DOT_WORDS})\b |\.[a-z]))|-u |--user",
     )
 )
 """In RE2: what a text, or a record in JSON, has if it may hold any value of the kinds. It misses none."""
 
-_SAYS_SECRET = rf"(?i){_SECRET_WORD}|{_EASTERN}|\bpass\b|\bpw\b|bearer|cookie|-u|--user"
+_SAYS_SECRET = (
+    rf"(?i){cues.SECRET}|{cues.EASTERN}|\bpass\b|\bpw\b|bearer|cookie|-u|--user|[?&;](?:{cues.IN_QUERY})="
+    r"|sess(?:ion)?_?id=|thin:|signature="
+)
 _MEMORY = 8 << 20
 _NO_WIDTH = "\u200b"
 _FOLDED = re.compile(r"[^\x00-\x7f]")
@@ -70,15 +58,24 @@ _DATES = re.compile(
     r"(?=[\dI])(?:\b(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[0-2]?\d|3[01])"
     r"|(?:[0-2]?\d|3[01])[-/.](?:[0-2]?\d|3[01])[-/.](?:19|20)\d\d)"
     r"(?:[T ]\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?\b"
+    r"|\b(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:T?(?:[01]\d|2[0-3])(?:[0-5]\d){1,2}Z?)?\b"
     r"|\bISBN(?:-1[03])?:? ?\d[\d -]{8,15}[\dX]\b|\b97[89]-\d{1,5}-\d{1,7}-\d{1,7}-\d\b"
     r"|\b(?:(?:19|20)\d\d[ ,\n]{1,2}){2,20}(?:19|20)\d\d\b|(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}/\d{1,2}\b)"
 )
 _SEVEN_DIGITS = r"\d(?:[ ().\-/\n]{0,3}\d){6}"
 _DIGITS = re.compile(r"\d(?:[ ().\-/]{0,3}\d)*")
+_DIGIT = tuple("0123456789")
 _GROUP = re.compile(r"\d+")
 _SIGN = re.compile(r"[(+][(+ ]{0,2}$")
 _EMAIL = re.compile(
     r"(?:[\w.+'%-]{1,64}|\"[^\"\n]{1,64}\")(?:@|%40|&#(?:64|x40);)((?:[\w-]+\.)+[^\W\d_][\w-]*|\[[\d.:a-fA-F]+\])"
+)
+_SPOKEN_DOT = rf"(?:\s?[\[({{<]\s?(?:{cues.DOT_WORDS}|\.)\s?[\])}}>]\s?|\s(?:{cues.DOT_WORDS})\s|\.)"
+_SPOKEN_EMAIL = re.compile(
+    rf"(?i)(?<![\w.])(?P<name>[\w+-]+(?:(?:{_SPOKEN_DOT}|\s(?:underscore|unterstrich|dash|minus|plus|bindestrich|guion"
+    rf"|tiret|trattino)\s)[\w+-]+){{0,4}})(?P<at>\s?[\[({{<]\s?(?:{cues.AT_WORDS}|@)\s?[\])}}>]\s?"
+    rf"|\s(?:{cues.AT_WORDS})\s)"
+    rf"(?P<domain>[\w-]{{2,}}(?:{_SPOKEN_DOT}[\w-]{{2,20}}){{0,2}}{_SPOKEN_DOT}[a-z]{{2,10}})(?![\w-])"
 )
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ .-]?[A-Za-z0-9]){11,30}(?![A-Za-z0-9])")
 _IBAN_FORM = re.compile(r"[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
@@ -90,56 +87,67 @@ _IP6 = re.compile(
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_/+=-]{19,}")
 _LONG = re.compile(r"[\w/+=.:@-]{12}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_IS = "is|ist|lautet|est|es|war|was|é|jest|это"
 _NAMED = re.compile(
-    rf"(?i)(?P<word>(?P<password>{_PASSWORD})|{_SECRET_WORD}|(?P<short>\b(?:pass|pw)\b))"
+    rf"(?i)(?P<word>(?P<password>{cues.PASSWORD})|{cues.SECRET}|(?P<short>\b(?:pass|pw)\b))"
     r"(?P<rest>\w{0,20})(?:\\?[\"'”»])?"
-    rf"(?P<link>\s{{0,3}}(?:\b(?:{_IS})\b)?\s?(?:=>|->|→|[:=])"
-    rf"|(?:\s(?:for|of|to|für|de|du|del) [^\n.:=]{{1,40}}?)?\s{{1,3}}(?:{_IS})(?: now)?(?=\s)"
+    rf"(?P<link>\s{{0,3}}(?:\b(?:{cues.IS})\b)?\s?(?:=>|->|→|[:=])"
+    rf"|(?:\s(?:for|of|to|für|de|du|del) [^\n.:=]{{1,40}}?)?\s{{1,3}}(?:{cues.IS})(?: now)?(?=\s)"
     r"|\s{1,3}(?:(?:was|is|has been) )?(?:re)?(?:set|changed|updated) (?:to|from)\b"
     r"|\s{1,3}(?:to|of)\b)?\s{0,3}"
 )
 _SHOWN = re.compile(
-    rf"(?i)(?:{_EASTERN})\s{{0,2}}(?P<link>(?:是|为|為|は|이|가|는|은)?\s{{0,2}}[:=]?)\s{{0,2}}[「『\"']?"
+    rf"(?i)(?:{cues.EASTERN})\s{{0,2}}(?P<link>(?:是|为|為|は|이|가|는|은)?\s{{0,2}}[:=]?)\s{{0,2}}[「『\"']?"
     r"(?P<value>[!-~]{3,200})|\bbearer (?P<bearer>[\w.~+/=-]{8,})"
     r"|(?<!\S)(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:(?P<user>[^\s\"']{1,200})"
-    r"|\bcookie: ?(?P<cookie>[^\s\"'][^\n\"']{2,2000})"
+    r"|\bcookie\"?[:=] ?\"?(?P<cookie>[^\s\"'][^\n\"']{2,2000})"
+    rf"|[?&;](?:{cues.IN_QUERY})=(?P<query>[^\s&#\"'<>;,)\]}}]{{4,2000}})"
+    r"|[\"'](?:cookies?|secrets)\\*[\"']\s?:\s?\{(?P<bag>[^{}]{3,2000})"
+    r"|sess(?:ion)?_?id=(?P<session>[^\s;&\"',]{6,500})|\bsignature=(?P<signature>[\w/+=%-]{16,})"
+    r"|\bthin:[^\s/@:]{1,64}/(?P<thin>[^\s@]{1,200})@"
+    r"|\\*[\"'](?:key|name|header|field|param)\\*[\"']\s?:\s?\\*[\"']"
+    rf"[\w-]{{0,30}}(?:{cues.SECRET}|cookie)[\w-]{{0,30}}\\*[\"']\s?,\s?\\*[\"']val(?:ue)?\\*[\"']\s?:\s?"
+    r"\\*[\"'](?P<pair>[^\"'\n]{1,2000}?)\\*[\"']"
 )
 _QUOTED = re.compile(
     r"\\?(?:\"(?P<a>[^\"\n]{1,200})\"|'(?P<b>[^'\n]{1,200})'|[«“„](?P<c>[^»”“\n]{1,200})[»”“])"
 )
-_VALUE = re.compile(r"[\"'«“]?(?P<value>(?:[Bb]earer |[Bb]asic )?[^\s\"'»”,;<>{}\[\]]{1,200})")
-_WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,9}(?![\w@#$%&*+=/-])")
-_ORDINARY = frozenset(
-    (  # noqa: SIM905
-        "a aber abgelaufen active again also an and are as at auch available bad be because been but by "
-        "caducada can case changed correct correcta correcto das de dein dem den der des did die "
-        "different do does du ein eine el empty erforderlich est et expiré falsch fausse faux fine for "
-        "from gesperrt good gültig had has have he her here his how i if ihr in inactive incorrect "
-        "incorrecta incorrecte incorrecto invalid invalide inválida inválido is ist it its jetzt just "
-        "kein keine la las le leer les long longer los lost ma mais may me mein mes mi missing mon must "
-        "my never new nicht no noch non not now nur o obligatoire obligatoria oder of ok old on only or "
-        "ou oublié our para pas pero please plus pour que required requis reset richtig right safe same "
-        "secret secure sensitive sent set she short should sicher since sind so sont still stored strong "
-        "su temporary that the their them then there they this to too try tu un una unavailable unbekannt "
-        "und une ungültig unknown unsupported us valid vergessen very válida válido war was we weak were "
-        "what when which while who why will wird with working would wrong y you your zu zum zur"
-    ).split()
+_VALUE = re.compile(
+    r"[\"'«“]?(?P<value>(?:(?:[Bb]earer|[Bb]asic|[Tt]oken|[Aa]pi-?[Kk]ey|Digest) )?"
+    r"[^\s\"'»”,;<>{}\[\]]{1,200})"
 )
-"""Words that follow a word for a secret and say something about it."""
+_WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,9}(?![\w@#$%&*+=/-])")
 
 
 _SECRETS = re.compile(
-    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?=(?:\\+[nr]|\s)*[\w+/:=-]{9})"
     r"(?:[\s\S]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|[\s\S]*)"
     r"|\bnpm_\w{20,}|\bwhsec_[\w+/=]{12,}|\bdop_v1_\w{16,}|\bxox[a-z]-[\w-]{8,}|(?<!\w)1//0[\w-]{16,}"
     r"|\bAIza[\w-]{30,}|\bgithub_pat_\w{20,}|\bsk-[\w-]{16,}|\bhf_[A-Za-z0-9]{20,}|\bglpat-[\w-]{16,}"
-    r"|(?<=://)[^\s/:@]+:[^\s/@]+(?=@)"
+    r"|(?<=://)[^\s/:@<>]*:(?!\d+[/?#])[^\s\"'<>]+(?=@[\w.\[-])|(?<=://)[\w.~-]{16,}(?=@)"
+    r"|\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*){0,3}"
 )
+_HEX_KEY = re.compile(
+    r"(?i)(?<![\w])0x[0-9a-f]{64}(?!\w)|(?<!\w)(?:[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})(?!\w)"
+)
+_SAYS_KEY = re.compile(
+    r"(?i)(?:\bkey|secret|\bseed|schl[üu]ssel|\bcl[ée]|\bclave|\bchiave|\bchave|klucz|sleutel|ключ|密钥|鍵|키)\b[^\n]{0,24}$"
+)
+_SAYS_HASH = re.compile(
+    r"(?i)(?:hash|\btx|transaction|transa\w+|block|commit|digest|sha-?\d+|topic|root)\W[^\n]{0,16}$"
+)
+_LEAST_WORDS = 12
+_NUMBERED = r"(?:\d{1,2}[.):]\s?)?[^\W\d_]{3,10}"
+_PHRASE_WORDS = re.compile(rf"(?:{_NUMBERED}(?:\s{{1,2}}|,\s?)){{11,23}}{_NUMBERED}(?![^\W\d_])")
+_LINK = re.compile(rf"(?i)\s{{0,3}}(?:{cues.IS})?\b\s{{0,3}}[:=]?")
 _SECRET_KEY = re.compile(
-    rf"(?i)(?:{_SECRET_WORD}|{_EASTERN})|(?:^|[_-])(?:pass|pw|otp|cookies?|bearer|jwt)(?:$|[_-])|^(?:auth|session)$"
+    rf"(?i)(?:{cues.SECRET}|{cues.EASTERN}|{cues.PHRASE})|(?:^|[_-])(?:pass|pw|otp|cookies?|bearer|jwt|sig)(?:$|[_-])"
+    r"|^(?:auth|session)$"
 )
-_KIND_KEY = re.compile(rf"(?i)(?:{_KIND_WORDS})")
+_ABOUT_SECRET = re.compile(
+    r"(?i)[_-](?:counts?|expires?|expiry|expiration|type|length|policy|required|id|name|url|uri|changed|enabled|min|max|at|in)$"
+)
+"""Ends of a key of what is said about a secret: `token_type`, `password_changed_at`."""
+_KIND_KEY = re.compile(rf"(?i)(?:{cues.KIND_KEY})")
 _CODES = re.compile(
     r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)[A-Za-z0-9][A-Za-z0-9+.-]{6,20}[A-Za-z0-9](?![A-Za-z0-9])"
 )
@@ -151,17 +159,24 @@ _BY_FORM = re.compile(
 )
 _SPACED_DNI = re.compile(r"(?<![A-Za-z0-9])(?:\d{8}|[XYZ] ?\d{7}) [A-Z](?![A-Za-z0-9])")
 _KOREAN = re.compile(r"(?:주민(?:등록)?번호)\D{0,5}(?P<value>\d{6}[ -]?\d{7})")
-_NATIONAL = (
-    "it.codicefiscale", "es.dni", "es.nie", "fr.nir", "de.idnr", "pl.pesel", "br.cpf", "ch.ssn", "be.nn",
-    "mx.curp", "in_.aadhaar", "cn.ric", "fi.hetu", "no.fodselsnummer", "pt.cc", "se.personnummer", "dk.cpr",
-)  # fmt: skip
-"""Formats of python-stdnum whose check digits tell them from other numbers."""
+_NATIONAL = {
+    9: "es.dni es.nie",
+    10: "fi.hetu se.personnummer- dk.cpr- cz.rc- is_.kennitala-",
+    11: "de.idnr pl.pesel br.cpf be.nn no.fodselsnummer ee.ik lt.asmens gr.amka tr.tckimlik",
+    12: "in_.aadhaar- pt.cc- se.personnummer my.nric-",
+    13: "ch.ssn ro.cnp si.emso za.idnr th.pin- pk.cnic- kr.rrn-",
+    15: "fr.nir",
+    16: "it.codicefiscale",
+    18: "mx.curp cn.ric",
+}
+"""Length -> formats of python-stdnum whose check digits tell them from other numbers; `-`: only with what
+is no digit."""
 
 
 @lru_cache(maxsize=4096)
 def is_secret_key(key: str) -> bool:
     """Returns whether a key of an object says that its value is a secret."""
-    return _SECRET_KEY.search(key) is not None
+    return _SECRET_KEY.search(key) is not None and _ABOUT_SECRET.search(key) is None
 
 
 @lru_cache(maxsize=4096)
@@ -227,6 +242,10 @@ def _emails(text: str) -> Iterator[tuple[int, int, str]]:
             lead = len(match[0]) - len(match[0].lstrip(".'-%+"))
             name = re.split(r"@|%40|&#(?:64|x40);", match[0][lead:].lower(), maxsplit=1)
             yield match.start() + lead, match.end(), "@".join(name)
+    for match in _SPOKEN_EMAIL.finditer(text) if compiled(cues.AT).search(text) is not None else ():
+        is_sure = match["at"].strip().lower() != "at" or match["domain"].strip().count(" ") > 0
+        if is_sure or compiled(cues.MAIL).search(text[max(match.start() - 40, 0) : match.start()]):
+            yield *match.span(), re.sub(_SPOKEN_DOT, ".", f"{match['name']}@{match['domain']}".lower())
 
 
 def _ibans(text: str) -> Iterator[tuple[int, int, str]]:
@@ -275,15 +294,49 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
         if start < end:
             yield start, end, text[start:end]
     for match in _SHOWN.finditer(text) if has_words else ():
-        name = next(name for name in ("value", "bearer", "user", "cookie") if match[name])
-        value = match[name].rstrip(".,?)\"'")
-        if len(value) > 2 and (match["link"] != "" or any(map(str.isdigit, value))):
+        name = match.lastgroup or "value"
+        value = match[name].rstrip(".,?)\"'\\")
+        is_value = match["link"] != "" or name in ("bag", "pair") or any(map(str.isdigit, value))
+        if name == "query":  # `?code=SUMMER10` lets nobody in
+            is_value = len(value) > 15 or not re.search(
+                "(?i)[?&;](?:code|key|ticket|auth)=$", text[: match.start(name)]
+            )
+        if len(value) > 2 and is_value:
             yield match.start(name), match.start(name) + len(value), value
-    for match in _TOKEN.finditer(text):
-        parts = (str.isupper, str.islower, str.isdigit)
-        is_mixed = all(any(map(part, match[0])) for part in parts) and len(set(match[0])) > 12
-        if is_mixed and not _UUID.fullmatch(match[0]):
+    for match in _HEX_KEY.finditer(text) if is_long else ():
+        before = text[max(match.start() - 50, 0) : match.start()]
+        is_key = match[0][:2] in ("0x", "0X") and not _SAYS_HASH.search(before)
+        if is_key or _SAYS_KEY.search(before):
             yield *match.span(), match[0]
+    for cue in compiled(f"(?i){cues.PHRASE}").finditer(text):
+        after = _LINK.match(text, cue.end())
+        first = _PHRASE_WORDS.search(text, after.end() if after else cue.end(), cue.end() + 400)
+        words = list(re.finditer(r"[^\W\d_]+", first[0])) if first and first.start() - cue.end() < 60 else []
+        count = next((i for i, word in enumerate(words) if word[0] in cues.NO_PHRASE), len(words))
+        if first and count >= _LEAST_WORDS:
+            yield first.start(), first.start() + words[count - 1].end(), first[0][: words[count - 1].end()]
+    for match in _TOKEN.finditer(text):
+        if _is_random(match[0]) and not _IS_NO_TOKEN.search(text[max(match.start() - 9, 0) : match.end()]):
+            yield *match.span(), match[0]
+
+
+_IS_NO_TOKEN = re.compile(
+    r"(?i)^.{0,9}?(?:call|toolu|tooluse|msg|chatcmpl|resp|run|thread|asst|req|fc|rs|item|step|srvtoolu)[_-]\w+$|sha(?:1|256|384|512)[-:]"
+)
+"""Ids that providers give to calls and messages, and digests."""
+
+
+def _is_random(token: str) -> bool:
+    """Returns whether letters and digits are mixed as in no name: `aB3dE6gH9`, not `GetOrderStatusV2`."""
+    parts = (str.isupper, str.islower, str.isdigit)
+    is_mixed = all(any(map(part, token)) for part in parts) and len(set(token)) > 12
+    if not is_mixed or _UUID.fullmatch(token):
+        return False
+    pieces = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", token)
+    return sum(map(len, pieces)) < _WORD_LENGTH * len(pieces)
+
+
+_WORD_LENGTH = 2.9
 
 
 def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
@@ -307,6 +360,8 @@ def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
     value = one["value"].rstrip(".?)") if one else ""
     if one is None or (not link and not text[at - 1].isspace()):
         return at, at
+    if before[-1:] in ("?", "&"):  # the next parameter of an address
+        value = value.partition("&")[0]
     start, end = one.start("value"), one.start("value") + len(value)
     has_digit = any(map(str.isdigit, value))
     if match["short"]:
@@ -322,14 +377,14 @@ def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
 def _phrase(words: Sequence[str], is_sure: bool) -> int:
     """Returns how many characters of words after a word for a secret are the secret."""
     plain = [word.lower() for word in words]
-    is_ordinary = [word in _ORDINARY or word.endswith(("ed", "ing")) for word in plain]
+    is_ordinary = [word in cues.ORDINARY or word.endswith(("ed", "ing")) for word in plain]
     if len(words) > 3 and is_ordinary[0] and sum(is_ordinary) == 1:  # "correct horse battery staple"
         return len(" ".join(words))
     count = next((index for index, ordinary in enumerate(is_ordinary) if ordinary), len(words))
     return len(" ".join(words[: max(count, int(is_sure))]))
 
 
-_NOT_TAKEN = ("base", "ip_public", "npm")
+_NOT_TAKEN = ("base", "ip_public", "npm", "private_key")
 """Modules of detect-secrets: addresses are a kind of their own, and npm's pattern takes quadratic time."""
 
 
@@ -368,13 +423,17 @@ def _cards_in(text: str, lines: str = "") -> Iterator[tuple[int, int, str]]:
             is_divided = "\n" in lines[start + begin : start + end]
             if lines and not (is_divided and len(digits) in (15, 16) and _luhn(digits)):
                 continue
-            if _is_card(digits, groups[first : last + 1]):
+            is_other = first == 0 and _is_other(text, start)
+            if _is_card(digits, groups[first : last + 1], is_other):
                 yield start + begin, start + end, digits
                 break
 
 
-def _is_card(digits: str, groups: Sequence[re.Match[str]]) -> bool:
-    """Returns whether digits are written like a card's number, or are one by their check digit."""
+def _is_card(digits: str, groups: Sequence[re.Match[str]], is_other: bool) -> bool:
+    """Returns whether digits are written like a card's number, or are one by their check digit.
+
+    After a word for another number, it must be written like one and have the check digit.
+    """
     lengths = [len(group[0]) for group in groups]
     starts = {13: "4", 14: "3", 15: "3", 16: "23456"}.get(len(digits), "456")
     are_years = all(re.fullmatch("(?:19|20)\\d\\d", group[0]) for group in groups)
@@ -382,7 +441,14 @@ def _is_card(digits: str, groups: Sequence[re.Match[str]]) -> bool:
         return False
     is_written = lengths in ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4])
     is_plain = len(lengths) == 1 and len(digits) in (15, 16) and re.match(r"4|5[1-5]|3[47]|60|65", digits)
+    if is_other:
+        return bool(is_written or is_plain) and _luhn(digits)
     return bool(is_written or is_plain or _luhn(digits))
+
+
+def _is_other(text: str, start: int) -> bool:
+    """Returns whether the words before a number say that it is that of a thing."""
+    return compiled(cues.THING).search(text[max(start - 40, 0) : start]) is not None
 
 
 def _luhn(digits: str) -> bool:
@@ -392,35 +458,48 @@ def _luhn(digits: str) -> bool:
 
 
 def _identities(text: str) -> Iterator[tuple[int, int, str]]:
+    for cue in compiled(f"(?i){cues.IDENTITY}", _MEMORY).finditer(text):
+        # Of many countries the check digits are weak or there are none: the word beside it decides.
+        named = _AFTER_CUE.match(_without_dates(text), cue.end())
+        digits = sum(map(str.isdigit, named["value"])) if named else 0
+        is_code = 6 <= digits <= 18 or (named is not None and digits > 3 and len(named["value"]) > 7)
+        if named and is_code and not _is_other(text, named.start("value")):
+            yield *named.span("value"), _compact(named["value"])
     for pattern in (_SSN, _BY_FORM):
         for match in pattern.finditer(text):
-            yield *match.span(), _compact(match[0])
+            if not _is_other(text, match.start()):
+                yield *match.span(), _compact(match[0])
     for match in _KOREAN.finditer(text) if not text.isascii() else ():
         yield *match.span("value"), _compact(match["value"])
-    for match in _SPACED_DNI.finditer(text):
-        if _is_identity(match[0]):
-            yield *match.span(), _compact(match[0])
-    for match in _CODES.finditer(text):
-        if _is_identity(match[0]):
-            yield *match.span(), _compact(match[0])
-    for start, run in _runs(text, 11):
-        if any(char in " /" for char in run) and "(" not in run and _is_identity(run):
+    for pattern in (_SPACED_DNI, _CODES):
+        for match in pattern.finditer(text):
+            if _is_identity(match[0]) and not _is_other(text, match.start()):
+                yield *match.span(), _compact(match[0])
+    for start, run in _runs(text, 10):
+        is_spaced = any(char in " /" for char in run) and "(" not in run
+        is_spaced = is_spaced and text[start - 1 : start] != "+"
+        if is_spaced and _is_identity(run) and not _is_other(text, start):
             yield start, start + len(run), _compact(run)
+
+
+_AFTER_CUE = re.compile(
+    r"[^\n\d,;!?]{0,25}?(?<![A-Za-z0-9])"
+    r"(?P<value>(?=[A-Za-z]{0,6}\d|[A-Z]{1,3}[ -]\d)[A-Za-z0-9]{1,18}"
+    r"(?:[ ./-]{1,2}(?=[A-Z]{0,4}\d|[A-Z]\b)[A-Z0-9]{1,14}){0,6})(?![A-Za-z0-9])"
+)
 
 
 @lru_cache(maxsize=4096)
 def _is_identity(code: str) -> bool:
-    digits = sum(map(str.isdigit, code))
-    if not 7 <= digits <= 18:
+    if not 7 <= sum(map(str.isdigit, code)) <= 18:
         return False
-    modules = [import_module(f"stdnum.{name}") for name in _NATIONAL]
-    # A dash or letters tell what eleven digits alone do not: whose number it is.
-    named = [
-        m
-        for m, n in zip(modules, _NATIONAL, strict=True)
-        if n not in ("se.personnummer", "dk.cpr") or "-" in code
-    ]
-    return any(module.is_valid(code) for module in named)
+    names = _NATIONAL.get(len(_compact(code)), "").split()
+    is_divided = not code.isdigit()
+    modules = [import_module(f"stdnum.{name.rstrip('-')}") for name in names if is_divided or name[-1] != "-"]
+    try:
+        return any(module.is_valid(code) for module in modules)
+    except LookupError:  # stdnum.cn.ric, of a right check digit and a county that it does not know
+        return True
 
 
 def _phones(text: str, regions: tuple[str, ...], hint: bool) -> Iterator[Finding]:
@@ -433,7 +512,10 @@ def _phones(text: str, regions: tuple[str, ...], hint: bool) -> Iterator[Finding
     for start, run in _runs(text, 7):
         sign_found = _SIGN.search(text, max(start - 3, 0), start)
         groups = list(_GROUP.finditer(run))
-        is_named = hint or bool(compiled(f"(?i){HINT}").search(text[max(start - 30, 0) : start]))
+        is_other = _is_other(text, start) or _UNIT.match(text, start + len(run)) or _VERSION.fullmatch(run)
+        if not sign_found and not hint and is_other:
+            continue
+        is_named = hint or bool(compiled(f"(?i){cues.PHONE}").search(text[max(start - 30, 0) : start]))
         for group in groups[:3]:
             sign = sign_found[0] if sign_found and group.start() == 0 else ""
             written = sign + run[group.start() :]
@@ -441,6 +523,15 @@ def _phones(text: str, regions: tuple[str, ...], hint: bool) -> Iterator[Finding
             if key:
                 yield Finding(start + group.start() - len(sign), start + len(run), "PHONE", key)
                 break
+
+
+_UNIT = re.compile(
+    r"(?i)\s?(?:[€$£¥₹%]|(?:eur|usd|gbp|euros?|dollars?|pesos?|reais|zł|złotych|tokens?|bytes|ms|items?|units?|"
+    r"kg|km)\b)"
+)
+_VERSION = re.compile(r"(?=.*(?<!\d)\d(?!\d))\d+(?:\.\d+){2,}")
+_NO_PHONE = re.compile(r"1[5-9]\d{8}|(?:19|20)\d\d[-/]\d{2,5}|0{3}\d+|00\d{5,6}")
+"""Seconds since 1970, numbers after a year, and numbers with zeros before them."""
 
 
 def _is_divided_phone(run: str, lines: str) -> bool:
@@ -464,6 +555,8 @@ def _phone_key(written: str, regions: tuple[str, ...], is_named: bool) -> str:
     digits = "".join(filter(str.isdigit, written))
     if not 7 <= len(digits) <= 15 or re.fullmatch(r"\d+\.\d{1,6}|\d{1,3}(?:\.\d{3})+", written):
         return digits if is_named and 7 <= len(digits) <= 15 else ""
+    if _NO_PHONE.fullmatch(written) and not is_named:
+        return ""
     is_international = "+" in written or digits.startswith("00")
     text = f"+{digits.removeprefix('00')}" if is_international else written
     for region in ("ZZ",) if is_international else regions:
@@ -489,7 +582,12 @@ def _runs(text: str, least: int) -> Iterator[tuple[int, str]]:
         joined = before[-1:] in "-." and (before[:1].isdigit() or _is_cased(before[:1])) if before else False
         # What has its form by itself may be glued to a word.
         is_clear = not joined and (
-            ("+" in before and before[-1:] in "+( ")
+            (
+                "+" in before
+                and before[-1:] in "+( "
+                and not _is_cased(before[:-1])
+                and before[:1] not in _DIGIT
+            )
             or (" " in match[0] and sum(map(str.isdigit, match[0])) >= 13)
         )
         if (is_clear or not (is_inside or joined)) and sum(map(str.isdigit, match[0])) >= least:

@@ -265,7 +265,7 @@ def test_a_starter_config_holds_what_the_logs_feed(
     tmp_path: Path, turnwise: Any, given: dict[str, Any], deciding: set[str], judge: dict[str, Any]
 ) -> None:
     log, config, starter = (str(tmp_path / name) for name in ("log.jsonl", "given.json", "starter.json"))
-    lines(Path(log), LOG)
+    lines(Path(log), LOG | {"turns": [TURN | {"agent": "Its state is sent."}]})
     lines(Path(config), given)
     line = ("inspect", log, "--config", config, "--starter_config", starter)
     assert turnwise(*line).status == 0

@@ -93,8 +93,40 @@ ALIKE = [
     ("500円", "500 JPY"),
     ("5th Avenue", "Fifth Avenue"),
     ("+49 30 1234567", "0049301234567"),
+    ("90 minutes", "1.5 hours"),
+    ("90 minutes", "1h30"),
+    ("PT1H30M", "90 min"),
+    ("PT1H30M", "1:30:00"),
+    ("a week", "7 days"),
+    ("1 kg", "1000 g"),
+    ("0.5 g", "500 mg"),
+    ("12 inches", "1 foot"),
+    ("20 °C", "68 °F"),
+    ("on", True),
+    ("disabled", False),
+    ("./a.txt", "a.txt"),
+    ("src//./a.py", "src/a.py"),
 ]
 UNCLEAR = [
+    ("1:30", "90 minutes"),
+    ("1:30", "90 seconds"),
+    ("5 km", "3.1 miles"),
+    ("6 ft", "183 cm"),
+    ("1/2", 0.5),
+    ("active", True),
+    ("tomorrow", "2026-07-09"),
+    ("in 2 days", "2026-07-09"),
+    ("half past nine", "09:30"),
+    ("May 2026", "2026-05-01"),
+    ("JFK", "New York"),
+    ("DE", "Germany"),
+    ("Moscow", "Москва"),
+    ("ラーメン", "らーめん"),
+    ("J. Smith", "John Smith"),
+    ("Mr. John Smith", "John Smith"),
+    ("http://a.com/x", "https://www.a.com/x"),
+    ({"value": 10, "currency": "USD"}, "$10"),
+    ({"lat": 1, "lng": 2}, "1,2"),
     ("2024-05-06", "05/06/2024"),
     ("2024-06-05T10:00", "05/06/2024 10:00"),
     ("05/06", "June 5"),
@@ -219,6 +251,16 @@ DIFFERENT = [
     ("US", "UK"),
     ("5th Avenue", "Sixth Avenue"),
     (["A", ""], ["A"]),
+    ("2 days", "24 hours"),
+    ("1 kg", "100 g"),
+    ("1:30", "45 minutes"),
+    ("20 °C", "20 °F"),
+    ("off", True),
+    ("../a", "a"),
+    ({"id": 5}, 6),
+    ({"date": "2026-01-01"}, "2026-01-02"),
+    ("May 2026", "2026-06-01"),
+    ("J. Smith", "John Miller"),
 ]
 
 
@@ -239,6 +281,19 @@ def test_values_that_only_a_judge_can_compare(expected, actual):
     for pair in ((expected, actual), (actual, expected)):
         assert not equivalent(*pair)
         assert equivalent(*pair, "met")
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "name", "is_unclear"),
+    [
+        ("en", "English", "language", True),
+        ("de-DE", "German", "locale", True),
+        ("on", "Monday", "when", False),
+    ],
+)
+def test_codes_of_languages_only_where_the_parameter_is_one(expected, actual, name, is_unclear):
+    assert not equivalent(expected, actual, "unmet", name)
+    assert equivalent(expected, actual, "met", name) is is_unclear
 
 
 JSON = st.recursive(

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolResponse
-from turnwise.transforms.effects.failures import admits_failure, changed_nothing, has_failed
+from turnwise.transforms.effects.failures import admits_failure, changed_nothing, has_failed, reports_failure
 
 # fmt: off
 FAILED = [
@@ -126,6 +126,9 @@ FAILED_WRITES = """
     {"statusCode": 200, "body": "{\\"error\\": \\"x\\"}"} | {"code": 5, "message": "NOT_FOUND: flight"}
     {"bookings": [{"id": "HAT1", "error": "x"}]}
     {"data": {"bookFlight": {"userErrors": [{"message": "x"}]}}}
+    429 Too Many Requests | <html><h1>502 Bad Gateway</h1></html> | {"detail": "Not authenticated"}
+    {"code": 1, "msg": "no permission"} | {"code": "RATE_LIMITED", "retry_after": 30}
+    {"mensaje": "No se pudo completar la reserva"} | {"nachricht": "Fehler: Konto gesperrt"}
 """
 DONE_WRITES = """
     Flight HAT1 booked | Booked! | OK | Buchung HAT1 bestätigt | 予約が完了しました | HAT1
@@ -134,6 +137,7 @@ DONE_WRITES = """
     {"id": 7, "note": "Window seat not available, aisle given"} | {"status": "not_required", "id": 1}
     {"ok": true, "message": "Payment required at desk"} | {"booked": true, "refundable": false}
     {"refundable": false, "id": 5} | Booked, 3 seats left
+    {"message": "no errors found"} | No scheduling conflicts found | {"nachricht": "Buchung bestätigt"}
 """
 
 
@@ -290,3 +294,26 @@ JSON = st.recursive(
 @given(JSON)
 def test_every_answer_can_be_read(answer):
     assert has_failed(ToolResponse(response=answer)) in (True, False)
+
+
+REPORTING = """
+    I could not cancel it. | There was a problem cancelling order 7. | Hmm, that did not work.
+    Leider konnte ich die Bestellung nicht stornieren. | Je n'ai pas pu annuler la commande.
+    No pude cancelar el pedido. | Não consegui cancelar. | Non sono riuscito ad annullare l'ordine.
+    Ik kon de bestelling niet annuleren. | 주문을 취소하지 못했습니다.
+    申し訳ありません、キャンセルできませんでした。
+"""
+NOT_REPORTING = """
+    Anything else? | Can you give me your order number? | Would you like me to try again? | All set!
+    Your order is cancelled. | Done. | Die Bestellung ist storniert. | 您的订单已取消。
+"""
+
+
+@pytest.mark.parametrize("text", texts(REPORTING))
+def test_an_agent_says_that_a_call_failed(text):
+    assert reports_failure(text, "cancel_order")
+
+
+@pytest.mark.parametrize("text", texts(NOT_REPORTING))
+def test_a_question_or_a_claim_reports_no_failure(text):
+    assert not reports_failure(text, "cancel_order")

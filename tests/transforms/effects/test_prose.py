@@ -121,7 +121,7 @@ TEXTS = [
     ("note", "返金は5,000円です", "返金は5000円です", "PASS"),
     ("note", "dose 1,000 units daily for him", "dose 1.000 units daily for him", None),
     ("note", "dose 1 unit daily for him", "dose 1000 unit daily for him", "FAIL"),
-    ("duration", "2 days", "48 hours", None),
+    ("duration", "2 days", "48 hours", "PASS"),
     ("option", "-v", "-V", "FAIL"),
     ("code", "i++;", "I++;", "FAIL"),
     ("note", "meet on 05.06.2024 14:00 in room 5", "meet on 5 June 2024 14:00 in room 5", "PASS"),

@@ -205,6 +205,18 @@ def test_a_budget_of_a_day_lasts_for_the_day_and_renews(limit, tmp_path):
     assert days.come(1) == [None]
 
 
+@pytest.mark.parametrize("gone", [0.01, 0.5, 0.96])
+def test_the_first_period_keeps_something_for_later_conversations(gone, tmp_path):
+    """Of many that come at once, at whatever time, not only the first ones are judged; nor are all others."""
+    days = Days(tmp_path / "replies.sqlite", max_calls=50)
+    days.now += gone * DAY
+    judged = [reason is None for reason in days.come(200, hours=0.02)]
+    days.start()  # another worker, or after a restart
+    judged += [reason is None for reason in days.come(800, name="d", hours=0.02)]
+    least = {0.01: 4}.get(gone, 40)  # in the morning the rest of the day is expected to bring more
+    assert least <= sum(judged) <= 50 and sum(judged[:50]) < 50 and sum(judged[100:]) >= 1
+
+
 def test_the_reason_is_budget_once_the_budget_of_a_day_is_spent(tmp_path):
     days = Days(tmp_path / "replies.sqlite", max_calls=1)
     assert days.come(1) + days.come(5, name="later") == [None, *["budget"] * 5]

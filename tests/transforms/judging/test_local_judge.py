@@ -3,11 +3,12 @@
 import pytest
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import APP_DETAILS, ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
-from turnwise.transforms.criteria.ces_turns import INCOMPARABLE, Hallucination
+from turnwise.transforms.criteria.ces_turns import Hallucination
 from turnwise.transforms.criteria.hallucinations import Hallucinations
 from turnwise.transforms.judging.judges import LOCAL_MODEL, LocalJudge
+from turnwise.transforms.local_judge.grounding import ABSENCE, IN_RECORDS, OTHER_LANGUAGE
 
 FOUND = ToolResponse(name="find", response={"flight": "AC457", "leaves": "14:05", "gate": "B12"})
 
@@ -52,9 +53,10 @@ PROSE = "The lounge on the second floor is open to all guests of the airline unt
     [
         ("The lounge is open to all guests.", PROSE, 0.9, "Justified", None),
         ("The sauna is a treat for the whole family.", PROSE, 0.0, "Undecided", None),
-        ("Die Lounge hat für alle Gäste offen.", PROSE, None, None, INCOMPARABLE),
-        ("The sauna is a treat for the whole family.", {"lounge": "open"}, None, None, INCOMPARABLE),
-        ("라운지는 손님 모두에게 열려 있습니다.", PROSE, None, None, INCOMPARABLE),
+        ("Die Lounge hat für alle Gäste offen.", PROSE, None, None, OTHER_LANGUAGE),
+        ("The sauna is a treat for the whole family.", {"lounge": "open"}, None, None, IN_RECORDS),
+        ("Die Lounge ist für alle da, und a la carte gibt es auch.", PROSE, None, None, OTHER_LANGUAGE),
+        ("라운지는 손님 모두에게 열려 있습니다.", PROSE, None, None, OTHER_LANGUAGE),
         ("Die Lounge schließt um 21 Uhr.", PROSE, 0.0, "Not Justified", None),
     ],
 )
@@ -63,14 +65,60 @@ def test_words_decide_only_against_prose_in_their_language(
 ):
     turn = answered(said)
     turn.tool_responses = [ToolResponse(name="find", response={"found": evidence})]
-    ((_, score),) = judged(Hallucination(), matched(None, turn), LocalJudge()).turns
+    sample = matched(None, turn)
+    sample.conversation.meta[APP_DETAILS] = [{"desk": {"tool_declarations": [{"name": "find"}]}}]
+    ((_, score),) = judged(Hallucination(), sample, LocalJudge()).turns
     rounded = None if score.value is None else round(score.value, 2)
     assert (rounded, score.label, score.reason) == (value, label, reason)
+    ((_, score),) = judged(Hallucinations(threshold=0.5), sample, LocalJudge()).turns
+    rounded = None if score.value is None else round(score.value, 2)
+    assert (rounded, score.reason) == (value, reason)
+
+
+INSTRUCTION = "You are the agent of a shop. You can look up orders for the user, and cancel them on request."
+SHIPPED = {"order": 5, "status": "shipped"}
+
+
+@pytest.mark.parametrize(
+    ("said", "evidence", "reason"),
+    [
+        ("Sorry, the booking failed.", {"error": "timeout"}, ABSENCE),
+        ("I was unable to reach the reservation system.", "HTTP 503", ABSENCE),
+        ("I couldn't find any flights on that day.", {"flights": []}, ABSENCE),
+        ("No flights on May 3 were found.", {"flights": []}, ABSENCE),
+        ("There is no order under that name.", {"status": 404}, ABSENCE),
+        ("Leider gibt es keine freien Zimmer.", {"rooms": []}, ABSENCE),
+        ("Aucun vol n'est disponible.", {"flights": []}, ABSENCE),
+        ("Order 5 could not be found.", SHIPPED, None),
+        ("I see no order 5 in the system.", {"order": 5, "exists": False}, ABSENCE),
+        ("Your parcel is on its way.", SHIPPED, IN_RECORDS),
+        ("Ihr Paket ist unterwegs.", SHIPPED, IN_RECORDS),
+        ("Your parcel 9 is on its way.", SHIPPED, None),
+    ],
+)
+def test_no_word_alone_fails_what_evidence_cannot_show(said, evidence, reason, judged, matched):
+    turn = answered(said)
+    turn.user = "Please look it up."
+    turn.tool_responses = [ToolResponse(name="find", response=evidence)]
+    sample = matched(None, turn)
+    sample.conversation.meta[APP_DETAILS] = [{"shop": {"instructions": INSTRUCTION}}]
+    for criterion in (Hallucinations(threshold=0.5), Hallucination(threshold=0.5)):
+        ((_, score),) = judged(criterion, sample, LocalJudge()).turns
+        assert score.reason == reason
+        assert (score.value is None) == (reason is not None)
+        assert score.value is None or score.value < 0.5
+
+
+def test_a_wrong_number_fails_beside_a_sentence_that_words_cannot_refute(judged, matched):
+    sample = matched(None, answered("All set for you! Your flight AC457 leaves at 19:30."), language="en")
+    ((_, score),) = judged(Hallucinations(threshold=0.5), sample, LocalJudge()).turns
+    assert score.value < 0.1
 
 
 def test_the_users_words_support_nothing_and_their_numbers_are_not_invented(judged, matched):
     turn = answered("The refund of 500 dollars is approved.")
     turn.user = "The refund of 500 dollars is approved, right?"
+    turn.tool_responses = [ToolResponse(name="find", response=PROSE)]
     ((_, score),) = judged(Hallucinations(), matched(None, turn, language="en"), LocalJudge()).turns
     assert score.value < 0.1
     assert score.explanation == "No evidence says “refund”, “dollars”, “approved”."

@@ -43,6 +43,42 @@ def test_values(user: str, args: dict[str, Any], redact: dict[str, Any], says: s
     assert message == says and call in calls
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"headers": [{"key": "authorization", "value": "Bearer zebra"}]},
+        {"headers": [{"name": "X-Api-Key", "value": "zebra"}]},
+        {"headers": [["authorization", "Basic zebra"]]},
+        {"fields": [{"name": "password", "value": {"stringValue": "zebra"}}]},
+        {"password": {"value": "zebra"}},
+        {"cookies": {"sid": "zebra", "theme": "zebra"}},
+        {"secrets": {"any": "zebra"}},
+        {"body": '{"login": {"user": "bo", "password": "zebra"}}'},
+        {"body": 'sent {"name": "x-api-key", "value": "zebra-1"} to it'},
+        {"url": "https://x.example/cb?sig=zebra1234567&page=2"},
+        {"dsn": "postgresql://bo:zebra@db/x"},
+        {"seed_phrase": "zebra zebra zebra"},
+        {"anna.zebra@example.org": 1},
+    ],
+)
+def test_secrets_inside_objects(args: dict[str, Any]) -> None:
+    assert "zebra" not in shown("hi", args)[1]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"order_id": "4155550133", "trackingNumber": "9400111899223197428910", "invoice_id": 2025550147},
+        {"token_type": "Bearer", "password_changed_at": "2026-08-07", "token_count": 4096, "max_tokens": 512},
+        {"name": "reset_password", "description": "Resets the password."},
+        {"schema": {"properties": {"password": {"type": "string"}}, "required": ["password", "user"]}},
+        {"tags": ["password", "reset"], "sku": "4006381333931", "timestamp": 1712345678901},
+    ],
+)
+def test_what_stays_in_objects(args: dict[str, Any]) -> None:
+    assert json.dumps(args, ensure_ascii=False)[1:-1] in shown("hi", args)[1]
+
+
 def test_values_over_parts_of_a_message() -> None:
     texts = ["card 4111 1111 ", "1111 1111 ok", "phone +44 20 ", "7946 0958"]
     parts = [{"type": "text", "text": text} for text in texts]
@@ -63,3 +99,25 @@ def test_values_over_parts_of_a_message() -> None:
 def test_a_config_that_would_find_nothing(redact: dict[str, Any], problem: str) -> None:
     with pytest.raises(turnwise.ConfigError, match=problem):
         shown("hi", {}, **redact)
+
+
+@pytest.mark.parametrize("redact", ["default", ["email"], {}, {"kinds": ["email"]}])
+def test_redaction_in_python(redact: Any) -> None:
+    """The keyword does what the config's section does, with cases and failures too."""
+    mail = "anna@example.org"
+    turn = {"user": f"to {mail}", "agent": "x", "expected": {"response": mail}}
+    logs = [{"conversation_id": mail, "turns": [turn]}, {"conversation_id": mail, "turns": mail}]
+    case = {"eval_id": mail, "turns": [{"user": "Hi", "response": mail}]}
+    done = turnwise.evaluate(logs, cases=[case], criteria=CRITERIA, redact=redact, judge="none")
+    tables = (done.scores, done.results, done.conversations, done.failures, done.metrics_by_turn)
+    assert mail not in str([*map(list, tables), done.summary, done.document, done.problems, done.counts])
+    assert done.document["redacted"]["EMAIL"] > 0 and len(done.failures) == 1
+
+
+@pytest.mark.parametrize(
+    ("redact", "problem"),
+    [("mails", "mails"), ([], "default"), ({"kindz": []}, "kindz"), (["email", "x"], "x")],
+)
+def test_a_wrong_redaction_in_python(redact: Any, problem: str) -> None:
+    with pytest.raises(turnwise.ConfigError, match=problem):
+        turnwise.evaluate([], criteria=CRITERIA, redact=redact, judge="none")

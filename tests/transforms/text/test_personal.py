@@ -1,57 +1,39 @@
 """How much personal data is found in texts of several languages, and how much that is none."""
 
 import json
-import re
 import threading
-from collections import Counter
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
+from tests.transforms.text.labelled import LABELLED, figures, labelled, table
 from turnwise.schemas.config import REDACTED_KINDS, RedactConfig
-from turnwise.transforms.text.patterns import compiled
-from turnwise.transforms.text.personal import MAYBE, find, folded, google_detector, presidio_detector
+from turnwise.transforms.text.personal import find, folded, google_detector, presidio_detector
 
-LABELLED = Path(__file__).parent / "labelled.jsonl"
-_LABEL = re.compile("«(\\w+):([^»]*)»")
-
-
-def figures() -> dict[str, dict[str, Counter[str]]]:
-    """Returns values that are right, missed and wrong, by kind and by language."""
-    counts: dict[str, dict[str, Counter[str]]] = {"kind": {}, "language": {}}
-    for line in LABELLED.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        wanted, text, last = set[tuple[int, int, str]](), "", 0
-        for label in _LABEL.finditer(record["text"]):
-            text += record["text"][last : label.start()]
-            wanted.add((len(text), len(text) + len(label[2]), label[1].upper()))
-            text, last = text + label[2], label.end()
-        text += record["text"][last:]
-        if wanted:  # what a run asks of a whole record first
-            assert compiled(MAYBE, 64 << 20).search(json.dumps([text], ensure_ascii=False)), text
-        taken: list[tuple[int, int, str]] = []
-        for one in find(folded(text), REDACTED_KINDS, RedactConfig().regions):
-            if all(one.end <= start or end <= one.start for start, end, _ in taken):
-                taken.append((one.start, one.end, one.kind))
-        covered = {(s, e, k) for s, e, k in wanted if any(a <= s and e <= b for a, b, _ in taken)}
-        wrong = [each for each in taken if not any(each[0] < e and s < each[1] for s, e, _ in wanted)]
-        for name, sort in (("right", covered), ("missed", wanted - covered), ("wrong", wrong)):
-            for _, _, kind in sort:
-                for by, key in (("kind", kind), ("language", record["language"])):
-                    counts[by].setdefault(key, Counter())[name] += 1
-    return counts
+LANGUAGES = {"en", "de", "es", "fr", "it", "pt", "nl", "pl", "other"}
 
 
 def test_recall_and_precision() -> None:
-    found = figures()
-    assert set(found["language"]) == {"en", "de", "fr", "es", "other"}
-    assert set(found["kind"]) == {kind.upper() for kind in REDACTED_KINDS}
-    for by_key in found.values():
-        for key, count in by_key.items():
-            assert count["missed"] == 0, (key, count)
-    total = sum((count for count in found["kind"].values()), Counter[str]())
-    assert total["right"] > 40 and total["wrong"] <= 2, total
+    counts = figures()
+    assert counts.keys() == LANGUAGES | {kind.upper() for kind in REDACTED_KINDS}
+    for key, count in counts.items():
+        assert count["missed"] == 0, (key, count)
+        assert count["wrong"] * 20 <= count["found"], (key, count)
+    texts = list(labelled(LABELLED))
+    assert len(texts) > 200 and 90 < sum(not values for _, _, values in texts) < 120
+
+
+def test_texts_that_were_kept_apart() -> None:
+    """Their first run found 75 of 79 values, with 7 wrong ones; less is a loss."""
+    counts = figures(LABELLED.with_name("held_out.jsonl"))
+    kinds = [counts[kind.upper()] for kind in REDACTED_KINDS]
+    assert sum(count["found"] for count in kinds) >= 75 and sum(count["wrong"] for count in kinds) <= 7
+
+
+def test_the_figures_of_the_docs() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "redaction.md").read_text(encoding="utf-8")
+    assert table() in page
 
 
 @pytest.mark.parametrize(

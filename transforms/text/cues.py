@@ -1,0 +1,108 @@
+"""Words of several languages that say what stands beside them: a phone number, a secret, an order."""
+
+PHONE = (
+    r"phone|\btel\b|\btel[.:]|t[ée]l[ée]f|mobil|\bcell|\bfax\b|whatsapp|handy|rufnummer|portable|celular|"
+    r"m[óo]vil|num[ée]ro|n[úu]mero|nummer|anruf|appel|llam|тел|номер|моб|звон|電話|电话|携帯|番号|手机|手機|号码|號碼|打|"
+    r"拨|撥|联系|聯絡|전화|번호|휴대폰|"
+    r"핸드폰|연락|هاتف|फ़ोन|फोन|โทร|\bcall\b|\btext me|\bring me|recapito|cellulare|chiam|"
+    r"\blig[aoue]|telem[óo]vel|\bbel\b|bellen|dzwo[nń]|kom[óo]rk|ara(?:yın|y[ıi]n)|puhelin"
+)
+"""What says that digits beside it are a phone number."""
+THING = (
+    r"(?i)(?:\b(?:purchase )?order|\bpo|contract|invoice|ticket|\bcase|tracking|parcel|package|shipment|"
+    r"waybill|\bsku|article|\bitem|product|\bpart|\bmodel|serial|\bbatch|\blot|\bbuild|commit|release|"
+    r"version|is[bs]n|\bean|gtin|\bupc|asin|barcode|\bref(?:erence)?|booking|reservation|confirmation|"
+    r"flight|transaction|\btx|request|trace|span|error|timestamp|epoch|created(?:[ _]at)?|"
+    r"updated(?:[ _]at)?|expires|quantity|amount|total|price|bestell\w*|rechnung\w*|auftrag\w*|"
+    r"sendung\w*|paket\w*|artikel\w*|vorgang\w*|beleg\w*|buchung\w*|referenz\w*|serien\w*|zeitstempel|"
+    r"zähler\w*|vertrags?\w*|charge\w*|kunden\w*|pedido|contrato|expediente|factura|seguimiento|gu[ií]a|"
+    r"env[ií]o|art[ií]culo|reserva|referencia|commande|contrat|devis|facture|suivi|colis|dossier|"
+    r"r[ée]servation|r[ée]f[ée]rence|ordine|fattura|spedizione|tracciamento|articolo|prenotazione|"
+    r"pratica|riferimento|encomenda|fatura|rastreio|rastreamento|nota fiscal|protocolo|artigo|bestelling|"
+    r"bestel\w*|factuur\w*|zending\w*|zam[óo]wieni\w*|faktur\w*|przesyłk\w*|зака\w*|订单|訂單|单号|注文|주문|송장|"
+    r"운송장)[\s:#.=_-]{0,3}(?:(?:numbers?|numm?ers?|num[eé]ro|n[úu]mero|numer|num|code|codes|c[óo]digo|"
+    r"codice|id|no|nr|n[º°o]|is|ist|lautet|es|est|è|é|jest|of|de|do|von|番号|号|號|번호|号码|是|"
+    r"は)[\s:#.=_-]{0,3}){0,4}$"
+)
+"""What says that digits after it are the number of a thing: an order, a parcel, a time."""
+IDENTITY = (
+    r"(?:(?-i:\b(?:SIN|TFN|PPS|PPSN|NHS|NIE|RUT|RFC|RG|PIS|CNP|NIR|SVNR|PAN)\b)|social[ -]?(?:security|"
+    r"insurance)|\bssn\b|\bitin\b|\bnational (?:id\b|identi\w+|insurance)|identity (?:card|number)|"
+    r"\bid card|passport|tax(?:payer)?[ -]?(?:id\b|identification|file)|\bpps[ -]?n|\bnino\b|\baadhaar|"
+    r"\bpan (?:card|number)|driver'?s? licen[cs]e|steuer-?(?:id\b|identifikation\w*|nummer)|"
+    r"sozialversicherung\w*|personalausweis\w*|ausweis(?:nummer|-?nr)|reisepass\w*|\bsvnr\b|\bahv\b|"
+    r"\bdni\b|\bnif\b|c[ée]dula|pasaporte|\bcurp\b|\bcui[lt]\b|s[ée]curit[ée] sociale|"
+    r"carte d['’]identit[ée]|passeport|num[ée]ro fiscal|codice fiscale|carta d['’]identit[àa]|"
+    r"passaport[oe]|\bcpf\b|contribuinte|cart[ãa]o de cidad[ãa]o|bilhete de identidade|burgerservice\w*|"
+    r"\bbsn\b|rijksregister\w*|paspoort\w*|rodn[ée] [čc][íi]slo|\bpesel\b|dow[óo]d(?:u)? osobist\w*|"
+    r"paszport\w*|\boib\b|\bjmbg\b|\bemšo\b|\bamka\b|αμκα|\bегн\b|\bинн\b|снилс|паспорт|личн\w+ номер|"
+    r"kimlik|henkilötunnus|personnummer|fødselsnummer|cpr-?n|kennitala|isikukood|asmens kodas|"
+    r"personas kods|teudat zehut|תעודת זהות|マイナンバー|個人番号|身份证|身分證|"
+    r"護照|护照|パスポート|주민|여권)"
+)
+"""What says that a code beside it is that of a person."""
+PASSWORD = (
+    r"pass(?:wor[dt]|wd|phrase|code)s?|pwd|kennwort|geheimzahl|mot[ _]de[ _]passe|\bmdp\b|contrase[ñn]a|"
+    r"parola|parol\b|şifre\w*|senha|wachtwoord|has[łl]o\b|l[öo]senord|пароль|\bcv[vc]2?\b|\bpin\b|"
+    r"\botp\b|\btan\b(?:-?code)?|one[- ]time[ -](?:code|pin)|(?:verification|security|sms|login)[ -]code|"
+    r"(?:sicherheits|best[äa]tigungs)code|c[óo]digo de (?:verificaci[óo]n|seguridad|verifica[çc][ãa]o|"
+    r"seguran[çc]a)|code de (?:v[ée]rification|s[ée]curit[ée])|codice di (?:verifica|sicurezza)|"
+    r"verificatiecode|kod weryfikacyjny"
+)
+EASTERN = "密码|密碼|口令|パスワード|暗証番号|비밀번호|암호"
+SECRET = (
+    rf"{PASSWORD}|secret|(?:api|access|private|auth|account|signing|encryption|master|hmac)[_ -]?key|"
+    r"(?:access|auth|api|bearer|refresh|session|id|csrf|xsrf|bot|user|device|push|security|sas|oauth|"
+    r"client|login|personal|deploy|zugangs|sicherheits)[_ -]?token|\bjeton(?: d['’]acc[èe]s)?\b|"
+    r"\btoken\b|authorization|credentials?|(?:api|zugangs|geheim)[ -]?schl[üu]ssel|"
+    r"private[rn]? schl[üu]ssel|cl[ée] (?:api|priv[ée]e|secr[èe]te|d['’]api)|(?:clave|chave|"
+    r"chiave)(?: (?:da|de|di))? (?:api|privad?t?a|secreta|segreta|acceso|acesso)|klucz (?:api|prywatny)|"
+    r"(?:api|geheime|priv[ée])[- ]sleutel|connection[_ -]?string"
+)
+PHRASE = (
+    r"(?:seed|recovery|backup|secret|wallet|mnemonic)[ _-]?(?:phrase|words)|\bmnemonic\b|"
+    r"(?:wiederherstellungs|seed-?)(?:phrase|wörter)|frase (?:semilla|de recuperaci[óo]n|di recupero|"
+    r"de recupera[çc][ãa]o|seed|segreta|secreta)|phrase (?:de r[ée]cup[ée]ration|secr[èe]te|"
+    r"mn[ée]monique)|herstelzin|fraza odzyskiwania"
+)
+"""What says that the words after it are those of a wallet."""
+KIND_KEY = (
+    "iban|ssn|sin|nino|dni|nie|nif|cpf|curp|pesel|bsn|aadhaar|(?:credit_?)?card_?(?:number|no)|"
+    "(?:national|tax|personal|identity)_?(?:id|number)(?:_?(?:number|no))?|passport(?:_?(?:number|no|"
+    "id))?|codice_?fiscale|social_?security(?:_?(?:number|no))?"
+)
+IN_QUERY = (
+    r"(?:access_?|id_?|refresh_?|auth_?|csrf_?|sas_?)?token|sig|signature|x-(?:amz|goog)-(?:signature|"
+    r"credential|security-token)|awsaccesskeyid|api_?key|key|secret|client_secret|pass(?:word)?|pwd|auth|"
+    r"jwt|session(?:_?id)?|sid|code|otp|assertion|ticket"
+)
+"""Parameters of addresses that let their bearer in."""
+AT_WORDS = "at|ät|arroba|arobase|arobas|chiocciola|klammeraffe|apenstaartje|małpa"
+DOT_WORDS = "dot|punkt|punto|point|ponto|punt|kropka"
+AT = rf"(?i)[\[({{<] ?(?:{AT_WORDS}) ?[\])}}>]|\b(?:{AT_WORDS})\b"
+MAIL = r"(?i)mail|courriel|correo|\bwrite to|\bcontact"
+IS = "is|ist|lautet|est|es|war|was|é|è|jest|это"
+ORDINARY = frozenset(
+    (  # noqa: SIM905
+        "a aber abgelaufen active again also an and are as at auch available bad be because been but by "
+        "caducada can case changed correct correcta correcto das de dein dem den der des did die "
+        "different do does du ein eine el empty erforderlich est et expiré falsch fausse faux fine for "
+        "from gesperrt good gültig had has have he her here his how i if ihr in inactive incorrect "
+        "incorrecta incorrecte incorrecto invalid invalide inválida inválido is ist it its jetzt just "
+        "kein keine la las le leer les long longer los lost ma mais may me mein mes mi missing mon must "
+        "my never new nicht no noch non not now nur o obligatoire obligatoria oder of ok old on only or "
+        "ou oublié our para pas pero please plus pour que required requis reset richtig right safe same "
+        "secret secure sensitive sent set she short should sicher since sind so sont still stored strong "
+        "su temporary that the their them then there they this to too try tu un una unavailable "
+        "unbekannt und une ungültig unknown unsupported us valid vergessen very válida válido war was we "
+        "weak were what when which while who why will wird with working would wrong y you your zu zum zur"
+    ).split()
+)
+"""Words that follow a word for a secret and say something about it."""
+NO_PHRASE = frozenset(
+    (  # noqa: SIM905
+        "the and not for are was but has been from your und der die das nicht ist los las que para pero "
+        "les des est pas pour che non per sono uma não com het een van nie jest"
+    ).split()
+)
+"""Words that end the words of a wallet; they are in none of its lists."""
