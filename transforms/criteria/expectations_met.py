@@ -228,6 +228,8 @@ def _has_words(
     text: str, wanted: str, is_english: bool, is_start: bool = False, is_end: bool = False
 ) -> bool:
     """Returns whether a text holds the wanted one, at its start or end, as whole words or forms of them."""
+    if wanted not in text:  # as nearly always: no pattern is compiled
+        return False
     last = _LAST_WORD.search(wanted)
     ending = "" if last is None else "s?"
     if last and last[1]:

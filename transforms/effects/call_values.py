@@ -204,7 +204,7 @@ def is_named(identifier: str, text: str) -> bool:
     before = "" if is_end else r"(?<![a-z0-9])"
     if not any(map(str.isdecimal, wanted)):
         return any(wanted == value.strip(_AROUND) for value in text.split(" | "))
-    if re.search(rf"{before}{re.escape(wanted)}(?![a-z0-9])", text):
+    if wanted in text and re.search(rf"{before}{re.escape(wanted)}(?![a-z0-9])", text):
         return True
     stated = set(map(compact, _IDENTIFIER.findall(text)))
     codes = codes_in(wanted) if " " in wanted else []

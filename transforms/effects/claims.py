@@ -329,6 +329,7 @@ def _unlisted_numbers(quote: str, listed: Sequence[str], held: _HeldByActions) -
         number
         for number in dict.fromkeys(missing)
         if not (number.isdecimal() and len(number) >= _LEAST_END)
+        or number not in held.text
         or not re.search(rf"\d{{3,}}{number}(?!\d)", held.text)
     ]
     known_codes = {*codes_in(text), *codes_in(held.text), *addresses_in(text), *addresses_in(held.text)}

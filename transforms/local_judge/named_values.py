@@ -258,6 +258,8 @@ class SpelledText:
 
     def ending_in(self, digits: str) -> str | None:
         """Returns a number of the text that ends in some digits; None: it has none."""
+        if digits not in self._text:
+            return None
         number = re.search(rf"\d{{0,30}}{digits}(?!\d|[ -]\d{{4}}(?!\d))", self._text)
         return number[0] if number else None
 

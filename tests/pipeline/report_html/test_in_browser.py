@@ -90,6 +90,18 @@ def test_axe_finds_nothing_serious(browser, report, view, theme, width):
     assert browser.run("return document.documentElement.scrollWidth") <= width
 
 
+TICKS = r"""
+const svg = document.querySelector('.trend svg'), all = (what) => [...svg.querySelectorAll(what)];
+const lines = all('line.grid').map((line) => ['x1', 'x2'].map((name) => line.getAttribute(name)));
+const ticks = lines.filter(([first, last]) => first === last);
+const dayOf = (point) => point.querySelector('title').textContent.slice(0, 10);
+const points = all('circle').map((point) => [dayOf(point), point.getAttribute('cx')]);
+const days = all('text').map((text) => text.textContent).filter((text) => /^\d{4}-\d\d-\d\d$/.test(text));
+return days.map((day, i) => [day, ticks[i][0], Object.fromEntries(points)[day] ?? null]);
+"""
+"""Day, place of its tick, and place of the point of a run on that day."""
+
+
 def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys):
     """Three versions over five nights; the settings changed at the fourth, and the last one has no value."""
     latency = {"criterion": "turn_latency", "outcome": None, "threshold": None}
@@ -136,6 +148,8 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys
     assert max(browser.run(f"return {ends}")) <= browser.run(
         "return document.querySelector('.trend svg').clientWidth"
     )
+    placed = browser.run(TICKS)
+    assert placed[0][0] == "2026-11-01" and all(own in (None, tick) for _, tick, own in placed)
     browser.open(tmp_path / "report.html")
     assert browser.texts("main label option") == [
         "v3 against v2 (2026-11-05)",

@@ -148,11 +148,13 @@ def test_a_mean_of_similarity_is_held_against_the_mean_of_the_gates(
     assert (overall.value, overall.threshold, overall.outcome) == wanted
 
 
-def test_several_samples_of_similarity(judged, matched, scripted):
-    criterion = SemanticSimilarity(judge_model_options={"num_samples": 4})
-    ask = scripted([alike(1), "429", alike(4), alike(3)])
+@pytest.mark.parametrize(("scores", "value"), [([1, 4, 3], 3.0), ([4, 1], 1.0)])
+def test_several_samples_of_similarity(judged, matched, scripted, scores, value):
+    """The lower one of two counts: a doubt is no pass."""
+    criterion = SemanticSimilarity(judge_model_options={"num_samples": len(scores) + 1})
+    ask = scripted([alike(scores[0]), "429", *map(alike, scores[1:])])
     ((_, score),) = judged(criterion, matched(golden(says("a")), Turn(user="q", agent="b")), ask).turns
-    assert (score.value, score.details["scores"]) == (3.0, [1, 4, 3])
+    assert (score.value, score.details["scores"]) == (value, scores)
 
 
 # statements

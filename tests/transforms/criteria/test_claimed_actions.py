@@ -172,6 +172,8 @@ def test_the_middle_of_several_answers_counts(judged, matched, scripted):
     several = KIND(judge_model_options={"num_samples": 3})
     overall = judged(several, matched(None, turn), scripted(replies)).overall
     assert (overall.value, overall.judge.samples) == (0.5, 3)
+    of_two = KIND(judge_model_options={"num_samples": 2})
+    assert judged(of_two, matched(None, turn), scripted(replies[::2])).overall.value == 0.5, "the lower one"
 
 
 def test_what_the_judge_sees(judged, matched, scripted, sections_of):

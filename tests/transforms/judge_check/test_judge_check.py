@@ -130,6 +130,7 @@ def test_another_wording_has_the_same_labels_numbers_and_quoted_words(name):
 DECIDED = [
     ([True, True, False], True),
     ([3, 0, 4], 3),
+    ([4, 2], 2),
     (["a", "b", "b"], "b"),
     (["a", "b", "c"], None),
     ([True, False], None),
