@@ -1,6 +1,6 @@
 """The rows that a run writes, one class a table; Avro, Arrow and the docs are derived from them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from types import NoneType, UnionType
 from typing import (
@@ -10,6 +10,7 @@ from typing import (
     Literal,
     NamedTuple,
     TypedDict,
+    TypeVar,
     get_args,
     get_origin,
     get_type_hints,
@@ -287,6 +288,24 @@ MadeScoreRow: Any = msgspec.defstruct(
     "MadeScoreRow", get_type_hints(ScoreRow).items(), bases=(_Made,), module=__name__, gc=False
 )
 """Makes a `ScoreRow` of the values of its columns in their order."""
+
+
+_Row = TypeVar("_Row")
+
+
+class ReadAgain(Iterable[_Row]):
+    """Rows that are read anew each time, so that memory does not grow with their number."""
+
+    def __init__(self, read: Callable[[], Iterable[_Row]]) -> None:
+        self._read = read
+
+    def __iter__(self) -> Iterator[_Row]:
+        """Reads the rows."""
+        return iter(self._read())
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return any(True for _ in self)
 
 
 def plain_rows(rows: Sequence[Any]) -> list[Any]:

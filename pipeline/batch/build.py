@@ -23,6 +23,7 @@ from turnwise.transforms.beam.steps import (
     ROWS,
     STATISTICS,
     TO_READ,
+    AnySums,
     CountingDoFn,
     InspectedDoFn,
     JoinSessions,
@@ -38,7 +39,7 @@ from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader
 from turnwise.transforms.metrics.rows import VersionState, failure_rows, slice_rows, turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState, add_sums, packed, unpacked
+from turnwise.transforms.metrics.state import MetricsState, add_sums
 
 BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
 SESSIONS = "Sessions"
@@ -202,8 +203,8 @@ def _write_metrics(
     sink.write_tables(rows, (*SINGLE_FILES, AGGREGATED))
 
 
-def _of_run(entry: tuple[str, MetricsState]) -> tuple[str, tuple[str, bytes]]:
-    return OF_RUN, (entry[0], packed(entry[1]))
+def _of_run(entry: tuple[str, MetricsState]) -> tuple[str, tuple[str, AnySums]]:
+    return OF_RUN, (entry[0], MetricsFn().add_input(b"", entry[1]))
 
 
 _VERSIONS_TOGETHER = 64
@@ -217,20 +218,23 @@ class _MetricRowsFn(InspectedDoFn):
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
 
-    def process(self, element: tuple[str, Iterable[tuple[str, bytes]]]) -> Iterator[Any]:
+    def process(self, element: tuple[str, Iterable[tuple[str, AnySums]]]) -> Iterator[Any]:
         # There may be as many versions as conversations: sums and rows of some are held at a time.
-        versions: defaultdict[str, list[bytes]] = defaultdict(list)
+        versions: defaultdict[str, list[AnySums]] = defaultdict(list)
         for version, state in element[1]:
             versions[version].append(state)
         names, aggregated = list(versions), dict[str, VersionSums]()
         for start in range(0, len(names), _VERSIONS_TOGETHER):
             entries: list[tuple[str, MetricsState]] = []
             for name in names[start : start + _VERSIONS_TOGETHER]:
-                entries.append((name, MetricsFn().merge_accumulators(map(unpacked, versions.pop(name)))))
+                entries.append((name, MetricsFn().merge_accumulators(versions.pop(name))))
                 _add_version(aggregated, *entries[-1])
             for table, rows_of in _TABLES:
                 yield table, [row for entry in entries for row in rows_of(entry, self._run_id)]
-        yield AGGREGATED, [aggregated_metrics(aggregated)]
+        names = sorted(aggregated)
+        for start in range(0, len(names), _VERSIONS_TOGETHER):
+            together = {name: aggregated.pop(name) for name in names[start : start + _VERSIONS_TOGETHER]}
+            yield AGGREGATED, [aggregated_metrics(together)]
 
 
 def _add_version(aggregated: dict[str, VersionSums], version: str, state: MetricsState) -> None:

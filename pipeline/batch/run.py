@@ -58,6 +58,7 @@ from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_acces
 from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, try_judge
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
+from turnwise.schemas.rows import ReadAgain
 from turnwise.schemas.run import RUN_FILE, InputFiles
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.setup import open_judge
@@ -265,7 +266,9 @@ def report_batch(settings: RunSettings) -> int:
             raise OSError(f"{settings.output}: the run has ended, but left no run.json")
         raise OSError(f"{settings.output}: another run, {run_id} of {create_time}, has replaced this one")
     try:
-        rows = written_run(settings.output, document).metrics()
+        rows = ReadAgain(partial(written_run(settings.output, document).rows, "metrics_by_app_version"))
+        for _ in rows:
+            pass
     except ConfigError as error:  # what was written cannot be read back: no fault of the options
         raise OSError(str(error)) from None
     judge = document["judge"]

@@ -44,13 +44,13 @@ from turnwise.pipeline.io.sinks.base import (
     document_content,
     file_formats,
     row_writer,
-    table_content,
+    write_table,
 )
 from turnwise.pipeline.runs.directory import REPORT_DATA
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local
-from turnwise.schemas.rows import TABLES, ConversationRow, MetricsByAppVersionRow, plain_rows
+from turnwise.schemas.rows import TABLES, ConversationRow, MetricsByAppVersionRow, ReadAgain, plain_rows
 from turnwise.schemas.run import RUN_FILE, RunInfo
 from turnwise.transforms.beam.steps import OF_RUN, InspectedDoFn
 from turnwise.transforms.review.problems import ReadingList
@@ -394,7 +394,7 @@ class Finished(NamedTuple):
 
     counts: dict[str, int]
     to_read: Sequence[ConversationRow]
-    versions: Sequence[MetricsByAppVersionRow]
+    versions: Iterable[MetricsByAppVersionRow]
     tables: JsonObject
     stored: Sequence[tuple[int, Any]] = ()
 
@@ -427,14 +427,14 @@ class Written(NamedTuple):
 
 
 class _NamedFile(NamedTuple):
-    """A file of a run, with its final name; `content` if it is not written yet."""
+    """A file of a run, with its final name; `parts` if it is not written yet."""
 
     table: str
     folder: str
     name: str
     row_count: int
     shard: str | None
-    content: bytes = b""
+    parts: Sequence[Written] = ()
 
 
 Told = dict[str, int] | list[ConversationRow] | Written | str
@@ -456,9 +456,9 @@ class _AllTold:
                 to_read.add(item)
         self.to_read = to_read.rows()
 
-    def rows(self, table: str) -> list[Any]:
-        """Returns the rows of a small table."""
-        return [row for part in self.written if part.table == table for row in part.all_rows()]
+    def rows(self, table: str) -> Iterator[Any]:
+        """Yields the rows of a small table."""
+        return (row for part in self.written if part.table == table for row in part.all_rows())
 
     def files(self, folder: str, suffix: str) -> Iterator[_NamedFile]:
         """Yields all files with their final names."""
@@ -466,15 +466,14 @@ class _AllTold:
             parts = [part for part in self.written if part.table == table]
             if table in SINGLE_FILES or not parts:
                 name = table if table in SINGLE_FILES else f"{table}-00000-of-00001"
-                content = table_content((part.all_rows() for part in parts), table, suffix)
                 row_count = sum(part.row_count for part in parts)
-                yield _NamedFile(table, folder, f"{name}.{suffix}", row_count, None, content)
+                yield _NamedFile(table, folder, f"{name}.{suffix}", row_count, None, parts)
                 continue
             for i, (_, shard, row_count) in enumerate(sorted(part[:3] for part in parts)):
                 name = f"{table}-{i:05}-of-{len(parts):05}.{suffix}"
                 yield _NamedFile(table, folder, name, row_count, shard)
-        content = document_content(next(iter(self.rows(AGGREGATED)), {}))
-        yield _NamedFile(AGGREGATED, folder, f"{AGGREGATED}.json", 1, None, content)
+        parts = [part for part in self.written if part.table == AGGREGATED]
+        yield _NamedFile(AGGREGATED, folder, f"{AGGREGATED}.json", 1, None, parts)
 
 
 class NameFilesFn(InspectedDoFn):
@@ -494,20 +493,38 @@ class NameFilesFn(InspectedDoFn):
 class PublishFn(InspectedDoFn):
     """Gives files their final names."""
 
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
+    def __init__(self, directory: str, output_format: str) -> None:
+        self._directory, self._format = directory, output_format
 
     def process(self, element: tuple[str, Iterable[_NamedFile]]) -> Iterator[Any]:
         """Renames a file, or writes it; yields it under the key of the run."""
-        file = _published(self._directory, next(iter(element[1])))
+        file = _published(self._directory, self._format, next(iter(element[1])))
         yield OF_RUN, Written(_PUBLISHED, None, 1, [file])
 
 
-def _published(directory: str, file: _NamedFile) -> _NamedFile:
-    """Renames a file, or writes it; returns it without its content."""
+def _published(directory: str, output_format: str, file: _NamedFile) -> _NamedFile:
+    """Renames a file, or writes it; returns it without its rows."""
     folder = join_path(directory, file.folder)
-    publish(folder, [(file.shard or write_partial(folder, file.table, file.content), file.name)])
-    return file._replace(content=b"")
+    path = file.shard or partial_path(folder, file.table)
+    if not file.shard:
+        with FileSystems.create(path) as out:  # part by part: there may be as many app versions as scores
+            parts = (part.all_rows() for part in file.parts)
+            if file.table == AGGREGATED:
+                out.writelines(_aggregated_content(chain.from_iterable(parts)))
+            else:
+                write_table(out, parts, file.table, output_format)
+    publish(folder, [(path, file.name)])
+    return file._replace(parts=())
+
+
+def _aggregated_content(documents: Iterable[JsonObject]) -> Iterator[bytes]:
+    """Yields the document of all app versions, given those of some in order."""
+    head, tail = document_content({"metricsByAppVersion": [0]}).split(b"0")
+    before = head
+    for document in filter(None, documents):
+        yield before + document_content(document)[len(head) : -len(tail)]
+        before = b"," + head[head.rindex(b"\n") :]
+    yield document_content({}) if before is head else tail
 
 
 class ConcludeFn(InspectedDoFn):
@@ -526,9 +543,10 @@ class ConcludeFn(InspectedDoFn):
         if replaced != folder:
             parts = _AllTold(element[1])
             named = parts.files(folder, self._format)
-            files = sorted(parts.rows(_PUBLISHED) or (_published(self._directory, file) for file in named))
-            tables, versions = self._tables(folder, files), parts.rows(BY_VERSION)
-            finished = Finished(dict(parts.counts), parts.to_read, versions, tables, parts.rows(STORED))
+            published = (_published(self._directory, self._format, file) for file in named)
+            files = sorted([*parts.rows(_PUBLISHED)] or published)
+            tables, versions = self._tables(folder, files), ReadAgain(partial(parts.rows, BY_VERSION))
+            finished = Finished(dict(parts.counts), parts.to_read, versions, tables, [*parts.rows(STORED)])
             write_run_file(self._directory, self._conclude(finished), folder)
             _clear_replaced(self._directory, folder, {file.name for file in files}, replaced)
         if self._discard:
@@ -669,7 +687,7 @@ class RunSink(ShardSink):
                 | "Write_Name" >> beam.ParDo(NameFilesFn(self._format), folder)
                 | "Write_Spread" >> beam.GroupByKey()
             )
-            publish = beam.ParDo(PublishFn(self._directory)).with_output_types(_TOLD)
+            publish = beam.ParDo(PublishFn(self._directory, self._format)).with_output_types(_TOLD)
             parts.append(named | "Write_Publish" >> publish)
         conclude = ConcludeFn(self._directory, self._format, self._conclude, self._discard)
         over = gathered(parts, "Write_Told", "Write_End")

@@ -3,7 +3,7 @@
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -100,7 +100,7 @@ def figures_of(
     settings: RunSettings,
     counted: Mapping[str, int],
     usage: UsageByModel,
-    rows: Sequence[MetricsByAppVersionRow],
+    rows: Iterable[MetricsByAppVersionRow],
     counts: RunCounts | None = None,
 ) -> Figures:
     """Returns the figures of a run.
@@ -214,8 +214,9 @@ _LONGEST_REASON = 200
 
 def _reasons(figures: Figures, run: Run) -> str:
     """Returns lines about why conversations have no verdict; "": too many to read them again."""
-    verdicts = [row for row in figures.rows if row["criterion"] == STATUS and row["level"] == "conversation"]
-    if figures.counts["results"] > MOST_CONVERSATIONS or not any(row["no_score"] for row in verdicts):
+    if figures.counts["results"] > MOST_CONVERSATIONS or not any(
+        row["no_score"] for row in figures.rows if row["criterion"] == STATUS
+    ):
         return ""
     try:
         open_rows = (row for row in run.conversations() if row["verdict"] is None)

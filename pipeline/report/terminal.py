@@ -60,7 +60,7 @@ UsageByModel = dict[str, JudgeUsage]
 def judge_document(
     settings: RunSettings,
     usage: UsageByModel,
-    rows: Sequence[MetricsByAppVersionRow],
+    rows: Iterable[MetricsByAppVersionRow],
     joint: JsonObject | None = None,
 ) -> JsonObject:
     """Returns the `judge` object of `run.json`.
@@ -133,7 +133,7 @@ def usage_of(figures: JsonObject) -> JudgeUsage:
     return JudgeUsage(**own | {"unusable": Counter(own["unusable"]), "latency_ms": total})
 
 
-def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[MetricsByAppVersionRow]) -> str:
+def judge_text(settings: RunSettings, usage: UsageByModel, rows: Iterable[MetricsByAppVersionRow]) -> str:
     """Returns the lines about the judge; "" if there are none."""
     kind = settings.judge.kind
     if kind.answer:
@@ -333,7 +333,7 @@ _MOST_UNKNOWN = 5
 
 
 def version_table(
-    rows: Sequence[MetricsByAppVersionRow],
+    rows: Iterable[MetricsByAppVersionRow],
     criteria: Sequence[str],
     failures: dict[str, int],
     has_means: bool = True,
@@ -345,7 +345,8 @@ def version_table(
     """
     every = versions_of(rows)
     versions, others = every[-_VERSIONS_SHOWN:], every[:-_VERSIONS_SHOWN]
-    by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
+    of_shown = [row for row in rows if (row["app_version"] or "") in versions]
+    by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in of_shown}
     measured = {row["criterion"] for row in rows}
     short = [version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
     names = [s if short.count(s) == 1 else v for s, v in zip(short, versions, strict=True)]
@@ -364,19 +365,17 @@ def version_table(
         lines.append(["no score", *(_total(by_key, version, criteria) for version in versions)])
     lines.append(["failures", *(str(failures.get(version, 0)) for version in versions)])
     return "\n".join(fitted([[printable(cell) for cell in line] for line in lines], width)) + (
-        _others(others, by_key, failures) if others else ""
+        _others(others, rows, failures) if others else ""
     )
 
 
-def _others(
-    versions: Sequence[str],
-    by_key: dict[tuple[str, str, str], MetricsByAppVersionRow],
-    failures: dict[str, int],
-) -> str:
-    rows = [row for version in versions if (row := by_key.get((version, STATUS, "conversation")))]
-    conversations, passed, scored = (
-        sum(row[name] for row in rows) for name in ("conversations", "pass_count", "scored")
-    )
+def _others(versions: Sequence[str], rows: Iterable[MetricsByAppVersionRow], failures: dict[str, int]) -> str:
+    listed, conversations, passed, scored = {*versions}, 0, 0, 0
+    for row in rows:
+        if row["criterion"] == STATUS and (row["app_version"] or "") in listed:
+            conversations += row["conversations"]
+            passed += row["pass_count"]
+            scored += row["scored"]
     rejected = sum(failures.get(version, 0) for version in versions)
     return (
         f"\n{counted(len(versions), 'app version')} before these by name: "
@@ -399,7 +398,7 @@ def _row_of(
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
 
 
-def window_lines(rows: Sequence[MetricsByAppVersionRow]) -> list[str]:
+def window_lines(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
     """Returns a line for each window and app version of a stream: its start in UTC, and how it went."""
     lines = []
     for row in (row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"):
@@ -567,7 +566,7 @@ def nameless_text(number: int) -> str:
     return f"{number} {names}, but no cases were given: add --eval_cases"
 
 
-def idle_text(settings: RunSettings, rows: Sequence[MetricsByAppVersionRow]) -> str:
+def idle_text(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow]) -> str:
     """Returns the line about criteria with a threshold that applied to no conversation; "" if none.
 
     Nobody asked for the criteria of the default config: those that cannot have a value are left out.
@@ -579,7 +578,7 @@ def idle_text(settings: RunSettings, rows: Sequence[MetricsByAppVersionRow]) -> 
     return f"not applicable to any conversation: {', '.join(idle)}" if idle else ""
 
 
-def no_version_line(settings: RunSettings, counts: RunCounts, rows: Sequence[MetricsByAppVersionRow]) -> str:
+def no_version_line(settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]) -> str:
     """Returns the sentence on a run of which no conversation states an app version; "" if one does."""
     if not rows or any(row["app_version"] is not None for row in rows):
         return ""
@@ -625,7 +624,7 @@ class Figures(NamedTuple):
     counts: RunCounts
     usage: UsageByModel
     guesses: JsonObject
-    rows: Sequence[MetricsByAppVersionRow]
+    rows: Iterable[MetricsByAppVersionRow]
     unread: Sequence[str] = ()
     to_read: Sequence[Mapping[str, object]] | None = None
     page: FirstPage | None = None
@@ -684,7 +683,7 @@ _INCOMPLETE = f": {IncompleteReadError.__name__}"
 
 
 def gate_problems(
-    settings: RunSettings, counts: RunCounts, rows: Sequence[MetricsByAppVersionRow]
+    settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]
 ) -> list[str]:
     """Returns why the run fails whatever its rules say, one line per reason; empty if it does not."""
     problems = _nothing_scored(settings, counts, rows)
@@ -736,7 +735,7 @@ def _see(settings: RunSettings, table: str) -> str:
 
 
 def _nothing_scored(
-    settings: RunSettings, counts: RunCounts, rows: Sequence[MetricsByAppVersionRow]
+    settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]
 ) -> list[str]:
     """Returns why no conversation has a score or a verdict; empty if one has."""
     if any(row["scored"] for row in rows):

@@ -425,13 +425,20 @@ def table_rows(file: BinaryIO, table: str, output_format: str) -> Iterator[JsonO
         raise OSError(f"sink {output_format}: read: {error_text(error)}") from error
 
 
-def table_content(parts: Iterable[Sequence[JsonObject]], table: str, output_format: str) -> bytes:
-    """Returns the whole content of a small table's file, given its rows in parts."""
-    content = io.BytesIO()
-    writer = row_writer(content, table, output_format)
+def write_table(
+    file: BinaryIO, parts: Iterable[Sequence[JsonObject]], table: str, output_format: str
+) -> None:
+    """Writes the whole file of a small table, given its rows in parts."""
+    writer = row_writer(file, table, output_format)
     for rows in parts:
         writer.write(rows)
     writer.finish()
+
+
+def table_content(parts: Iterable[Sequence[JsonObject]], table: str, output_format: str) -> bytes:
+    """Returns what `write_table` writes."""
+    content = io.BytesIO()
+    write_table(content, parts, table, output_format)
     return content.getvalue()
 
 

@@ -141,7 +141,7 @@ def test_a_repeated_end_changes_nothing(tmp_path):
 
     named = NameFilesFn("jsonl").process(("", []), ("", FOLDER))
     (tmp_path / FOLDER).mkdir()
-    publish = PublishFn(str(tmp_path))
+    publish = PublishFn(str(tmp_path), "jsonl")
     published = [written for name, file in named for _, written in publish.process((name, [file]))]
     for _ in range(2):
         end = ConcludeFn(str(tmp_path), "jsonl", conclude, staged.clear)

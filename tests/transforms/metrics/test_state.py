@@ -132,9 +132,9 @@ def test_repeats_of_many_cases_add_up_over_workers(bundles, cases):
     fn, coder = MetricsFn(), StateCoder()
     runs = Counter(case for part in bundles for case in part)
     for order in (bundles, bundles[::-1]):
-        sent = [coder.encode(fn.add_input(fn.create_accumulator(), bundle(part))) for part in order]
-        first = coder.encode(fn.merge_accumulators(map(coder.decode, sent[:-1])))
-        whole = fn.merge_accumulators([coder.decode(first), coder.decode(sent[-1])])
+        sent = [fn.add_input(fn.create_accumulator(), bundle(part)) for part in order]
+        first = coder.encode(fn.merge_accumulators(sent[:-1]))
+        whole = fn.merge_accumulators([coder.decode(first), sent[-1]])
         (row,) = version_rows(("v", fn.extract_output(whole)), "r")
         assert row["conversations"] == sum(map(len, bundles))
         if cases is None:
