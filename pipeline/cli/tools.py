@@ -394,7 +394,9 @@ def inspect_files(argv: Sequence[str]) -> int:
     if options.json:
         say(msgspec.json.format(msgspec.json.encode(inspection)).decode())
     else:
-        say(inspection_text(inspection, options.path, shutil.get_terminal_size((_WIDTH, 24)).columns))
+        width = shutil.get_terminal_size((_WIDTH, 24)).columns
+        has_starter = any(name in starter_config(files, config)["criteria"] for name in DECIDING)
+        say(inspection_text(inspection, options.path, width, options.config, has_starter))
     return 0 if inspection.is_read else 1
 
 

@@ -45,7 +45,6 @@ _GAP = "  "
 _NARROWEST = 12
 _FLIPS_SHOWN = 10
 _SLICES_SHOWN = 5
-_OF_VERSIONS = (1, 2)
 _DROPPED = (3,)
 """Columns that a narrow terminal leaves out. p stays: it explains a word beside an interval without 0."""
 
@@ -120,11 +119,29 @@ def families_text(found: Comparison) -> str:
 def criteria_table(found: Comparison, width: int) -> list[str]:
     """Returns the table of criteria, fitted to the terminal."""
     lines = [[printable(cell) for cell in line] for line in criteria_lines(found)]
-    for dropped in range(len(_DROPPED) + 1):
-        kept = [place for place in range(len(lines[0])) if place not in _DROPPED[:dropped]]
-        fitted = _fitted([[line[place] for place in kept] for line in lines], width)
-        if fitted is not None:
-            return fitted
+    roles = [["", "baseline", "candidate", *lines[0][3:]], *lines[1:]]
+    fewer, fewer_roles = (
+        [[cell for place, cell in enumerate(line) if place not in _DROPPED] for line in rows]
+        for rows in (lines, roles)
+    )
+    for rows in (lines, roles, fewer, fewer_roles):
+        if max(map(columns, aligned(rows))) <= width:
+            return aligned(rows)
+    for rows in (fewer, fewer_roles):
+        # The names of criteria have lines of their own, where they are wider than what is left.
+        sizes = [max(map(columns, column)) for column in [*zip(*rows, strict=True)][1:]]
+        rest = sum(sizes) + len(_GAP) * len(sizes)
+        if width - rest >= len(_GAP):
+            split = [
+                part
+                for name, *figures in rows
+                for part in (
+                    [[name, *figures]]
+                    if columns(name) <= width - rest
+                    else [[name, *[""] * len(figures)], ["", *figures]]
+                )
+            ]
+            return aligned(split, [width - rest, *sizes])
     # One line a criterion has no room for its figures.
     names, rest = lines[0], lines[1:]
     told = (
@@ -182,23 +199,6 @@ def difference_cell(found: VersionDifference, own: CriterionComparison) -> str:
         return value
     low, high = (f"{scale * bound:+.{digits}f}" for bound in (found.interval.low, found.interval.high))
     return f"{value} ({low} to {high})"
-
-
-def _fitted(lines: Sequence[Sequence[str]], width: int) -> list[str] | None:
-    """Returns aligned lines, with names cut so that they fit; None if they do not fit."""
-    widths = [max(columns(line[place]) for line in lines) for place in range(len(lines[0]))]
-    least = [*widths]
-    least[0] = min(widths[0], _NARROWEST)
-    for place in _OF_VERSIONS:
-        figures = max(columns(line[place]) for line in lines[1:])
-        least[place] = min(widths[place], max(figures, _NARROWEST // 2))
-    for place in sorted(range(len(widths)), key=lambda place: (place == 0, -widths[place])):
-        excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
-        if excess > 0:
-            widths[place] = max(least[place], widths[place] - excess)
-    if sum(widths) + len(_GAP) * (len(widths) - 1) > width:
-        return None
-    return aligned([list(map(printable, line, widths)) for line in lines], widths)
 
 
 def _slices(found: Comparison) -> list[str]:
@@ -290,7 +290,12 @@ def end_comparison(
     try:
         runs, of_runs = compared_runs(run, stated, named)
     except ConfigError as error:
-        return EndComparison(text=f"\n{printable(f'not compared with the baseline: {error}')}")
+        rest = None, candidate
+        of_run = end_comparison(run, versions, rest, width, most) if len(stated) > 1 else EndComparison()
+        if may_name_version(baseline or ""):  # a problem of the run says it
+            return of_run
+        line = f"\n{printable(f'not compared with the baseline: {error}')}"
+        return of_run._replace(text=line + of_run.text)
     if len(runs) == 1:
         if named == NOT_NAMED and len(stated) < 2:
             return EndComparison()

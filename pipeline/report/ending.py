@@ -85,7 +85,8 @@ def end_run(
         # A batch chose them while it wrote its rows; those of a stream may have been replaced since.
         document["to_read"] = list(map(_to_read, ReadingList(read(document).conversations()).rows()))
     if settings.config.gate.rules:
-        problems = problems + rule_problems(settings, partial(read, document), unused)
+        of_rules = rule_problems(settings, partial(read, document), unused)
+        problems = [*problems, *(line for line in of_rules if not any(one in line for one in problems))]
     place = settings.place
     replaced = find_service("--store", place.url).replaced if place else None
     ended = {
@@ -198,7 +199,7 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
             page, difference, _ = end_comparison(run, versions, named, width)
         except (ConfigError, OSError) as error:
             difference = f"\nnot compared: {printable(str(error))}"
-    elif len(versions) == 1:
+    if page is None and len(versions) == 1:
         first = figures.to_read or ()
         destructive = None if figures.to_read is None else 0
         # The most severe come first, so that the rows are read again only where one of them is destructive.

@@ -223,6 +223,7 @@ def _add(read: Callable[[str], str], name: str, done: dict[str, str], above: tup
 MOST_COMPARED = 4
 _OF_RUNS = "baseline and candidate are the first and the last version of the runs in their order"
 _OF_LAST = "baseline and candidate are the last two versions in their order"
+_OF_LAST_RUNS = "baseline and candidate are of the last two runs"
 _CHOSEN = "baseline and candidate were chosen above"
 _SLICES = ("language", "tag")
 
@@ -232,11 +233,12 @@ def compare_versions(
 ) -> Compared:
     """Compares the baseline with the other stated versions, and the last two with each other.
 
-    Those that were measured otherwise are refused. The first pair is the one that the report begins with.
+    Those that were measured otherwise are refused. The first pair is the one that the report begins with: of
+    more than two runs, such as one a night, the last one against the one before it.
 
     Args:
         runs: The runs.
-        baseline: Name of the version that the others are compared with; None: the first one.
+        baseline: Name of the version that the others are compared with; None: as the runs decide.
         candidate: Name of the version that the first page is about; None: the last one.
 
     Raises:
@@ -261,7 +263,7 @@ def compare_versions(
         raise ConfigError(f"--candidate {candidate}: is the baseline, too; nothing to compare")
     found: list[tuple[Comparison, FirstPage]] = []
     refused: list[str] = []
-    for (first, last), why in _pairs(len(keyed), how).items():
+    for (first, last), why in _pairs([key for key, _ in keyed], how).items():
         if len(found) > MOST_COMPARED:
             break
         key, side = keyed[last]
@@ -278,14 +280,19 @@ def compare_versions(
     return Compared([one for one, _ in found], refused, [page for _, page in found])
 
 
-def _pairs(versions: int, how: str) -> dict[tuple[int, int], str]:
+def _pairs(keys: Sequence[VersionKey], how: str) -> dict[tuple[int, int], str]:
     """Returns the places of baseline and candidate of each pair -> how they were chosen."""
-    last = versions - 1
+    last = len(keys) - 1
     others = range(last - 1, 0, -1)
     pairs = {(0, last): how} if last > 0 else {}
-    if others and how != NAMED:
+    earlier = {key.run for key in keys if key.run < keys[last].run} if keys else set()
+    if len(earlier) > 1 and how != NAMED:
+        before = [place for place, key in enumerate(keys) if key.run == max(earlier)]
+        same = [place for place in before if keys[place].app_version == keys[last].app_version]
+        pairs = {((same or before)[-1], last): _OF_LAST_RUNS} | pairs
+    elif others and how != NAMED:
         pairs[last - 1, last] = _OF_LAST
-    return pairs | {(0, other): _CHOSEN for other in others}
+    return pairs | {(0, other): _CHOSEN for other in others if (0, other) not in pairs}
 
 
 def _sides(runs: Sequence[RunVersions], names: Sequence[str]) -> Iterator[tuple[VersionKey, ComparedSide]]:

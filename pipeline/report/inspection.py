@@ -25,7 +25,7 @@ from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.decisions.inspection import ORDER, add_use, suggested_mapping, unread_keys
 from turnwise.transforms.formats.messages.messages_base import UnreadMessagesError
 from turnwise.transforms.formats.reading import AnyReader, LoggedConversation, ReadRecord
-from turnwise.transforms.formats.registry import ConfigInLogsError, UnknownFormatError
+from turnwise.transforms.formats.registry import ConfigInLogsError, UnknownFormatError, UnknownTableError
 
 _HEADINGS = ("file", "format", "conversations", "turns", "calls", "cases", "not read")
 _GAP = "  "
@@ -38,8 +38,22 @@ _NAMES_SHOWN, _PATHS_SHOWN = 4, 2
 _LONGEST = 480
 
 
-def inspection_text(inspection: Inspection, paths: Sequence[str], width: int) -> str:
-    """Returns an inspection of paths, on one screen: what they hold, what for, and what to run next."""
+def inspection_text(
+    inspection: Inspection,
+    paths: Sequence[str],
+    width: int,
+    config: str | None = None,
+    has_starter: bool = False,
+) -> str:
+    """Returns an inspection of paths, on one screen: what they hold, what for, and what to run next.
+
+    Args:
+        inspection: The inspection.
+        paths: The paths.
+        width: Columns of the terminal.
+        config: File of the config that the criteria were tried with; None: none is named.
+        has_starter: Whether a starter config could be written for the logs.
+    """
     files, others = inspection.files, inspection.other_files
     below = _common_folder([each.path for each in files])
     names = ", ".join(printable(name.removeprefix(below)) for name in others[:_PATHS_SHOWN])
@@ -52,7 +66,7 @@ def inspection_text(inspection: Inspection, paths: Sequence[str], width: int) ->
             _examples(files, width, most_lines) if most_lines else (),
             _criteria(files, width, most_names),
             _hints(inspection, width),
-            _next_step(files, paths, width),
+            _next_step(files, paths, width, config, has_starter),
             [cut(f"not looked at, by their names: {names}{more}", width)] if others else (),
         ]
         text = "\n\n".join(part for block in blocks if (part := "\n".join(block)))
@@ -198,12 +212,14 @@ def _hints(inspection: Inspection, width: int) -> Iterator[str]:
         yield from wrapped(inspection.no_version, width)
 
 
-def _next_step(files: Sequence[FileInspection], paths: Sequence[str], width: int) -> list[str]:
+def _next_step(
+    files: Sequence[FileInspection], paths: Sequence[str], width: int, config: str | None, has_starter: bool
+) -> list[str]:
     """Returns the command that these files are for, in lines that can be copied."""
     agent = agent_folder(paths[0]) if len(paths) == 1 else None
     logs = [each.path for each in files if each.conversations or each.joined]
     cases = [each.path for each in files if each.cases and each.path not in logs]
-    configs = _with_note(files, ConfigInLogsError)
+    configs = [config] if config else _with_note(files, ConfigInLogsError)
     command = f"turnwise run --input {_paths(logs if cases or configs else paths)}"
     if agent is not None:
         command = f"turnwise run --input {_paths(paths)}"
@@ -213,11 +229,16 @@ def _next_step(files: Sequence[FileInspection], paths: Sequence[str], width: int
         command = command if logs else "turnwise run --input RECORDINGS_OF_THE_CASES"
         command += f" --eval_cases {_paths(cases)}" if cases else ""
         command += f" --config {_paths(configs[:1])}" if configs else ""
-    elif _with_note(files, UnknownFormatError):
+    elif _with_note(files, UnknownFormatError) or _with_note(files, UnknownTableError):
         return _copied(f"next: turnwise inspect --suggest {_paths(paths)}", width)
     else:
         return []
-    return _copied(f"next: {command} --output out", width)
+    offered = []
+    if has_starter and logs and not (cases or configs or agent):
+        offered = wrapped(
+            "a config of criteria that these logs feed: add --starter_config FILE to this command", width
+        )
+    return [*offered, *_copied(f"next: {command} --output out", width)]
 
 
 def _with_note(files: Sequence[FileInspection], kind: type[ValueError]) -> list[str]:

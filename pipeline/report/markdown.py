@@ -152,9 +152,8 @@ def _cases(
         lost = [flip for flip in flips if flip.kind in _LOST]
         left = sum(shown_ids.isdisjoint(flip.candidate_conversations) for flip in lost)
         if left:
-            verb = "fails" if left == 1 else "fail"
-            now = f"passed in the baseline and {verb}, or have no outcome, now"
-            yield from (f"{counted(left, 'more case')} {now}: the details below list them.", "")
+            now = f"regressed or {'has' if left == 1 else 'have'} no verdict any more"
+            yield from (f"{counted(left, 'more case')} {now}: the details below list changed cases.", "")
 
 
 def _comparison(found: Comparison) -> Iterator[str]:

@@ -534,6 +534,8 @@ _OF_CASES = "parse_case: "
 _NEXT_STEPS = {
     "parse: CaseInLogsError": "holds|hold| eval cases: give them with --eval_cases (in Python: cases)",
     "parse: ConfigInLogsError": "is|are| no log but a config: give it with --config (in Python: config)",
+    "parse: UnknownTableError": "is a row|are rows| of a CSV file whose columns nothing describes: try "
+    "`turnwise inspect --suggest FILE`",
     "parse: UnknownFormatError": "is|are| in no known format: try `turnwise inspect --suggest FILE`",
     "parse_case: LogInCasesError": "is|are| in --eval_cases and no eval case: give logs with --input",
     "match: UnknownCaseError": "names|name| an unknown eval case: add it to --eval_cases",

@@ -152,10 +152,11 @@ def without_baseline(
         share = f"{share_text(value)} pass{bounds}, "
     passed, failed, missing = counts
     names = " and ".join(short_name(version or "(no version)") for version in versions)
+    few = _few_verdicts(passed + failed) if len(versions) == 1 else ""
     only = "One version only:" if len(versions) == 1 else f"No baseline is named: {names} are not compared;"
     return FirstPage(
         headline=f"{only} {share}{passed + failed:,} with a verdict, {missing:,} without.",
-        detail=_few_verdicts(passed + failed) if len(versions) == 1 else "",
+        detail=" ".join(filter(None, (few, _rejected_text(rejected)))),
         criterion=STATUS,
         counts_by=STATUS,
         chosen="The verdict leads, because there is no other version to compare",
@@ -358,10 +359,12 @@ def _details(own: CriterionComparison, found: Comparison) -> list[str]:
     if pairing.changed:
         details.append(f"Left out, because the expectation differs: {counted(pairing.changed, 'case')}.")
     if found.candidate.rejected and not own.unmeasured:
-        details.append(
-            f"Records and conversations that were rejected, in no figure: {found.candidate.rejected:,}."
-        )
+        details.append(_rejected_text(found.candidate.rejected))
     return details
+
+
+def _rejected_text(number: int) -> str:
+    return f"Records and conversations that were rejected, in no figure: {number:,}." if number else ""
 
 
 def _nothing(found: Comparison) -> str:

@@ -39,6 +39,7 @@ from turnwise.transforms.formats.registry import (
     Format,
     ReadSettings,
     UnknownFormatError,
+    UnknownTableError,
     foreign_format,
     formats_in_order,
     nearest_format,
@@ -428,7 +429,7 @@ def recognise(value: JsonValue, is_table: bool = False) -> str:
                     return kind.name
     if isinstance(record, dict) and isinstance(record.get("criteria"), dict):
         raise ConfigInLogsError("a config of criteria, no log; give it with --config")
-    raise UnknownFormatError(_refusal(value, record, is_table))
+    raise (UnknownTableError if is_table else UnknownFormatError)(_refusal(value, record, is_table))
 
 
 def _is_list_of(value: JsonValue, sample: JsonValue) -> bool:

@@ -94,6 +94,10 @@ class UnknownFormatError(ValueError):
     """A record is in no format."""
 
 
+class UnknownTableError(UnknownFormatError):
+    """A row of a CSV file is in no format."""
+
+
 class Lent(NamedTuple):
     """An event of a group, or a piece of it, with its conversation.
 

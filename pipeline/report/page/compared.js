@@ -32,21 +32,29 @@ export function shownVersions() {
   return all.length <= MOST_SHOWN || !page?.baseline ? all : [page.baseline, page.candidate].map(versionAt);
 }
 
-// Tests whether a conversation of the candidate is of a case that changed so, by the criterion of the filter, or fails in both.
+// By the criterion of the filter: the outcome of a conversation, and whether it has anything of it. Without a threshold, the comparison
+// takes values of 0 and 1 for outcomes.
+function seenBy(criterion) {
+  const { verdict, passed, failed, no_score: missing, scores } = report.conversations;
+  const by = report.names.indexOf(criterion);
+  const value = (place) => heldBy(scores, criterion)?.[place] ?? null;
+  const outcome = (place) => (criterion === "verdict" ? verdict[place] : passed[place].includes(by) || value(place) === 1 ? "PASS" : failed[place].includes(by) || value(place) === 0 ? "FAIL" : null);
+  return { outcome, has: (place) => outcome(place) !== null || value(place) !== null || missing[place].includes(by) };
+}
+
+// Tests whether a conversation of the candidate is of a case that changed so, by the criterion of the filter, or fails in both. A count
+// is of cases: of several runs of a case, those that show the change are left.
 export function changed(kind) {
   const { page, comparison } = compared();
   if (!page?.baseline) return () => true;
   const criterion = state.criterion || "verdict";
   const [baseline, candidate] = [page.baseline, page.candidate].map(versionAt);
-  const { id, version, verdict, passed, failed, scores } = report.conversations;
-  const by = report.names.indexOf(criterion);
+  const { id, version } = report.conversations;
+  const { outcome } = seenBy(criterion);
   const { flips, pairing } = comparison;
   const idsOf = (test) => new Set(flips.filter((one) => one.criterion === criterion && test(one)).flatMap((one) => one.candidate_conversations));
   const ids = idsOf((one) => one.kind === kind);
-  if (kind !== "still_failing") return (place) => version[place] === candidate && ids.has(id[place]);
-  // Without a threshold, the comparison takes values of 0 and 1 for outcomes.
-  const value = (place) => heldBy(scores, criterion)?.[place];
-  const outcome = (place) => (criterion === "verdict" ? verdict[place] : passed[place].includes(by) || value(place) === 1 ? "PASS" : failed[place].includes(by) || value(place) === 0 ? "FAIL" : null);
+  if (kind !== "still_failing") return (place) => version[place] === candidate && ids.has(id[place]) && (outcome(place) === "PASS") === (kind === "fixed");
   const fails = (place, of) => version[place] === of && outcome(place) === "FAIL";
   const names = report.conversations[PAIRED_BY[pairing.by]];
   if (!names) {
@@ -57,4 +65,30 @@ export function changed(kind) {
   const passing = new Set(names.filter((_, place) => [baseline, candidate].includes(version[place]) && outcome(place) === "PASS"));
   const failing = new Set(names.filter((name, place) => fails(place, baseline) && !passing.has(name)));
   return (place) => fails(place, candidate) && names[place] !== null && failing.has(names[place]);
+}
+
+// One conversation for each case, the first in the order of the list, as the counts of the first page are of cases.
+export function perCase(places) {
+  const { comparison } = compared();
+  const names = comparison && report.conversations[PAIRED_BY[comparison.pairing.by]];
+  const { id } = report.conversations;
+  const flipOf = new Map((comparison?.flips ?? []).flatMap(({ case: name, candidate_conversations: ids }) => ids.map((one) => [one, name])));
+  const taken = new Set();
+  return places.filter((place) => {
+    const name = names?.[place] ?? flipOf.get(id[place]) ?? place;
+    return !taken.has(name) && taken.add(name);
+  });
+}
+
+// Tests whether a conversation of the candidate has nothing of a criterion, while the baseline has something of it in the same case.
+export function lacking(criterion) {
+  const { page, comparison } = compared();
+  const names = page?.baseline ? report.conversations[PAIRED_BY[comparison.pairing.by]] : null;
+  if (!names) return () => false;
+  const [baseline, candidate] = [page.baseline, page.candidate].map(versionAt);
+  const { version } = report.conversations;
+  const { has } = seenBy(criterion);
+  const seen = (of) => new Set(names.filter((name, place) => name !== null && version[place] === of && has(place)));
+  const [before, after] = [seen(baseline), seen(candidate)];
+  return (place) => version[place] === candidate && before.has(names[place]) && !after.has(names[place]);
 }

@@ -1,6 +1,6 @@
 // Which conversations the filters of the state leave, in display order.
 
-import { changed } from "./compared.js";
+import { changed, lacking, perCase } from "./compared.js";
 import { heldBy, nameOf, openChunk, report, size, versionName } from "./data.js";
 import { jsonText } from "./exact.js";
 import { state } from "./state.js";
@@ -14,7 +14,10 @@ export const FILTERS = ["version", "change", "criterion", "outcome", "label", "t
 
 export function filtered() {
   const key = JSON.stringify([...FILTERS, "text", "deep", "sort", "order", "slice", "baseline", "candidate"].map((name) => state[name])) + deep.done;
-  if (last.key !== key) last = { key, places: sorted(allPlaces().filter(test())) };
+  if (last.key !== key) {
+    const places = sorted(allPlaces().filter(test()));
+    last = { key, places: state.change ? perCase(places) : places };
+  }
   return last.places;
 }
 
@@ -50,7 +53,10 @@ function addCriterion(tests, rows) {
   const has = (column) => (place) => rows[column][place].includes(wanted);
   const [failed, no_score] = [has("failed"), has("no_score")];
   if (state.outcome === "FAIL") tests.push(failed);
-  else if (state.outcome === NO_VERDICT) tests.push(no_score);
+  else if (state.outcome === NO_VERDICT) {
+    const isLacking = lacking(state.criterion);
+    tests.push((place) => no_score(place) || isLacking(place));
+  }
   else if (state.outcome === "PASS") tests.push(has("passed"));
   else tests.push((place) => failed(place) || no_score(place) || has("passed")(place));
 }

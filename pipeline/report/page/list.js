@@ -74,8 +74,15 @@ function outcomes(own) {
 
 function why(own) {
   const alike = own.problem_type < 0 ? 0 : typeSizes().get(own.problem_type);
-  return [h("a", { href: link({ view: "conversation", at: own.place }), dir: "auto" }, whyText(own)),
+  return [h("a", { href: link({ view: "conversation", at: own.place }), dir: "auto" }, regression(own) ?? whyText(own)),
     alike > 1 ? h("small", null, ` ${number(alike)} of this problem type`) : null];
+}
+
+// In a list of regressions, why the criterion of the filter fails, where the conversation has no failure of its verdict.
+function regression(own) {
+  if (state.change !== "regressed" || own.verdict === "FAIL") return null;
+  const flip = compared().comparison?.flips.find((one) => one.kind === "regressed" && one.criterion === (state.criterion || "verdict") && one.candidate_conversations.includes(own.id));
+  return flip?.reason ? `${shown(flip.criterion)}: ${shown(flip.reason)}` : null;
 }
 
 function tagsOf(own) {

@@ -9,16 +9,25 @@ import { fresh } from "./state.js";
 
 export function missing() {
   const failures = report.failures.filter((group) => group.stage !== "check");
+  const isRejected = ({ stage, rows }) => !["alert", "write"].includes(stage) && rows.every((row) => row.criterion === undefined);
+  const rejected = failures.filter(isRejected);
+  const errors = failures.filter((one) => !isRejected(one));
   const findings = report.failures.filter((group) => group.stage === "check");
   return [
     h("h1", null, "No score, no verdict, rejected"),
     h("section", { "aria-labelledby": "no_score" }, h("h2", { id: "no_score" }, "No score or no verdict"), no_score()),
-    h("section", { "aria-labelledby": "failures" }, h("h2", { id: "failures" }, "Rejected, and errors of criteria"),
-      failures.length ? failures.map(group) : h("p", null, "Nothing was rejected, and no criterion failed with an error.")),
+    h("section", { "aria-labelledby": "rejected" }, h("h2", { id: "rejected" }, `Rejected: ${number(total(rejected))}`),
+      rejected.length ? rejected.map(group) : h("p", null, "Nothing was rejected.")),
+    h("section", { "aria-labelledby": "failures" }, h("h2", { id: "failures" }, "Errors"),
+      errors.length ? errors.map(group) : h("p", null, "No criterion failed with an error.")),
     h("section", { "aria-labelledby": "findings" }, h("h2", { id: "findings" }, "Findings"),
       h("p", { class: "hint" }, "Problems of records that were scored nevertheless."),
       findings.length ? findings.map(group) : h("p", null, "There are none.")),
   ];
+}
+
+function total(groups) {
+  return groups.reduce((sum, { count }) => sum + count, 0);
 }
 
 function no_score() {

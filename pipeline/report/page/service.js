@@ -61,7 +61,7 @@ function runList() {
     open.disabled = chosen.size < 1 || chosen.size > data.most_runs;
   } });
   return h("section", { "aria-labelledby": "runs" }, h("h2", { id: "runs" }, "Runs"),
-    h("p", { class: "hint" }, `A run opens as a report. Up to ${data.most_runs} runs are one report: it compares the first version of the oldest with the last one of the newest, and others to choose from.`),
+    h("p", { class: "hint" }, `A run opens as a report. Up to ${data.most_runs} runs are one report: it begins with the last version of the newest against the run before it, and others are to choose from.`),
     h("p", { class: "actions" }, open),
     table("Runs, the newest first", RUN_COLUMNS, data.runs.map((run) => runCells(run, box)), { class: "criteria stack" }));
 }

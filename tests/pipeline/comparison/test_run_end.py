@@ -131,9 +131,11 @@ def test_a_baseline_that_names_nothing_is_no_silence(run):
     status, _, out = run(logs("v2"), "--baseline", f"{base}#v9", name="refused")
     assert status == 2 and not Path(out).exists()
     status, text, out = run(logs("v2"), "--baseline", "v9", name="unknown")
-    assert status == 1 and "not compared" in text
+    assert status == 1 and text.startswith("One version only: 100.0% pass ") and "v9" not in text
     [problem] = json.loads(Path(out, "run.json").read_text())["problems"]
     assert problem == "--baseline v9: is neither an app version of this run (v2) nor a directory"
+    status, text, out = run([*logs("v1"), *logs("v2")], "--baseline", "v9", name="several")
+    assert status == 1 and text.startswith("Inconclusive: v2 may be up to ") and "regressed 0" in text
     status, _, out = run(logs("v2"), "--candidate", "v9", name="candidate")
     [problem] = json.loads(Path(out, "run.json").read_text())["problems"]
     assert status == 1 and problem == "--candidate v9: is no app version of this run (v2)"
@@ -283,10 +285,13 @@ def test_the_table_of_differences_keeps_both_versions(width):
     sides = [
         side(f"{name}-2025-04-14-fine-tuned-for-airlines", "tool_effects_v1_of_long_name", a) for name in "ab"
     ]
-    head, row = criteria_table(compare(*sides, CompareOptions()), width)
-    assert len(head) <= width and len(row) <= width
-    assert row.split()[1:4] == ["50.0%", "50.0%", "1,200"] and "p (Holm)" in head
-    assert row.startswith("tool_eff"), "names are shortened, figures are not"
+    head, *rows = criteria_table(compare(*sides, CompareOptions()), width)
+    assert max(map(len, (head, *rows))) <= width and "p (Holm)" in head
+    (name, *figures), names = " ".join(rows).split(), [one.name for one in sides]
+    assert name == "tool_effects_v1_of_long_name", "whole, on a line of its own where that is narrow"
+    assert len(rows) == (2 if width == 80 else 1)
+    assert figures[:3] == ["50.0%", "50.0%", "1,200" if width == 200 else "+0.0"]
+    assert head.split()[:2] == (names if width == 200 else ["baseline", "candidate"]), "no name is cut"
 
 
 @pytest.mark.parametrize("stated", ["", "  ", None])

@@ -179,6 +179,12 @@ def test_the_screen_says_what_the_files_can_feed_and_what_to_run_next(tmp_path, 
     text = shown("log.jsonl")
     assert "with eval cases (--eval_cases), too: expectations_met" in text and "rubric" not in text
     assert text.endswith("next: turnwise run --input log.jsonl --output out")
+    Path("mine.json").write_text('{"criteria": {"turn_latency": {}}}')
+    named = shown("--config", "mine.json", "log.jsonl")
+    assert named.endswith("next: turnwise run --input log.jsonl --config mine.json --output out")
+    Path("table.csv").write_text("a,b\n1,2\n")
+    assert main(["run", "--input", "table.csv", "--output", "out"]) == 1
+    assert "1 record is a row of a CSV file whose columns nothing describes" in capsys.readouterr().err
     text = shown("cases.jsonl")
     assert "with these eval cases: response_match_score, tool_effects_v1" not in text
     assert "with these eval cases: response_match_score with these eval cases and a judge:" in text

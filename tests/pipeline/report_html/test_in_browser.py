@@ -157,7 +157,7 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys
         "v1 (2026-11-03) against v1 (2026-11-01)",
         "v1 (2026-11-02) against v1 (2026-11-01)",
     ], "the first and the last version are refused, because they were not measured in the same way"
-    assert "baseline and candidate are the last two versions in their order" in browser.find("main").text
+    assert "baseline and candidate are of the last two runs" in browser.find("main").text
     browser.choose("compared", "1")
     browser.wait(lambda: "candidate=v2" in browser.state)
     assert "v2 (2026-11-03) may be up to 49.4 points worse" in browser.find("h1").text
@@ -705,3 +705,48 @@ def test_panels_and_cascades(browser, tmp_path):
         "match c 20 3 1 2 0 12 – –",
     ]
     assert "model\nc > a, b" in browser.find("main dl").text
+
+
+def recordings():
+    """12 cases of two versions, half of them recorded twice; of three, one of both runs of v2 fails."""
+    for version in ("v1", "v2"):
+        for case in range(12):
+            for run in range(2 if case < 6 else 1):
+                is_bad = {"v1": case in (7, 8), "v2": (case < 3 and run == 1) or case == 4}[
+                    version
+                ] or case == 9
+                turn = {"user": f"Hi {case}", "agent": "No, never" if is_bad else "Hello"}
+                names = {"conversation_id": f"{version}-{case}-{run}", "eval_id": f"e{case}"}
+                has_time = {"start_time": f"2026-11-0{version[1]}T00:00:{case:02}Z"}
+                turns = [{**turn, "expected": {"response": "Hello"}}]
+                yield {**names, "app_version": version, **has_time, "turns": turns}
+
+
+def test_a_count_of_the_first_page_leads_to_as_many_items(browser, tmp_path):
+    source, config, page = (tmp_path / name for name in ("logs.jsonl", "config.json", "out/report.html"))
+    lines = [*map(json.dumps, recordings()), '{"foo": 1}', "{"]
+    source.write_text("".join(f"{line}\n" for line in lines))
+    config.write_text('{"criteria": {"response_match_score": 0.8}}')
+    command = ["run", "--input", str(source), "--config", str(config), "--output", str(page.parent)]
+    assert main(command) == 0 and main(["report", str(page.parent)]) == 0
+    browser.open(page)
+    counts = dict(reversed(text.split(" ", 1)) for text in browser.texts(".counts a"))
+    assert counts == {
+        "regressed": "4",
+        "fixed": "2",
+        "still failing": "1",
+        "no verdict": "0",
+        "rejected": "2",
+    }
+    for name, number in counts.items():
+        browser.open(page)
+        browser.find(f".counts li:nth-child({[*counts].index(name) + 1}) a").click()
+        if name == "rejected":
+            browser.wait(lambda: "Rejected: 2" in browser.texts("h2"))
+            continue
+        browser.wait(lambda: browser.texts("#found"))
+        assert browser.texts("#found") == [f"{number} of 36 conversations"], name
+        rows = browser.texts("table.virtual tbody tr[data-place]")
+        assert len(rows) == int(number), name
+        if name == "regressed":
+            assert all("below the threshold 0.8" in row for row in rows), "the reason is the candidate's"
