@@ -224,7 +224,7 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
     if now is None:
         raise ConfigError("--lookback: inputs are not all files and tables: changes of others are not known")
     before = _earlier(settings.output)
-    if not now.count:
+    if not _holds_something(now, settings.input):
         may_be_empty = may_be_empty and not any(map(holds_unread, settings.input))
         return _stays_without_input(settings.output, before, may_be_empty)
     if isinstance(before, ConfigError):
@@ -248,9 +248,19 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
 def why_empty(inputs: Sequence[str], output: str) -> Again | None:
     """Returns why a date without input, of which nothing was due, does not run; None: there is input."""
     now = _inputs_now(inputs)
-    if now is None or now.count or (any(map(holds_unread, inputs)) and not earlier_files(output)):
+    if now is None or _holds_something(now, inputs):
+        return None
+    if any(map(holds_unread, inputs)) and not earlier_files(output):
         return None
     return _stays_without_input(output, _earlier(output), may_be_empty=True)
+
+
+def _holds_something(now: InputFiles, inputs: Sequence[str]) -> bool:
+    """Returns whether there is input: files without a byte are those of a quiet day.
+
+    Of a table, rows that were streamed into it a moment ago have no bytes yet.
+    """
+    return bool(now.bytes or (now.count and any(map(is_bigquery, inputs))))
 
 
 def _inputs_now(inputs: Sequence[str]) -> InputFiles | None:

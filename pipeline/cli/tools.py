@@ -471,6 +471,11 @@ def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int
     if proposal.left_out:
         names = ", ".join(map(printable, proposal.left_out))
         say(f"left out by it, as nobody's words: {names}; other roles are a finding", sys.stderr)
+    if "reverse(" in proposal.mapping.content:
+        say("by their times its messages are written newest first, so that it reverses them", sys.stderr)
+    elif proposal.may_be_reversed:
+        what = "with it the agent begins and the user ends every conversation"
+        say(f"{what}: if messages are written newest first, put reverse(...) around their list", sys.stderr)
     if not proposal.has_calls:
         say(_NO_CALLS, sys.stderr)
     return 0 if proposal.turns and not proposal.rejected else 1

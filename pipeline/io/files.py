@@ -99,7 +99,7 @@ def _patterns_of(path: str) -> list[str]:
         if os.path.isdir(path):
             os.scandir(path).close()
             if next(files_at(path), None) is None:
-                raise ValueError(f"no file in it ends in {', '.join(SUFFIXES)}")
+                raise ValueError(f"no file in it ends in {', '.join(SUFFIXES)}{_beside(path)}")
         elif os.path.lexists(path):
             check_file(path)
         elif next(files_at(path), None) is None:
@@ -107,6 +107,20 @@ def _patterns_of(path: str) -> list[str]:
     except OSError as error:
         raise ValueError(error.strerror or str(error)) from None
     return [path]
+
+
+def _beside(path: str) -> str:
+    """Names a file of a directory that holds none with a known suffix, and what it is; "": it is empty."""
+    others = other_files([path])
+    if not others:
+        return ""
+    try:
+        with open(others[0], "rb") as file:
+            is_json = file.read(KIND_BYTES).lstrip()[:1] in (b"{", b"[")
+    except OSError:
+        is_json = False
+    kind = "begins with JSON: name the file itself" if is_json else "holds no JSON"
+    return f"; {others[0]}" + (f" and {len(others) - 1} more" if others[1:] else "") + f" {kind}"
 
 
 def check_file(path: str) -> None:

@@ -267,6 +267,7 @@ class Suggestion(NamedTuple):
         unread: Keys of the first such record that the mapping does not read.
         rejected: Number of records and conversations that are not read with it.
         left_out: Values of the role whose words it leaves out.
+        may_be_reversed: Whether the agent begins and the user ends all conversations that are read.
     """
 
     mapping: MappingConfig
@@ -276,6 +277,7 @@ class Suggestion(NamedTuple):
     has_calls: bool
     unread: list[str]
     left_out: list[str]
+    may_be_reversed: bool
 
 
 def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> Suggestion | str:
@@ -294,13 +296,16 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
     if reader.read(Record("", 0, dump_json(records[0]))).format is not None:  # the mapping has to go first
         mapping = mapping.model_copy(update={"when": mapping.content.partition("[")[0]})
     mapped = AnyReader(config=config.model_copy(update={"mapping": mapping}))
-    conversations = turns = rejected = 0
+    conversations = turns = rejected = reversible = 0
     has_words = False
     for item in whole_items(read_files("inspect", paths, mapped, MAX_RECORD_BYTES)):
         rejected += isinstance(item, Failure)
         if isinstance(item, LoggedConversation):
             conversations += 1
             turns += len(item.conversation.turns)
+            ends = item.conversation.turns[:1] + item.conversation.turns[-1:]
+            begins = bool(ends and ends[0].user is None and ends[0].agent)
+            reversible += begins and bool(ends[1].user and not ends[1].agent)
             has_words = has_words or any(turn.user or turn.agent for turn in item.conversation.turns)
     if conversations and not has_words:
         return f"no words are read with the mapping that names of keys propose ({mapping.content})"
@@ -312,6 +317,7 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
         "tool_calls: " in mapping.content or "{" not in mapping.content,
         [key for key in unread_keys(records[0], mapping) if "{" in mapping.content or "[]" not in key],
         proposal.left_out,
+        conversations == reversible > 0,
     )
 
 

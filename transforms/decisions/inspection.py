@@ -3,8 +3,10 @@
 import asyncio
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
+
+import jmespath
 
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.config import EvalConfig, MappingConfig, named_keys
@@ -52,6 +54,7 @@ _CALLS = ("tool_calls", "calls", "actions", "tools", "tools_used", "function_cal
 _TOOLS = ("name", "fn", "tool", "tool_name", "function", "function_name", "action")
 _ARGS = ("args", "arguments", "params", "parameters", "input", "inputs", "kwargs", "tool_input")
 _CALL_IDS = ("id", "call_id", "tool_call_id", "tool_use_id")
+_ANSWERED_IDS = ("tool_call_id", "call_id", "tool_use_id")
 _RESULTS = ("result", "results", "output", "outputs", "returned", "response", "observation")
 _USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer", "q")
 _AGENTS = ("agent", "answer", "response", "reply", "said", "assistant", "output", "bot", "completion",
@@ -59,6 +62,8 @@ _AGENTS = ("agent", "answer", "response", "reply", "said", "assistant", "output"
 _ROLES = ("role", "from", "sender", "speaker", "author", "who", "author_type", "sender_type", "sender_role",
           "speaker_role", "direction")  # fmt: skip
 _TEXTS = ("content", "text", "message", "body", "value", "utterance")
+_TIMES = ("timestamp", "time", "created_at", "sent_at", "date", "datetime", "created", "at", "ts",
+          "create_time", "start_time")  # fmt: skip
 _OTHERS = {
     "app_version": ("app_version", "version", "release", "agent_version"),
     "language": ("language", "language_code", "locale", "lang"),
@@ -68,9 +73,9 @@ _SPEAKERS = {
     "user": "user human customer client caller visitor guest patient enduser end_user incoming inbound",
     "assistant": "assistant bot gpt chatgpt agent model ai chatbot virtual_agent automated_agent outgoing "
     "outbound",
-    "call": "function_call tool_call",
-    "tool": "tool function observation tool_result tool_response tool_output function_response "
-    "function_result function_output api environment",
+    "call": "function_call tool_call tool_calls",
+    "tool": "tool function observation tool_result tool_call_result tool_response tool_output "
+    "function_response function_result function_output api environment",
     "system": "system system_prompt developer instructions internal internal_note private_note note event "
     "notification status supervisor moderator admin",
 }
@@ -110,24 +115,35 @@ def suggested_mapping(records: Sequence[JsonObject]) -> Proposal | None:
 def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tuple[str, str, list[str]]]:
     """Yields where conversations may stand: lists first, then the record itself."""
     for path, first in _lists(record, ""):
-        items = [item for held in records for item in dict(_lists(held, "")).get(path, [])]
+        lists = [dict(_lists(held, "")).get(path, []) for held in records]
+        items = list(chain.from_iterable(lists))
         keys = list(dict.fromkeys(key for item in first for key in item))
-        role, text = _named(keys, _ROLES), _named(keys, _TEXTS)
         user, agent = _named(keys, _USERS), _named(keys, _AGENTS)
-        words = _quoted(text) if text else _path(first[0], _TEXTS)
+        ordered = f"reverse({path})" if _are_newest_first(lists) else path
         if _are_messages(items):
-            yield "messages", path, []
-        elif role and words and (message := _message(role, words, items)):
-            yield "messages", f"{path}[*].{message[0]}", message[1]
+            yield "messages", ordered, []
+        elif message := _message(items):
+            yield "messages", f"{ordered}[*].{message[0]}", message[1]
         elif user and agent:
-            yield "turns", f"{path}[*].{_turn(user, agent, items)}", []
+            yield "turns", f"{ordered}[*].{_turn(user, agent, items)}", []
     keys = list(record)
     user, agent = _named(keys, _USERS), _named(keys, _AGENTS)
-    role, text = _named(keys, _ROLES), _named(keys, _TEXTS)
     if user and agent:
         yield "turn", _turn(user, agent, [record]), []
-    elif role and text and (message := _message(role, _quoted(text), records)):
+    elif message := _message(records):
         yield "message", *message
+
+
+def _are_newest_first(lists: Sequence[Sequence[JsonObject]]) -> bool:
+    """Returns whether the times of the items of lists only fall, as exports of some chats are written."""
+    times = [[item.get(_named(list(item), _TIMES) or "") for item in items] for items in lists]
+    stated = [held for held in times if len(set(map(str, held))) > 1]
+    kinds = {type(value) for held in stated for value in held}
+    return (
+        bool(stated)
+        and (kinds == {str} or kinds <= {int, float})
+        and all(before >= after for held in stated for before, after in pairwise(held))
+    )
 
 
 def _are_messages(items: Sequence[JsonObject]) -> bool:
@@ -148,6 +164,10 @@ def _calls(items: Sequence[JsonObject], with_results: bool) -> str:
     for item in items:
         for path, held in (*_lists(item, ""), *_objects(item)):
             places.setdefault(path, []).extend(held)
+    for path, held in places.items():
+        functions = [call.get("function") for call in held]
+        if all(isinstance(function, dict) and "name" in function for function in functions):
+            return f", tool_calls: {path}"
     candidates = [(path, _call_fields(held)) for path, held in places.items()]
     named = sorted(
         (candidate for candidate in candidates if candidate[1]),
@@ -194,20 +214,27 @@ def unread_keys(record: JsonObject, mapping: MappingConfig) -> list[str]:
     return list(unread)
 
 
-def _message(role: str, words: str, items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
+def _message(items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
     """Returns the expression of a message, and the roles that it leaves out; None: one side is not seen.
 
-    A role that none of the items has stays as it is, which is a finding.
+    Role and words stand in the items, or one object below. A role that none of the items has stays as it is,
+    which is a finding.
     """
-    speakers, left_out = _speakers(role, items)
+    key = next(filter(None, (_path(item, _ROLES) for item in items)), None)
+    texts = {name: None for item in items for name, held in item.items() if not isinstance(held, dict)}
+    top = _named(list(texts), _TEXTS)
+    words = _quoted(top) if top else next(filter(None, (_path(item, _TEXTS) for item in items)), None)
+    if key is None or words is None:
+        return None
+    said = [(jmespath.search(key, item), jmespath.search(words, item)) for item in items]
+    speakers, left_out = _speakers([role for role, _ in said])
     if not (speakers["user"] and speakers["assistant"]):
         return None
-    key = _quoted(role)
     calls = _calls(items, with_results=False)
     spelt = [
         name
         for name in speakers["call"]
-        if not calls and any(_spells_call(item.get(words)) for item in items if item.get(role) == name)
+        if not calls and any(_spells_call(text) for role, text in said if role == name)
     ]
     speakers["assistant"] += speakers["call"]
     tests = [
@@ -218,18 +245,22 @@ def _message(role: str, words: str, items: Sequence[JsonObject]) -> tuple[str, l
     if spelt:
         condition = _is_any(key, spelt)
         words, calls = f"!({condition}) && {words} || ''", f", tool_calls: {condition} && [{words}] || `[]`"
+    answers = [item for item, (role, text) in zip(items, said, strict=True) if role in speakers["tool"]]
+    known = [name for item in answers for name in item]
+    if (result := _named(known, _RESULTS)) and not spelt and _quoted(result) != words:
+        words = f"{words} || {_quoted(result)}"
+    if answered := _named(known, _ANSWERED_IDS):
+        calls += f", tool_call_id: {_quoted(answered)}"
     return f"{{role: {' || '.join((*tests, key))}, content: {words}{calls}}}", left_out
 
 
-def _speakers(role: str, items: Sequence[JsonObject]) -> tuple[dict[str, list[str]], list[str]]:
+def _speakers(roles: Sequence[JsonValue]) -> tuple[dict[str, list[str]], list[str]]:
     """Returns the values of a role by whose words they are, and those whose words are left out.
 
     Where only one side is known, the only value that is not known is the other side; without any, `system`
     is, if it does not speak first, as in dialogues of research.
     """
-    values = dict.fromkeys(
-        name for item in items if isinstance(name := item.get(role), str) and "\\" not in name
-    )
+    values = dict.fromkeys(name for name in roles if isinstance(name, str) and "\\" not in name)
     spelt: dict[str, list[str]] = {who: [] for who in _SPEAKERS}
     others: list[str] = []
     for name in list(values)[:_MOST_SPEAKERS]:

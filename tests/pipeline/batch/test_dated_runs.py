@@ -254,6 +254,8 @@ def test_a_day_without_traffic_turns_no_night_red(nights, empty):
     assert quiet.status == 0 and ends(quiet)[-1].startswith("2026-11-22  exit status 0  not run: ")
     assert not (nights.folder / "out/2026-11-22").exists()
     nights.log("2026-11-22", "late")
+    (nights.folder / "logs/dt=2026-11-23").mkdir()
+    (nights.folder / "logs/dt=2026-11-23/a.jsonl").touch()
     assert nights.run("2026-11-23", "--lookback", "2", option).status == 0
     assert nights.conversations("2026-11-22") == ["late"]
 

@@ -165,3 +165,69 @@ def test_a_role_that_the_sample_has_not_is_a_finding(tmp_path, capsys):
     path.write_text(path.read_text() + json.dumps({"chat_id": "c1", "from": "auditor", "text": "Stop"}))
     (log,) = turnwise.read_conversations(str(path), config=config)
     assert [(t.user, t.agent) for t in log.turns] == [("Hi", "Hello")] and log.turns[0].unknown_words
+
+
+WORDS = (("2026-01-01T10:00:00Z", "customer", "Hi"), ("2026-01-01T10:00:01Z", "bot", "Hello"))
+SHAPES = {
+    "role in a message": [{"message": {"role": who, "content": text}} for _, who, text in WORDS],
+    "role of an author": [{"author": {"role": who}, "text": text} for _, who, text in WORDS],
+    "newest first": [{"sent_at": at, "who": who, "text": text} for at, who, text in WORDS[::-1]],
+    "newest first, in seconds": [
+        {"time": 9 - place, "who": who, "text": text} for place, (_, who, text) in enumerate(WORDS[::-1])
+    ],
+    "oldest first": [{"sent_at": at, "who": who, "text": text} for at, who, text in WORDS],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_nested_and_reversed_messages_are_proposed_as_they_were_said(shape, tmp_path, capsys):
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"session_id": "c1", "log": SHAPES[shape]}))
+    assert main(["inspect", str(path), "--suggest"]) == 0
+    done = capsys.readouterr()
+    (log,) = turnwise.read_conversations(str(path), config=json.loads(done.out))
+    assert [(turn.user, turn.agent) for turn in log.turns] == [("Hi", "Hello")]
+    assert ("newest first" in done.err) is shape.startswith("newest")
+
+
+def test_messages_that_may_be_reversed_are_named(tmp_path, capsys):
+    path = tmp_path / "log.jsonl"
+    posts = [{"who": who, "text": text} for _, who, text in WORDS[::-1]]
+    path.write_text(json.dumps({"session_id": "c1", "log": posts}))
+    assert main(["inspect", str(path), "--suggest"]) == 0
+    assert "if messages are written newest first, put reverse(...)" in capsys.readouterr().err
+
+
+def test_calls_and_results_of_other_roles_are_proposed(tmp_path, capsys):
+    """As Vapi's calls have them."""
+    function = {"id": "1", "type": "function", "function": {"name": "find", "arguments": '{"id": 5}'}}
+    messages = [
+        {"role": "bot", "message": "Acme."},
+        {"role": "user", "message": "Where is order 5?"},
+        {"role": "tool_calls", "toolCalls": [function], "message": ""},
+        {"role": "tool_call_result", "name": "find", "result": "Bonn", "toolCallId": "1"},
+        {"role": "bot", "message": "In Bonn."},
+    ]
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"id": "call", "messages": messages}))
+    assert main(["inspect", str(path), "--suggest"]) == 0
+    (log,) = turnwise.read_conversations(str(path), config=json.loads(capsys.readouterr().out))
+    turn = log.turns[-1]
+    assert (turn.user, turn.agent) == ("Where is order 5?", "In Bonn.")
+    assert [(call.name, call.args) for call in turn.tool_calls] == [("find", {"id": 5})]
+    assert [response.response for response in turn.tool_responses] == ["Bonn"]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "turn_index,speaker,utterance\nc1,0,customer,Hi\nc1,1,bot,Hello\n",
+        "turn_index,user,agent\nc1,0,Hi,Hello\n",
+    ],
+)
+def test_numbered_rows_of_a_table_are_no_events_of_turnwise(columns, tmp_path, capsys):
+    path = tmp_path / "log.csv"
+    path.write_text(f"conversation_id,{columns}")
+    assert main(["inspect", str(path), "--suggest"]) == 0
+    (log,) = turnwise.read_conversations(str(path), config=json.loads(capsys.readouterr().out))
+    assert log.conversation_id == "c1" and [(t.user, t.agent) for t in log.turns] == [("Hi", "Hello")]
