@@ -98,9 +98,9 @@ def _merge(options: Namespace) -> int:
         return 0
     if replaced:
         say(f"{counted(len(replaced), 'label')} replaced by a later one of the same person:")
-    for line in replaced[:_MOST_SHOWN]:
-        where = f"{line.conversation_id}{_turn_text(line.turn_index)}"
-        say(printable(f"  {where}: {line.rater} {line.earlier}, later {line.later}"))
+    for change in replaced[:_MOST_SHOWN]:
+        where = f"{change.conversation_id}{_turn_text(change.turn_index)}"
+        say(printable(f"  {where}: {change.rater} {change.earlier}, later {change.later}"))
     if (more := len(replaced) - _MOST_SHOWN) > 0:
         say(f"  and {more} more; --format json lists them")
     for own in found:
