@@ -20,6 +20,7 @@ from turnwise.transforms.decisions.calibration.labels import (
     FEWEST_CASES,
     is_disputed,
     label_queue,
+    latest_labels,
     merged_labels,
     people_agreement,
     unit_of,
@@ -88,11 +89,20 @@ def _merge(options: Namespace) -> int:
         rater = stem if stems.count(stem) == 1 else path
         for line in read_labels([path], ""):
             labels.append(msgspec.structs.replace(line.label, rater=line.label.rater or rater))
+    labels, replaced = latest_labels(labels)
     merged, found = merged_labels(labels), people_agreement(labels)
     _write(options.output, merged)
     if options.format == "json":
-        say(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        stated = {"agreement": found, "replaced": replaced}
+        say(msgspec.json.format(msgspec.json.encode(stated), indent=2).decode())
         return 0
+    if replaced:
+        say(f"{counted(len(replaced), 'label')} replaced by a later one of the same person:")
+    for change in replaced[:_MOST_SHOWN]:
+        where = f"{change.conversation_id}{_turn_text(change.turn_index)}"
+        say(printable(f"  {where}: {change.rater} {change.earlier}, later {change.later}"))
+    if (more := len(replaced) - _MOST_SHOWN) > 0:
+        say(f"  and {more} more; --format json lists them")
     for own in found:
         say("\n".join(map(printable, _agreement_lines(own))))
     say(f"{counted(len(merged), 'line')} of {counted(len(options.files), 'file')}\nfile: {options.output}")
@@ -105,12 +115,18 @@ def _agreement_lines(own: "PeopleAgreement") -> Iterator[str]:
     yield f"{own.criterion}, {level}: {own.labelled} scores are labelled, {own.shared} by two people or more"
     yield f"  all agree on {own.agreed}; Cohen's kappa {kappa}, Krippendorff's alpha {alpha}"
     for one in own.disagreements[:_MOST_SHOWN]:
-        turn = "" if one.turn_index is None else f" {turn_name(one.turn_index)}"
+        turn = _turn_text(one.turn_index)
         version = f" ({one.app_version})" if one.app_version else ""
         said = ", ".join(f"{rater} {label}" for rater, label in one.labels.items())
         yield f"  {one.conversation_id}{turn}{version}: {said}"
     if (more := len(own.disagreements) - _MOST_SHOWN) > 0:
         yield f"  and {more} more; --format json lists them"
+    if own.disagreements:
+        yield "  all labels are kept: calibrate takes the majority, and leaves out what is equally divided"
+
+
+def _turn_text(turn_index: int | None) -> str:
+    return "" if turn_index is None else f" {turn_name(turn_index)}"
 
 
 _OUTPUT = (

@@ -77,7 +77,8 @@ IN_QUERY = (
     r"jwt|session(?:_?id)?|sid|code|otp|assertion|ticket"
 )
 """Parameters of addresses that let their bearer in."""
-AT_WORDS = "at|ät|arroba|arobase|arobas|chiocciola|klammeraffe|apenstaartje|małpa"
+RARE_AT_WORDS = "arroba|arobase|arobas|chiocciola|klammeraffe|apenstaartje|małpa"
+AT_WORDS = f"at|ät|{RARE_AT_WORDS}"
 DOT_WORDS = "dot|punkt|punto|point|ponto|punt|kropka"
 AT = rf"(?i)[\[({{<] ?(?:{AT_WORDS}) ?[\])}}>]|\b(?:{AT_WORDS})\b"
 MAIL = r"(?i)mail|courriel|correo|\bwrite to|\bcontact"
@@ -91,7 +92,7 @@ ORDINARY = frozenset(
         "incorrecta incorrecte incorrecto invalid invalide inválida inválido is ist it its jetzt just "
         "kein keine la las le leer les long longer los lost ma mais may me mein mes mi missing mon must "
         "my never new nicht no noch non not now nur o obligatoire obligatoria oder of ok old on only or "
-        "ou oublié our para pas pero please plus pour que required requis reset richtig right safe same "
+        "ou oublié our out para pas pero please plus pour que required requis reset richtig right safe same "
         "secret secure sensitive sent set she short should sicher since sind so sont still stored strong "
         "su temporary that the their them then there they this to too try tu un una unavailable "
         "unbekannt und une ungültig unknown unsupported us valid vergessen very válida válido war was we "

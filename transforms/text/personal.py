@@ -42,7 +42,9 @@ MAYBE = "|".join(
         f'|"(?:auth|session|{cues.KIND_KEY})"'
         rf"|{cues.PHRASE}|{cues.IDENTITY}|[?&;](?:{cues.IN_QUERY})=|"
         rf"sess(?:ion)?_?id=|thin:[^\s/@]+/|[\[({{<] ?(?:{cues.AT_WORDS}) ?[\])}}>]"
-        rf"|\b(?:{cues.AT_WORDS})\b[^.!?\n]{{1,60}}(?:\b(?:{cues.DOT_WORDS})\b |\.[a-z]))|-u |--user",
+        rf"|\b(?:{cues.RARE_AT_WORDS})\b"
+        r"| (?:dot|punkt|punto|ponto|punt|kropka) [a-z]"
+        r"| (?:at|ät) [\w-]+(?:\.[\w-]+)*(?:\.| point )[a-z])|-u |--user",
     )
 )
 """In RE2: what a text, or a record in JSON, has if it may hold any value of the kinds. It misses none."""
@@ -85,6 +87,8 @@ _IP6 = re.compile(
     r"(?![A-Za-zÀ-ɏ0-9_:])"
 )
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_/+=-]{19,}")
+_REST = re.compile(r"\w{0,200}", re.ASCII)
+_NO_VALUE = re.compile(r"(?i)none|null|nil|true|false|n/a|undefined|redacted|hidden|\W+")
 _LONG = re.compile(r"[\w/+=.:@-]{12}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NAMED = re.compile(
@@ -243,7 +247,11 @@ def _emails(text: str) -> Iterator[tuple[int, int, str]]:
             name = re.split(r"@|%40|&#(?:64|x40);", match[0][lead:].lower(), maxsplit=1)
             yield match.start() + lead, match.end(), "@".join(name)
     for match in _SPOKEN_EMAIL.finditer(text) if compiled(cues.AT).search(text) is not None else ():
-        is_sure = match["at"].strip().lower() != "at" or match["domain"].strip().count(" ") > 0
+        is_sure = (
+            match["at"].strip().lower() != "at"
+            or "." in match["name"]
+            or match["domain"].strip().count(" ") > 0
+        )
         if is_sure or compiled(cues.MAIL).search(text[max(match.start() - 40, 0) : match.start()]):
             yield *match.span(), re.sub(_SPOKEN_DOT, ".", f"{match['name']}@{match['domain']}".lower())
 
@@ -287,7 +295,10 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
     for pattern in (_SECRETS, *_secret_patterns()) if is_long else ():
         for match in pattern.finditer(text):
             group = 1 if pattern.groups and pattern is not _SECRETS and match[1] and len(match[1]) > 8 else 0
-            yield *match.span(group), match[group]
+            start, end = match.span(group)
+            if text[end - 1].isalnum():  # some patterns know one length alone
+                end = _REST.match(text, end).end()  # type: ignore[union-attr]
+            yield start, end, text[start:end]
     has_words = compiled(_SAYS_SECRET, _MEMORY).search(text) is not None  # sooner than the patterns know it
     for match in _NAMED.finditer(text) if has_words else ():
         start, end = _named_value(text, match)
@@ -358,7 +369,7 @@ def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
         )
     one = _VALUE.match(text, at)
     value = one["value"].rstrip(".?)") if one else ""
-    if one is None or (not link and not text[at - 1].isspace()):
+    if one is None or _NO_VALUE.fullmatch(value) or (not link and not text[at - 1].isspace()):
         return at, at
     if before[-1:] in ("?", "&"):  # the next parameter of an address
         value = value.partition("&")[0]
@@ -384,7 +395,7 @@ def _phrase(words: Sequence[str], is_sure: bool) -> int:
     return len(" ".join(words[: max(count, int(is_sure))]))
 
 
-_NOT_TAKEN = ("base", "ip_public", "npm", "private_key")
+_NOT_TAKEN = ("base", "ip_public", "npm", "private_key", "basic_auth")
 """Modules of detect-secrets: addresses are a kind of their own, and npm's pattern takes quadratic time."""
 
 
@@ -477,7 +488,8 @@ def _identities(text: str) -> Iterator[tuple[int, int, str]]:
                 yield *match.span(), _compact(match[0])
     for start, run in _runs(text, 10):
         is_spaced = any(char in " /" for char in run) and "(" not in run
-        is_spaced = is_spaced and text[start - 1 : start] != "+"
+        is_phones = compiled(f"(?i){cues.PHONE}").search(text[max(start - 30, 0) : start]) is not None
+        is_spaced = is_spaced and text[start - 1 : start] != "+" and not is_phones
         if is_spaced and _is_identity(run) and not _is_other(text, start):
             yield start, start + len(run), _compact(run)
 

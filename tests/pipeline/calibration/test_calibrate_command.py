@@ -208,8 +208,8 @@ def test_labels_of_several_people_become_one_file(run, calibrated, tmp_path, cap
     merged = tmp_path / "merged.jsonl"
     capsys.readouterr()
     assert main(["labels", "merge", str(ana), str(bo), "--output", str(merged), "--format", "json"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
-    assert (found["labelled"], found["shared"], found["agreed"]) == (40, 20, 19)
+    ((found,), replaced) = json.loads(capsys.readouterr().out).values()
+    assert replaced == [] and (found["labelled"], found["shared"], found["agreed"]) == (40, 20, 19)
     assert found["raters"] == ["ana", "bo"] and found["kappa"] == pytest.approx(0.857, abs=1e-3)
     (differs,) = found["disagreements"]
     assert differs["labels"] == {"ana": "FAIL", "bo": "PASS"}
@@ -218,6 +218,35 @@ def test_labels_of_several_people_become_one_file(run, calibrated, tmp_path, cap
     assert f"{differs['conversation_id']} (v1): ana FAIL, bo PASS" in capsys.readouterr().out
     status, out, err = calibrated(merged.read_text())
     assert (status, err) == (0, "") and "labelled by 2 raters, 40 drawn at random" in out
+
+
+def test_a_persons_later_label_replaces_the_earlier_one(run, calibrated, tmp_path, capsys):
+    """Also without the id of the score, and over files; what says how the score was drawn stays."""
+    lines = queue(run, tmp_path / "queue.jsonl", "--size", "40", "--random", "40")
+    given = [one | {"label": "FAIL", "rater": "ana"} for one in lines]
+    later = [
+        {key: one[key] for key in ("conversation_id", "criterion")} | {"label": label, "rater": "ana"}
+        for one, label in zip(lines[:3], ("PASS", None, "FAIL"), strict=True)
+    ]
+    paths = [tmp_path / "monday.jsonl", tmp_path / "friday.jsonl"]
+    for path, rows in zip(paths, (given, later), strict=True):
+        path.write_text("\n".join(map(json.dumps, rows)))
+    merged = tmp_path / "merged.jsonl"
+    capsys.readouterr()
+    assert main(["labels", "merge", *map(str, paths), "--output", str(merged)]) == 0
+    out = capsys.readouterr().out
+    assert "1 label replaced by a later one of the same person:" in out
+    assert f"{lines[0]['conversation_id']}: ana FAIL, later PASS" in out
+    rows = {row["conversation_id"]: row for row in map(json.loads, merged.read_text().splitlines())}
+    assert [rows[one["conversation_id"]]["label"] for one in lines[:3]] == ["PASS", "FAIL", "FAIL"]
+    assert len(rows) == 40 == sum(row.get("draw") is not None for row in rows.values())
+    status, out, err = calibrated(merged.read_text())
+    assert (status, err) == (0, "") and "40 drawn at random" in out
+    # In the other order the first file counts.
+    again = tmp_path / "again.jsonl"
+    assert main(["labels", "merge", *map(str, paths[::-1]), "--output", str(again)]) == 0
+    rows = {row["conversation_id"]: row for row in map(json.loads, again.read_text().splitlines())}
+    assert rows[lines[0]["conversation_id"]]["label"] == "FAIL" and len(rows) == 40
 
 
 @pytest.mark.parametrize(

@@ -314,6 +314,23 @@ def test_tokens_of_several_models_in_a_turn_of_a_chat():
     assert row["value"] == pytest.approx(0.006) and row["details"]["by_model"].keys() == {"m", "mini"}
 
 
+@pytest.mark.parametrize("silent", [0, 1])
+def test_a_call_without_tokens_among_others_leaves_the_cost_of_the_turn_unknown(silent):
+    """The tokens of one call of a turn are not those of the turn; the next turn has its own."""
+    usage = {"prompt_tokens": 1000, "completion_tokens": 100}
+    call = {"role": "assistant", "model": "m", "tool_calls": [{"id": "1", "function": {"name": "f"}}]}
+    steps = [{**call, "usage": usage}, {"role": "assistant", "content": "b", "model": "m", "usage": usage}]
+    del steps[silent]["usage"]
+    user, last = {"role": "user", "content": "a"}, {**steps[1], "usage": usage}
+    log = {
+        "id": "c",
+        "messages": [user, steps[0], {"role": "tool", "tool_call_id": "1"}, steps[1], user, last],
+    }
+    config = turnwise.EvalConfig.model_validate({"criteria": {"agent_cost": {}}, "prices": PRICES})
+    first, second, overall = turnwise.evaluate(log, config=config).scores
+    assert (first["value"], overall["value"]) == (None, None) and second["value"] > 0
+
+
 def test_units_and_scales():
     seconds = {name for name, kind in CRITERIA.items() if kind.unit == "seconds"}
     assert seconds == {"turn_latency", "invocation_duration_v1", "tool_call_latency", "span_latency"}

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import NamedTuple, TypeAlias, get_args
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from turnwise.schemas.calibration import HumanLabel, LabelDraw, LabelProblem, LabelProblemKind, MeasuredLevel
 from turnwise.schemas.conversation import turn_name
@@ -466,6 +467,42 @@ class PeopleAgreement(Struct, frozen=True):
     disagreements: list[Disagreement]
 
 
+class Replaced(Struct, frozen=True):
+    """A label in whose place the same person gave another one later."""
+
+    rater: str
+    conversation_id: str
+    turn_index: int | None
+    earlier: str | float
+    later: str | float
+
+
+def latest_labels(labels: Sequence[HumanLabel]) -> tuple[list[HumanLabel], list[Replaced]]:
+    """Returns the last label of every person for every score, in the place of earlier ones, and what changed.
+
+    The order is that of the labels. What an earlier line says of the drawing of its score stays.
+    """
+    kept: list[HumanLabel] = []
+    replaced: list[Replaced] = []
+    for group in _by_score(labels).values():
+        at: dict[str | None, int] = {}
+        for label in group:
+            index = at.get(label.rater) if label.label is not None else None
+            if index is None:
+                if label.label is not None:
+                    at[label.rater] = len(kept)
+                kept.append(label)
+                continue
+            held = kept[index]
+            assert held.label is not None and label.label is not None
+            if label.label != held.label:
+                where = held.conversation_id, held.turn_index
+                replaced.append(Replaced(held.rater or "", *where, held.label, label.label))
+            known = label if label.chosen == "random" else held
+            kept[index] = replace(known, label=label.label, comment=label.comment or held.comment)
+    return kept, replaced
+
+
 def merged_labels(labels: Sequence[HumanLabel]) -> list[HumanLabel]:
     """Returns the labels of several files without repeated ones, those of a score together.
 
@@ -481,7 +518,7 @@ def merged_labels(labels: Sequence[HumanLabel]) -> list[HumanLabel]:
 
 
 def people_agreement(labels: Sequence[HumanLabel]) -> list[PeopleAgreement]:
-    """Returns how far people agree, by criterion and level; a rater who contradicts himself has no say."""
+    """Returns how far people agree, by criterion and level; who contradicts himself has no say."""
     groups: dict[CriterionKey, list[list[HumanLabel]]] = defaultdict(list)
     for group in _by_score(labels).values():
         given = [label for label in group if label.label is not None]

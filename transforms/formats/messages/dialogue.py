@@ -43,6 +43,7 @@ class Dialogue:
         finish: The model's last finish reason; None: not stated.
         failure: The error that ended the conversation; None: none is stated.
         uncounted: Positions of the turns with a report of tokens that cannot be counted.
+        silent_calls: Positions of the turns with a call of a model that states no tokens.
     """
 
     def __init__(self) -> None:
@@ -54,6 +55,8 @@ class Dialogue:
         self._unread: list[Unread] = []
         self._last: JsonObject = {}
         self.uncounted: set[int] = set()
+        self._stating: set[int] = set()
+        self.silent_calls: set[int] = set()
         self._own: dict[int, ToolResponse | None] = {}
         self._has_agent = self._is_heard = self._is_silent = self._is_users_work = False
 
@@ -81,7 +84,8 @@ class Dialogue:
         undone = self.turns[-number:] if number > 0 else []
         kept = len(self.turns) - len(undone)
         self.turns, self._unread = self.turns[:kept], self._unread[:kept]
-        self.uncounted = {index for index in self.uncounted if index < kept}
+        for positions in (self.uncounted, self._stating, self.silent_calls):
+            positions.intersection_update(range(kept))
         message = f"{len(undone)} turns were rolled back and are left out; what they did may have its effects"
         self.general.add("UndoneTurns", message, calls=any(turn.tool_calls for turn in undone))
 
@@ -175,6 +179,10 @@ class Dialogue:
         elif self.turns:
             self.turn.usage = counted(self.turn.usage, counts, model)
 
+    def call_of_model(self, is_stated: bool) -> None:
+        """Notes whether a message that a model wrote states its tokens."""
+        (self._stating if is_stated else self.silent_calls).add(len(self.turns) - 1)
+
     def _step(self, kind: str, *what: Any) -> None:
         self.steps.append((kind, *what))
         self.finish, self._last, self._is_silent, self._is_users_work = None, {}, False, False
@@ -235,6 +243,8 @@ class Dialogue:
 
     def close(self, end: endings.End) -> list[Turn]:
         """Returns the turns with their findings; to be called once."""
+        # Of a turn of several calls, the tokens of some are not those of the turn.
+        self.uncounted |= self._stating & self.silent_calls
         for index, (turn, unread) in enumerate(zip(self.turns, self._unread, strict=True)):
             texts = turn.agent_messages
             turn.agent, turn.agent_messages = (texts[-1] if texts else ""), (texts if len(texts) > 1 else [])
@@ -331,7 +341,7 @@ def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN,
             # An item that is a call states its own error, not that of the conversation.
             if message.role == AGENT and value.get("type") not in CALL_ITEMS:
                 log.said(value)
-                _add_usage(value, log)
+                _add_usage(value, message, log)
                 log.finish = message.finish
 
 
@@ -389,11 +399,14 @@ def _add_result(result: MessageResult, log: Dialogue, value: JsonObject) -> None
     log.result(result.response, result.id, result.name, result.error, by_user)
 
 
-def _add_usage(value: JsonObject, log: Dialogue) -> None:
+def _add_usage(value: JsonObject, message: SpanMessage, log: Dialogue) -> None:
     """Adds the tokens that a message states; older ones of LangChain in the metadata of the response."""
     about = as_object(value.get("response_metadata"))
     keys = ("usage_metadata", "usage", "models_usage")
     reports = (*map(value.get, keys), about.get("token_usage"), about.get("usage"))
     report = next(filter(None, map(as_object, reports)), None)
+    model = value.get("model") or about.get("model_name") or about.get("model")
     if report:
-        log.usage(report, value.get("model") or about.get("model_name") or about.get("model"))
+        log.usage(report, model)
+    if report or message.calls or model:
+        log.call_of_model(is_stated=report is not None)

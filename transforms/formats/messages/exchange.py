@@ -136,6 +136,7 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
         else:
             # The tokens and the time of earlier replies are of their turns.
             log.uncounted |= other.log.uncounted
+            log.silent_calls.clear()
             for turn, its in zip(log.turns, other.log.turns, strict=False):
                 turn.usage = (
                     turn.usage.plus(its.usage) if turn.usage and its.usage else turn.usage or its.usage
