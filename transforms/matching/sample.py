@@ -121,7 +121,10 @@ class Sample:
             for expected in case.turns:
                 if expected.unread:
                     self.has_gaps = True
+        has_spoken = bool(turns)
         for turn in turns:
+            if not turn.agent or turn.agent.isspace():
+                has_spoken = False
             if turn.grounded is not None:
                 self.has_answers = self.has_findings = True
             if turn.findings:
@@ -132,7 +135,6 @@ class Sample:
         if self.has_answers:
             self.evaluable = [pair for pair in self.pairs if unanswered_state(pair) is None]
             self.unanswered = [pair for pair in self.pairs if unanswered_state(pair) is not None]
-        has_spoken = bool(turns) and not any(map(_is_silent, turns))
         self.is_whole = not self.has_gaps and not self.unanswered and has_spoken
         self.tags, self.unit = conversation.tags, f"\0{conversation.conversation_id}"
         if case is None:
@@ -240,6 +242,11 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     """
     if not expected:
         return [TurnPair(i, None, turn) for i, turn in enumerate(actual)]
+    if len(expected) == len(actual) and (len(actual) == 1 or expected[0].user == actual[0].user):
+        pairs = []
+        for i, turn in enumerate(actual):
+            pairs.append(TurnPair(i, expected[i], turn))
+        return pairs
     greetings, recorded = _greetings(expected), _greetings(actual)
     missing, extra = max(0, greetings - recorded), max(0, recorded - greetings)
     rest, asked = expected[missing:], actual[extra:]
@@ -256,6 +263,8 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     both = len(expected) if len(expected) == len(actual) else both
     for i in range(both):
         pairs.append(TurnPair(len(alone) + i, expected[i], actual[i]))
+    if both == len(expected) == len(actual):
+        return pairs
     for i, (e, a) in enumerate(align(expected[both:], actual[both:]), len(pairs)):
         label = MISSING_TURN if a is None else EXTRA_TURN if e is None else None
         sides = None if e is None else expected[both + e], None if a is None else actual[both + a]
