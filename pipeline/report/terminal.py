@@ -736,6 +736,9 @@ def _see(settings: RunSettings, table: str) -> str:
     return f"see {table}-*" if settings.output else f"see result.{table}"
 
 
+_MEASURED_ALWAYS = "add --eval_cases or criteria that apply (turnwise inspect lists them)"
+
+
 def _nothing_scored(
     settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]
 ) -> list[str]:
@@ -748,7 +751,13 @@ def _nothing_scored(
         no_value = f"{counted(counts['results'], 'conversation')} {has} no value by any criterion"
         has_raised = any(kind.startswith("score: ") for kind in counts.get("failures", ()))
         see = _see(settings, "failures" if has_raised else "scores")
-        reason = "; ".join([no_value, *_nameless(counts), see])
+        # Without any row of a score, such as of greetings, the table would say nothing.
+        names = ", ".join(criterion.name for criterion in settings.criteria)
+        has_rows = has_raised or {row["criterion"] for row in rows} & {c.name for c in settings.criteria}
+        why = (
+            see if has_rows else f"nothing that was said or called is measured by {names}: {_MEASURED_ALWAYS}"
+        )
+        reason = "; ".join([no_value, *_nameless(counts), why])
     elif counts.get("unread_ends"):
         files = counted(counts["unread_ends"], "file")
         reason = f"{_rejected(rejected)}, {files} {'breaks' if files == '1 file' else 'break'} off"

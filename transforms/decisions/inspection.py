@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jmespath
 
@@ -136,14 +136,11 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
 
 def _are_newest_first(lists: Sequence[Sequence[JsonObject]]) -> bool:
     """Returns whether the times of the items of lists only fall, as exports of some chats are written."""
-    times = [[item.get(_named(list(item), _TIMES) or "") for item in items] for items in lists]
+    times: list[list[Any]] = [[item.get(_named(list(item), _TIMES) or "") for item in held] for held in lists]
     stated = [held for held in times if len(set(map(str, held))) > 1]
     kinds = {type(value) for held in stated for value in held}
-    return (
-        bool(stated)
-        and (kinds == {str} or kinds <= {int, float})
-        and all(before >= after for held in stated for before, after in pairwise(held))
-    )
+    is_comparable = bool(stated) and (kinds == {str} or kinds <= {int, float})
+    return is_comparable and all(before >= after for held in stated for before, after in pairwise(held))
 
 
 def _are_messages(items: Sequence[JsonObject]) -> bool:

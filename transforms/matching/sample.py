@@ -121,7 +121,10 @@ class Sample:
             for expected in case.turns:
                 if expected.unread:
                     self.has_gaps = True
+        has_spoken = bool(turns)
         for turn in turns:
+            if not turn.agent or turn.agent.isspace():
+                has_spoken = False
             if turn.grounded is not None:
                 self.has_answers = self.has_findings = True
             if turn.findings:
@@ -132,7 +135,6 @@ class Sample:
         if self.has_answers:
             self.evaluable = [pair for pair in self.pairs if unanswered_state(pair) is None]
             self.unanswered = [pair for pair in self.pairs if unanswered_state(pair) is not None]
-        has_spoken = bool(turns) and not any(map(_is_silent, turns))
         self.is_whole = not self.has_gaps and not self.unanswered and has_spoken
         self.tags, self.unit = conversation.tags, f"\0{conversation.conversation_id}"
         if case is None:
@@ -240,10 +242,11 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     """
     if not expected:
         return [TurnPair(i, None, turn) for i, turn in enumerate(actual)]
-    if len(expected) == len(actual) and (expected[0].user == actual[0].user or expected[-1].user is None):
-        return [
-            TurnPair(i, golden, turn) for i, (golden, turn) in enumerate(zip(expected, actual, strict=True))
-        ]
+    if len(expected) == len(actual) and (len(actual) == 1 or expected[0].user == actual[0].user):
+        pairs = []
+        for i, turn in enumerate(actual):
+            pairs.append(TurnPair(i, expected[i], turn))
+        return pairs
     greetings, recorded = _greetings(expected), _greetings(actual)
     missing, extra = max(0, greetings - recorded), max(0, recorded - greetings)
     rest, asked = expected[missing:], actual[extra:]

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -125,7 +126,7 @@ NOTHING = {
 def test_a_run_that_scored_nothing_fails(run, reason, mode):
     done = run(NOTHING[reason], *mode)
     (problem,) = done.document("run.json")["problems"]
-    assert problem.partition("; see ")[0] == f"no conversation was scored: {reason}"
+    assert re.split("; (?:see|nothing) ", problem)[0] == f"no conversation was scored: {reason}"
     assert done.status == done.document("run.json")["exit_status"] == 1
     assert done.err.startswith(f"turnwise: no conversation was scored: {reason}")
 
@@ -264,3 +265,9 @@ def test_an_array_may_be_larger_than_its_records(turnwise, tmp_path):
     path.write_text(json.dumps([log(str(i)) for i in range(200)]))
     done = turnwise("run", "--input", path, "--max_record_mb", "0.005", output=tmp_path / "out")
     assert done.document("run.json")["counts"]["results"] == 200
+
+
+def test_greetings_alone_name_what_measures_nothing_in_them(run):
+    done = run([{"conversation_id": "c", "turns": [{"user": "Hi", "agent": "Hello! How can I help?"}]}])
+    assert done.status == 1
+    assert "nothing that was said or called is measured by " in done.err and "add --eval_cases or" in done.err
