@@ -37,7 +37,7 @@ from turnwise.transforms.decisions.comparison.words import (
     share_text,
     shown_p,
 )
-from turnwise.transforms.decisions.first_page import NAMED, short_name, two_versions, with_left_out
+from turnwise.transforms.decisions.first_page import NAMED, two_versions, with_left_out
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -143,18 +143,18 @@ def criteria_table(found: Comparison, width: int) -> list[str]:
             ]
             return aligned(split, [width - rest, *sizes])
     # One line a criterion has no room for its figures.
-    names, rest = lines[0], lines[1:]
+    names, *others = lines
     told = (
         f"{line[0]}: {line[2]} of {names[2]} against {line[1]} of {names[1]}, {line[4]}, "
         f"p (Holm) {line[5]}, {line[6]}"
-        for line in rest
+        for line in others
     )
     return [part for text in told for part in wrapped(text, max(width, _NARROWEST))]
 
 
 def criteria_lines(found: Comparison) -> list[list[str]]:
     """Returns the cells of the table of criteria, the head first."""
-    names = short_name(found.baseline.name), short_name(found.candidate.name)
+    names = found.baseline.name, found.candidate.name
     return [["", *names, "cases", "difference", "p (Holm)", ""], *map(_line, found.criteria)]
 
 

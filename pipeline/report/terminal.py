@@ -412,7 +412,8 @@ def window_lines(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
 def _pass_rate(row: MetricsByAppVersionRow | None) -> str:
     if row is None or row["pass_rate"] is None:
         return "-"
-    rate, low, high = (share_text(row[name]) for name in ("pass_rate", "pass_rate_low", "pass_rate_high"))
+    figures = row["pass_rate"], row["pass_rate_low"], row["pass_rate_high"]
+    rate, low, high = ("-" if figure is None else share_text(figure) for figure in figures)
     return f"{rate} ({row['pass_count']} of {row['scored']}, {low[:-1]} to {high[:-1]})"
 
 

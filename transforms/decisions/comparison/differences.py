@@ -159,7 +159,7 @@ def _compare_criteria(
         ]
         own = _compare(matched, measure, whole, other_p, options)
         own = held_open(own, *sides, matched.pairing, options.margin)
-        text = sentence(own, *(side.name for side in sides), matched.pairing.by)
+        text = sentence(own, sides[0].name, sides[1].name, matched.pairing.by)
         found.append(msgspec.structs.replace(own, sentence=text, turns=turns.get(measure.criterion, [])))
     return found
 
