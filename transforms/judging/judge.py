@@ -226,22 +226,30 @@ class Judge:
             given.append(self._given(model, answer, number not in new))
         return given
 
-    async def within_budget(self, place: float) -> Ask:
+    def within_budget(self, place: float) -> Ask:
         """Returns who is asked about a conversation; see `Budget.left_out`. What the cache holds is free."""
-        why = await self._budget.left_out(place)
-        if why is None:
+        if not self._budget.is_shared_out:
             return self
+        deciding = asyncio.Lock()
+        decided: list[str | None] = []
 
-        async def kept_only(question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        async def ask(question: Question[R], samples: range) -> list[JudgeSample[R]]:
+            nonlocal decided
             model = self._requests.model(question.options)
             try:
                 kept = await self._kept(question, self._requests.make(question))
             except (TypeError, ValueError, PlaceError):
                 kept = {}
+            if any(number not in kept for number in samples):
+                async with deciding:  # once a conversation, at the first question that needs a call
+                    decided = decided or [await self._budget.left_out(place)]
+            why = decided[0] if decided else None
+            if why is None:
+                return await self(question, samples)
             left_out = _Sampled(JudgeSample(None, why, model), "budget", 0)
             return [self._given(model, kept.get(number, left_out), False) for number in samples]
 
-        return kept_only
+        return ask
 
     async def rest(self) -> None:
         """Tells the other workers what the calls took, because no question may come for a while."""

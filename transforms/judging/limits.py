@@ -219,6 +219,13 @@ class Budget:
         self._refused_until = -inf
         self._settled = 0
         self._tokens = 0
+        self._promised = 0  # conversations that may be judged, and have not reserved a call yet
+        self._deciding = asyncio.Lock()
+
+    @property
+    def is_shared_out(self) -> bool:
+        """Whether conversations are left out, so that the budget of a period lasts."""
+        return self._per != "run" and self._place is not None
 
     async def left_out(self, place: float) -> str | None:
         """Returns why a conversation is not judged, so that the budget of a period lasts; None: it is judged.
@@ -226,29 +233,38 @@ class Budget:
         `place`: its place in [0, 1), always the same. The counters of a period hold the conversations that
         came as calls, and those that are judged as tokens.
         """
-        if self._per == "run" or self._place is None:
+        if self._place is None or not self.is_shared_out:
             return None
+        # One after the other: of many that come at once, each must see that the ones before may call.
+        async with self._deciding:
+            try:
+                why = await self._decided(self._place, place)
+            except PlaceError:  # its calls say so
+                return None
+            self._promised += why is None
+            return why
+
+    async def _decided(self, counters: ReplyPlace, place: float) -> str | None:
         now, (length, _) = self._clock(), _PERIODS[self._per]
         names = self._counter(now), self._counter(now - length)
-        try:
-            spent, before = [await asyncio.to_thread(self._place.spent, name) for name in names]
-            came, came_before = [
-                await asyncio.to_thread(self._place.spent, f"{name} conversations") for name in names
-            ]
-            asked = came.tokens + came_before.tokens
-            limited = [i for i, limit in enumerate(self._limits) if limit < inf]
-            is_spent = any(self._limits[i] <= spent[i] for i in limited)
-            share = share_to_ask(
-                [self._limits[i] - spent[i] for i in limited],
-                [(spent[i] + before[i]) / asked if asked else 0.0 for i in limited],
-                came.calls,
-                came_before.calls,
-                now % length / length,
-            )
-            counted = Amounts(1, place < share)
-            await asyncio.to_thread(self._place.spend, f"{names[0]} conversations", counted, NO_LIMITS)
-        except PlaceError:  # its calls say so
-            return None
+        spent, before = [await asyncio.to_thread(counters.spent, name) for name in names]
+        came, came_before = [
+            await asyncio.to_thread(counters.spent, f"{name} conversations") for name in names
+        ]
+        is_spent = any(limit <= amount for limit, amount in zip(self._limits, spent, strict=True))
+        cost = min((self._cost(model, 0, ANSWER_TOKENS) for model in self._prices), default=0.0)
+        spent = spent.plus(Amounts(*(self._promised * amount for amount in (1, ANSWER_TOKENS, cost))))
+        asked = came.tokens + came_before.tokens
+        limited = [i for i, limit in enumerate(self._limits) if limit < inf]
+        share = share_to_ask(
+            [self._limits[i] - spent[i] for i in limited],
+            [(spent[i] + before[i]) / asked if asked else 0.0 for i in limited],
+            came.calls,
+            came_before.calls,
+            now % length / length,
+        )
+        counted = Amounts(1, place < share)
+        await asyncio.to_thread(counters.spend, f"{names[0]} conversations", counted, NO_LIMITS)
         if is_spent:
             return SPENT
         return None if place < share else f"left out, so that the judge's budget lasts for the {self._per}"
@@ -269,6 +285,7 @@ class Budget:
         Raises:
             PlaceError: The place of the limits does not answer.
         """
+        self._promised = max(0, self._promised - 1)
         if (self._is_priced and model not in self._prices) or time.monotonic() < self._refused_until:
             return None
         tokens = prompt_tokens + ANSWER_TOKENS * answers

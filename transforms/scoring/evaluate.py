@@ -146,7 +146,7 @@ async def judge_conversation(
         case, conversation = scored.sample.eval_case, scored.sample.conversation
         # Another place than that of `--sample_rate`, which leaves only low ones.
         name = (case.eval_id if case else None) or conversation.conversation_id
-        ask = await ask.within_budget(hash_place(f"budget {name}"))
+        ask = ask.within_budget(hash_place(f"budget {name}"))
     settled = [_settle(result, scored.sample, scored.comparer, ask) for result in scored.scores]
     judged = [_judge(criterion, scored.sample, scored.failures, ask) for criterion in criteria]
     scored.scores = list(await asyncio.gather(*settled, *judged))

@@ -217,6 +217,29 @@ def test_the_first_period_keeps_something_for_later_conversations(gone, tmp_path
     assert least <= sum(judged) <= 50 and sum(judged[:50]) < 50 and sum(judged[100:]) >= 1
 
 
+@pytest.mark.parametrize("limit", [{"max_calls": 100}, {"max_tokens": 100 * 405}], ids=str)
+def test_conversations_that_come_in_one_bundle_leave_some_of_the_first_period(limit, tmp_path):
+    """All of a bundle ask before the first of them has an answer."""
+    days = Days(tmp_path / "replies.sqlite", **limit)
+    days.now += 0.45 * DAY
+
+    async def bundle(name):
+        async def judged(i):
+            left_out = await days.budget.left_out(hash_place(f"{name} {i}"))
+            await asyncio.sleep(0)  # as the request is made
+            return left_out is None and await days.budget.reserve("m", 5) is not None
+
+        counted = sum(await asyncio.gather(*(judged(i) for i in range(150))))
+        await days.budget.write()
+        return counted
+
+    first, later = asyncio.run(bundle("c")), 0
+    for name in ("d", "e"):
+        days.start()
+        later += asyncio.run(bundle(name))
+    assert 30 <= first <= 90 and later >= 5 and first + later <= 100
+
+
 def test_the_reason_is_budget_once_the_budget_of_a_day_is_spent(tmp_path):
     days = Days(tmp_path / "replies.sqlite", max_calls=1)
     assert days.come(1) + days.come(5, name="later") == [None, *["budget"] * 5]
