@@ -22,6 +22,7 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
+from turnwise.transforms.decisions.comparison.words import LEAST_CHANGE
 from turnwise.transforms.decisions.first_page import NAMED, two_versions
 from turnwise.transforms.metrics.state import Sums, add_sums, independent_trials
 from turnwise.transforms.statistics.tests import wilson_interval
@@ -48,13 +49,12 @@ class EvaluationPair(NamedTuple):
 
     @property
     def change(self) -> Literal["regressed", "fixed", "unchanged", "onlyBaseline", "onlyCandidate", ""]:
-        """How the share of passed results changed; "": neither side has a verdict."""
+        """How the share of passed results changed, by half or more; "": neither side has a verdict."""
         baseline, candidate = self.baseline.decided, self.candidate.decided
         if not baseline or not candidate:
             return "onlyBaseline" if baseline else "onlyCandidate" if candidate else ""
-        # Shares are compared without dividing.
-        before, after = self.baseline.passes * candidate, self.candidate.passes * baseline
-        return "unchanged" if before == after else "regressed" if after < before else "fixed"
+        more = self.candidate.passes / candidate - self.baseline.passes / baseline
+        return "unchanged" if abs(more) < LEAST_CHANGE else "fixed" if more > 0 else "regressed"
 
 
 _MOST = 2**31 - 1

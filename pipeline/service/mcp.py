@@ -267,7 +267,8 @@ TOOLS: dict[str, Tool] = {
         or inconclusive against the baseline, by the verdicts and (criteria) by every other criterion; which
         cases are left out because their expectation changed; what has no verdict or was rejected. If it
         holds a refusal, the versions were measured in different ways: conclude nothing from the rates.
-        changes lists the evaluations whose share of passed results fell (regressed, first) or rose (fixed).
+        changes lists the evaluations whose share of passed results fell (regressed, first) or rose (fixed) by
+        half or more.
         evaluationFilter: such as 'tags:slow'. readMask names the fields wanted ('*' is everything, metrics
         by turn included). nextPageToken, given as pageToken, reads on.""",
         _viewed(compare_app_versions, tools.CompareAppVersionsResponse),
@@ -279,7 +280,7 @@ TOOLS: dict[str, Tool] = {
         what turnwise compare says: whether the candidate is better, worse or inconclusive against the
         baseline, by the verdicts and by every other criterion. If it holds a refusal, the runs were measured
         in different ways: conclude nothing. changes lists the evaluations whose share of passed results fell
-        (regressed, first) or rose (fixed). nextPageToken, given as pageToken, reads on.""",
+        (regressed, first) or rose (fixed) by half or more. nextPageToken, given as pageToken, reads on.""",
         compare_evaluation_runs,
         tools.CompareEvaluationRunsRequest,
         tools.CompareEvaluationRunsResponse,

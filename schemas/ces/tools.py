@@ -248,11 +248,11 @@ class VersionSummary(Message):
 
 
 class VersionChange(Message, proto="EvaluationChange"):
-    """A case whose share of passed results differs between two versions."""
+    """A case whose share of passed results differs by half or more between two versions."""
 
     evaluation: Text = field("Name of the evaluation.")
     display_name: Text = field("Its display name.")
-    change: Text = field("`regressed`: the share fell; `fixed`: it rose.")
+    change: Text = field("`regressed`: the share fell by half or more; `fixed`: it rose so.")
     baseline_pass_count: Int32 = field("Results of the baseline that passed.")
     baseline_fail_count: Int32 = field("Results of the baseline that failed.")
     candidate_pass_count: Int32 = field("Results of the candidate that passed.")
@@ -346,11 +346,11 @@ class CasesChanged(Message):
 
     verdict: VersionVerdict | None = field("What may be said of the candidate against the baseline.")
     changes: Repeated[VersionChange] = field(
-        "Evaluations whose share of passed results changed, regressed ones first."
+        "Evaluations whose share of passed results changed by half or more, regressed ones first."
     )
-    regressed_count: Int32 = field("Evaluations whose share fell.")
-    fixed_count: Int32 = field("Evaluations whose share rose.")
-    unchanged_count: Int32 = field("Evaluations whose share is the same.")
+    regressed_count: Int32 = field("Evaluations whose share fell by half or more.")
+    fixed_count: Int32 = field("Evaluations whose share rose by half or more.")
+    unchanged_count: Int32 = field("Evaluations whose share changed by less.")
     only_baseline_count: Int32 = field("Evaluations with a verdict for the baseline alone.")
     only_candidate_count: Int32 = field("Evaluations with a verdict for the candidate alone.")
     next_page_token: Text = field("pageToken of the next page; absent: this is the last.")

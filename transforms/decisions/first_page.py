@@ -65,7 +65,7 @@ def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[s
     Args:
         primary: Criteria that the config calls primary; empty: none.
         measured: Criteria that have a value on every side, in the order of the table.
-        stating: Criteria whose eval cases state what they compare.
+        stating: Criteria that some case fails, so that they say something about these cases.
     """
     for name in primary:
         if name in measured:
@@ -90,8 +90,18 @@ def two_versions(
         chosen: How baseline and candidate were chosen, as a clause.
     """
     by_name = {own.criterion: own for own in found.criteria if own.overall.difference is not None}
-    effects = by_name.get(ToolEffects.name)
-    stating = [ToolEffects.name] if effects and effects.measure == "pass_rate" else []
+    effects, verdict = by_name.get(ToolEffects.name), by_name.get(STATUS)
+    # Where all pass, the cases may state no action; and it hides no verdict that got worse.
+    is_said = (
+        effects is not None and not effects.overall.baseline_value == effects.overall.candidate_value == 1
+    )
+    is_hidden = (
+        verdict is not None
+        and effects is not None
+        and "worse" == verdict.overall.word != effects.overall.word
+    )
+    is_leading = effects is not None and effects.measure == "pass_rate" and is_said and not is_hidden
+    stating = [ToolEffects.name] if is_leading else []
     lead = leading(primary, list(by_name), stating)
     own = by_name.get(lead.name)
     has_outcomes = own is not None and own.measure == "pass_rate"
@@ -347,6 +357,8 @@ def _details(own: CriterionComparison, found: Comparison) -> list[str]:
         is_turned = own.overall.word == "inconclusive"
         then = "they could turn the answer" if is_turned else f"whatever they would be, {b} is not worse"
         details.append(f"{counts} have no {outcome_noun(own)}: {then}.")
+    if own.overall.word in ("better", "worse") and own.fixed == own.regressed == 0:
+        details.append("No case changed in half of its recordings or more, as regressed and fixed ones do.")
     alone = own.baseline_only + own.candidate_only
     if alone:
         details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")

@@ -143,6 +143,23 @@ def test_the_headline_is_about_the_criterion_that_leads():
     assert found.criterion == "verdict" and found.chosen.startswith("The verdict leads, because no criterion")
 
 
+def test_effects_that_nobody_fails_lead_nowhere_and_hide_no_verdict():
+    """The cases may state no action; what all pass says nothing of what got worse."""
+    found = page(
+        {"verdict": [P] * 30, "tool_effects_v1": [P] * 30}, {"verdict": [F] * 30, "tool_effects_v1": [P] * 30}
+    )
+    assert found.criterion == "verdict" and found.headline.startswith("v2 is worse than v1: ")
+    some = [F] * 2 + [P] * 28
+    found = page(
+        {"verdict": [P] * 30, "tool_effects_v1": some}, {"verdict": [F] * 30, "tool_effects_v1": some}
+    )
+    assert found.criterion == "verdict" and found.headline.startswith("v2 is worse than v1: ")
+    found = page(
+        {"verdict": [P] * 30, "tool_effects_v1": [P] * 30}, {"verdict": [F] * 30, "tool_effects_v1": [F] * 30}
+    )
+    assert found.criterion == "tool_effects_v1"
+
+
 def test_verdicts_that_are_not_compared_have_no_counts():
     found = page({"response_match_score": [0.5] * 9}, {"response_match_score": [0.5] * 9})
     assert (found.regressed, found.fixed, found.still_failing) == (None, None, None)
