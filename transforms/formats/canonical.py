@@ -497,8 +497,9 @@ _OF_TURN_EVENTS = frozenset({"turn", "turn_index", "event_id", "event_time", "en
 def _is_turn_event(record: JsonObject) -> bool:
     holds_messages = any(isinstance(record.get(key), list) for key in ("messages", "contents", "traj"))
     stated = record.keys() & _OF_TURN_EVENTS
-    # Rows of other tables are numbered as well, such as a CSV of messages.
-    is_other = stated == {"turn_index"} and not record.keys() <= _OWN
+    # Rows of other tables are numbered as well, such as a CSV of messages; their cells are texts and numbers.
+    is_row = not any(isinstance(value, dict | list) for value in record.values())
+    is_other = stated == {"turn_index"} and is_row and not record.keys() <= _OWN
     return "conversation_id" in record and bool(stated) and not (holds_messages or is_other)
 
 

@@ -253,7 +253,7 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     # The first question must show that a golden has shifted, or turns of which both sides have as many.
     is_shifted = bool(rest and asked) and (missing or extra) > 0
     if len(expected) == len(actual):
-        is_shifted = is_shifted and first_message(rest[:1]) == first_message(asked[:1])
+        is_shifted = is_shifted and b"" != first_message(rest[:1]) == first_message(asked[:1])
     elif missing:
         is_shifted = is_shifted and align(rest[:1], asked[:1]) == [(0, 0)]
     expected, alone, actual = (rest, actual[:extra], asked) if is_shifted else (expected, [], actual)

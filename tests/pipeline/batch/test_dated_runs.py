@@ -336,7 +336,7 @@ def test_a_date_that_stays_keeps_the_status_of_its_run(nights):
     assert failed.startswith("2026-11-18  exit status 1  not run again: there is no input; its run stays; ")
     assert "response_match_score" in failed
     assert empty.startswith(
-        "2026-11-19  exit status 1  not run again: 1 input file as before; no conversation"
+        "2026-11-19  exit status 1  not run again: there is no input; its run stays; no conversation"
     )
     assert good == "2026-11-20  exit status 0  not run again: 1 input file as before"
     assert new.startswith("2026-11-21  exit status 0  1 conversation in")
