@@ -450,6 +450,10 @@ def _messages(turn: Turn, index: int) -> list[JsonObject]:
     made += [{"role": "assistant", "content": text} for text in earlier_texts(turn)]
     made += _made(turn.tool_calls, turn.tool_responses, "assistant", f"call_{index}")
     usage = {} if turn.usage is None else {**_stated(model=turn.usage.model), "usage": _usage(turn.usage)}
+    if usage:
+        # The last message states the tokens of the turn, so that the calls before it took none of their own.
+        none = _usage(Usage(0, 0))
+        made = [{**m, "usage": none} if m["role"] == "assistant" else m for m in made]
     if turn.agent or usage:
         made.append({"role": "assistant", "content": turn.agent or "", **usage})
     if made and turn.timestamp is not None:

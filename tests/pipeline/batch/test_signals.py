@@ -157,7 +157,7 @@ def test_a_batch_with_judge_calls_in_flight_ends_soon(judged_run, own_server, tm
     with closing(sqlite3.connect(tmp_path / "replies.sqlite")) as cache:
         assert cache.execute("SELECT count(*) FROM replies").fetchall() == [(asked,)], "each reply is kept"
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
-    assert not any(child.exists() for child in started)
+    until(lambda: not any(child.exists() for child in started))
 
 
 @pytest.mark.parametrize("earlier", [False, True])

@@ -1,3 +1,5 @@
+import shutil
+
 """`turnwise inspect` through its own arguments."""
 
 import gzip
@@ -185,6 +187,8 @@ def test_the_screen_says_what_the_files_can_feed_and_what_to_run_next(tmp_path, 
     Path("table.csv").write_text("a,b\n1,2\n")
     assert main(["run", "--input", "table.csv", "--output", "out"]) == 1
     assert "1 record is a row of a CSV file whose columns nothing describes" in capsys.readouterr().err
+    Path("mine.json").unlink()
+    shutil.rmtree("out")
     text = shown("cases.jsonl")
     assert "with these eval cases: response_match_score, tool_effects_v1" not in text
     assert "with these eval cases: response_match_score with these eval cases and a judge:" in text
