@@ -83,6 +83,7 @@ DOT_WORDS = "dot|punkt|punto|point|ponto|punt|kropka"
 AT = rf"(?i)[\[({{<] ?(?:{AT_WORDS}) ?[\])}}>]|\b(?:{AT_WORDS})\b"
 MAIL = r"(?i)mail|courriel|correo|\bwrite to|\bcontact"
 IS = "is|ist|lautet|est|es|war|was|é|è|jest|это"
+AND = "and|or|und|oder|y|o|et|ou|e|en|of|i|lub"
 ORDINARY = frozenset(
     (  # noqa: SIM905
         "a aber abgelaufen active again also an and are as at auch available bad be because been but by "

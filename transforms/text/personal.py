@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from ipaddress import ip_address, ip_network
+from itertools import pairwise
 from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
@@ -54,6 +55,8 @@ _SAYS_SECRET = (
     r"|sess(?:ion)?_?id=|thin:|signature="
 )
 _MEMORY = 8 << 20
+_MOST_BESIDE = 150
+"""Digits of numbers side by side that are told apart."""
 _NO_WIDTH = "\u200b"
 _FOLDED = re.compile(r"[^\x00-\x7f]")
 _DATES = re.compile(
@@ -118,6 +121,9 @@ _QUOTED = re.compile(
 _VALUE = re.compile(
     r"[\"'«“]?(?P<value>(?:(?:[Bb]earer|[Bb]asic|[Tt]oken|[Aa]pi-?[Kk]ey|Digest) )?"
     r"[^\s\"'»”,;<>{}\[\]]{1,200})"
+)
+_NEXT_VALUE = re.compile(
+    rf"[\"']?\s?(?:[,;/|&]|\b(?:{cues.AND})\b)\s{{0,2}}[\"']?(?P<value>(?=[A-Za-z]*\d)(?=\d*[A-Za-z])(?a:[\w!@#$%^*+=?-]){{5,60}})"
 )
 _WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,9}(?![\w@#$%&*+=/-])")
 
@@ -259,7 +265,8 @@ def _emails(text: str) -> Iterator[tuple[int, int, str]]:
 def _ibans(text: str) -> Iterator[tuple[int, int, str]]:
     from stdnum import iban
 
-    for match in _IBAN.finditer(text):
+    match = _IBAN.search(text)
+    while match is not None:
         start, whole = match.start(), match[0]
         ends = [i + 1 for i, char in enumerate(whole) if char.isalnum()]
         valid = next((end for end in reversed(ends[14:34]) if iban.is_valid(whole[:end])), 0)
@@ -268,6 +275,7 @@ def _ibans(text: str) -> Iterator[tuple[int, int, str]]:
             valid = form.end()
         if valid:
             yield start, start + valid, _compact(whole[:valid])
+        match = _IBAN.search(text, start + max(valid, 4))  # another one may stand beside it
 
 
 def _addresses(text: str) -> Iterator[tuple[int, int, str]]:
@@ -302,8 +310,10 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
     has_words = compiled(_SAYS_SECRET, _MEMORY).search(text) is not None  # sooner than the patterns know it
     for match in _NAMED.finditer(text) if has_words else ():
         start, end = _named_value(text, match)
-        if start < end:
+        while start < end:
             yield start, end, text[start:end]
+            beside = _NEXT_VALUE.match(text, end) if match["password"] else None
+            start, end = beside.span("value") if beside else (end, end)
     for match in _SHOWN.finditer(text) if has_words else ():
         name = match.lastgroup or "value"
         value = match[name].rstrip(".,?)\"'\\")
@@ -424,8 +434,10 @@ def _cards(text: str) -> Iterator[tuple[int, int, str]]:
 def _cards_in(text: str, lines: str = "") -> Iterator[tuple[int, int, str]]:
     """Yields numbers of cards; with `lines`, only those that a break of a line divides."""
     for start, run in _runs(text, 13):
-        groups = list(_GROUP.finditer(run))
+        groups, taken = list(_GROUP.finditer(run)), set[int]()
         for first, last in _ranges(len(groups)):
+            if not taken.isdisjoint((first, last)):
+                continue
             begin, end = groups[first].start(), groups[last].end()
             part = run[begin:end]
             digits = "".join(group[0] for group in groups[first : last + 1])
@@ -437,7 +449,7 @@ def _cards_in(text: str, lines: str = "") -> Iterator[tuple[int, int, str]]:
             is_other = first == 0 and _is_other(text, start)
             if _is_card(digits, groups[first : last + 1], is_other):
                 yield start + begin, start + end, digits
-                break
+                taken.update(range(first, last + 1))
 
 
 def _is_card(digits: str, groups: Sequence[re.Match[str]], is_other: bool) -> bool:
@@ -523,18 +535,56 @@ def _phones(text: str, regions: tuple[str, ...], hint: bool) -> Iterator[Finding
                 yield Finding(start - len(plus[0]), start + len(run), "PHONE", key)
     for start, run in _runs(text, 7):
         sign_found = _SIGN.search(text, max(start - 3, 0), start)
-        groups = list(_GROUP.finditer(run))
         is_other = _is_other(text, start) or _UNIT.match(text, start + len(run)) or _VERSION.fullmatch(run)
         if not sign_found and not hint and is_other:
             continue
         is_named = hint or bool(compiled(f"(?i){cues.PHONE}").search(text[max(start - 30, 0) : start]))
-        for group in groups[:3]:
-            sign = sign_found[0] if sign_found and group.start() == 0 else ""
-            written = sign + run[group.start() :]
-            key = _phone_key(written, regions, is_named)
-            if key:
-                yield Finding(start + group.start() - len(sign), start + len(run), "PHONE", key)
-                break
+        for at, part in _side_by_side(run, sign_found[0] if sign_found else "", regions):
+            begin, end = start + at, start + at + len(part)
+            for group in list(_GROUP.finditer(part))[:3]:
+                sign_found = _SIGN.search(text, max(begin - 3, 0), begin) if group.start() == 0 else None
+                sign = sign_found[0] if sign_found else ""
+                key = _phone_key(sign + part[group.start() :], regions, is_named)
+                if key:
+                    yield Finding(begin + group.start() - len(sign), end, "PHONE", key)
+                    break
+
+
+_BESIDE = re.compile(r" [/-] ")
+
+
+def _side_by_side(run: str, sign: str, regions: tuple[str, ...]) -> Sequence[tuple[int, str]]:
+    """Returns the parts of a run of digits, with their places, that are valid phone numbers if all are.
+
+    Else its parts between signs that stand by themselves.
+    """
+
+    def is_valid(first: int, last: int) -> bool:
+        piece = run[groups[first].start() : groups[last].end()]
+        is_long = 8 <= sum(map(str.isdigit, piece)) <= 15
+        if not is_long or _phone_key(piece if first else sign + piece, regions, False)[:1] != "+":
+            return False
+        between = [run[a.end() : b.start()] for a, b in pairwise(groups[first : last + 2])]
+        has_end = last + 1 == len(groups) or between[-1] not in between[:-1]
+        return has_end or (groups[last + 1][0][0] == "0" and (sign + piece)[0] in "0+(")
+
+    groups = list(_GROUP.finditer(run))
+    count, last = sum(len(group[0]) for group in groups), len(groups) - 1
+    if count < 14 or is_valid(0, last):
+        return [(0, run)]
+    # What is unlike two numbers, and the parts from a group on; the least unlike ones are kept.
+    parts: dict[int, tuple[int, list[tuple[int, str]]]] = {len(groups): (0, [])}
+    for first in range(last, -1, -1) if count <= _MOST_BESIDE else ():
+        start = groups[first].start()
+        for end in range(first, min(first + 8, len(groups))):
+            if end + 1 in parts and is_valid(first, end):
+                piece = run[start : groups[end].end()]
+                cost = parts[end + 1][0] + 1 + 3 * len(_BESIDE.findall(piece)) + (piece[0] != "0")
+                if first not in parts or cost <= parts[first][0]:
+                    parts[first] = cost, [(start, piece), *parts[end + 1][1]]
+    breaks = [match.span() for match in _BESIDE.finditer(run)]
+    between = zip([0, *(end for _, end in breaks)], [*(start for start, _ in breaks), len(run)], strict=True)
+    return parts[0][1] if 0 in parts else [(start, run[start:end]) for start, end in between]
 
 
 _UNIT = re.compile(
@@ -618,6 +668,8 @@ def _is_cased(char: str) -> bool:
 
 def _ranges(count: int) -> Iterator[tuple[int, int]]:
     """Yields first and last of groups of digits that may be one number: longer ones first."""
+    if 10 < count < 20:  # digits one by one
+        yield 0, count - 1
     for length in range(min(count, 10), 0, -1):
         for first in range(count - length + 1):
             yield first, first + length - 1
