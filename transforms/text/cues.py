@@ -43,6 +43,7 @@ IDENTITY = (
 """What says that a code beside it is that of a person."""
 PASSWORD = (
     r"pass(?:wor[dt]|wd|phrase|code)s?|pwd|kennwort|geheimzahl|mot[ _]de[ _]passe|\bmdp\b|contrase[ñn]a|"
+    r"\b(?:mi|tu|su|la|una|nueva) clave\b|palavra[- ]passe|"
     r"parola|parol\b|şifre\w*|senha|wachtwoord|has[łl]o\b|l[öo]senord|пароль|\bcv[vc]2?\b|\bpin\b|"
     r"\botp\b|\btan\b(?:-?code)?|one[- ]time[ -](?:code|pin)|(?:verification|security|sms|login)[ -]code|"
     r"(?:sicherheits|best[äa]tigungs)code|c[óo]digo de (?:verificaci[óo]n|seguridad|verifica[çc][ãa]o|"
@@ -82,7 +83,9 @@ AT_WORDS = f"at|ät|{RARE_AT_WORDS}"
 DOT_WORDS = "dot|punkt|punto|point|ponto|punt|kropka"
 AT = rf"(?i)[\[({{<] ?(?:{AT_WORDS}) ?[\])}}>]|\b(?:{AT_WORDS})\b"
 MAIL = r"(?i)mail|courriel|correo|\bwrite to|\bcontact"
-IS = "is|ist|lautet|est|es|war|was|é|è|jest|это"
+CLIENT = "mysql|mariadb|sshpass"
+"""Commands whose option `-p` is a password."""
+IS = "c['’]est|is|ist|lautet|est|es|war|was|é|è|jest|это"
 AND = "and|or|und|oder|y|o|et|ou|e|en|of|i|lub"
 ORDINARY = frozenset(
     (  # noqa: SIM905

@@ -39,7 +39,8 @@ MAYBE = "|".join(
         r"(?:\p{Nd}{1,3}\.){3}\p{Nd}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2}",
         r"[A-Za-z]{2}\p{Nd}{2}[ .\p{Cf}\p{Zs}-]?\w{4}|[A-Za-z]{6}\p{Nd}{2}[A-Za-z]",
         r"[A-Za-z]{2}[ -]?(?:\p{Nd}{2}[ -]?){3}[A-Da-d]|[\w/+=-]{20}|\bxox[a-z]-",
-        f'(?i:{cues.SECRET}|{cues.EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|jwt|bearer)(?:[_-]|\\\\*")'
+        r"\p{Nd}{4}(?:\\t|[\t_,;:|]) ?\p{Nd}{4,6}(?:\\t|[\t_,;:|]) ?\p{Nd}{4}",
+        f'(?i:{cues.SECRET}|{cues.CLIENT}|{cues.EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|jwt|bearer)(?:[_-]|\\\\*")'
         f'|"(?:auth|session|{cues.KIND_KEY})"'
         rf"|{cues.PHRASE}|{cues.IDENTITY}|[?&;](?:{cues.IN_QUERY})=|"
         rf"sess(?:ion)?_?id=|thin:[^\s/@]+/|[\[({{<] ?(?:{cues.AT_WORDS}) ?[\])}}>]"
@@ -52,7 +53,7 @@ MAYBE = "|".join(
 
 _SAYS_SECRET = (
     rf"(?i){cues.SECRET}|{cues.EASTERN}|\bpass\b|\bpw\b|bearer|cookie|-u|--user|[?&;](?:{cues.IN_QUERY})="
-    r"|sess(?:ion)?_?id=|thin:|signature="
+    rf"|sess(?:ion)?_?id=|thin:|signature=|{cues.CLIENT}"
 )
 _MEMORY = 8 << 20
 _MOST_BESIDE = 150
@@ -73,7 +74,7 @@ _DIGIT = tuple("0123456789")
 _GROUP = re.compile(r"\d+")
 _SIGN = re.compile(r"[(+][(+ ]{0,2}$")
 _EMAIL = re.compile(
-    r"(?:[\w.+'%-]{1,64}|\"[^\"\n]{1,64}\")(?:@|%40|&#(?:64|x40);)((?:[\w-]+\.)+[^\W\d_][\w-]*|\[[\d.:a-fA-F]+\])"
+    r"(?:[\w.+'%-]{1,64}|\"[^\"\n]{1,64}\")(?:@|%40|&#(?:64|x40);|\\{1,2}u0040)((?:[\w-]+\.)+[^\W\d_][\w-]*|\[[\d.:a-fA-F]+\])"
 )
 _SPOKEN_DOT = rf"(?:\s?[\[({{<]\s?(?:{cues.DOT_WORDS}|\.)\s?[\])}}>]\s?|\s(?:{cues.DOT_WORDS})\s|\.)"
 _SPOKEN_EMAIL = re.compile(
@@ -86,8 +87,8 @@ _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ .-]?[A-Za-z0-9]){11,30
 _IBAN_FORM = re.compile(r"[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
 _IP4 = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![.]?\d)")
 _IP6 = re.compile(
-    r"(?<![A-Za-zÀ-ɏ0-9_:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:(?<=:)\d{1,3}(?:\.\d{1,3}){3})?"
-    r"(?![A-Za-zÀ-ɏ0-9_:])"
+    r"(?<![A-Za-zÀ-ɏ0-9_:.])[0-9A-Fa-f]{0,4}(?:(?::[0-9A-Fa-f]{0,4}){1,6}:(?:\d{1,3}\.){3}\d{1,3}"
+    r"|(?::[0-9A-Fa-f]{0,4}){2,7})(?![A-Za-zÀ-ɏ0-9_:])"
 )
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_/+=-]{19,}")
 _REST = re.compile(r"\w{0,200}", re.ASCII)
@@ -110,6 +111,9 @@ _SHOWN = re.compile(
     rf"|[?&;](?:{cues.IN_QUERY})=(?P<query>[^\s&#\"'<>;,)\]}}]{{4,2000}})"
     r"|[\"'](?:cookies?|secrets)\\*[\"']\s?:\s?\{(?P<bag>[^{}]{3,2000})"
     r"|sess(?:ion)?_?id=(?P<session>[^\s;&\"',]{6,500})|\bsignature=(?P<signature>[\w/+=%-]{16,})"
+    rf"|(?:<|&lt;)[\w:.-]{{0,30}}(?:{cues.SECRET})[\w-]{{0,20}}(?:>|&gt;)\s?(?P<element>[^<>&\s][^<>&]{{0,200}})(?:<|&lt;)/"
+    r"|\b(?:mysql|mariadb)[\w-]{0,10} (?:[^\n|;&]{0,200}? )?(?-i:-p)(?P<option>[^\s\"'][^\s]{1,200})"
+    r"|\bsshpass (?-i:-p) ?[\"']?(?P<login>[^\s\"']{2,200})"
     r"|\bthin:[^\s/@:]{1,64}/(?P<thin>[^\s@]{1,200})@"
     r"|\\*[\"'](?:key|name|header|field|param)\\*[\"']\s?:\s?\\*[\"']"
     rf"[\w-]{{0,30}}(?:{cues.SECRET}|cookie)[\w-]{{0,30}}\\*[\"']\s?,\s?\\*[\"']val(?:ue)?\\*[\"']\s?:\s?"
@@ -123,7 +127,8 @@ _VALUE = re.compile(
     r"[^\s\"'»”,;<>{}\[\]]{1,200})"
 )
 _NEXT_VALUE = re.compile(
-    rf"[\"']?\s?(?:[,;/|&]|\b(?:{cues.AND})\b)\s{{0,2}}[\"']?(?P<value>(?=[A-Za-z]*\d)(?=\d*[A-Za-z])(?a:[\w!@#$%^*+=?-]){{5,60}})"
+    rf"[\"']?\s?(?:[,;/|&](?: (?:{cues.AND})\b)?|\b(?:{cues.AND})\b)\s{{0,2}}[\"']?"
+    r"(?P<value>(?=[A-Za-z]*\d)(?=\d*[A-Za-z])(?a:[\w!@#$%^*+=?-]){5,60})"
 )
 _WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,9}(?![\w@#$%&*+=/-])")
 
@@ -247,10 +252,10 @@ def find(
 
 
 def _emails(text: str) -> Iterator[tuple[int, int, str]]:
-    if "@" in text or "%40" in text or "&#" in text:
+    if "@" in text or "%40" in text or "&#" in text or "u0040" in text:
         for match in _EMAIL.finditer(text):
             lead = len(match[0]) - len(match[0].lstrip(".'-%+"))
-            name = re.split(r"@|%40|&#(?:64|x40);", match[0][lead:].lower(), maxsplit=1)
+            name = re.split(r"@|%40|&#(?:64|x40);|\\{1,2}u0040", match[0][lead:].lower(), maxsplit=1)
             yield match.start() + lead, match.end(), "@".join(name)
     for match in _SPOKEN_EMAIL.finditer(text) if compiled(cues.AT).search(text) is not None else ():
         is_sure = (
@@ -279,14 +284,14 @@ def _ibans(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _addresses(text: str) -> Iterator[tuple[int, int, str]]:
-    for pattern in (_IP4, _IP6):
+    for pattern in (_IP6, _IP4):
         for match in pattern.finditer(text):
             try:
                 address = ip_address(match[0])
             except ValueError:
                 continue
             if any(map(str.isalnum, match[0])) and not _is_network(text, match):
-                yield match.start(), match.end(), str(address)
+                yield match.start(), match.end(), str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def _is_network(text: str, match: re.Match[str]) -> bool:
@@ -429,6 +434,18 @@ def _cards(text: str) -> Iterator[tuple[int, int, str]]:
     if "\n" in text:
         yield from _cards_in(text.replace("\n", " "), text)
     yield from _cards_in(text)
+    for match in _CARD_FORM.finditer(text):
+        digits = "".join(filter(str.isdigit, match[0]))
+        is_inside = all(map(str.isalnum, (text[match.start() - 1 : match.start()], text[match.end() :][:1])))
+        if not is_inside and _luhn(digits):
+            yield *match.span(), digits
+
+
+_CARD_FORM = re.compile(
+    r"(?<!\d)(?<!\d\.)(?:[2-6]\d{3}(?P<between>\t{1,3}|\s?[_/,;:|.]\s?)\d{4}(?:(?P=between)\d{4}){2}"
+    r"|3[47]\d\d(?P<sign>\t{1,3}|\s?[_/,;:|.]\s?)\d{6}(?P=sign)\d{5}|(?:4\d|5[1-5]|6[05])\d{14}|3[47]\d{13})(?!\d)"
+)
+"""Numbers of cards between which and whose groups other signs stand than in a phone number, or letters."""
 
 
 def _cards_in(text: str, lines: str = "") -> Iterator[tuple[int, int, str]]:

@@ -165,3 +165,14 @@ def test_a_value_is_repeated_without_its_word(cued: str, value: str, marker: str
 )
 def test_what_is_like_a_value_of_a_word(cued: str, text: str) -> None:
     assert transcript({"user": cued, "agent": text})[0]["agent"] == text
+
+
+def test_a_value_in_the_name_of_a_tool() -> None:
+    """The names of tools are in run.json too, where those of all conversations stand together."""
+    call = {"name": "pay_4111111111111111", "args": {"a": 1}}
+    turn = {"user": "x", "agent": "y", "tool_calls": [call], "expected": {"tool_calls": [call]}}
+    log = {"conversation_id": "c1", "turns": [turn]}
+    config = {"criteria": {"tool_effects_v1": 1.0}, "redact": {}}
+    done = turnwise.evaluate([log], config=config, judge="none")
+    (name,) = done.document["guessed_tools"]
+    assert name.startswith("pay_<CARD_") and "4111111111111111" not in repr(done.document)
