@@ -56,6 +56,7 @@ _SAYS_SECRET = (
     rf"|sess(?:ion)?_?id=|thin:|signature=|{cues.CLIENT}"
 )
 _MEMORY = 8 << 20
+_SHORTEST_TOKEN = 20
 _MOST_BESIDE = 150
 """Digits of numbers side by side that are told apart."""
 _NO_WIDTH = "\u200b"
@@ -342,8 +343,11 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
         if first and count >= _LEAST_WORDS:
             yield first.start(), first.start() + words[count - 1].end(), first[0][: words[count - 1].end()]
     for match in _TOKEN.finditer(text):
-        if _is_random(match[0]) and not _IS_NO_TOKEN.search(text[max(match.start() - 9, 0) : match.end()]):
-            yield *match.span(), match[0]
+        token = match[0][match[0].rstrip("=").rfind("=") + 1 :]  # without the name of a parameter
+        start = match.end() - len(token)
+        is_token = len(token) >= _SHORTEST_TOKEN and _is_random(token)
+        if is_token and not _IS_NO_TOKEN.search(text[max(start - 9, 0) : match.end()]):
+            yield start, match.end(), token
 
 
 _IS_NO_TOKEN = re.compile(
@@ -396,6 +400,8 @@ def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
         return (start, end) if has_digit and len(value) > (2 if match["password"] else 15) else (at, at)
     words = _WORDS.match(text, start)
     if words and words.end() >= end and (value.islower() or value.istitle()):
+        if not is_symbol and _A_SECRET.search(text[max(match.start() - 6, 0) : match.end()]):
+            return at, at
         end = start + _phrase(words[0].split(" "), is_symbol or is_option)
     return (start, end) if end - start > 2 else (at, at)
 
@@ -407,9 +413,12 @@ def _phrase(words: Sequence[str], is_sure: bool) -> int:
     if len(words) > 3 and is_ordinary[0] and sum(is_ordinary) == 1:  # "correct horse battery staple"
         return len(" ".join(words))
     count = next((index for index, ordinary in enumerate(is_ordinary) if ordinary), len(words))
+    is_sure = is_sure and plain[0] not in cues.STATUS
     return len(" ".join(words[: max(count, int(is_sure))]))
 
 
+_A_SECRET = re.compile(r"(?i)\b(?:the|a|real|big|best|only) secret (?:is|was) $")
+"""Words of one who tells how something is done, not of one who tells a password."""
 _NOT_TAKEN = ("base", "ip_public", "npm", "private_key", "basic_auth")
 """Modules of detect-secrets: addresses are a kind of their own, and npm's pattern takes quadratic time."""
 
@@ -436,7 +445,10 @@ def _cards(text: str) -> Iterator[tuple[int, int, str]]:
     yield from _cards_in(text)
     for match in _CARD_FORM.finditer(text):
         digits = "".join(filter(str.isdigit, match[0]))
-        is_inside = all(map(str.isalnum, (text[match.start() - 1 : match.start()], text[match.end() :][:1])))
+        after = _REST.match(text, match.end())
+        is_inside = text[match.start() - 1 : match.start()].isalnum() and re.search(
+            r"\d", after[0] if after else ""
+        )
         if not is_inside and _luhn(digits):
             yield *match.span(), digits
 
@@ -453,7 +465,9 @@ def _cards_in(text: str, lines: str = "") -> Iterator[tuple[int, int, str]]:
     for start, run in _runs(text, 13):
         groups, taken = list(_GROUP.finditer(run)), set[int]()
         for first, last in _ranges(len(groups)):
-            if not taken.isdisjoint((first, last)):
+            # Of a table of numbers one in ten has a right check digit.
+            is_formed = first == last or [len(group[0]) for group in groups[first : last + 1]] in _CARD_GROUPS
+            if taken and not (is_formed and taken.isdisjoint((first, last))):
                 continue
             begin, end = groups[first].start(), groups[last].end()
             part = run[begin:end]
@@ -469,6 +483,9 @@ def _cards_in(text: str, lines: str = "") -> Iterator[tuple[int, int, str]]:
                 taken.update(range(first, last + 1))
 
 
+_CARD_GROUPS = ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4])
+
+
 def _is_card(digits: str, groups: Sequence[re.Match[str]], is_other: bool) -> bool:
     """Returns whether digits are written like a card's number, or are one by their check digit.
 
@@ -479,7 +496,7 @@ def _is_card(digits: str, groups: Sequence[re.Match[str]], is_other: bool) -> bo
     are_years = all(re.fullmatch("(?:19|20)\\d\\d", group[0]) for group in groups)
     if digits[0] not in starts or are_years:
         return False
-    is_written = lengths in ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4])
+    is_written = lengths in _CARD_GROUPS
     is_plain = len(lengths) == 1 and len(digits) in (15, 16) and re.match(r"4|5[1-5]|3[47]|60|65", digits)
     if is_other:
         return bool(is_written or is_plain) and _luhn(digits)
@@ -556,6 +573,10 @@ def _phones(text: str, regions: tuple[str, ...], hint: bool) -> Iterator[Finding
         if not sign_found and not hint and is_other:
             continue
         is_named = hint or bool(compiled(f"(?i){cues.PHONE}").search(text[max(start - 30, 0) : start]))
+        is_place = _DEGREES.fullmatch(run) and not sign_found
+        is_path = run.isdigit() and _PATH.search(text[max(start - 200, 0) : start])
+        if not is_named and (is_place or is_path):
+            continue
         for at, part in _side_by_side(run, sign_found[0] if sign_found else "", regions):
             begin, end = start + at, start + at + len(part)
             for group in list(_GROUP.finditer(part))[:3]:
@@ -608,6 +629,8 @@ _UNIT = re.compile(
     r"(?i)\s?(?:[€$£¥₹%]|(?:eur|usd|gbp|euros?|dollars?|pesos?|reais|zł|złotych|tokens?|bytes|ms|items?|units?|"
     r"kg|km)\b)"
 )
+_DEGREES = re.compile(r"(?:\d|[1-9]\d|1[0-8]\d)\.\d{7,}")
+_PATH = re.compile(r"(?i)(?:\bhttps?://(?!wa\.me|t\.me)[^\s\"'<>]*|(?<![\w/.])(?:/[a-z][\w-]*)+)/$")
 _VERSION = re.compile(r"(?=.*(?<!\d)\d(?!\d))\d+(?:\.\d+){2,}")
 _NO_PHONE = re.compile(r"1[5-9]\d{8}|(?:19|20)\d\d[-/]\d{2,5}|0{3}\d+|00\d{5,6}")
 """Seconds since 1970, numbers after a year, and numbers with zeros before them."""
