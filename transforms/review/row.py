@@ -99,7 +99,8 @@ def _redacted(evaluated: EvaluatedConversation, config: RedactConfig) -> Evaluat
     for failure in scored.failures:
         redact_failure(failure, config, redactor)
     scores, results, conversations = redact_rows(redactor, *evaluated[2:5])
-    return evaluated._replace(scores=scores, results=results, conversations=conversations)
+    parts = [((turn, kind, redactor.identity(name)), *pair) for (turn, kind, name), *pair in evaluated.parts]
+    return evaluated._replace(scores=scores, results=results, conversations=conversations, parts=parts)
 
 
 def _foreign_texts(scored: ScoredConversation) -> list[Any]:

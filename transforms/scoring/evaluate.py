@@ -448,4 +448,5 @@ def guessed_tools(scored: ScoredConversation) -> dict[str, str]:
             scores = [score for _, score in entry.turns]
             for score in [*scores, entry.overall] if entry.overall else scores:
                 guesses |= (score.details or {}).get("guessed", {})
-    return guesses
+    redactor = scored.redactor
+    return {redactor.identity(name): effect for name, effect in guesses.items()} if redactor else guesses

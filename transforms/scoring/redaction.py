@@ -44,12 +44,17 @@ _OF_DOCUMENT = ("input", "eval_cases", "input_files", "problems", "unread", "no_
 T = TypeVar("T", bound=msgspec.Struct)
 _MARKER = re.compile(r"<[A-Z][A-Z0-9_]*_(?:\d+|[0-9a-f]{12})>")
 _HALVES = re.compile("[\ud800-\udfff]")
+_CUED = ("SECRET", "NATIONAL_ID")
+"""Kinds of values that are found by a word beside them."""
+_BEFORE_SECRET = re.compile(r"(?i)^(?:(?:bearer|basic|token|digest|api-?key) |[^\s:/]{0,64}:)")
+_WITHIN = re.compile("[A-Za-z0-9]{2}")
 _CUT = re.compile(r"\.\.\.|…|\[")
 _PHONE_KEY = r"(?i)phone|mobile|\bfax|whats_?app|\btel\b|telef|handy|msisdn"
 _ESCAPE = re.compile(r"\\u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})")
 _SHORTEST_LITERAL, _SHORTEST_PIECE = 4, 4
 _SHORTEST, _SHORT = 6, 60
 _SHORTEST_SECRET = 2
+_SHORTEST_REPEATED = 5
 _LEFT_OF_CUT = 200
 _MEMORY = 64 << 20
 """Bytes for the pattern of all kinds; with less, RE2 takes a hundred times as long."""
@@ -97,6 +102,7 @@ class Redactor:
         self._raw: dict[str, str] = {}
         self._spelled: dict[str, str] = {}
         self._literals: dict[str, str] = {}
+        self._repeated: set[str] = set()
         self._kept: set[str] = set()
         self._shortest = 1 if config.patterns or config.backend != "builtin" else _SHORTEST
         self._texts: dict[tuple[str, bool | None, str], str] = {}
@@ -242,7 +248,11 @@ class Redactor:
             done = self.redact(structure)
             if done != structure:
                 return dump_json(done).decode()
-        return self._cut(_replaced(text, self._spans(text, hint, cue=cue)))
+        known = len(self._literals)
+        spans = self._spans(text, hint, cue=cue)
+        if len(self._literals) > known:  # what the text names may stand in it a second time
+            spans = self._spans(text, hint, cue=cue)
+        return self._cut(_replaced(text, spans))
 
     def _spans(
         self, text: str, hint: bool | None, mark: _Mark | None = None, cue: str = ""
@@ -255,8 +265,14 @@ class Redactor:
             taken[match.start() : match.end()] = b"\1" * len(match[0])
         kept = [span for value in self._kept for span in _places(text, value)]
         for literal, marker in self._literals.items():
+            is_word = literal in self._repeated
+            if is_word and mark == _lasting_marker:  # ids have no markers of one conversation
+                continue
             spans += [
-                (*ends, marker) for start, end in _places(text, literal) for ends in _take(taken, start, end)
+                (*ends, marker)
+                for start, end in _places(text, literal)
+                if not is_word or _is_apart(text, start, end)
+                for ends in _take(taken, start, end)
             ]
         findings = service_findings(self._config, text)
         if bool(_may_hold(plain) if len(plain) <= _SHORT else _candidates((), ()).search(plain)):
@@ -267,7 +283,24 @@ class Redactor:
             if not any(a <= start and end <= b for a, b in kept) and (places := _take(taken, start, end)):
                 marker = mark(kind, key, text[start:end])
                 spans += [(*ends, marker) for ends in places]
+                if kind in _CUED and mark == self._marker and places == [(start, end)]:
+                    self._repeat(text[start:end], marker)
         return sorted(spans)
+
+    def _repeat(self, value: str, marker: str) -> None:
+        """Gives a value its marker where it stands without the word that says what it is."""
+        for part in (value, _BEFORE_SECRET.sub("", value, count=1)):
+            is_plain = part.isalpha() and (part.islower() or part.istitle() or part.isupper())
+            if len(part) < _SHORTEST_REPEATED or is_plain or part in self._literals:
+                continue
+            self._literals[part] = marker
+            self._repeated.add(part)
+            self._texts.clear()
+            other = self._spelled.get(part, marker)
+            if other != marker:  # a text before took it for something else
+                self.counts[other[1:].rpartition("_")[0]] -= 1
+                self._markers = {key: name for key, name in self._markers.items() if name != other}
+                self._spelled[part] = marker
 
     def _own(self, text: str) -> Iterator[Finding]:
         """Yields what the patterns of the config match."""
@@ -353,6 +386,11 @@ def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
     while at >= 0:
         yield at, at + len(value)
         at = text.find(value, at + len(value))
+
+
+def _is_apart(text: str, start: int, end: int) -> bool:
+    """Returns whether a value is no part of a longer word or number."""
+    return not any(at and _WITHIN.match(text, at - 1) for at in (start, end))
 
 
 def _take(taken: bytearray, start: int, end: int) -> list[tuple[int, int]]:

@@ -43,6 +43,7 @@ IDENTITY = (
 """What says that a code beside it is that of a person."""
 PASSWORD = (
     r"pass(?:wor[dt]|wd|phrase|code)s?|pwd|kennwort|geheimzahl|mot[ _]de[ _]passe|\bmdp\b|contrase[ñn]a|"
+    r"\b(?:mi|tu|su|la|una|nueva) clave\b|palavra[- ]passe|"
     r"parola|parol\b|şifre\w*|senha|wachtwoord|has[łl]o\b|l[öo]senord|пароль|\bcv[vc]2?\b|\bpin\b|"
     r"\botp\b|\btan\b(?:-?code)?|one[- ]time[ -](?:code|pin)|(?:verification|security|sms|login)[ -]code|"
     r"(?:sicherheits|best[äa]tigungs)code|c[óo]digo de (?:verificaci[óo]n|seguridad|verifica[çc][ãa]o|"
@@ -82,9 +83,29 @@ AT_WORDS = f"at|ät|{RARE_AT_WORDS}"
 DOT_WORDS = "dot|punkt|punto|point|ponto|punt|kropka"
 AT = rf"(?i)[\[({{<] ?(?:{AT_WORDS}) ?[\])}}>]|\b(?:{AT_WORDS})\b"
 MAIL = r"(?i)mail|courriel|correo|\bwrite to|\bcontact"
-IS = "is|ist|lautet|est|es|war|was|é|è|jest|это"
-ORDINARY = frozenset(
+CLIENT = "mysql|mariadb|sshpass"
+"""Commands whose option `-p` is a password."""
+IS = "c['’]est|is|ist|lautet|est|es|war|was|é|è|jest|это"
+AND = "and|or|und|oder|y|o|et|ou|e|en|of|i|lub"
+STATUS = frozenset(
     (  # noqa: SIM905
+        "abgelaufen abgelehnt ausstehend benötigt bloccata blocked bloqueada bloqueado bloquée błędna "
+        "błędne błędny caducada denied desconhecida disabled enabled erforderlich errada errado errata "
+        "errato erronea erronée expirada expirado expired expiré expirée failed forbidden forgotten "
+        "geblokkeerd gebloqueerd geweigerd geändert granted inativa incorrect incorreta incorreto invalid "
+        "invalida invalido inválida inválido missing modificata modifiée nieaktywne niepoprawne "
+        "nieprawidłowa nieprawidłowe nieprawidłowy nieważne obbligatoria obbligatorio obligatoire "
+        "obligatoria obrigatória obrigatório onbekend ongeldig onjuist optional pending perdida perdue "
+        "redefinida refused rejected requerida requerido required richiesta richiesto sbagliata sbagliato "
+        "scaduta scaduto ungültig unset vencida vencido vereist verlopen verplicht wygasł wygasła wygasło "
+        "wymagane wymagany zablokowane zmienione"
+    ).split()
+)
+"""Words that say of a secret how it is, also after a colon: `password: required`."""
+ORDINARY = STATUS | frozenset(
+    (  # noqa: SIM905
+        "confirmed okay present provided puste pusty segura sicura sûre trop troppo vacía vacío vazia "
+        "versehentlich vide vuota wachtend weg yes "
         "a aber abgelaufen active again also an and are as at auch available bad be because been but by "
         "caducada can case changed correct correcta correcto das de dein dem den der des did die "
         "different do does du ein eine el empty erforderlich est et expiré falsch fausse faux fine for "

@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from ipaddress import ip_address, ip_network
+from itertools import pairwise
 from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
@@ -38,7 +39,8 @@ MAYBE = "|".join(
         r"(?:\p{Nd}{1,3}\.){3}\p{Nd}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2}",
         r"[A-Za-z]{2}\p{Nd}{2}[ .\p{Cf}\p{Zs}-]?\w{4}|[A-Za-z]{6}\p{Nd}{2}[A-Za-z]",
         r"[A-Za-z]{2}[ -]?(?:\p{Nd}{2}[ -]?){3}[A-Da-d]|[\w/+=-]{20}|\bxox[a-z]-",
-        f'(?i:{cues.SECRET}|{cues.EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|jwt|bearer)(?:[_-]|\\\\*")'
+        r"\p{Nd}{4}(?:\\t|[\t_,;:|]) ?\p{Nd}{4,6}(?:\\t|[\t_,;:|]) ?\p{Nd}{4}",
+        f'(?i:{cues.SECRET}|{cues.CLIENT}|{cues.EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|jwt|bearer)(?:[_-]|\\\\*")'
         f'|"(?:auth|session|{cues.KIND_KEY})"'
         rf"|{cues.PHRASE}|{cues.IDENTITY}|[?&;](?:{cues.IN_QUERY})=|"
         rf"sess(?:ion)?_?id=|thin:[^\s/@]+/|[\[({{<] ?(?:{cues.AT_WORDS}) ?[\])}}>]"
@@ -51,9 +53,12 @@ MAYBE = "|".join(
 
 _SAYS_SECRET = (
     rf"(?i){cues.SECRET}|{cues.EASTERN}|\bpass\b|\bpw\b|bearer|cookie|-u|--user|[?&;](?:{cues.IN_QUERY})="
-    r"|sess(?:ion)?_?id=|thin:|signature="
+    rf"|sess(?:ion)?_?id=|thin:|signature=|{cues.CLIENT}"
 )
 _MEMORY = 8 << 20
+_SHORTEST_TOKEN = 20
+_MOST_BESIDE = 150
+"""Digits of numbers side by side that are told apart."""
 _NO_WIDTH = "\u200b"
 _FOLDED = re.compile(r"[^\x00-\x7f]")
 _DATES = re.compile(
@@ -70,7 +75,7 @@ _DIGIT = tuple("0123456789")
 _GROUP = re.compile(r"\d+")
 _SIGN = re.compile(r"[(+][(+ ]{0,2}$")
 _EMAIL = re.compile(
-    r"(?:[\w.+'%-]{1,64}|\"[^\"\n]{1,64}\")(?:@|%40|&#(?:64|x40);)((?:[\w-]+\.)+[^\W\d_][\w-]*|\[[\d.:a-fA-F]+\])"
+    r"(?:[\w.+'%-]{1,64}|\"[^\"\n]{1,64}\")(?:@|%40|&#(?:64|x40);|\\{1,2}u0040)((?:[\w-]+\.)+[^\W\d_][\w-]*|\[[\d.:a-fA-F]+\])"
 )
 _SPOKEN_DOT = rf"(?:\s?[\[({{<]\s?(?:{cues.DOT_WORDS}|\.)\s?[\])}}>]\s?|\s(?:{cues.DOT_WORDS})\s|\.)"
 _SPOKEN_EMAIL = re.compile(
@@ -83,8 +88,8 @@ _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ .-]?[A-Za-z0-9]){11,30
 _IBAN_FORM = re.compile(r"[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
 _IP4 = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![.]?\d)")
 _IP6 = re.compile(
-    r"(?<![A-Za-zÀ-ɏ0-9_:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:(?<=:)\d{1,3}(?:\.\d{1,3}){3})?"
-    r"(?![A-Za-zÀ-ɏ0-9_:])"
+    r"(?<![A-Za-zÀ-ɏ0-9_:.])[0-9A-Fa-f]{0,4}(?:(?::[0-9A-Fa-f]{0,4}){1,6}:(?:\d{1,3}\.){3}\d{1,3}"
+    r"|(?::[0-9A-Fa-f]{0,4}){2,7})(?![A-Za-zÀ-ɏ0-9_:])"
 )
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_/+=-]{19,}")
 _REST = re.compile(r"\w{0,200}", re.ASCII)
@@ -107,6 +112,9 @@ _SHOWN = re.compile(
     rf"|[?&;](?:{cues.IN_QUERY})=(?P<query>[^\s&#\"'<>;,)\]}}]{{4,2000}})"
     r"|[\"'](?:cookies?|secrets)\\*[\"']\s?:\s?\{(?P<bag>[^{}]{3,2000})"
     r"|sess(?:ion)?_?id=(?P<session>[^\s;&\"',]{6,500})|\bsignature=(?P<signature>[\w/+=%-]{16,})"
+    rf"|(?:<|&lt;)[\w:.-]{{0,30}}(?:{cues.SECRET})[\w-]{{0,20}}(?:>|&gt;)\s?(?P<element>[^<>&\s][^<>&]{{0,200}})(?:<|&lt;)/"
+    r"|\b(?:mysql|mariadb)[\w-]{0,10} (?:[^\n|;&]{0,200}? )?(?-i:-p)(?P<option>[^\s\"'][^\s]{1,200})"
+    r"|\bsshpass (?-i:-p) ?[\"']?(?P<login>[^\s\"']{2,200})"
     r"|\bthin:[^\s/@:]{1,64}/(?P<thin>[^\s@]{1,200})@"
     r"|\\*[\"'](?:key|name|header|field|param)\\*[\"']\s?:\s?\\*[\"']"
     rf"[\w-]{{0,30}}(?:{cues.SECRET}|cookie)[\w-]{{0,30}}\\*[\"']\s?,\s?\\*[\"']val(?:ue)?\\*[\"']\s?:\s?"
@@ -118,6 +126,10 @@ _QUOTED = re.compile(
 _VALUE = re.compile(
     r"[\"'«“]?(?P<value>(?:(?:[Bb]earer|[Bb]asic|[Tt]oken|[Aa]pi-?[Kk]ey|Digest) )?"
     r"[^\s\"'»”,;<>{}\[\]]{1,200})"
+)
+_NEXT_VALUE = re.compile(
+    rf"[\"']?\s?(?:[,;/|&](?: (?:{cues.AND})\b)?|\b(?:{cues.AND})\b)\s{{0,2}}[\"']?"
+    r"(?P<value>(?=[A-Za-z]*\d)(?=\d*[A-Za-z])(?a:[\w!@#$%^*+=?-]){5,60})"
 )
 _WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,9}(?![\w@#$%&*+=/-])")
 
@@ -241,10 +253,10 @@ def find(
 
 
 def _emails(text: str) -> Iterator[tuple[int, int, str]]:
-    if "@" in text or "%40" in text or "&#" in text:
+    if "@" in text or "%40" in text or "&#" in text or "u0040" in text:
         for match in _EMAIL.finditer(text):
             lead = len(match[0]) - len(match[0].lstrip(".'-%+"))
-            name = re.split(r"@|%40|&#(?:64|x40);", match[0][lead:].lower(), maxsplit=1)
+            name = re.split(r"@|%40|&#(?:64|x40);|\\{1,2}u0040", match[0][lead:].lower(), maxsplit=1)
             yield match.start() + lead, match.end(), "@".join(name)
     for match in _SPOKEN_EMAIL.finditer(text) if compiled(cues.AT).search(text) is not None else ():
         is_sure = (
@@ -259,7 +271,8 @@ def _emails(text: str) -> Iterator[tuple[int, int, str]]:
 def _ibans(text: str) -> Iterator[tuple[int, int, str]]:
     from stdnum import iban
 
-    for match in _IBAN.finditer(text):
+    match = _IBAN.search(text)
+    while match is not None:
         start, whole = match.start(), match[0]
         ends = [i + 1 for i, char in enumerate(whole) if char.isalnum()]
         valid = next((end for end in reversed(ends[14:34]) if iban.is_valid(whole[:end])), 0)
@@ -268,17 +281,18 @@ def _ibans(text: str) -> Iterator[tuple[int, int, str]]:
             valid = form.end()
         if valid:
             yield start, start + valid, _compact(whole[:valid])
+        match = _IBAN.search(text, start + max(valid, 4))  # another one may stand beside it
 
 
 def _addresses(text: str) -> Iterator[tuple[int, int, str]]:
-    for pattern in (_IP4, _IP6):
+    for pattern in (_IP6, _IP4):
         for match in pattern.finditer(text):
             try:
                 address = ip_address(match[0])
             except ValueError:
                 continue
             if any(map(str.isalnum, match[0])) and not _is_network(text, match):
-                yield match.start(), match.end(), str(address)
+                yield match.start(), match.end(), str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def _is_network(text: str, match: re.Match[str]) -> bool:
@@ -302,8 +316,10 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
     has_words = compiled(_SAYS_SECRET, _MEMORY).search(text) is not None  # sooner than the patterns know it
     for match in _NAMED.finditer(text) if has_words else ():
         start, end = _named_value(text, match)
-        if start < end:
+        while start < end:
             yield start, end, text[start:end]
+            beside = _NEXT_VALUE.match(text, end) if match["password"] else None
+            start, end = beside.span("value") if beside else (end, end)
     for match in _SHOWN.finditer(text) if has_words else ():
         name = match.lastgroup or "value"
         value = match[name].rstrip(".,?)\"'\\")
@@ -327,8 +343,11 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
         if first and count >= _LEAST_WORDS:
             yield first.start(), first.start() + words[count - 1].end(), first[0][: words[count - 1].end()]
     for match in _TOKEN.finditer(text):
-        if _is_random(match[0]) and not _IS_NO_TOKEN.search(text[max(match.start() - 9, 0) : match.end()]):
-            yield *match.span(), match[0]
+        token = match[0][match[0].rstrip("=").rfind("=") + 1 :]  # without the name of a parameter
+        start = match.end() - len(token)
+        is_token = len(token) >= _SHORTEST_TOKEN and _is_random(token)
+        if is_token and not _IS_NO_TOKEN.search(text[max(start - 9, 0) : match.end()]):
+            yield start, match.end(), token
 
 
 _IS_NO_TOKEN = re.compile(
@@ -381,6 +400,8 @@ def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
         return (start, end) if has_digit and len(value) > (2 if match["password"] else 15) else (at, at)
     words = _WORDS.match(text, start)
     if words and words.end() >= end and (value.islower() or value.istitle()):
+        if not is_symbol and _A_SECRET.search(text[max(match.start() - 6, 0) : match.end()]):
+            return at, at
         end = start + _phrase(words[0].split(" "), is_symbol or is_option)
     return (start, end) if end - start > 2 else (at, at)
 
@@ -392,9 +413,12 @@ def _phrase(words: Sequence[str], is_sure: bool) -> int:
     if len(words) > 3 and is_ordinary[0] and sum(is_ordinary) == 1:  # "correct horse battery staple"
         return len(" ".join(words))
     count = next((index for index, ordinary in enumerate(is_ordinary) if ordinary), len(words))
+    is_sure = is_sure and plain[0] not in cues.STATUS
     return len(" ".join(words[: max(count, int(is_sure))]))
 
 
+_A_SECRET = re.compile(r"(?i)\b(?:the|a|real|big|best|only) secret (?:is|was) $")
+"""Words of one who tells how something is done, not of one who tells a password."""
 _NOT_TAKEN = ("base", "ip_public", "npm", "private_key", "basic_auth")
 """Modules of detect-secrets: addresses are a kind of their own, and npm's pattern takes quadratic time."""
 
@@ -419,13 +443,32 @@ def _cards(text: str) -> Iterator[tuple[int, int, str]]:
     if "\n" in text:
         yield from _cards_in(text.replace("\n", " "), text)
     yield from _cards_in(text)
+    for match in _CARD_FORM.finditer(text):
+        digits = "".join(filter(str.isdigit, match[0]))
+        after = _REST.match(text, match.end())
+        is_inside = text[match.start() - 1 : match.start()].isalnum() and re.search(
+            r"\d", after[0] if after else ""
+        )
+        if not is_inside and _luhn(digits):
+            yield *match.span(), digits
+
+
+_CARD_FORM = re.compile(
+    r"(?<!\d)(?<!\d\.)(?:[2-6]\d{3}(?P<between>\t{1,3}|\s?[_/,;:|.]\s?)\d{4}(?:(?P=between)\d{4}){2}"
+    r"|3[47]\d\d(?P<sign>\t{1,3}|\s?[_/,;:|.]\s?)\d{6}(?P=sign)\d{5}|(?:4\d|5[1-5]|6[05])\d{14}|3[47]\d{13})(?!\d)"
+)
+"""Numbers of cards between which and whose groups other signs stand than in a phone number, or letters."""
 
 
 def _cards_in(text: str, lines: str = "") -> Iterator[tuple[int, int, str]]:
     """Yields numbers of cards; with `lines`, only those that a break of a line divides."""
     for start, run in _runs(text, 13):
-        groups = list(_GROUP.finditer(run))
+        groups, taken = list(_GROUP.finditer(run)), set[int]()
         for first, last in _ranges(len(groups)):
+            # Of a table of numbers one in ten has a right check digit.
+            is_formed = first == last or [len(group[0]) for group in groups[first : last + 1]] in _CARD_GROUPS
+            if taken and not (is_formed and taken.isdisjoint((first, last))):
+                continue
             begin, end = groups[first].start(), groups[last].end()
             part = run[begin:end]
             digits = "".join(group[0] for group in groups[first : last + 1])
@@ -437,7 +480,10 @@ def _cards_in(text: str, lines: str = "") -> Iterator[tuple[int, int, str]]:
             is_other = first == 0 and _is_other(text, start)
             if _is_card(digits, groups[first : last + 1], is_other):
                 yield start + begin, start + end, digits
-                break
+                taken.update(range(first, last + 1))
+
+
+_CARD_GROUPS = ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4])
 
 
 def _is_card(digits: str, groups: Sequence[re.Match[str]], is_other: bool) -> bool:
@@ -450,7 +496,7 @@ def _is_card(digits: str, groups: Sequence[re.Match[str]], is_other: bool) -> bo
     are_years = all(re.fullmatch("(?:19|20)\\d\\d", group[0]) for group in groups)
     if digits[0] not in starts or are_years:
         return False
-    is_written = lengths in ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4])
+    is_written = lengths in _CARD_GROUPS
     is_plain = len(lengths) == 1 and len(digits) in (15, 16) and re.match(r"4|5[1-5]|3[47]|60|65", digits)
     if is_other:
         return bool(is_written or is_plain) and _luhn(digits)
@@ -523,24 +569,68 @@ def _phones(text: str, regions: tuple[str, ...], hint: bool) -> Iterator[Finding
                 yield Finding(start - len(plus[0]), start + len(run), "PHONE", key)
     for start, run in _runs(text, 7):
         sign_found = _SIGN.search(text, max(start - 3, 0), start)
-        groups = list(_GROUP.finditer(run))
         is_other = _is_other(text, start) or _UNIT.match(text, start + len(run)) or _VERSION.fullmatch(run)
         if not sign_found and not hint and is_other:
             continue
         is_named = hint or bool(compiled(f"(?i){cues.PHONE}").search(text[max(start - 30, 0) : start]))
-        for group in groups[:3]:
-            sign = sign_found[0] if sign_found and group.start() == 0 else ""
-            written = sign + run[group.start() :]
-            key = _phone_key(written, regions, is_named)
-            if key:
-                yield Finding(start + group.start() - len(sign), start + len(run), "PHONE", key)
-                break
+        is_place = _DEGREES.fullmatch(run) and not sign_found
+        is_path = run.isdigit() and _PATH.search(text[max(start - 200, 0) : start])
+        if not is_named and (is_place or is_path):
+            continue
+        for at, part in _side_by_side(run, sign_found[0] if sign_found else "", regions):
+            begin, end = start + at, start + at + len(part)
+            for group in list(_GROUP.finditer(part))[:3]:
+                sign_found = _SIGN.search(text, max(begin - 3, 0), begin) if group.start() == 0 else None
+                sign = sign_found[0] if sign_found else ""
+                key = _phone_key(sign + part[group.start() :], regions, is_named)
+                if key:
+                    yield Finding(begin + group.start() - len(sign), end, "PHONE", key)
+                    break
+
+
+_BESIDE = re.compile(r" [/-] ")
+
+
+def _side_by_side(run: str, sign: str, regions: tuple[str, ...]) -> Sequence[tuple[int, str]]:
+    """Returns the parts of a run of digits, with their places, that are valid phone numbers if all are.
+
+    Else its parts between signs that stand by themselves.
+    """
+
+    def is_valid(first: int, last: int) -> bool:
+        piece = run[groups[first].start() : groups[last].end()]
+        is_long = 8 <= sum(map(str.isdigit, piece)) <= 15
+        if not is_long or _phone_key(piece if first else sign + piece, regions, False)[:1] != "+":
+            return False
+        between = [run[a.end() : b.start()] for a, b in pairwise(groups[first : last + 2])]
+        has_end = last + 1 == len(groups) or between[-1] not in between[:-1]
+        return has_end or (groups[last + 1][0][0] == "0" and (sign + piece)[0] in "0+(")
+
+    groups = list(_GROUP.finditer(run))
+    count, last = sum(len(group[0]) for group in groups), len(groups) - 1
+    if count < 14 or is_valid(0, last):
+        return [(0, run)]
+    # What is unlike two numbers, and the parts from a group on; the least unlike ones are kept.
+    parts: dict[int, tuple[int, list[tuple[int, str]]]] = {len(groups): (0, [])}
+    for first in range(last, -1, -1) if count <= _MOST_BESIDE else ():
+        start = groups[first].start()
+        for end in range(first, min(first + 8, len(groups))):
+            if end + 1 in parts and is_valid(first, end):
+                piece = run[start : groups[end].end()]
+                cost = parts[end + 1][0] + 1 + 3 * len(_BESIDE.findall(piece)) + (piece[0] != "0")
+                if first not in parts or cost <= parts[first][0]:
+                    parts[first] = cost, [(start, piece), *parts[end + 1][1]]
+    breaks = [match.span() for match in _BESIDE.finditer(run)]
+    between = zip([0, *(end for _, end in breaks)], [*(start for start, _ in breaks), len(run)], strict=True)
+    return parts[0][1] if 0 in parts else [(start, run[start:end]) for start, end in between]
 
 
 _UNIT = re.compile(
     r"(?i)\s?(?:[€$£¥₹%]|(?:eur|usd|gbp|euros?|dollars?|pesos?|reais|zł|złotych|tokens?|bytes|ms|items?|units?|"
     r"kg|km)\b)"
 )
+_DEGREES = re.compile(r"(?:\d|[1-9]\d|1[0-8]\d)\.\d{7,}")
+_PATH = re.compile(r"(?i)(?:\bhttps?://(?!wa\.me|t\.me)[^\s\"'<>]*|(?<![\w/.])(?:/[a-z][\w-]*)+)/$")
 _VERSION = re.compile(r"(?=.*(?<!\d)\d(?!\d))\d+(?:\.\d+){2,}")
 _NO_PHONE = re.compile(r"1[5-9]\d{8}|(?:19|20)\d\d[-/]\d{2,5}|0{3}\d+|00\d{5,6}")
 """Seconds since 1970, numbers after a year, and numbers with zeros before them."""
@@ -618,6 +708,8 @@ def _is_cased(char: str) -> bool:
 
 def _ranges(count: int) -> Iterator[tuple[int, int]]:
     """Yields first and last of groups of digits that may be one number: longer ones first."""
+    if 10 < count < 20:  # digits one by one
+        yield 0, count - 1
     for length in range(min(count, 10), 0, -1):
         for first in range(count - length + 1):
             yield first, first + length - 1

@@ -121,3 +121,58 @@ def test_redaction_in_python(redact: Any) -> None:
 def test_a_wrong_redaction_in_python(redact: Any, problem: str) -> None:
     with pytest.raises(turnwise.ConfigError, match=problem):
         turnwise.evaluate([], criteria=CRITERIA, redact=redact, judge="none")
+
+
+def transcript(*turns: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns the turns of a conversation as a redacted run shows them."""
+    log = {"conversation_id": "c1", "turns": list(turns)}
+    done = turnwise.evaluate([log], config={"criteria": CRITERIA, "redact": {}}, judge="none")
+    shown_turns: list[dict[str, Any]] = done.conversations[0]["transcript"]["turns"]
+    return shown_turns
+
+
+@pytest.mark.parametrize(
+    ("cued", "value", "marker"),
+    [
+        ("my new password: Zebra9911 please", "Zebra9911", "<SECRET_1>"),
+        ("passport number X1234567", "X1234567", "<NATIONAL_ID_1>"),
+        ("your code PIN is 471199", "471199", "<SECRET_1>"),
+        ("my ssn is 536221234", "536221234", "<NATIONAL_ID_1>"),
+        ("Authorization: Bearer opaque-17-token", "opaque-17-token", "<SECRET_1>"),
+        ("postgres://app:geheim!17@db.example.org/x", "geheim!17", "<SECRET_1>"),
+    ],
+)
+def test_a_value_is_repeated_without_its_word(cued: str, value: str, marker: str) -> None:
+    """Before the word as well as after it, in the same text, in arguments and as a number."""
+    number = {"n": int(value)} if value.isdigit() else {}
+    call = {"name": "save", "args": {"note": value, **number}}
+    turns = transcript(
+        {"user": f"is it {value}?", "agent": "Tell me."},
+        {"user": f"{cued}, {value}", "agent": f"It is now {value}.", "tool_calls": [call]},
+    )
+    assert turns[0]["user"] == f"is it {marker}?" and turns[1]["agent"] == f"It is now {marker}."
+    assert value not in json.dumps(turns) and turns[1]["user"].endswith(f", {marker}")
+    assert set(turns[1]["tool_calls"][0]["args"].values()) == {marker}
+
+
+@pytest.mark.parametrize(
+    ("cued", "text"),
+    [
+        ("my password: zebra", "a zebra is striped"),
+        ("the PIN is 471199", "order A471199-B"),
+        ("my CVV is 123", "123 items"),
+    ],
+)
+def test_what_is_like_a_value_of_a_word(cued: str, text: str) -> None:
+    assert transcript({"user": cued, "agent": text})[0]["agent"] == text
+
+
+def test_a_value_in_the_name_of_a_tool() -> None:
+    """The names of tools are in run.json too, where those of all conversations stand together."""
+    call = {"name": "pay_4111111111111111", "args": {"a": 1}}
+    turn = {"user": "x", "agent": "y", "tool_calls": [call], "expected": {"tool_calls": [call]}}
+    log = {"conversation_id": "c1", "turns": [turn]}
+    config = {"criteria": {"tool_effects_v1": 1.0}, "redact": {}}
+    done = turnwise.evaluate([log], config=config, judge="none")
+    (name,) = done.document["guessed_tools"]
+    assert name.startswith("pay_<CARD_") and "4111111111111111" not in repr(done.document)

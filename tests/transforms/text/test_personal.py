@@ -49,6 +49,11 @@ def test_the_figures_of_the_docs() -> None:
         "years 2019 2020 2021 2022",
         "ISBN 978-3-16-148410-0", "network 192.168.17.0/24", "the PIN is required", "4,500\n3,200\n1,100",
         "2019\n2020\n2021\n2022",
+        "password: required", "authorization: pending", "La password è errata", "La password è scaduta",
+        "A senha é obrigatória", "Het wachtwoord is verlopen", "Hasło jest nieprawidłowe",
+        "The secret is patience",
+        "lat -33.8688197 lng 151.2092955", "@-33.8688197,151.2092955,17z", "see /products/1234567890",
+        "https://shop.example.com/products/1234567890?ref=mail", "bookingRef=PNR8XK2QZ",
     ],
 )  # fmt: skip
 def test_what_is_none(text: str) -> None:
