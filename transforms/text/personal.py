@@ -119,6 +119,9 @@ _VALUE = re.compile(
     r"[\"'«“]?(?P<value>(?:(?:[Bb]earer|[Bb]asic|[Tt]oken|[Aa]pi-?[Kk]ey|Digest) )?"
     r"[^\s\"'»”,;<>{}\[\]]{1,200})"
 )
+_INSTEAD = re.compile(
+    r"(?P<first>[^\n,;]{0,200}?)[\"'»”]?\s?\binstead of [\"'«“]?(?P<value>[^\s\"'»”,;<>{}\[\]]{1,200})"
+)
 _WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,9}(?![\w@#$%&*+=/-])")
 
 
@@ -304,6 +307,11 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
         start, end = _named_value(text, match)
         if start < end:
             yield start, end, text[start:end]
+        other = _INSTEAD.match(text, end)
+        value = other["value"].rstrip(".?)") if other else ""
+        is_value = any(map(str.isdigit, value)) or (start < end and other is not None and not other["first"])
+        if other and len(value) > 2 and is_value and not _NO_VALUE.fullmatch(value):
+            yield other.start("value"), other.start("value") + len(value), value
     for match in _SHOWN.finditer(text) if has_words else ():
         name = match.lastgroup or "value"
         value = match[name].rstrip(".,?)\"'\\")
