@@ -14,6 +14,7 @@ from hashlib import blake2b
 from itertools import chain
 from math import isfinite
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -353,6 +354,10 @@ class Redactor:
         """Returns an id with markers that are the same in all conversations, so that tables can be joined."""
         return _replaced(text, self._spans(text, False, _lasting_marker))
 
+    def keep(self, text: str) -> None:
+        """Leaves a text as it is, wherever it stands."""
+        self._kept.add(text)
+
     def name_ids(self, ids: Iterable[str | None]) -> None:
         """Gives ids that are personal data their markers, for wherever they stand."""
         for name in filter(None, ids):
@@ -662,6 +667,9 @@ def redact_document(document: JsonObject, config: RedactConfig | None) -> JsonOb
     if config is None:
         return document
     redactor = Redactor(config)
+    for address in filter(None, (document.get("store"), document.get("scores_to"))):  # as the user typed them
+        redactor.keep(address)
+        redactor.keep(urlsplit(address).hostname or address)
     texts = {key: document[key] for key in _OF_DOCUMENT if document.get(key)}
     marked = _mapped(texts, lambda leaf: redactor.identity(leaf) if isinstance(leaf, str) else leaf)
     return document | marked
