@@ -159,7 +159,9 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     if settings.store:
         say(f"store: {printable(shown_url(settings.store))}{_replaced_text(settings, document)}")
     if settings.scores_to:
-        say(f"scores: sent to {printable(shown_url(settings.scores_to))}")
+        is_lost = any(problem.startswith("--scores_to ") for problem in document["problems"])
+        how = "not all sent" if is_lost else "sent"
+        say(f"scores: {how} to {printable(shown_url(settings.scores_to))}")
     if figures.unread:
         names = names_text(figures.unread, LONGEST_LINE)
         complain(f"not read: {names}; start again to read it once it is complete")

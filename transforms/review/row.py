@@ -92,7 +92,8 @@ def _redacted(evaluated: EvaluatedConversation, config: RedactConfig) -> Evaluat
     if redactor is None:
         redactor = scored.redactor = redactor_of(config, scored.sample, _foreign_texts(scored))
     else:
-        redactor.learn([(row["reason"], row["explanation"], row["details"]) for row in evaluated.scores])
+        said = [(row["reason"], row["explanation"], row["details"]) for row in evaluated.scores]
+        redactor.learn([{"details": said}])
     if redactor is None or not redactor.has_values(scored.sample.record.source):
         return evaluated
     scored.slices = {redactor.identity(name): turns for name, turns in scored.slices.items()}

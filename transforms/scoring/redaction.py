@@ -14,6 +14,7 @@ from hashlib import blake2b
 from itertools import chain
 from math import isfinite
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -43,6 +44,8 @@ REDACTED = "redacted "
 _OF_DOCUMENT = ("input", "eval_cases", "input_files", "problems", "unread", "no_version")
 T = TypeVar("T", bound=msgspec.Struct)
 _MARKER = re.compile(r"<[A-Z][A-Z0-9_]*_(?:\d+|[0-9a-f]{12})>")
+_SHARE = re.compile(r"(?<![\d.])[01]\.\d*$")
+"""What is before digits that are a part of a score."""
 _HALVES = re.compile("[\ud800-\udfff]")
 _CUED = ("SECRET", "NATIONAL_ID")
 """Kinds of values that are found by a word beside them."""
@@ -82,6 +85,17 @@ _ID_COLUMNS = frozenset(
     )
 )
 
+_AS_WRITTEN = ("",)
+"""The path of what has no canonical form: a raw record, or JSON in a text."""
+_JUDGED_KEYS = frozenset(
+    (
+        *(*_AS_WRITTEN, "args", "arguments", "response", "result", "differing", "values"),
+        *("variables", "state", "session_state", "final_session_state", "session_input"),
+        *("payloads", "data", "labels", "meta", "wire"),
+    )
+)
+"""Keys above numbers of a conversation. Small numbers elsewhere are scores, counts, places and durations."""
+
 
 class Redactor:
     """Replaces values in the texts of one conversation by markers.
@@ -103,26 +117,26 @@ class Redactor:
         self._spelled: dict[str, str] = {}
         self._literals: dict[str, str] = {}
         self._repeated: set[str] = set()
+        self._phones: set[str] = set()
         self._kept: set[str] = set()
         self._shortest = 1 if config.patterns or config.backend != "builtin" else _SHORTEST
         self._texts: dict[tuple[str, bool | None, str], str] = {}
 
-    def learn(self, values: Iterable[JsonValue]) -> None:
-        """Gives the values of canonical objects their markers: those of paths first, then in order."""
+    def learn(self, values: Iterable[JsonValue], path: tuple[str, ...] = ()) -> None:
+        """Gives the values of objects their markers: those of paths first, then in order."""
         built = [msgspec.to_builtins(value, enc_hook=str) for value in values]
         for value in built:
             self._foreign.update(_MARKER.findall(str(value)))
         for value in built:
-            self._learn_paths(value, ())
+            self._learn_paths(value, path)
         for value in built:
-            self.redact(value)
+            self.redact(value, path)
 
     def _learn_paths(self, value: JsonValue, path: tuple[str, ...], name: str = "") -> None:
         if _ends(path, self._keep):
             self._kept.update(str(leaf) for leaf in _leaves(value))
         elif _ends(path, self._paths):
-            for leaf in _leaves(value):
-                self._literal(leaf, path[-1])
+            self._at_path(value, path)
         elif isinstance(value, dict):
             for key, item in value.items():
                 is_wrapped = len(value) == 1 and key in _VALUE_KEYS
@@ -134,6 +148,13 @@ class Redactor:
                     self._learn_paths(pair[1], path, pair[0])
         elif name and (kind := self._kind_of(name, value)) and len(str(value)) > _SHORTEST_SECRET:
             self._literal(value, kind)
+
+    def _at_path(self, value: JsonValue, path: tuple[str, ...]) -> JsonValue:
+        """Returns what stands at a path of the config, with markers; what was measured stays."""
+        is_judged = _is_judged(path)
+        return _mapped(
+            value, lambda leaf: self._literal(leaf, path[-1]) if is_judged or isinstance(leaf, str) else leaf
+        )
 
     def _kind_of(self, key: str, value: JsonValue) -> str | None:
         """Returns the kind that a value is because of its key."""
@@ -152,14 +173,31 @@ class Redactor:
             is_wrapped = len(value) == 1 and value.keys() <= _VALUE_KEYS
             return {inner: self._keyed(key, item) for inner, item in value.items()} if is_wrapped else value
         kind = self._kind_of(key, value)
-        if kind is None or str(value) in self._kept:
+        if str(value) in self._kept:
             return value
+        if kind is None:
+            return self._phone(key, value) if _says_phone(key) else value
         is_short = len(str(value)) <= _SHORTEST_SECRET  # elsewhere it is a word like others
         return self._marker(kind.upper(), str(value), str(value)) if is_short else self._literal(value, kind)
 
+    def _phone(self, key: str, value: JsonValue) -> JsonValue:
+        """Returns a value under a key that is a phone's; a phone number is then one wherever it stands."""
+        is_number = _is_number(value)
+        if not is_number and not isinstance(value, str):
+            return value
+        text = _text_of(value)
+        done = self.text(text, key, is_number)
+        if done == text:
+            return value
+        if text not in self._literals and _MARKER.fullmatch(done):
+            self._literals[text] = done
+            self._phones.add(text)
+            self._texts.clear()
+        return done
+
     def _literal(self, value: JsonValue, name: str) -> str:
         """Returns the marker of a whole value, which is replaced wherever it stands."""
-        text = str(value)
+        text = _text_of(value)
         known = self._literals.get(text)
         if known is None:
             kind = re.sub(r"\W", "_", name.upper(), flags=re.ASCII) or "VALUE"
@@ -171,7 +209,7 @@ class Redactor:
         """Returns a JSON value, keys included, with markers."""
         key = path[-1] if path else ""
         if path and self._paths and _ends(path, self._paths):
-            return _mapped(value, lambda leaf: self._literal(leaf, key))
+            return self._at_path(value, path)
         if isinstance(value, str):
             return self.text(value, key)
         if isinstance(value, dict):
@@ -180,12 +218,15 @@ class Redactor:
             pairs = [(_pair(item), item) for item in value]
             items = [[pair[0], self._keyed(*pair)] if pair else item for pair, item in pairs]
             return self._parts([self.redact(item, path) for item in items])
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        is_small = is_number and abs(value) < 1e6 and not self._config.patterns
-        if not is_number or (is_small and not self._literals) or not isfinite(value):
+        if not isinstance(value, int | float) or not _is_number(value):
             return value
-        text = repr(int(value)) if value == int(value) else repr(value)
-        if is_small and text not in self._literals:
+        is_small = abs(value) < 1e6
+        if is_small and not (self._literals or self._config.patterns):
+            return value
+        if not _is_judged(path) and (is_small or "details" not in path):
+            return value
+        text = _text_of(value)
+        if is_small and text not in self._literals and not self._config.patterns:
             return value
         # Numbers are times, amounts and places more often than phone numbers.
         done = self.text(text, key, is_number=True)
@@ -245,7 +286,7 @@ class Redactor:
             return self._literals[text]
         structure = json_structure(text) if text[:200].lstrip()[:1] in ("{", "[") else None
         if structure is not None:
-            done = self.redact(structure)
+            done = self.redact(structure, _AS_WRITTEN)
             if done != structure:
                 return dump_json(done).decode()
         known = len(self._literals)
@@ -266,8 +307,8 @@ class Redactor:
         kept = [span for value in self._kept for span in _places(text, value)]
         for literal, marker in self._literals.items():
             is_word = literal in self._repeated
-            if is_word and mark == _lasting_marker:  # ids have no markers of one conversation
-                continue
+            if mark == _lasting_marker and (is_word or literal in self._phones):
+                continue  # ids have the marker of all conversations
             spans += [
                 (*ends, marker)
                 for start, end in _places(text, literal)
@@ -307,6 +348,8 @@ class Redactor:
         readable = text if text.isascii() else _HALVES.sub("?", text)
         for name, pattern in self._config.patterns.items():
             for match in compiled(pattern).finditer(readable):
+                if match[0].isdigit() and _SHARE.search(text[max(match.start() - 20, 0) : match.start()]):
+                    continue
                 yield Finding(match.start(), match.end(), name, match[0])
 
     def _marker(self, kind: str, key: str, raw: str) -> str:
@@ -340,6 +383,10 @@ class Redactor:
         """Returns an id with markers that are the same in all conversations, so that tables can be joined."""
         return _replaced(text, self._spans(text, False, _lasting_marker))
 
+    def keep(self, text: str) -> None:
+        """Leaves a text as it is, wherever it stands."""
+        self._kept.add(text)
+
     def name_ids(self, ids: Iterable[str | None]) -> None:
         """Gives ids that are personal data their markers, for wherever they stand."""
         for name in filter(None, ids):
@@ -352,7 +399,7 @@ class Redactor:
         """Returns a row, or the message of a result, with markers."""
         return {
             name: value
-            if name in _PLAIN_COLUMNS or value is None
+            if name in _PLAIN_COLUMNS or value is None or _is_number(value)
             else _mapped(value, lambda leaf: self.identity(leaf) if isinstance(leaf, str) else leaf)
             if name in _ID_COLUMNS
             else self.row(value)
@@ -422,6 +469,20 @@ def _ends(path: tuple[str, ...], paths: Sequence[tuple[str, ...]]) -> bool:
     return any(path[-len(ending) :] == ending for ending in paths)
 
 
+def _is_judged(path: tuple[str, ...]) -> bool:
+    """Returns whether what stands at a path was said, called or expected, and was not measured."""
+    return not _JUDGED_KEYS.isdisjoint(path)
+
+
+def _is_number(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _text_of(value: JsonValue) -> str:
+    """Returns a value as it is looked up; a number without decimals is the same as a whole one."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def _is_secret(value: JsonValue) -> bool:
     is_word = isinstance(value, str) and value != "" and not _MARKER.fullmatch(value)
     return is_word or (isinstance(value, int) and not isinstance(value, bool) and value > 99)
@@ -457,7 +518,7 @@ def _name_of(holder: JsonObject, key: str, path: tuple[str, ...]) -> str:
         return key
     names = (holder.get(name) for name in _NAME_KEYS)
     beside = next((name for name in names if isinstance(name, str) and _IDENTIFIER.fullmatch(name)), None)
-    return beside or (path[-1] if path else key)
+    return beside or (path[-1] if path else "") or key
 
 
 def _pair(item: JsonValue) -> tuple[str, str] | None:
@@ -515,7 +576,7 @@ def redactor_of(config: RedactConfig, sample: Sample, scored: JsonValue = None) 
     redactor.name_ids(
         (conversation.conversation_id, case.eval_id if case else None, case.eval_set_id if case else None)
     )
-    redactor.learn([conversation, *([case] if case else []), scored])
+    redactor.learn([conversation, *([case] if case else []), {"details": scored}])
     return redactor if redactor.has_values(sample.record.source) else None
 
 
@@ -618,8 +679,8 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
             record = record[:-_LEFT_OF_CUT]  # a value that is cut there has no form to tell it by
         structure = json_structure(record)
         if structure is not None:
-            redactor.learn([structure])
-            done = redactor.redact(structure)
+            redactor.learn([structure], _AS_WRITTEN)
+            done = redactor.redact(structure, _AS_WRITTEN)
             record = record if done == structure else dump_json(done).decode()
         else:
             record = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), record)
@@ -640,6 +701,9 @@ def redact_document(document: JsonObject, config: RedactConfig | None) -> JsonOb
     if config is None:
         return document
     redactor = Redactor(config)
+    for address in filter(None, (document.get("store"), document.get("scores_to"))):  # as the user typed them
+        redactor.keep(address)
+        redactor.keep(urlsplit(address).hostname or address)
     texts = {key: document[key] for key in _OF_DOCUMENT if document.get(key)}
     marked = _mapped(texts, lambda leaf: redactor.identity(leaf) if isinstance(leaf, str) else leaf)
     return document | marked

@@ -131,6 +131,9 @@ _NEXT_VALUE = re.compile(
     rf"[\"']?\s?(?:[,;/|&](?: (?:{cues.AND})\b)?|\b(?:{cues.AND})\b)\s{{0,2}}[\"']?"
     r"(?P<value>(?=[A-Za-z]*\d)(?=\d*[A-Za-z])(?a:[\w!@#$%^*+=?-]){5,60})"
 )
+_INSTEAD = re.compile(
+    r"(?P<first>[^\n,;]{0,200}?)[\"'»”]?\s?\binstead of [\"'«“]?(?P<value>[^\s\"'»”,;<>{}\[\]]{1,200})"
+)
 _WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,9}(?![\w@#$%&*+=/-])")
 
 
@@ -316,6 +319,11 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
     has_words = compiled(_SAYS_SECRET, _MEMORY).search(text) is not None  # sooner than the patterns know it
     for match in _NAMED.finditer(text) if has_words else ():
         start, end = _named_value(text, match)
+        other = _INSTEAD.match(text, end)
+        value = other["value"].rstrip(".?)") if other else ""
+        is_value = any(map(str.isdigit, value)) or (start < end and other is not None and not other["first"])
+        if other and len(value) > 2 and is_value and not _NO_VALUE.fullmatch(value):
+            yield other.start("value"), other.start("value") + len(value), value
         while start < end:
             yield start, end, text[start:end]
             beside = _NEXT_VALUE.match(text, end) if match["password"] else None

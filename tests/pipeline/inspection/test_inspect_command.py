@@ -1,9 +1,8 @@
-import shutil
-
 """`turnwise inspect` through its own arguments."""
 
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path

@@ -126,8 +126,16 @@ def test_what_is_not_delivered_is_an_error(tmp_path, capsys, later, why):
     with receiver(lambda number: later if number else (200, 0)) as (url, _):
         status, document, rows = run(tmp_path, [SPAN], url)
     assert status == 1 and rows
-    assert "scores were not delivered" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert "scores were not delivered" in told.err and "scores: not all sent to" in told.out
     assert why in json.dumps(document)
+
+
+def test_redaction_shows_the_address_that_was_typed(tmp_path, capsys):
+    with receiver(lambda number: (400, 0) if number else (200, 0)) as (url, _):
+        status, document, _ = run(tmp_path, [SPAN], url, "--redact", "default")
+    assert status == 1 and f"--scores_to {url}" in " ".join(capsys.readouterr().err.split())
+    assert f"--scores_to {url}" in " ".join(document["problems"])
 
 
 @pytest.mark.parametrize("answer", [(404, 0), None])

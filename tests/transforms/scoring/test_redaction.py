@@ -176,3 +176,74 @@ def test_a_value_in_the_name_of_a_tool() -> None:
     done = turnwise.evaluate([log], config=config, judge="none")
     (name,) = done.document["guessed_tools"]
     assert name.startswith("pay_<CARD_") and "4111111111111111" not in repr(done.document)
+
+
+def rows_of(logs: list[dict[str, Any]], criteria: Any, redact: Any) -> turnwise.RunResult:
+    """Evaluates logs with redaction."""
+    return turnwise.evaluate(logs, config={"criteria": criteria, "redact": redact}, judge="none")
+
+
+@pytest.mark.parametrize(
+    "redact",
+    [{"patterns": {"CUSTOMER": "[0-9]{6}"}}, {"paths": ["args.share", "args.lvl", "value", "threshold"]}],
+)
+def test_measured_numbers_stay(redact: dict[str, Any]) -> None:
+    """Neither a pattern nor an equal number at a path makes a marker of what was measured."""
+    args = {"share": 0.75, "lvl": 1, "value": 2, "threshold": 0.8}
+    call = {"name": "pay", "args": args}
+    turn = {
+        "user": "I am 123456", "agent": "a b c d e f g h i j k l m", "tool_calls": [call, call],
+        "expected": {"response": "a b c d e p q r s t", "tool_calls": [{"name": "pay", "args": {"lvl": 2}}]},
+    }  # fmt: skip
+    logs = [{"conversation_id": "c1", "app_version": name, "turns": [turn]} for name in ("v1", "v2")]
+    criteria = {"response_match_score": 0.75, "tool_effects_v1": 0.8, "tool_call_count_v1": 1.0}
+    done, plain = rows_of(logs, criteria, redact), rows_of(logs, criteria, None)
+    columns = ("value", "threshold", "turn_index", "revision", "outcome")
+    for row, was in zip(done.scores, plain.scores, strict=True):
+        assert [row[name] for name in columns] == [was[name] for name in columns]
+        counts = {k: v for k, v in (was["details"] or {}).items() if isinstance(v, int | float)}
+        assert counts.items() <= (row["details"] or {}).items()
+    for shown, was in zip(done.conversations, plain.conversations, strict=True):
+        numbers = {k: v for k, v in was.items() if isinstance(v, int | float)}
+        assert {k: shown[k] for k in numbers} == numbers
+    assert "0.4347" in str(done.scores[0]["explanation"])
+    shown_args = done.conversations[0]["transcript"]["turns"][0]["tool_calls"][0]["args"]
+    assert shown_args["share"] == ("<SHARE_1>" if "paths" in redact else 0.75)
+
+
+def test_a_phone_number_in_json_is_one_wherever_it_stands() -> None:
+    """In details of arguments as well, under a key around it, in a list, and not in ids of tables."""
+
+    def call(last: int) -> dict[str, Any]:
+        phones = {"phone": 2125550120 + last, "mobile": {"value": 2125550150 + last}}
+        more = {"fax": [2125550160 + last, 2125550170 + last], "whatsapp": 5550130 + last}
+        return {"name": "save_contact", "args": {**phones, **more}}
+
+    turn = {
+        "user": "hi", "agent": "x", "tool_calls": [call(3)], "expected": {"tool_calls": [call(4)]},
+    }  # fmt: skip
+    log = {"conversation_id": "c1", "user_id": "2125550123", "turns": [turn]}
+    done = rows_of([log], {"tool_effects_v1": 1.0, "tool_trajectory_avg_score": 1.0}, {})
+    wrong = done.scores[0]["details"]["wrong_arguments"]
+    assert wrong[0]["arguments"][0]["actual"].startswith("<PHONE_")
+    shown = json.dumps([*done.scores, *done.results, *done.conversations])
+    assert "212555" not in shown and "55501" not in shown
+    assert len(done.conversations[0]["user_id"]) == len("<PHONE_123456789abc>")
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [({"cvv": 124}, {"cvv": 123}), ({"cvv": "124"}, {}), ({"pin": 124}, {"pin": 12}),
+     ({"password": "fox zebra"}, {"password": "zebra"}), ({"password": "zyx"}, {"password": "zebra"})],
+)  # fmt: skip
+def test_both_values_of_a_wrong_argument(expected: dict[str, Any], actual: dict[str, Any]) -> None:
+    turn = {
+        "user": "hi", "agent": "x", "tool_calls": [{"name": "save_contact", "args": actual}],
+        "expected": {"tool_calls": [{"name": "save_contact", "args": expected}]},
+    }  # fmt: skip
+    done = rows_of([{"conversation_id": "c1", "turns": [turn]}], {"tool_effects_v1": 1.0}, {})
+    row, shown = done.scores[0], done.conversations[0]
+    said = json.dumps([row["explanation"], row["details"], shown["why"], shown["problem_label"]])
+    values = [str(value) for value in (*expected.values(), *actual.values()) if len(str(value)) > 2]
+    assert not [value for value in values if value in said], said
+    assert "> of " not in said and " instead of " in said
