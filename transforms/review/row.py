@@ -74,8 +74,7 @@ class EvaluatedConversation(NamedTuple):
 def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     """Decides a scored conversation, and determines its slices."""
     sample = scored.sample
-    if run.slices and (sample.tags or sample.has_answers or sample.conversation.language):
-        scored.slices = slices_of(sample, run.slices)
+    scored.slices = slices_of(sample, run.slices)
     verdict = conversation_verdict(scored, RULES)
     message = evaluation_result(scored, verdict, run)
     parts = result_parts(message)
