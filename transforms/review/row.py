@@ -36,7 +36,7 @@ from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.effects.call_effects import CallEffects, MadeCalls, ToolCatalog, agent_calls
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.matching.sample import Sample, TurnPair, stated_task
-from turnwise.transforms.metrics.state import SumPart, slices_of
+from turnwise.transforms.metrics.state import AGENT, SumPart, slices_of
 from turnwise.transforms.review.problems import (
     ReviewProblem,
     one_line,
@@ -74,7 +74,7 @@ class EvaluatedConversation(NamedTuple):
 def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     """Decides a scored conversation, and determines its slices."""
     sample = scored.sample
-    if run.slices and (sample.tags or sample.has_answers or sample.conversation.language):
+    if AGENT in run.slices or sample.tags or sample.has_answers or sample.conversation.language:
         scored.slices = slices_of(sample, run.slices)
     verdict = conversation_verdict(scored, RULES)
     message = evaluation_result(scored, verdict, run)

@@ -68,6 +68,21 @@ def rows_of(state):
     return {(row["slice"], row["criterion"], row["level"]): row for row in slice_rows(("", state), "run-1")}
 
 
+@pytest.mark.parametrize(
+    ("wanted", "fields", "made"),
+    [
+        ("agent", {"turns": [Turn(speakers=["root"])]}, {"agent:root"}),
+        ("language", {"language": "de"}, {"language:de"}),
+        ("team", {"tags": ["team:red"]}, {"team:red"}),
+        ("query", {"turns": [turn(classes=["A"])]}, {"query:A"}),
+    ],
+)
+def test_a_slice_needs_nothing_but_its_own_field(wanted, fields, made):
+    run = RunInfo("run-1", "2026-03-01T02:00:00Z", (wanted,))
+    state = state_of(case_of(*fields.pop("turns", [turn()]), **fields), run=run)
+    assert set(state.slices) == made
+
+
 def test_figures_are_those_of_the_slices_own_turns():
     first = case_of(turn(latency=1000.0), turn(["X"], latency=3000.0))
     second = case_of(turn(["X"], ["A"], latency=5000.0), turn(latency=7000.0))
