@@ -1,6 +1,6 @@
 """Where records state the app version, the eval case and its set: in any format."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from turnwise.schemas.conversation import Conversation
@@ -112,16 +112,31 @@ def _held(holder: JsonObject, key: str) -> JsonValue:
     return value if value is not None or first != "turnwise" else as_object(holder.get(first)).get(rest)
 
 
-def identity_at(paths: Paths, value: JsonValue) -> Identity:
-    """Returns what stands at paths, such as those that a config names."""
-    return Identity(*(next(_texts_at(each, value), None) for each in paths))
+def identity_at(paths: Paths, value: JsonValue, is_alone: bool = True) -> Identity:
+    """Returns what stands at paths, such as those that a config names; the first text counts.
+
+    Args:
+        paths: The paths.
+        value: A record, or the records of one conversation.
+        is_alone: Whether the record holds one conversation.
+
+    Raises:
+        ValueError: A path leads to several texts of a record of several conversations; one line.
+    """
+    stated: list[str | None] = []
+    for name, each in zip(Paths._fields, paths, strict=True):
+        texts = list(dict.fromkeys(next((texts for path in each if (texts := _texts_at(path, value))), ())))
+        if len(texts) > 1 and not is_alone:
+            raise ValueError(
+                f"{name}_from leads to several values in a record of several conversations, "
+                f"and nothing says which is whose: {', '.join(texts[:3])}"
+            )
+        stated.append(texts[0] if texts else None)
+    return Identity(*stated)
 
 
-def _texts_at(paths: Iterable[str], value: JsonValue) -> Iterator[str]:
-    for path in paths:
-        for held in _values(value, path.split(".")):
-            if text := _text(held):
-                yield text
+def _texts_at(path: str, value: JsonValue) -> list[str]:
+    return [text for held in _values(value, path.split(".")) if (text := _text(held))]
 
 
 def identify(
@@ -149,8 +164,7 @@ def identify(
         known = _first(given, identity_at(_KEY_PATHS, value), own)
         known = _first(known, stated_identity(places, value), *kept) if None in known else known
     else:
-        version = given.app_version or stated_identity(places, value).app_version
-        known = _first(own, *kept, Identity(version))
+        known = _first(given, own, *kept, Identity(stated_identity(places, value).app_version))
     conversation.app_version, conversation.eval_id, conversation.eval_set_id = known
 
 

@@ -165,7 +165,8 @@ class LogReader:
         """Adds the app version and the eval case of a conversation, which is alone in its record or not."""
         if isinstance(item, Conversation):
             try:
-                identify(item, kind.places, value, identity_at(self._settings.identity, value), is_alone)
+                given = identity_at(self._settings.identity, value, is_alone)
+                identify(item, kind.places, value, given, is_alone)
             except ValueError as error:
                 return error
         return item

@@ -118,3 +118,19 @@ def test_several_versions_in_one_conversation_are_a_finding():
     (read,) = turnwise.read_conversations(events)
     (said,) = [each.message for each in read.turns[0].findings if each.kind == "SeveralVersions"]
     assert "v1, v2" in said and said.endswith(f"it counts as {read.app_version}")
+
+
+def tau2(*runs: JsonObject) -> JsonObject:
+    """Returns results of tau2 with these runs of the task 0."""
+    info = {"git_commit": "abc", "agent_info": {"llm": "m"}}
+    listed = [{"task_id": "0", "messages": SAID, **run} for run in runs]
+    return {"timestamp": "t", "info": info, "tasks": [{"id": "0"}], "simulations": listed}
+
+
+def test_paths_of_the_config_go_first_where_a_record_holds_several_conversations():
+    record, config = tau2({"id": "a"}, {"id": "b"}), {"app_version_from": ["info.git_commit"]}
+    assert [read.app_version for read in turnwise.read_conversations(record)] == ["m", "m"]
+    read = turnwise.read_conversations(record, config={**config, "eval_id_from": ["tasks.0.id"]})
+    assert [(each.app_version, each.eval_id) for each in read] == [("abc", "0")] * 2
+    with pytest.raises(ValueError, match=r"nothing says which is whose: a, b"):
+        turnwise.read_conversations(record, config={"eval_id_from": ["simulations.id"]})
