@@ -21,7 +21,7 @@ from turnwise.transforms.formats import adk_sessions as event
 from turnwise.transforms.formats.adk_sessions import case_end, session_conversation
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import context_tools, spelt
-from turnwise.transforms.formats.identity import ANY, OF_ANY, stated_identity
+from turnwise.transforms.formats.identity import ANY, BOTH, OF_ANY, OF_STATE, stated_identity
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format
 from turnwise.transforms.matching.sample import broke_off
@@ -73,7 +73,7 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
     made = Conversation(
         conversation_id=conversation_id,
         source="adk",
-        app_version=stated_identity(OF_ANY, state).app_version,
+        app_version=stated_identity((("", OF_STATE), *OF_ANY), state).app_version,
         eval_id=result.eval_id or None,
         eval_set_id=result.eval_set_id or None,
         user_id=result.user_id or None,
@@ -224,12 +224,20 @@ register_format(
         read_log=lambda value, record, settings: eval_result_conversations(value),
     )
 )
+# What events change and the state, by time: a stored state is the last one, that of an event is before it.
+_DELTAS = BOTH.join(("events.actions.state_delta", "events.actions.stateDelta", "state"))
+_EVENT_DELTAS = BOTH.join(
+    (
+        "state",
+        *(f"{path}.{key}" for path in ("event.actions", "actions") for key in ("state_delta", "stateDelta")),
+    )
+)
 # For example {"id": "7", "app_name": "desk", "events": [{"author": "user", "content": {"parts": [...]}}]}
 register_format(
     Format(
         name="adk_session",
         source="adk",
-        places=(("", ANY), ("labels", ANY), ("events.custom_metadata", ANY)),
+        places=(("", ANY), ("labels", ANY), ("events.custom_metadata", ANY), (_DELTAS, OF_STATE)),
         help="ADK stored session",
         keys=("id", "app_name", "user_id", "state", "events"),
         rank=70,
@@ -243,7 +251,10 @@ register_format(
     Format(
         name="adk_event",
         source="adk",
-        places=(("", ANY), ("labels", ANY), ("event.custom_metadata", ANY), ("custom_metadata", ANY)),
+        places=(
+            *(("", ANY), ("labels", ANY), ("event.custom_metadata", ANY), ("custom_metadata", ANY)),
+            (_EVENT_DELTAS, OF_STATE),
+        ),
         help="ADK events as they happen",
         keys=("session_id", "event"),
         rank=80,

@@ -14,7 +14,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, name_of
 from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, add_leap
-from turnwise.transforms.formats.identity import ANY, Paths
+from turnwise.transforms.formats.identity import ANY, FLOWS, OF_ANY, Paths, Places, identify
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import AGENT, USER, snake
 from turnwise.transforms.formats.messages.parts import CONTENT_OFF
@@ -82,8 +82,7 @@ register_format(
         places=(
             ("", ANY),
             ("labels", ANY),
-            ("request.queryParams", Paths(app_version=("flowVersions",))),
-            ("request.query_params", Paths(app_version=("flow_versions",))),
+            ("request.queryParams and request.query_params", Paths(app_version=FLOWS)),
         ),
         help="interaction logs of Dialogflow CX (BigQuery rows)",
         keys=("conversation_name", "turn_position", "request", "response"),
@@ -230,7 +229,9 @@ def _history(value: JsonObject, record: Record) -> Conversation:
     rows = [_plain(item) for item in objects(held["interactions"], "interactions")]
     times = [time_seconds(row.get("create_time")) for row in rows]
     if None not in times:
-        rows = [row for _, row in sorted(zip(times, rows, strict=True), key=lambda pair: pair[0] or 0.0)]
+        rows.sort(key=lambda row: time_seconds(row.get("create_time")) or 0.0)
+        # Of several app versions the last counts, by the same order.
+        value["interactions"] = rows
     for row in rows:
         end = _add_row({**row, "request_time": row.get("create_time")}, log) or end
     metrics = _plain(held.get("metrics"))
@@ -264,31 +265,39 @@ def _in_pages(fits: Test) -> Test:
     return lambda record: fits(record) or any(map(fits, objects_in(record.get("conversations"))))
 
 
-def _each(read: Callable[[JsonObject, Record], Conversation]) -> LogFunction:
-    """Returns a reader of records and of pages that list them."""
+def _each(read: Callable[[JsonObject, Record], Conversation], places: Places = OF_ANY) -> LogFunction:
+    """Returns a reader of records and of pages that list them, of which `places` state the app version."""
 
     def read_log(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation | ValueError]:
         held = as_object(value)
         listed = objects_in(held.get("conversations"))
-        return read_each(listed or [held], lambda item: read(item, record))
+
+        def one(item: JsonObject) -> Conversation:
+            made = read(item, record)
+            if listed:
+                identify(made, places, item)
+            return made
+
+        return read_each(listed or [held], one)
 
     return read_log
 
 
+_OF_HISTORY: Places = (
+    ("", ANY),
+    ("interactions.request.queryParams and interactions.request.query_params", Paths(app_version=FLOWS)),
+    ("", Paths(app_version=FLOWS)),
+)
 # For example {"name": ".../agents/a/conversations/c", "interactions": [{"request": {...}, ...}]}
 register_format(
     Format(
         name="dialogflow_history",
-        places=(
-            ("", ANY),
-            ("interactions.request.queryParams", Paths(app_version=("flowVersions",))),
-            ("interactions.request.query_params", Paths(app_version=("flow_versions",))),
-        ),
+        places=_OF_HISTORY,
         help="conversation history of Dialogflow CX",
         keys=("name", "interactions", "duration"),
         rank=85,
         recognises=_in_pages(_is_history),
-        read_log=_each(_history),
+        read_log=_each(_history, _OF_HISTORY),
         time_keys=("startTime", "start_time"),
         has_rubrics=False,
     )

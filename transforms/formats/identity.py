@@ -1,10 +1,11 @@
 """Where records state the app version, the eval case and its set: in any format."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.transforms.formats.fields import gaps
 from turnwise.transforms.formats.messages.kinds import HIDDEN
 from turnwise.transforms.formats.messages.streams import as_object
 from turnwise.transforms.formats.traces.span import key_values
@@ -37,7 +38,8 @@ class Paths(NamedTuple):
     eval_set_id: tuple[str, ...] = ()
 
 
-_UNKNOWN = Identity()
+_NOWHERE = Paths()
+_MOST_SHOWN = 5
 KEYS = ("turnwise.app_version", "turnwise.eval_id", "turnwise.eval_set_id")
 """Names that state the three in any record or span, before all others."""
 _KEY_PATHS = Paths(*((key,) for key in KEYS))
@@ -62,7 +64,14 @@ _OF_METADATA = Paths(
     (*ANY.eval_id, "dataset_item_id", "datasetItemId", "reference_example_id"),
     ANY.eval_set_id,
 )
-OF_KEPT = tuple((name, ANY) for name in ("labels", "state", "meta"))
+OF_STATE = Paths(
+    *((*keys, *(f"{scope}:{key}" for scope in ("app", "user") for key in keys[1:])) for keys in ANY)
+)
+"""In a state of google-adk, whose keys say whether they are of the session, of the app or of the user."""
+OF_KEPT = (("labels", ANY), ("state", OF_STATE), ("meta", ANY))
+FLOWS = ("flowVersions", "flow_versions")
+BOTH = " and "
+"""Between the paths of one place, whose objects count as one list."""
 Places: TypeAlias = tuple[tuple[str, Paths], ...]
 """Objects of the records of a format, and what they call the three there; the first that is stated counts.
 
@@ -80,7 +89,7 @@ OF_SPANS: Places = (
 
 
 def stated_identity(places: Places, value: JsonValue) -> Identity:
-    """Returns what a record of a format states.
+    """Returns what a record of a format states; of several app versions the first counts.
 
     Args:
         places: Those of its format.
@@ -89,74 +98,138 @@ def stated_identity(places: Places, value: JsonValue) -> Identity:
     Raises:
         ValueError: The records name several eval cases, so that which is meant is unknown; one line.
     """
-    stated: list[str | None] = [None, None, None]
+    versions, eval_ids, eval_set_ids = _stated(places, value)
+    return Identity(*(texts[0] if texts else None for texts in (versions, eval_ids, eval_set_ids)))
+
+
+def _stated(places: Places, value: JsonValue) -> list[list[str]]:
+    """Returns all texts of the three, in order, at the first name of the first place that states each."""
+    stated: list[list[str]] = [[], [], []]
     for path, names in places:
-        holders = list(_objects(value, path.split(".") if path else ()))
+        paths = [each.split(".") if each else [] for each in path.split(BOTH)]
+        records = value if isinstance(value, list) else [value]
+        holders = [holder for item in records for steps in paths for holder in _objects(item, steps)]
         for place, keys in enumerate(names if holders else ()):
-            for key in keys if stated[place] is None else ():
-                texts = dict.fromkeys(text for holder in holders if (text := _text(_held(holder, key))))
-                if len(texts) > 1 and place:
-                    shown = ", ".join(list(texts)[:3])
+            for key in keys if not stated[place] else ():
+                stated[place] = [text for holder in holders if (text := _text(_held(holder, key)))]
+                if len(set(stated[place])) > 1 and place:
+                    shown = ", ".join(list(dict.fromkeys(stated[place]))[:3])
                     raise ValueError(f"the conversation names several eval cases or sets: {shown}")
-                if texts:
-                    stated[place] = next(iter(texts))
+                if stated[place]:
                     break
-        if None not in stated:
+        if all(stated):
             break
-    return Identity(*stated)
+    return stated
 
 
 def _held(holder: JsonObject, key: str) -> JsonValue:
     """Returns what an object states under a key, of `turnwise.app_version` also as an object in it."""
     value, (first, _, rest) = holder.get(key), key.partition(".")
+    if key in FLOWS:
+        return _flows(value)
     return value if value is not None or first != "turnwise" else as_object(holder.get(first)).get(rest)
 
 
-def identity_at(paths: Paths, value: JsonValue) -> Identity:
-    """Returns what stands at paths, such as those that a config names."""
-    return Identity(*(next(_texts_at(each, value), None) for each in paths))
+def _flows(value: JsonValue) -> JsonValue:
+    """Returns which versions of flows Dialogflow CX used: numbers by flow, or resource names."""
+    if isinstance(value, dict):
+        return ", ".join(sorted(f"{name.rpartition('/')[2]}={number}" for name, number in value.items()))
+    if isinstance(value, list) and len(value) > 1:
+        return ", ".join(sorted(map(str, value)))
+    return value
 
 
-def _texts_at(paths: Iterable[str], value: JsonValue) -> Iterator[str]:
-    for path in paths:
-        for held in _values(value, path.split(".")):
-            if text := _text(held):
-                yield text
+def identity_at(paths: Paths, value: JsonValue, is_alone: bool = True) -> Identity:
+    """Returns what stands at paths, such as those that a config names.
+
+    The first path that leads to texts counts; of an app version its last text, else the first.
+
+    Args:
+        paths: The paths.
+        value: A record, or the records of one conversation.
+        is_alone: Whether the record holds one conversation.
+
+    Raises:
+        ValueError: A path leads to several texts of a record of several conversations; one line.
+    """
+    stated: list[str | None] = []
+    for name, each in zip(Paths._fields, paths, strict=True):
+        texts = next((texts for path in each if (texts := _texts_at(path, value))), [])
+        if len(set(texts)) > 1 and not is_alone:
+            raise ValueError(
+                f"{name}_from leads to several values in a record of several conversations, "
+                f"and nothing says which is whose: {', '.join(list(dict.fromkeys(texts))[:3])}"
+            )
+        stated.append(texts[-1 if name == "app_version" else 0] if texts else None)
+    return Identity(*stated)
+
+
+def _texts_at(path: str, value: JsonValue) -> list[str]:
+    return [text for held in _values(value, path.split(".")) if (text := _text(held))]
 
 
 def identify(
     conversation: Conversation,
     places: Places,
     value: JsonValue,
-    given: Identity = _UNKNOWN,
+    paths: Paths = _NOWHERE,
     is_alone: bool = True,
 ) -> None:
     """Adds, in place, what a record states and its reader did not read.
 
+    Of several app versions the last counts, which is a finding.
+
     Args:
         conversation: A conversation of the record.
         places: Those of its format.
-        value: The record, or the records of one conversation.
-        given: What stands where the config says: it goes before everything else.
+        value: The record, or the records of one conversation, in the order of time.
+        paths: Where the config says: it goes before everything else.
         is_alone: Whether the record holds no other conversation; otherwise it names no case of this one.
 
     Raises:
         ValueError: The records name several eval cases; one line.
     """
-    own = _own(conversation)
-    kept = map(_kept, _holders(conversation))
+    own, kept = _own(conversation), _kept(conversation)
+    given = identity_at(paths, value, is_alone)
+    _add_unread_paths(conversation, paths, given, value)
     if is_alone:
-        known = _first(given, identity_at(_KEY_PATHS, value), own)
-        known = _first(known, stated_identity(places, value), *kept) if None in known else known
+        keyed, stated = identity_at(_KEY_PATHS, value), _stated(places, value)
+        known = _first(given, keyed, own, Identity(*(texts[-1] if texts else None for texts in stated)), kept)
+        add_several_versions(conversation, known, _texts_at(KEYS[0], value) or stated[0])
     else:
-        version = given.app_version or stated_identity(places, value).app_version
-        known = _first(own, *kept, Identity(version))
+        known = _first(given, own, kept, Identity(stated_identity(places, value).app_version))
     conversation.app_version, conversation.eval_id, conversation.eval_set_id = known
+
+
+def add_several_versions(conversation: Conversation, known: Identity, versions: Sequence[str]) -> None:
+    """Adds a finding, in place, to a conversation of which records or turns state several app versions.
+
+    Args:
+        conversation: The conversation.
+        known: What it counts as.
+        versions: What they state, among it what counts; else another place does.
+    """
+    different = list(dict.fromkeys(versions))
+    if len(different) > 1 and known.app_version in different:
+        listed = f"the conversation states several app versions: {', '.join(different[:_MOST_SHOWN])}"
+        message = f"{listed}; it counts as {known.app_version}"
+        gaps("SeveralVersions", [message], calls=False, words=False).add_to_all(conversation.turns)
+
+
+def _add_unread_paths(conversation: Conversation, paths: Paths, given: Identity, value: JsonValue) -> None:
+    """Adds a finding for paths of the config that lead to an object or a list, and to no text."""
+    for name, each, text in zip(Paths._fields, paths, given, strict=True):
+        for path in each if text is None else ():
+            kinds = [type(held) for held in _values(value, path.split(".")) if isinstance(held, dict | list)]
+            if kinds:
+                what = "an object" if kinds[0] is dict else "a list"
+                message = f"{name}_from: {path} leads to {what}, and a text or a number is needed"
+                gaps("UnreadPath", [message], calls=False, words=False).add_to_all(conversation.turns)
 
 
 def identify_kept(conversation: Conversation) -> None:
     """Adds, in place, what a conversation's own labels, state and meta state."""
-    known = _first(_own(conversation), *map(_kept, _holders(conversation)))
+    known = _first(_own(conversation), _kept(conversation))
     conversation.app_version, conversation.eval_id, conversation.eval_set_id = known
 
 
@@ -166,12 +239,13 @@ def _own(conversation: Conversation) -> Identity:
     return Identity(stated, conversation.eval_id, conversation.eval_set_id)
 
 
-def _holders(conversation: Conversation) -> Iterator[JsonObject]:
-    return filter(None, (conversation.labels, conversation.state, conversation.meta))
+def _kept(conversation: Conversation) -> Identity:
+    held = ((getattr(conversation, name), names) for name, names in OF_KEPT)
+    return _first(*(Identity(*(_first_text(holder, keys) for keys in names)) for holder, names in held))
 
 
-def _kept(holder: JsonObject) -> Identity:
-    return Identity(*(next(filter(None, (_text(holder.get(key)) for key in keys)), None) for keys in ANY))
+def _first_text(holder: JsonObject, keys: Sequence[str]) -> str | None:
+    return next(filter(None, (_text(holder.get(key)) for key in keys)), None)
 
 
 def _first(*identities: Identity) -> Identity:

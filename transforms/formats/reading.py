@@ -165,7 +165,7 @@ class LogReader:
         """Adds the app version and the eval case of a conversation, which is alone in its record or not."""
         if isinstance(item, Conversation):
             try:
-                identify(item, kind.places, value, identity_at(self._settings.identity, value), is_alone)
+                identify(item, kind.places, value, self._settings.identity, is_alone)
             except ValueError as error:
                 return error
         return item
@@ -176,7 +176,7 @@ class LogReader:
             with_turns(_named(conversation, record))
         if self._has_paths:
             value = from_json(record.data)
-            identify(conversation, kind.places, value, identity_at(self._settings.identity, value))
+            identify(conversation, kind.places, value, self._settings.identity)
         else:
             identify_kept(conversation)
         return conversation

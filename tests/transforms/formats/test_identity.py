@@ -6,6 +6,7 @@ import pytest
 
 import turnwise
 from turnwise.schemas.jsonio import JsonObject
+from turnwise.transforms.formats.registry import no_version_text
 
 SAID = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
 TURNS = {"turns": [{"user": "Hi", "agent": "Hello"}]}
@@ -118,3 +119,103 @@ def test_several_versions_in_one_conversation_are_a_finding():
     (read,) = turnwise.read_conversations(events)
     (said,) = [each.message for each in read.turns[0].findings if each.kind == "SeveralVersions"]
     assert "v1, v2" in said and said.endswith(f"it counts as {read.app_version}")
+
+
+def tau2(*runs: JsonObject) -> JsonObject:
+    """Returns results of tau2 with these runs of the task 0."""
+    info = {"git_commit": "abc", "agent_info": {"llm": "m"}}
+    listed = [{"task_id": "0", "messages": SAID, **run} for run in runs]
+    return {"timestamp": "t", "info": info, "tasks": [{"id": "0"}], "simulations": listed}
+
+
+def test_paths_of_the_config_go_first_where_a_record_holds_several_conversations():
+    record, config = tau2({"id": "a"}, {"id": "b"}), {"app_version_from": ["info.git_commit"]}
+    assert [read.app_version for read in turnwise.read_conversations(record)] == ["m", "m"]
+    read = turnwise.read_conversations(record, config={**config, "eval_id_from": ["tasks.0.id"]})
+    assert [(each.app_version, each.eval_id) for each in read] == [("abc", "0")] * 2
+    with pytest.raises(ValueError, match=r"nothing says which is whose: a, b"):
+        turnwise.read_conversations(record, config={"eval_id_from": ["simulations.id"]})
+
+
+def chat_row(number: int, **metadata: Any) -> JsonObject:
+    """Returns a row of LiteLLM's log, the reply number `number` of a session."""
+    said = [
+        message for place in range(number) for message in ({"role": "user", "content": str(place)}, SAID[1])
+    ]
+    reply = {"object": "chat.completion", "choices": [{"message": SAID[1], "finish_reason": "stop"}]}
+    row = {
+        "call_type": "acompletion",
+        "spend": 0,
+        "session_id": "s",
+        "startTime": f"2026-01-01T00:00:0{number}Z",
+    }
+    return {**row, "messages": said[:-1], "response": reply, "metadata": metadata}
+
+
+def adk_event(number: int, **fields: Any) -> JsonObject:
+    event = session()["events"][number % 2]
+    return {"session_id": "s", "event": {**event, "id": str(number), "timestamp": number}, **fields}
+
+
+def interaction(second: int, version: str) -> JsonObject:
+    request = {"queryInput": {"text": {"text": "Hi"}}, "queryParams": {"flowVersions": [version]}}
+    response = {"queryResult": {"responseMessages": [{"text": {"text": ["Hello"]}}]}}
+    return {"request": request, "response": response, "createTime": f"2026-01-01T00:00:0{second}Z"}
+
+
+def changed(first: JsonObject, second: JsonObject, **state: Any) -> JsonObject:
+    """Returns a session whose two events change the state."""
+    read = session(**state)
+    for event, delta in zip(read["events"], (first, second), strict=True):
+        event["actions"] = {"state_delta": delta}
+    return read
+
+
+HISTORY = {"name": "projects/p/locations/l/agents/a/conversations/c"}
+V1, V2 = {"app_version": "v1"}, {"app_version": "v2"}
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [chat_row(1, **V1), chat_row(2, **V2)],
+        [adk_event(0, state=V1), adk_event(1), adk_event(2, state=V2), adk_event(3)],
+        [adk_event(0, state=V1), {**adk_event(1), "event": {**changed({}, V2)["events"][1], "timestamp": 1}}],
+        changed(V1, V2, **V2),
+        changed(V1, {}, **V2),
+        {**HISTORY, "interactions": [interaction(2, "v2"), interaction(1, "v1")]},
+        {"conversations": [{**HISTORY, "interactions": [interaction(2, "v2"), interaction(1, "v1")]}]},
+    ],
+)
+def test_of_several_versions_the_last_by_time_counts_in_every_format(records):
+    (read,) = turnwise.read_conversations(records)
+    (said,) = [each.message for each in read.turns[0].findings if each.kind == "SeveralVersions"]
+    assert read.app_version == "v2" and said.endswith("v1, v2; it counts as v2")
+
+
+def test_the_history_of_dialogflow_states_versions_of_flows():
+    flows = {"projects/p/flows/g": "12", "projects/p/flows/f": 5}
+    turns = {"interactions": [{**interaction(1, "v"), "request": {"queryInput": {"text": {"text": "Hi"}}}}]}
+    record = {**HISTORY, "flowVersions": flows, **turns}
+    for given in (record, {"conversations": [record]}):
+        (read,) = turnwise.read_conversations(given)
+        assert read.app_version == "f=5, g=12"
+    assert "flowVersions, flow_versions (interactions.request" in no_version_text(["dialogflow_history"], [])
+
+
+def test_a_path_of_the_config_that_leads_to_no_text_is_a_finding():
+    record = chat(build={"number": 8}, tags=["a", "b"])
+    (read,) = turnwise.read_conversations(
+        record, config={"app_version_from": ["build"], "eval_id_from": ["tags"]}
+    )
+    found = [each for each in read.turns[0].findings if each.kind == "UnreadPath"]
+    said = " ".join(each.message for each in found)
+    assert read.app_version is None and "build leads to an object" in said
+
+
+def test_keys_of_the_state_of_an_app_and_of_a_user_count():
+    state = {"app:app_version": "v3", "user:eval_id": "e"}
+    row = agent_event(attributes={"session_metadata": {"state": state}})
+    for records in (session(**state), row, [adk_event(0, state=state), adk_event(1)]):
+        (read,) = turnwise.read_conversations(records)
+        assert (read.app_version, read.eval_id) == ("v3", "e")

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import as_text
-from turnwise.transforms.formats.identity import ANY, KEYS, Places, stated_identity
+from turnwise.transforms.formats.identity import ANY, KEYS, OF_STATE, Places, stated_identity
 from turnwise.transforms.formats.messages.streams import as_object, first_of, objects_in, stated
 from turnwise.transforms.formats.traces.span import (
     SpanEvent,
@@ -504,7 +504,7 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
 
 OF_AGENT_EVENTS: Places = (
     ("attributes.custom_tags", ANY),
-    ("attributes.session_metadata.state", ANY),
+    ("attributes.session_metadata.state", OF_STATE),
     ("labels", ANY),
     ("attributes.labels", ANY),
     ("attributes", ANY),

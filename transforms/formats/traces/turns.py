@@ -12,7 +12,13 @@ from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
 from turnwise.transforms.formats.fields import AGENT_ERROR, OPEN_CALL, UNREAD, Unread, gaps
-from turnwise.transforms.formats.identity import KEYS, OF_SPANS, stated_identity
+from turnwise.transforms.formats.identity import (
+    KEYS,
+    OF_SPANS,
+    Identity,
+    add_several_versions,
+    stated_identity,
+)
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.parts import (
@@ -206,6 +212,8 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     end = _crash(lines[:-1]) or _end(lines[-1])
     resources = [node.span.resource for node in steps]
     stated = stated_identity(OF_SPANS, _labelled(nodes, resources))
+    by_time = sorted(nodes, key=lambda node: node.span.start)
+    versions = [str(text) for node in by_time if (text := node.span.attributes.get(KEYS[0]))]
     tags = [tag for node in nodes for tag in node.step.tags]
     tags += filter(None, (text_at(resource, *ENVIRONMENTS) for resource in resources))
     conversation = Conversation(
@@ -224,11 +232,9 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
         tools=declared(steps),
     )
     _add_orphans(nodes, turns)
-    versions = dict.fromkeys(str(text) for node in nodes if (text := node.span.attributes.get(KEYS[0])))
-    if len(versions) > 1:
-        said = f"the conversation states several app versions: {', '.join(list(versions)[:_MOST_SHOWN])}"
-        counted = f"{said}; it counts as {conversation.app_version}"
-        gaps("SeveralVersions", [counted], calls=False, words=False).add_to_all(turns)
+    if versions:
+        conversation.app_version = versions[-1]
+        add_several_versions(conversation, Identity(versions[-1]), versions)
     listed = {name for node in nodes for name in node.span.listed}
     missing = listed - {node.span.id for node in nodes} - {node.span.page for node in nodes}
     if missing:
