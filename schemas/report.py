@@ -231,7 +231,7 @@ class ReportRun(msgspec.Struct, frozen=True):
     """One run of the report.
 
     Attributes:
-        name: How texts call it: its id, or `This run` if there is no other.
+        name: How texts call it: its id, or `This run` if there is no other; of joined runs, whose they are.
         directory: Where its files are, as given.
         date: Its date (`--date`), as ISO text.
         settings: Digest of what decides its scores: runs with another one were not measured in the same way.

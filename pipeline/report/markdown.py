@@ -96,8 +96,7 @@ def _gate(report: GateReport) -> Iterator[str]:
     reasons = [*map(shown, report.problems), *map(_rule_text, missed)]
     yield from [*(f"- {reason}" for reason in reasons), ""] if reasons else ()
     flips = report.comparison.flips if report.comparison is not None else []
-    listed = report.page.read_first if report.page is not None else report.to_read
-    yield from _cases(listed, flips, report.page.counts_by if report.page is not None else STATUS)
+    yield from _cases(report.page.read_first if report.page is not None else report.to_read, flips)
     passed = [[one.rule, one.app_version or "", one.why] for one in report.rules if one.status == "passed"]
     details = [*_table(["passed", "version", "why"], passed)] if passed else []
     if report.comparison is not None:
@@ -126,18 +125,20 @@ def _answer(page: FirstPage) -> Iterator[str]:
         yield from (f"**{shown(destructive[0].upper() + destructive[1:])}.**", "")
 
 
-def _cases(
-    listed: Sequence[ListedConversation | GatedConversation], flips: Sequence[Flip], criterion: str
-) -> Iterator[str]:
-    """Yields a row for each case that is to be read first; `criterion`: by which cases have changed."""
-    flips = [flip for flip in flips if flip.criterion == criterion]
-    kinds = {name: flip.kind for flip in flips for name in flip.candidate_conversations}
+def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequence[Flip]) -> Iterator[str]:
+    """Yields a row for each case that is to be read first, with the change of its verdict."""
+    kinds = {
+        name: flip.kind for flip in flips if flip.criterion == STATUS for name in flip.candidate_conversations
+    }
+    others = _lost_criteria(flips)
     rows: dict[tuple[str, str | None], tuple[str, str]] = {}
     for one in listed:
         kind = kinds.get(one.conversation_id)
         change = _VERDICTS.get(one.verdict, "no verdict") if kind is None else _CHANGES.get(kind, kind)
         key = one.eval_id or one.conversation_id, one.app_version
-        rows.setdefault(key, (one.why or "no reason is known", change))
+        lost = others.get(one.conversation_id) if kind not in _LOST else None
+        why = one.why or "no reason is known"
+        rows.setdefault(key, (f"{lost}; {why}" if lost else why, change))
     if rows:
         short = shortened(case for case, _ in rows)
         versions = shortened({version or "" for _, version in rows})
@@ -149,17 +150,39 @@ def _cases(
         head = ["read first", "case", "verdict", "version"]
         yield from _table(head[:width], [row[:width] for row in cells])
         shown_ids = {one.conversation_id for one in listed}
-        lost = [flip for flip in flips if flip.kind in _LOST]
-        left = sum(shown_ids.isdisjoint(flip.candidate_conversations) for flip in lost)
+        gone: dict[str, set[str]] = {}
+        for flip in flips:
+            if flip.kind == "regressed" or (flip.kind in _LOST and flip.criterion == STATUS):
+                gone.setdefault(flip.case, set()).update(flip.candidate_conversations)
+        left = sum(map(shown_ids.isdisjoint, gone.values()))
         if left:
             now = f"regressed or {'has' if left == 1 else 'have'} no verdict any more"
             yield from (f"{counted(left, 'more case')} {now}: the details below list changed cases.", "")
 
 
+def _lost_criteria(flips: Sequence[Flip]) -> dict[str, str]:
+    """Returns id of a conversation -> which criteria regressed or have no score any more."""
+    by_kind: dict[str, dict[str, list[str]]] = {}
+    for flip in flips:
+        if flip.criterion != STATUS and flip.kind in _LOST:
+            for name in flip.candidate_conversations:
+                by_kind.setdefault(name, {}).setdefault(_change(flip), []).append(flip.criterion)
+    return {
+        name: "; ".join(f"{change}: {', '.join(criteria)}" for change, criteria in changes.items())
+        for name, changes in by_kind.items()
+    }
+
+
+def _change(flip: Flip) -> str:
+    if flip.kind == "newly_missing" and flip.criterion != STATUS:
+        return "no score any more"
+    return _CHANGES.get(flip.kind, flip.kind)
+
+
 def _comparison(found: Comparison) -> Iterator[str]:
     yield from (f"## {shown(found.candidate.name)} against {shown(found.baseline.name)}", "")
     if found.page is not None:
-        yield from (*_answer(found.page), *_cases(found.page.read_first, found.flips, found.page.counts_by))
+        yield from (*_answer(found.page), *_cases(found.page.read_first, found.flips))
     yield from _criteria(found)
     lines = [
         *(
@@ -190,18 +213,21 @@ def _criteria(found: Comparison) -> Iterator[str]:
 
 def _changed(flips: Sequence[Flip]) -> Iterator[str]:
     """Yields a row for each case that changed, in whatever criteria."""
-    by_case: dict[tuple[str, str], list[Flip]] = {}
+    by_case: dict[str, list[Flip]] = {}
     for flip in flips:
-        by_case.setdefault((flip.kind, flip.case), []).append(flip)
+        by_case.setdefault(flip.case, []).append(flip)
     if by_case:
-        short = shortened({case for _, case in by_case})
+        short = shortened(by_case)
         rows = []
-        for (kind, case), of_case in [*by_case.items()][:_MOST_CASES]:
+        for case, of_case in [*by_case.items()][:_MOST_CASES]:
             first = next((flip for flip in of_case if flip.reason and flip.criterion != STATUS), of_case[0])
             turn = "" if first.turn_index is None else f"{turn_name(first.turn_index)}: "
-            why, names = first.reason or "no reason is known", ", ".join(flip.criterion for flip in of_case)
-            rows.append([f"{turn}{why}", short[case], _CHANGES.get(kind, kind), names])
-        yield from _table([counted(len(by_case), "changed case"), "case", "change", "criteria"], rows)
+            by_change: dict[str, list[str]] = {}
+            for flip in of_case:
+                by_change.setdefault(_change(flip), []).append(flip.criterion)
+            changes = "; ".join(f"{change}: {', '.join(names)}" for change, names in by_change.items())
+            rows.append([f"{turn}{first.reason or 'no reason is known'}", short[case], changes])
+        yield from _table([counted(len(by_case), "changed case"), "case", "changes"], rows)
     if len(by_case) > _MOST_CASES:
         yield from (f"{len(by_case) - _MOST_CASES} more in the JSON file.", "")
 

@@ -160,7 +160,7 @@ class StoredRuns:
         return StoredSides(sides[0].side, sides[1].side, configs[0] if configs else {}, to_read, stored)
 
     def compared_runs(self, sides: StoredSides, most: int) -> list[Run]:
-        """Returns the rows of the two sides, for a report: one run if both are of the same, else one a side.
+        """Returns the rows of the two sides, for a report: one if both are of the same runs, else one a side.
 
         What other versions of the app did in these runs is left out. Raises ConfigError if there are more
         conversations than `most`.
@@ -171,18 +171,32 @@ class StoredRuns:
                 f"{number:,} conversations are compared, and a report of more than {most:,} is not made "
                 "here: use turnwise compare --store"
             )
-        is_one_run = sides.baseline.run_ids == sides.candidate.run_ids and len(sides.baseline.run_ids) == 1
-        groups = [sides.records] if is_one_run else [[records] for records in sides.records]
-        return [self._run(group) for group in groups]
+        if sides.baseline.run_ids == sides.candidate.run_ids:
+            return [self._run(sides.records, "")]
+        names = sides.baseline.name, sides.candidate.name
+        return [self._run([records], name) for records, name in zip(sides.records, names, strict=True)]
 
-    def _run(self, records: "Sequence[RecordColumns]") -> Run:
+    def _run(self, records: "Sequence[RecordColumns]", side: str) -> Run:
+        """Returns the rows of some records as one run, which is called by its side ("": both) and runs."""
         documents = [document for record in records for document in self._documents(record)]
         if not documents:
             raise ConfigError("the runs have no run.json in the store: use turnwise compare --store")
-        counts = Counter[str]()
-        for document in {document.run_id: document for document in documents}.values():
-            counts.update({name: n for name, n in document.counts.items() if isinstance(n, int)})
-        document = replace(documents[0], counts=counts if len(documents) > 1 else documents[0].counts)
+        by_id = {document.run_id: document for document in documents}
+        document = documents[0]
+        name = f"{side} (run {document.run_id})" if side else ""
+        if len(by_id) > 1:
+            counts = Counter[str]()
+            name = f"{side} ({len(by_id)} runs)" if side else f"These {len(by_id)} runs"
+            for one in by_id.values():
+                counts.update({name: n for name, n in one.counts.items() if isinstance(n, int)})
+            failed = [one for one in by_id.values() if one.exit_status]
+            document = replace(
+                document,
+                counts=counts,
+                exit_status=1 if failed else 0,
+                problems=[f"{one.run_id}: {why}" for one in failed for why in one.problems or ["no reason"]],
+            )
+        document = replace(document, run_id=name or document.run_id)
         ids = [name for record in records for name in record.run_ids]
         names = [self._runs[run].name for run in dict.fromkeys(ids)]
         wanted = {record for side in records for record in _ids(side)}
@@ -199,10 +213,13 @@ class StoredRuns:
                 else:
                     run_id = stored_runs.run_key(self._app, row["run_id"]).rsplit("/", 1)[-1]
                     is_own = (run_id, key_text(row["conversation_id"]), version) in wanted
-                if is_own:
+                if is_own and table == "metrics_by_app_version":
+                    # Those intervals are of whole runs, and not of these rows.
+                    yield {**row, "pass_rate_low": None, "pass_rate_high": None}
+                elif is_own:
                     yield row
 
-        return Run(document.run_id, document, lambda table: [*rows(table)], gaps=gaps)
+        return Run(document.run_id, document, lambda table: [*rows(table)], gaps=gaps, name=name)
 
     def _documents(self, records: "RecordColumns", most: int | None = None) -> list[RunDocument]:
         """Returns the documents of the newest runs of some records (None: of all), the newest one first."""

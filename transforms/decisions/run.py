@@ -50,6 +50,7 @@ class Run:
         rows: Returns all rows of a table; in a stream, several revisions of a conversation.
         calibration: Returns what `turnwise calibrate` wrote; None: it wrote nothing.
         gaps: What is missing, one sentence each.
+        name: How texts call it; "": by its id, or as the only run.
     """
 
     def __init__(
@@ -59,8 +60,9 @@ class Run:
         rows: ReadRows,
         calibration: Callable[[], Calibration | None] = _no_calibration,
         gaps: Iterable[str] = (),
+        name: str = "",
     ) -> None:
-        self.directory, self.document = directory, document
+        self.directory, self.document, self.name = directory, document, name
         self.rows, self.calibration, self.gaps = rows, calibration, [*gaps]
 
     def scores(self) -> Iterator[ScoreRow]:

@@ -234,9 +234,32 @@ def test_two_directories_and_their_files(scored, compared, tmp_path):
     assert lines[4] == "regressed 10, fixed 0, still failing 0, no verdict 0, rejected 0"
     assert sum(line.endswith(" | regressed |") for line in lines) == 3, "of one problem type"
     assert "7 more cases regressed or have no verdict any more: the details below list" in " ".join(lines)
-    changed = lines[lines.index("| 10 changed cases | case | change | criteria |") :]
-    assert sum(line.endswith(" | regressed | verdict, response_match_score |") for line in changed) == 10
+    changed = lines[lines.index("| 10 changed cases | case | changes |") :]
+    assert sum(line.endswith(" | regressed: verdict, response_match_score |") for line in changed) == 10
     assert "| verdict | 100.0% | 66.7% | 30 | -33.3 pt (-52.8 to -15.2) | 0.002 | worse |" in lines
+
+
+def test_a_comment_has_one_row_a_case_and_its_verdict_in_the_column_verdict(scored, compared, tmp_path):
+    # The first case fails in both: it said the wrong thing before, and makes the wrong call now.
+    call = {"name": "get_order", "args": {"id": "1"}}
+    logs = [log(i, v, "Hello", eval_id=f"e{i}") for v in ("v1", "v2") for i in range(4)]
+    for i, one in enumerate(logs):
+        turn = one["turns"][0]
+        turn["expected"] |= {"tool_calls": [call]}
+        turn["tool_calls"] = [{**call, "name": "list_orders"}] if i in (4, 5) else [call]
+    logs[0]["turns"][0]["agent"] = BAD
+    config = {"criteria": {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8},
+              "gate": {"primary": ["tool_trajectory_avg_score"]}}  # fmt: skip
+    output = scored(logs, config=config)
+    compared(output, *SIDES, "--output", str(tmp_path / "found"))
+    lines = (tmp_path / "found" / "compare.md").read_text().splitlines()
+    listed = [line for line in lines if line.endswith((" | failing |", " | regressed |"))]
+    (both,) = [line for line in listed if "| e0 |" in line]
+    assert both.startswith("| regressed: tool_trajectory_avg_score; ") and both.endswith(" | failing |")
+    assert [line.endswith(" | regressed |") for line in listed if "| e1 |" in line] == [True]
+    changed = lines[lines.index("| 2 changed cases | case | changes |") + 2 :][:2]
+    assert changed[0].endswith(" | e1 | regressed: verdict, tool_trajectory_avg_score |"), changed
+    assert changed[1].endswith(" | e0 | regressed: tool_trajectory_avg_score; fixed: response_match_score |")
 
 
 @pytest.mark.parametrize("width", [20, 44, 60, 72, 80])

@@ -397,7 +397,10 @@ def test_markdown_says_what_changed_against_the_baseline(write_run, gate, tmp_pa
     assert [row[1:] for row in table[2:4]] == [["case-c0", "regressed"], ["case-c1", "no verdict any more"]]
     changed = [row for row in table if row[0] == "Missing: <code>pay()&#46;</code>"]
     names = "verdict, tool_trajectory_avg_score"
-    assert [row[1:] for row in changed] == [["case-c0", "regressed", names], ["case-c2", "fixed", names]]
+    assert [row[1:] for row in changed] == [
+        ["case-c0", f"regressed: {names}"],
+        ["case-c2", f"fixed: {names}"],
+    ]
     assert not any("case-c9" in line for line in lines)
 
 

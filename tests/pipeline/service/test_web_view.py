@@ -32,6 +32,7 @@ from turnwise.pipeline.store.database import CONVERSATION_ROWS, LOCAL_APP, open_
 from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
 from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.statistics.tests import wilson_interval
 
 
 def talks(version: str, passes: int, fails: int) -> list[Any]:
@@ -89,6 +90,33 @@ def test_two_versions_are_compared_as_the_command_does_with_their_conversations(
     }.items():
         with pytest.raises(ServiceError, match=why):
             compare_page(service, LOCAL_APP, *names)
+
+
+def test_a_side_of_two_runs_has_the_interval_of_its_value_and_is_named_once(store):
+    service = Service(store, "tester")
+    again = [{**row, "conversation_id": f"again-{row['conversation_id']}"} for row in talks("v2", 0, 20)]
+    first = [*talks("v1", 20, 0), *talks("v2", 20, 0)]
+    put_run(store, first, run_id="first", exit_status=1, problems=["an alert"])
+    put_run(store, again, 1, run_id="second")
+    report = shown(compare_page(service, LOCAL_APP, "v1", "v2"), "report")
+    _, figure = report["criteria"][0]["figures"]
+    low, high = wilson_interval(10, 20)  # 20 cases, each with a pass and a failure
+    assert (figure["share"], figure["low"], figure["high"]) == pytest.approx((0.5, low, high))
+    assert [run["name"] for run in report["runs"]] == ["v1 (run first)", "v2 (2 runs)"]
+    problems = [one["text"] for one in report["sentences"]]
+    assert problems == [f"{name} ended with exit status 1: {why}an alert." for name, why in (
+        ("v1 (run first)", ""), ("v2 (2 runs)", "first: "))]  # fmt: skip
+
+
+def test_versions_of_the_same_runs_have_one_balance(store):
+    service = Service(store, "tester")
+    for number, name in enumerate(("first", "second")):
+        rows = [*talks("v1", 12, 0), *talks("v2", 6, 6)]
+        rows = [{**row, "conversation_id": f"{name}-{row['conversation_id']}"} for row in rows]
+        put_run(store, rows, number, run_id=name)
+    report = shown(compare_page(service, LOCAL_APP, "v1", "v2"), "report")
+    assert [one["text"].partition(":")[0] for one in report["coverage"]] == ["These 2 runs"]
+    assert [version["conversations"] for version in report["versions"]] == [24, 24]
 
 
 def test_a_trend_holds_what_was_measured_and_tells_what_was_not(store):

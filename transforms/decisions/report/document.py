@@ -174,7 +174,7 @@ def _runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
     return [
         report_run(
             run,
-            run.document.run_id if len(runs) > 1 else "This run",
+            run.name or (run.document.run_id if len(runs) > 1 else "This run"),
             i not in silent,
             collected.sampled_out[i],
             collected.idle[i],

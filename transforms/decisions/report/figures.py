@@ -27,8 +27,8 @@ from turnwise.transforms.decisions.comparison.collect import own_cases
 from turnwise.transforms.decisions.comparison.words import share_text
 from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry, VersionKey, tools_of
 from turnwise.transforms.decisions.run import Run, shared_reason, unnamed_case
-from turnwise.transforms.metrics.state import rank_of
-from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
+from turnwise.transforms.metrics.state import independent_trials, rank_of
+from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
 from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p, shrink, wilson_interval
 
@@ -404,30 +404,23 @@ _MOST_TURNS = 50
 
 
 class _Sum(Struct):
-    """Scores of one criterion, one level and one version; values and outcomes by case."""
+    """Scores of one criterion, one level and one version; values by case."""
 
     no_score: int = 0
     passed: int = 0
     failed: int = 0
     is_binary: bool = True
     values: dict[str, GroupSum] = field(default_factory=dict)
-    outcomes: dict[str, GroupSum] = field(default_factory=dict)
 
     def add(self, value: float | None, outcome: str | None, special: Sequence[float], case: str) -> None:
         if value is None:
             self.no_score += 1
         elif value not in special:
-            self._add(self.values, case, value)
+            size, total = self.values.get(case, (0, 0.0))
+            self.values[case] = GroupSum(size + 1, total + value)
             self.is_binary = self.is_binary and value in _SHARE
-        if outcome in ("PASS", "FAIL"):
-            self._add(self.outcomes, case, outcome == "PASS")
         self.passed += outcome == "PASS"
         self.failed += outcome == "FAIL"
-
-    @staticmethod
-    def _add(groups: dict[str, GroupSum], case: str, value: float) -> None:
-        size, total = groups.get(case, (0, 0.0))
-        groups[case] = GroupSum(size + 1, total + value)
 
     @property
     def scored(self) -> int:
@@ -451,11 +444,13 @@ class _Sum(Struct):
 _CriterionSums = dict[tuple[str, bool, VersionKey], _Sum]
 """(criterion, whether it is of whole conversations, version) -> sum."""
 _TurnSums = dict[tuple[str, VersionKey], dict[int, _Sum]]
+_Cases = dict[VersionKey, list[str]]
+"""Version -> the case of each of its conversations."""
 
 
 def criterion_rows(collected: CollectedRuns) -> list[CriterionRow]:
     """Returns the rows of the table: verdicts first, then the criteria in the order of their scores."""
-    sums, turns = _sums(collected.entries)
+    sums, turns, cases = _sums(collected.entries)
     errors = Counter(
         (row["criterion"], VersionKey(index, row.get("app_version") or ""))
         for index, rows in enumerate(collected.failures)
@@ -464,19 +459,21 @@ def criterion_rows(collected: CollectedRuns) -> list[CriterionRow]:
     )
     measured = (score["criterion"] for entry in collected.entries for score in entry.scores)
     names = dict.fromkeys([STATUS, *measured])
-    return [_row(name, collected, sums, turns, errors) for name in names]
+    return [_row(name, collected, sums, turns, cases, errors) for name in names]
 
 
-def _sums(entries: Iterable[Entry]) -> tuple[_CriterionSums, _TurnSums]:
+def _sums(entries: Iterable[Entry]) -> tuple[_CriterionSums, _TurnSums, _Cases]:
     sums: _CriterionSums = {}
     turns: _TurnSums = {}
+    cases: _Cases = {}
     by_version: dict[VersionKey, list[Entry]] = {}
     for entry in entries:
         by_version.setdefault(entry.version, []).append(entry)
     for version, sums_of in by_version.items():
         rows = [entry.row for entry in sums_of]
         ids = [(row["eval_id"], row["task"] or unnamed_case(row), row["conversation_id"]) for row in rows]
-        for entry, case in zip(sums_of, own_cases(ids), strict=True):
+        cases[version] = own_cases(ids)
+        for entry, case in zip(sums_of, cases[version], strict=True):
             verdict = entry.row["verdict"]
             value = {"PASS": 1.0, "FAIL": 0.0}.get(verdict or "")
             sums.setdefault((STATUS, True, version), _Sum()).add(value, verdict, (), case)
@@ -487,7 +484,7 @@ def _sums(entries: Iterable[Entry]) -> tuple[_CriterionSums, _TurnSums]:
                 sums.setdefault((name, turn is None, version), _Sum()).add(*given, case)
                 if turn is not None and 0 <= turn < _MOST_TURNS:
                     turns.setdefault((name, version), {}).setdefault(turn, _Sum()).add(*given, case)
-    return sums, turns
+    return sums, turns, cases
 
 
 def _row(
@@ -495,6 +492,7 @@ def _row(
     collected: CollectedRuns,
     sums: _CriterionSums,
     turns: _TurnSums,
+    cases: _Cases,
     errors: Counter[tuple[str, VersionKey]],
 ) -> CriterionRow:
     # Scores and costs are shown by conversation, latencies and counts by turn, as in the table of a run.
@@ -513,6 +511,7 @@ def _row(
             has_outcomes,
             scale,
             turns.get((name, version), {}),
+            cases[version],
             errors[name, version],
             collected.bounds.get((name, is_whole, version)),
         )
@@ -539,16 +538,18 @@ def _figure(
     has_outcomes: bool,
     scale: tuple[float, float] | None,
     turns: dict[int, _Sum],
+    cases: Sequence[str],
     errors: int,
     bounds: Bounds | None,
 ) -> CriterionFigure:
-    groups = list((total.outcomes if has_outcomes else total.values).values())
-    interval = grouped_share_interval(groups) if has_outcomes else grouped_mean_interval(groups, scale)
-    if has_outcomes:
-        interval = bounds or interval
-    elif scale == _SHARE and total.is_binary and total.mean is not None:
-        # Outcomes by another name: a share has the same interval under every criterion.
-        interval = wilson_interval(total.mean * len(groups), len(groups))
+    share = total.share if has_outcomes else total.mean if scale == _SHARE and total.is_binary else None
+    if share is not None:
+        # Outcomes, also by another name, have the interval that the metrics of a run give to a share.
+        size = total.passed + total.failed if has_outcomes else total.scored
+        trials = independent_trials(size, len({*cases}), len(cases))
+        interval = (bounds if has_outcomes else None) or wilson_interval(share * trials, trials)
+    else:
+        interval = None if has_outcomes else grouped_mean_interval([*total.values.values()], scale)
     low, high = interval or (None, None)
     by_turn = [
         (of_turn.shown, of_turn.scored + of_turn.no_score)
