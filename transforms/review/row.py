@@ -100,7 +100,10 @@ def _redacted(evaluated: EvaluatedConversation, config: RedactConfig) -> Evaluat
     for failure in scored.failures:
         redact_failure(failure, config, redactor)
     scores, results, conversations = redact_rows(redactor, *evaluated[2:5])
-    parts = [((turn, kind, redactor.identity(name)), *pair) for (turn, kind, name), *pair in evaluated.parts]
+    parts = [
+        ((turn, kind, redactor.identity(name)), passed, failed)
+        for (turn, kind, name), passed, failed in evaluated.parts
+    ]
     return evaluated._replace(scores=scores, results=results, conversations=conversations, parts=parts)
 
 
