@@ -396,7 +396,11 @@ def inspect_files(argv: Sequence[str]) -> int:
     else:
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
         has_starter = any(name in starter_config(files, config)["criteria"] for name in DECIDING)
-        say(inspection_text(inspection, options.path, width, options.config, has_starter))
+        say(
+            inspection_text(
+                inspection, options.path, width, options.starter_config or options.config, has_starter
+            )
+        )
     return 0 if inspection.is_read else 1
 
 
@@ -457,7 +461,8 @@ def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[Fil
 def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int:
     proposal = suggest_mapping(paths, reader, config)
     if isinstance(proposal, str):
-        say(f"no mapping can be proposed: {proposal}; {NEXT_STEP}", sys.stderr)
+        ways = "write a `mapping` by hand (docs/input-formats.md, Any JSON), read the records by a --plugin"
+        say(f"no mapping can be proposed: {proposal}; {ways}, or {NEXT_STEP}", sys.stderr)
         return 1
     say(json.dumps({"mapping": proposal.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
     read = f"{counted(proposal.conversations, 'conversation')}, {counted(proposal.turns, 'turn')}"

@@ -408,6 +408,18 @@ DECIDING = (Hallucinations.name, Safety.name, ClaimedActions.name, EndedNormally
 """Criteria of a starter config that decide verdicts: the logs must feed one. Failed calls decide, too."""
 _SHOWN_ONLY = tuple(c.name for c in (TurnLatency, ToolCallLatency, TokenUsage, ToolCallCount, AgentCost))
 _MOST_CALLS = 1_000
+_ALERTS: JsonValue = [
+    {"name": "most fail", "criterion": "verdict", "measure": "pass_rate", "below": 0.5},
+    {"name": "nearly all fail", "criterion": "verdict", "measure": "pass_rate", "below": 0.2, "min_count": 3},
+    {
+        "name": "no verdicts",
+        "criterion": "verdict",
+        "measure": "no_score_rate",
+        "above": 0.99,
+        "min_count": 3,
+    },
+]
+"""Of few conversations only a night that is surely no normal one raises an alert."""
 
 
 def starter_config(files: Sequence[FileInspection], given: EvalConfig) -> JsonObject:
@@ -416,6 +428,7 @@ def starter_config(files: Sequence[FileInspection], given: EvalConfig) -> JsonOb
     Hallucinations are judged by the rules of `local`, or with safety and claimed actions by the judge that
     `given` names, within a budget. Failed calls are held against what the agent says of them. What no
     conversation states is left out; `ended_normally` decides only where every conversation states its end.
+    Alerts end a night with exit status 1 in which most conversations fail, or none has a verdict.
     """
     fed: dict[str, int] = {}
     for use in chain.from_iterable(file.criteria for file in files):
@@ -435,7 +448,7 @@ def starter_config(files: Sequence[FileInspection], given: EvalConfig) -> JsonOb
     stated = given.model_dump(mode="json", exclude_unset=True)
     budget = {} if backend == LOCAL else {"max_calls": _MOST_CALLS}
     judge = {"backend": backend, **budget, **stated.get("judge", {})}
-    return {**stated, "criteria": criteria, "judge": judge}
+    return {"alerts": _ALERTS, **stated, "criteria": criteria, "judge": judge}
 
 
 def add_use(uses: dict[str, CriterionUse], use: CriterionUse) -> None:

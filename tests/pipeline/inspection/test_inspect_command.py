@@ -277,7 +277,9 @@ def test_a_starter_config_holds_what_the_logs_feed(
     lines(Path(log), LOG | {"turns": [TURN | {"agent": "Its state is sent."}]})
     lines(Path(config), given)
     line = ("inspect", log, "--config", config, "--starter_config", starter)
-    assert turnwise(*line).status == 0
+    done = turnwise(*line)
+    assert done.status == 0 and "add --starter_config" not in done.out
+    assert f"--config {starter}" in done.out.replace("\\\n  ", "")
     made = json.loads(Path(starter).read_text())
     assert (set(made["criteria"]), made["judge"]) == (
         deciding | {"reported_failures", "turn_latency", "tool_call_count_v1"},
@@ -289,6 +291,22 @@ def test_a_starter_config_holds_what_the_logs_feed(
     if not given:
         out = str(tmp_path / "out")
         assert "1 with a verdict" in turnwise("run", "--input", log, "--config", starter, "--output", out).out
+
+
+@pytest.mark.parametrize(
+    ("crashed", "normal", "status"), [(60, 0, 1), (3, 0, 1), (12, 11, 1), (0, 60, 0), (0, 3, 0), (1, 2, 0)]
+)
+def test_a_dead_night_with_a_starter_config_ends_with_status_1(
+    crashed: int, normal: int, status: int, tmp_path: Path, turnwise: Any
+) -> None:
+    ended = ["normally"] * normal + ["agent_error"] * crashed
+    turns = [TURN | {"agent": "Its state is sent."}]
+    logs = [LOG | {"conversation_id": f"c{i}", "ended": end, "turns": turns} for i, end in enumerate(ended)]
+    path, starter, out = (str(tmp_path / name) for name in ("log.jsonl", "starter.json", "out"))
+    lines(Path(path), *({**log, "ended": "normally"} for log in logs))
+    assert turnwise("inspect", path, "--starter_config", starter).status == 0
+    lines(Path(path), *logs)
+    assert turnwise("run", "--input", path, "--config", starter, "--output", out).status == status
 
 
 def test_a_failed_call_that_is_called_a_success_does_not_pass_the_first_night(tmp_path: Path, turnwise: Any):

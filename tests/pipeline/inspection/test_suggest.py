@@ -66,6 +66,7 @@ def test_nothing_is_proposed_without_words_of_both(record, tmp_path, capsys):
         else "no key names words of both a user and an agent"
     )
     assert done.out == "" and f"no mapping can be proposed: {why}; " in done.err
+    assert all(way in done.err for way in ("`mapping` by hand", "docs/input-formats.md", "--plugin"))
 
 
 DID = {"op": "f", "params": '{"a": 1}', "result": "ok"}
