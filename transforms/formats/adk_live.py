@@ -140,7 +140,7 @@ def live_turns(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:
         return [list(events)]
     turns: list[list[adk.AdkEvent]] = [[]]
     is_answered = is_complete = False
-    for event in events:
+    for event in _questions_first(events):
         parts = (event.content.parts or []) if event.content else []
         speaks = bool(event_words(event))
         acts = speaks or any(part.function_call for part in parts)
@@ -151,3 +151,25 @@ def live_turns(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:
         is_answered = is_answered or (speaks and not by_user(event))
         is_complete = is_complete or bool(event.turn_complete)
     return turns
+
+
+def _questions_first(events: Sequence[adk.AdkEvent]) -> list[adk.AdkEvent]:
+    """Returns events with what the user said before its answer, where it was transcribed after the answer.
+
+    It is so where the agent completes its turn right after it, and does not answer it then.
+    """
+    stretches: list[list[adk.AdkEvent]] = [[]]
+    for event in events:
+        stretches[-1].append(event)
+        if event.turn_complete or event.interrupted:
+            stretches.append([])
+    spoken = [[event for event in stretch if event_words(event)] for stretch in stretches]
+    for place, (stretch, words) in enumerate(zip(stretches, spoken, strict=True)):
+        users = [event for event in words if by_user(event)]
+        is_late = bool(users) and not by_user(words[0]) and all(map(by_user, words[-len(users) :]))
+        is_over = bool(stretch) and bool(stretch[-1].turn_complete) and not stretch[-1].interrupted
+        after = spoken[place + 1] if place + 1 < len(spoken) else []
+        is_answered_after = bool(after) and not any(map(by_user, after))
+        if is_late and is_over and not is_answered_after and all(each.input_transcription for each in users):
+            stretch.sort(key=lambda event: not any(event is user for user in users))
+    return [event for stretch in stretches for event in stretch]

@@ -13,7 +13,7 @@ from itertools import groupby
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, name_of
-from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, add_leap
+from turnwise.transforms.formats.fields import MISSING, NO_ANSWER, UNREAD, add_leap
 from turnwise.transforms.formats.identity import ANY, FLOWS, OF_ANY, Paths, Places, identify
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import AGENT, USER, snake
@@ -240,6 +240,10 @@ def _history(value: JsonObject, record: Record) -> Conversation:
     elif end == UNKNOWN and metrics.get("has_end_interaction"):
         end = End("normally", "has_end_interaction")
     about = ("type", "environment", "flow_versions")
+    count = metrics.get("interaction_count")
+    if str(count).isdecimal() and int(str(count)) > len(rows):
+        message = f"interactionCount is {count}, and the number of interactions {len(rows)}"
+        log.unread.add(MISSING, message, calls=True, words=True)
     return log.conversation(
         name_of(held) or record_place(record),
         "dialogflow_history",

@@ -9,7 +9,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, split_actions
 from turnwise.transforms.formats.fields import AGENT_ERROR, gaps
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.messages_base import DIALECTS, conversation
+from turnwise.transforms.formats.messages.messages_base import DIALECTS, MISSING_HISTORY, conversation
 from turnwise.transforms.formats.messages.streams import as_object, decoded, first_of, key_set, objects_in
 from turnwise.transforms.formats.problems import canonical, read_each
 from turnwise.transforms.formats.registry import (
@@ -26,7 +26,9 @@ Chats = Callable[[JsonValue], Iterable[JsonObject]]
 
 
 _ERRORS = "_errors"
-"""Key of a chat with the errors beside its messages: the turn, the text, and whether it has an answer."""
+"""Key of a chat with the errors beside its messages: the turn, the text, and whether it has an answer.
+
+One of another kind than an error of the agent names it, and leaves calls unknown."""
 
 
 def _register(
@@ -70,7 +72,8 @@ def _register(
             DIALECTS[dialect].read(held.pop("messages"), log)
             made = conversation(DIALECTS[dialect], log, held, place)
             for error in errors if made.turns else ():
-                unread = gaps(AGENT_ERROR, [str(error["text"])], calls=False, words=not error["is_answered"])
+                kind, is_lost = str(error.get("kind") or AGENT_ERROR), not error["is_answered"]
+                unread = gaps(kind, [str(error["text"])], calls="kind" in error, words=is_lost)
                 unread.add_to(made.turns[min(int(str(error["turn"])), len(made.turns) - 1)])
             made.labels = as_object(held.get("labels"))
             made.app_version, made.eval_id, made.eval_set_id = (as_text(held.get(key)) for key in _IDENTITY)
@@ -563,8 +566,14 @@ def _of_atif(value: JsonValue) -> Iterator[JsonObject]:
             messages.append(_agent(step.get("message") or None, *calls, usage=metrics or None))
         for seen in objects_in(as_object(step.get("observation")).get("results")):
             if source == "agent" and step.get("tool_calls"):
-                messages.append(_result(seen.get("content"), seen.get("source_call_id")))
+                # What another agent did stands in its own trajectory.
+                elsewhere = {key: seen[key] for key in ("subagent_trajectory_ref",) if seen.get(key)}
+                messages.append({**_result(seen.get("content"), seen.get("source_call_id")), **elsewhere})
+    next_one = held.get("continued_trajectory_ref")
+    goes_on = f"the trajectory goes on in {str(next_one)[:80]!r}, which is not read"
+    lost: JsonObject = {"turn": len(messages), "text": goes_on, "is_answered": False, "kind": MISSING_HISTORY}
     yield {
+        _ERRORS: [lost] if next_one else None,
         "conversation_id": first_of(held, ("session_id", "trajectory_id")),
         "app_version": agent.get("version"),
         "messages": messages,

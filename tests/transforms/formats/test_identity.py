@@ -219,3 +219,10 @@ def test_keys_of_the_state_of_an_app_and_of_a_user_count():
     for records in (session(**state), row, [adk_event(0, state=state), adk_event(1)]):
         (read,) = turnwise.read_conversations(records)
         assert (read.app_version, read.eval_id) == ("v3", "e")
+
+
+def test_what_a_client_of_litellm_sends_states_version_and_case():
+    (read,) = turnwise.read_conversations(
+        [chat_row(1, requester_metadata={"app_version": "v4", "eval_id": "e"})]
+    )
+    assert (read.app_version, read.eval_id) == ("v4", "e")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import turnwise
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, Record, ToolCall, Turn
 from turnwise.schemas.run import RunInfo
@@ -188,3 +189,88 @@ def test_findings_are_rows_with_their_place():
     (row,) = score_conversation(case, []).failures
     assert (row.stage, row.error_type, row.source, row.position) == ("check", "UnreadPart", "f.jsonl", 7)
     assert (row.conversation_id, row.turn_index) == ("c", 0)
+
+
+def findings(record):
+    (read,) = turnwise.read_conversations(record)
+    return {each.kind for turn in read.turns for each in turn.findings}, read.turns[-1].unknown_calls
+
+
+def test_a_history_of_dialogflow_with_fewer_interactions_than_it_counts():
+    inputs = {"queryInput": {"text": {"text": "Hi"}}}
+    response = {"queryResult": {"responseMessages": [{"text": {"text": ["Hello"]}}]}}
+    record = {
+        "name": "projects/p/locations/l/agents/a/conversations/c",
+        "interactions": [{"request": inputs, "response": response}],
+    }
+    assert findings({**record, "metrics": {"interactionCount": 1}}) == (set(), None)
+    kinds, unknown = findings({**record, "metrics": {"interactionCount": 7}})
+    assert kinds == {"MissingTurn"} and "interactionCount is 7" in unknown
+
+
+def test_a_trajectory_of_which_parts_stand_elsewhere():
+    def trajectory(result, **more):
+        call = {"tool_call_id": "c", "function_name": "ask", "arguments": {}}
+        seen = {"results": [{"source_call_id": "c", **result}]}
+        agent = {"source": "agent", "message": "Done", "tool_calls": [call], "observation": seen}
+        steps = [{"source": "user", "message": "Hi"}, agent]
+        return {"schema_version": "ATIF-v1.4", "session_id": "s", "agent": {}, "steps": steps, **more}
+
+    assert findings(trajectory({"content": "7"})) == (set(), None)
+    kinds, unknown = findings(trajectory({"content": "7"}, continued_trajectory_ref="next.json"))
+    assert kinds == {"MissingHistory"} and "goes on in 'next.json'" in unknown
+    kinds, unknown = findings(trajectory({"subagent_trajectory_ref": [{"trajectory_path": "s.json"}]}))
+    assert kinds == {"UnreadPart"} and "subagent_trajectory_ref" in unknown
+
+
+def codex(*lines):
+    made = []
+    for kind, text in lines:
+        role = "user" if kind == "item" else "assistant"
+        payload = {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
+        if kind == "typed":
+            payload = {"type": "user_message", "message": text}
+        made.append({"type": "event_msg" if kind == "typed" else "response_item", "payload": payload})
+    return {"events": made}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [("item", "go on"), ("typed", "go on"), ("agent", "1"), ("typed", "go on"), ("agent", "2")],
+        [("typed", "go on"), ("agent", "1"), ("item", "go on"), ("typed", "go on"), ("agent", "2")],
+        [("typed", "go on"), ("item", "go on"), ("agent", "1"), ("typed", "go on"), ("agent", "2")],
+    ],
+)
+def test_no_message_that_was_typed_in_codex_vanishes_or_counts_twice(lines):
+    (read,) = turnwise.read_conversations(codex(*lines))
+    assert [(turn.user, turn.agent) for turn in read.turns] == [("go on", "1"), ("go on", "2")]
+
+
+LATE = [("out", "Yes, two."), ("in", "Is it there?"), ("complete", "")]
+
+
+@pytest.mark.parametrize(
+    ("said", "turns"),
+    [
+        (LATE, [("Is it there?", "Yes, two.")]),
+        (
+            [("in", "Hi"), ("out", "Hello."), ("complete", ""), *LATE],
+            [("Hi", "Hello."), ("Is it there?", "Yes, two.")],
+        ),
+        # The agent greets, and answers after its turn: the question is not that of the greeting.
+        (
+            [("out", "Hello."), *LATE[1:], LATE[0], LATE[2]],
+            [(None, "Hello."), ("Is it there?", None), (None, "Yes, two.")],
+        ),
+    ],
+)
+def test_what_was_said_to_a_live_agent_may_be_transcribed_after_its_answer(said, turns):
+    events = []
+    for number, (kind, text) in enumerate(said):
+        event = {"id": str(number), "invocation_id": "i", "author": "user" if kind == "in" else "a"}
+        spoken = {"text": text, "finished": True}
+        name = {"in": "input_transcription", "out": "output_transcription"}.get(kind)
+        events.append({**event, "timestamp": number, **({name: spoken} if name else {"turn_complete": True})})
+    (read,) = turnwise.read_conversations({"id": "s", "app_name": "a", "state": {}, "events": events})
+    assert [(turn.user or None, turn.agent or None) for turn in read.turns] == turns

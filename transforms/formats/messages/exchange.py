@@ -10,7 +10,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, length
-from turnwise.transforms.formats.identity import ANY
+from turnwise.transforms.formats.identity import ANY, OF_ANY
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
@@ -327,6 +327,7 @@ def _register_log(
             rank=117,
             recognises=recognises,
             events=registry.EventReader(place=lambda row: _place(exchange(row)), join=join),
+            places=(*OF_ANY, ("metadata.requester_metadata", ANY)),
             time_keys=(time,),
             has_rubrics=False,
         )
