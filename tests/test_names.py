@@ -33,6 +33,7 @@ ALLOWED = {
     "grounding_score": {"transforms/formats/answers.py"},
     "safety_ratings": {"transforms/formats/adk_cases.py", "transforms/formats/answers.py"},
     "turn_latency": {"schemas/config.py", "transforms/ces/"},
+    "store": {"transforms/scoring/redaction.py"},  # the key of run.json
     # Where the conversations of a format say that they come from.
     "openai_chat": {
         "transforms/formats/exports.py",
