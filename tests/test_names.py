@@ -33,7 +33,6 @@ ALLOWED = {
     "grounding_score": {"transforms/formats/answers.py"},
     "safety_ratings": {"transforms/formats/adk_cases.py", "transforms/formats/answers.py"},
     "turn_latency": {"schemas/config.py", "transforms/ces/"},
-    "store": {"transforms/scoring/redaction.py"},  # the key of run.json
     # Where the conversations of a format say that they come from.
     "openai_chat": {
         "transforms/formats/exports.py",
@@ -49,6 +48,7 @@ ALLOWED = {
     "discovery_engine": {"transforms/formats/answers.py", "schemas/config.py"},
     # Files, keys and the command of that name, and the default of --output_format.
     "store": {
+        "transforms/scoring/redaction.py",
         *("pipeline/settings/extras.py", "pipeline/report/ending.py"),
         *("pipeline/cli/main.py", "pipeline/cli/store.py"),
     },
