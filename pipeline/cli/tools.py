@@ -388,7 +388,12 @@ def inspect_files(argv: Sequence[str]) -> int:
     no_version = no_version_text(unversioned, config.app_version_from) if is_none else None
     inspection = Inspection(files, other_files(options.path), no_version)
     if config.redact is not None:
+        examples = [file.example for file in inspection.files]  # of what was read, which has its markers
+        for file in inspection.files:
+            file.example = None
         inspection = redacted(inspection, config.redact)
+        for file, example in zip(inspection.files, examples, strict=True):
+            file.example = example
     if options.starter_config:
         _write_starter(options.starter_config, starter_config(inspection.files, config))
     if options.json:

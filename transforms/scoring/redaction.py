@@ -701,7 +701,7 @@ def redact_document(document: JsonObject, config: RedactConfig | None) -> JsonOb
     if config is None:
         return document
     redactor = Redactor(config)
-    for address in filter(None, (document.get("store"), document.get("scores_to"))):  # as the user typed them
+    if address := document.get("scores_to"):  # as the user typed it
         redactor.keep(address)
         redactor.keep(urlsplit(address).hostname or address)
     texts = {key: document[key] for key in _OF_DOCUMENT if document.get(key)}

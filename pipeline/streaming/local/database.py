@@ -117,6 +117,7 @@ def open_database(directory: Path) -> sqlite3.Connection:
         _check(connection, directory)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")  # records that are pruned leave no bytes behind
         connection.executescript(_SCHEMA)
     except sqlite3.OperationalError as error:
         connection.close()

@@ -286,6 +286,19 @@ def test_what_lateness_allows_is_pruned(opened, new_outcome):
     assert opened.store.now == 1700.0, "the time goes on; a conversation of a later time does not move it"
 
 
+def test_events_that_are_pruned_leave_no_bytes(opened, new_outcome, tmp_path):
+    """Free pages of a database keep what was in them unless it is overwritten."""
+    for number in range(50):
+        events = f"zebra-{number} ".encode() * 300
+        opened.commit(new_outcome(f"c{number}", number + 1, event_time=100.0, events=events))
+    opened.store.now = 1e6
+    opened.store.compact()
+    opened.reopen()
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.name == "progress.sqlite" for path in files)
+    assert not [path.name for path in files if b"zebra-" in path.read_bytes()]
+
+
 def test_a_pruned_conversation_that_comes_again(opened, new_outcome):
     opened.commit(new_outcome("a", 1, event_time=100.0))
     opened.store.now = 5000.0
