@@ -55,7 +55,10 @@ _TOOLS = ("name", "fn", "tool", "tool_name", "function", "function_name", "actio
 _ARGS = ("args", "arguments", "params", "parameters", "input", "inputs", "kwargs", "tool_input")
 _CALL_IDS = ("id", "call_id", "tool_call_id", "tool_use_id")
 _ANSWERED_IDS = ("tool_call_id", "call_id", "tool_use_id")
-_RESULTS = ("result", "results", "output", "outputs", "returned", "response", "observation")
+_RESULTS = ("result", "results", "output", "outputs", "returned", "response", "observation",
+            "ret", "return", "return_value")  # fmt: skip
+_MARKS = ("error", "status", "success", "is_error")
+"""Keys of a call that say whether it failed, as readers of messages and of turns know them."""
 _USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer", "q")
 _AGENTS = ("agent", "answer", "response", "reply", "said", "assistant", "output", "bot", "completion",
            "a")  # fmt: skip
@@ -173,7 +176,12 @@ def _calls(items: Sequence[JsonObject], with_results: bool) -> str:
     if not named:
         return ""
     path, fields = named[0]
-    called = ", ".join(f"{name}: {key}" for name, key in fields.items() if name != "response")
+    keys = {key: None for call in places[path] for key in call}
+    marks = {mark: _quoted(key) for mark in _MARKS if (key := _named(list(keys), (mark,)))}
+    if "response" in fields and not with_results:
+        marks["result"] = fields["response"]
+    stated = {**{name: key for name, key in fields.items() if name != "response"}, **marks}
+    called = ", ".join(f"{name}: {key}" for name, key in stated.items())
     expression = f", tool_calls: {path}[*].{{{called}}}"
     if "response" in fields and with_results:
         answered = ", ".join(f"{name}: {key}" for name, key in fields.items() if name != "args")

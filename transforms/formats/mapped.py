@@ -27,6 +27,7 @@ from turnwise.transforms.formats.endings import (
 from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.fields import UNREAD, Unread, gaps, may_hold_work
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
 from turnwise.transforms.formats.messages.model_apis import CHAT, chat_conversation
 from turnwise.transforms.formats.messages.streams import as_object, decoded, objects, without_nulls
@@ -138,8 +139,22 @@ class MappedRecord:
                 place = f"{path}.{key}" if path else key
                 if key in read:
                     yield from self._unread(item, place, whole)
-                elif may_hold_work(key, item):
+                elif may_hold_work(key, item) or (
+                    id(value) in self._interpreter.calls and _may_end(key, item)
+                ):
                     yield place
+
+
+_LABELS = frozenset(("id", "type", "kind", "index", "time", "timestamp", "description", "title"))
+_CODES = ("status", "status_code", "code", "exit_code")
+
+
+def _may_end(key: str, item: JsonValue) -> bool:
+    """Returns whether the value of a key of a call may say how the call ended."""
+    name = snake(key)
+    is_figure = isinstance(item, int | float) and not isinstance(item, bool) and name not in _CODES
+    is_label = name in _LABELS or name.endswith(("_id", "_at", "_time"))
+    return item not in (None, "", [], {}) and not is_figure and not is_label
 
 
 def _ids(value: JsonValue) -> Iterator[int]:
@@ -156,12 +171,20 @@ class TracingInterpreter(TreeInterpreter):
     Attributes:
         read: Id of each object and the key of it that was read.
         whole: Ids of what was turned into text, all of which counts as read.
+        calls: Ids of objects of which name and arguments were made a call.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.read: set[tuple[int, str]] = set()
         self.whole: set[int] = set()
+        self.calls: set[int] = set()
+
+    def visit_multi_select_dict(self, node: Any, value: Any) -> Any:
+        """Returns an object of what is found."""
+        if isinstance(value, dict) and {"name", "args"} <= {child["value"] for child in node["children"]}:
+            self.calls.add(id(value))
+        return super().visit_multi_select_dict(node, value)
 
     def visit_field(self, node: Any, value: Any) -> Any:
         """Returns the value of a key."""
