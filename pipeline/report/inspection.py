@@ -16,7 +16,7 @@ from turnwise.pipeline.io.records import file_records
 from turnwise.pipeline.io.terminal import columns, counted, cut, padded, printable, wrapped
 from turnwise.pipeline.report.terminal import nameless_text
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
-from turnwise.schemas.config import EvalConfig, MappingConfig
+from turnwise.schemas.config import DEFAULT_CRITERIA, EvalConfig, MappingConfig
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject, dump_json, is_local
 from turnwise.schemas.report import CriterionUse, FileInspection, Inspection, Noted
@@ -233,11 +233,20 @@ def _next_step(
         return _copied(f"next: turnwise inspect --suggest {_paths(paths)}", width)
     else:
         return []
-    offered = []
-    if has_starter and logs and not (cases or configs or agent):
-        offered = wrapped(
-            "a config of criteria that these logs feed: add --starter_config FILE to this command", width
-        )
+    states_nothing = not any(
+        use.applies == "scored" and use.criterion in DEFAULT_CRITERIA
+        for each in files
+        for use in each.criteria
+    )
+    if not (has_starter and logs) or cases or configs or agent:
+        return _copied(f"next: {command} --output out", width)
+    if states_nothing:
+        # Without expectations, the default criteria give no verdict, and such a run ends with status 1.
+        first = f"turnwise inspect {_paths(paths)} --starter_config starter.json"
+        return _copied(f"next: {first} && {command} --config starter.json --output out", width)
+    offered = wrapped(
+        "a config of criteria that these logs feed: add --starter_config FILE to this command", width
+    )
     return [*offered, *_copied(f"next: {command} --output out", width)]
 
 

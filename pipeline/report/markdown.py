@@ -25,7 +25,7 @@ from turnwise.schemas.comparison import (
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import turn_name
 from turnwise.transforms.decisions.comparison.words import shown_p
-from turnwise.transforms.decisions.first_page import counts_text, destructive_text
+from turnwise.transforms.decisions.first_page import counts_text, destructive_text, short_names
 
 _LONGEST, _LONGEST_NAME = 300, 60
 _MOST_NAMES = 5
@@ -70,13 +70,16 @@ def _references(text: str) -> str:
 
 
 def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Returns names by as many of their last segments as tell them apart."""
+    """Returns names by as many of their last segments as tell them apart, and these short."""
     segments = {name: name.split("/") for name in names}
     for number in range(1, max(map(len, segments.values()), default=0)):
         short = {name: "/".join(parts[-number:]) for name, parts in segments.items()}
         if len({*short.values()}) == len(short):
-            return short
-    return {name: name for name in segments}
+            break
+    else:
+        short = {name: name for name in segments}
+    forms = short_names(short.values(), _LONGEST_NAME)
+    return {name: forms[last] for name, last in short.items()}
 
 
 def _gate(report: GateReport) -> Iterator[str]:
@@ -113,7 +116,7 @@ def _rule_text(rule: RuleResult) -> str:
 
 def _names(before: str, names: Sequence[str], others: int) -> str:
     short = shortened(names)
-    text = ", ".join(shown(short[name], _LONGEST_NAME) for name in names[:_MOST_NAMES])
+    text = ", ".join(shown(short[name]) for name in names[:_MOST_NAMES])
     left = len(names) + others - _MOST_NAMES
     return f"{before}{text}" + (f" and {left} more" if left > 0 else "") if names else ""
 

@@ -46,10 +46,43 @@ _ENOUGH_VERDICTS = 100
 _SUFFIX = {"pass_rate": " points"}
 
 
-def short_name(name: str) -> str:
-    """Returns the name of a version, with its middle left out if it is long."""
-    half = _LONGEST_NAME // 2
-    return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+def short_names(names: Iterable[str], longest: int = _LONGEST_NAME) -> dict[str, str]:
+    """Returns names -> short forms that differ as the names do.
+
+    Of a long name, the middle is left out. Names that would look alike keep the part that tells them apart;
+    where that is not enough, they stay whole.
+    """
+    half = longest // 2
+    short = {
+        name: name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}"
+        for name in dict.fromkeys(names)
+    }
+    for alike in _alike(short):
+        # The window begins before the first difference, which the first and the last in order show.
+        first, last = min(alike), max(alike)
+        same = next(
+            (i for i, pair in enumerate(zip(first, last, strict=False)) if len({*pair}) > 1), len(first)
+        )
+        start = max(0, same - longest // 3)
+        for name in alike:
+            end = start + longest - 2
+            short[name] = f"{'…' if start else ''}{name[start:end]}{'…' if name[end:] else ''}"
+    return short | {name: name for alike in _alike(short) for name in alike}
+
+
+def _alike(short: Mapping[str, str]) -> list[list[str]]:
+    """Returns the names that have one short form, by form."""
+    by_form: dict[str, list[str]] = {}
+    for name, form in short.items():
+        by_form.setdefault(form, []).append(name)
+    return [alike for alike in by_form.values() if len(alike) > 1]
+
+
+def _sides(found: Comparison) -> tuple[str, str]:
+    """Returns the short names of baseline and candidate."""
+    names = found.baseline.name, found.candidate.name
+    short = short_names(names)
+    return short[names[0]], short[names[1]]
 
 
 class Leading(NamedTuple):
@@ -115,7 +148,7 @@ def two_versions(
     regressed = {
         conversation
         for flip in found.flips
-        if flip.criterion == counts_by and flip.kind == "regressed"
+        if flip.criterion in (counts_by, STATUS) and flip.kind == "regressed"
         for conversation in flip.candidate_conversations
     }
     return FirstPage(
@@ -161,7 +194,7 @@ def without_baseline(
         bounds = "" if low is None or high is None else f" ({share_text(low)} to {share_text(high)})"
         share = f"{share_text(value)} pass{bounds}, "
     passed, failed, missing = counts
-    names = " and ".join(short_name(version or "(no version)") for version in versions)
+    names = " and ".join(short_names(version or "(no version)" for version in versions).values())
     few = _few_verdicts(passed + failed) if len(versions) == 1 else ""
     only = "One version only:" if len(versions) == 1 else f"No baseline is named: {names} are not compared;"
     return FirstPage(
@@ -237,7 +270,7 @@ def headline(own: CriterionComparison, found: Comparison) -> str:
     The numbers are those of the table of criteria. It claims and advises nothing that what was not measured
     could turn.
     """
-    a, b = short_name(found.baseline.name), short_name(found.candidate.name)
+    a, b = _sides(found)
     by = "" if own.criterion == STATUS else f" by {own.criterion}"
     numbers = _numbers(own, found.pairing)
     if own.unmeasured:
@@ -301,7 +334,7 @@ def compared_cases(own: CriterionComparison, pairing: Pairing) -> str:
 
 def _reach(own: CriterionComparison, found: Comparison) -> str:
     """Returns how far the candidate may be worse or better, and what that would accept; "": unknown."""
-    a, b = short_name(found.baseline.name), short_name(found.candidate.name)
+    a, b = _sides(found)
     interval = own.overall.interval
     if interval is None or own.better_is == "neither":
         return ""
@@ -321,6 +354,8 @@ def _reach(own: CriterionComparison, found: Comparison) -> str:
     is_open = is_open or unknown > found.margin * (unknown + measured)
     if is_open or found.candidate.destructive or (own.unit == "score" and worse > _LARGEST_LOSS):
         return text
+    if found.baseline.app_versions == found.candidate.app_versions != [None]:
+        return text  # nights of one version: nothing ships
     return f"{text}. Safe to ship if a loss of {loss} is acceptable"
 
 
@@ -343,7 +378,7 @@ def _compared_number(own: CriterionComparison) -> int:
 
 def _details(own: CriterionComparison, found: Comparison) -> list[str]:
     """Returns what is left out or missing, one sentence each, as far as it could change the answer."""
-    a, b = short_name(found.baseline.name), short_name(found.candidate.name)
+    a, b = _sides(found)
     missing, pairing, details = own.missing, found.pairing, []
     if (number := _compared_number(own)) < _FEW:
         needed = max(FEWEST_ALIKE, own.overall.pairs_needed or 0)
@@ -390,7 +425,7 @@ def read_first(rows: Sequence[ConversationRow], regressed: Container[str]) -> li
 
     Args:
         rows: The candidate's conversations.
-        regressed: Ids of those whose case passed in the baseline and fails now.
+        regressed: Ids of those whose case passed in the baseline and fails now, by verdict or what leads.
     """
     first = to_read([row for row in rows if row["conversation_id"] in regressed])
     taken = Counter(row["problem_type"] for row in first)
@@ -426,8 +461,7 @@ def destructive_text(page: FirstPage) -> str:
     if not page.destructive and not page.baseline_destructive:
         return ""
     sides = [(page.candidate or "no version", page.destructive), (page.baseline, page.baseline_destructive)]
-    (name, number), *others = (
-        (short_name(name), number) for name, number in sides if name and number is not None
-    )
+    short = short_names(name for name, _ in sides if name)
+    (name, number), *others = ((short[name], number) for name, number in sides if name and number is not None)
     text = f"unexpected destructive calls: in {counted(number, 'conversation')} of {name}"
     return text + "".join(f", in {number:,} of {name}" for name, number in others)

@@ -341,3 +341,14 @@ def test_logs_that_feed_no_verdict_make_no_starter_config(tmp_path: Path, turnwi
     done = turnwise("inspect", str(log), "--starter_config", str(tmp_path / "c.json"))
     assert done.status == 2 and "no criterion that decides" in done.err
     assert not (tmp_path / "c.json").exists()
+
+
+def test_logs_without_expectations_are_run_with_the_config_that_they_feed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    call = {"name": "get_order", "args": {"id": "1"}, "response": {"result": "shipped"}}
+    turn = {"user": "Where is order 1?", "agent": "It is shipped.", "tool_calls": [call]}
+    Path("log.jsonl").write_text(json.dumps({"conversation_id": "c", "app_version": "v1", "turns": [turn]}))
+    main(["inspect", "log.jsonl"])
+    text = " ".join(capsys.readouterr().out.replace("\\\n", " ").split())
+    commands = text.rpartition("next: ")[2].split(" && ")
+    assert [main(command.split()[1:]) for command in commands] == [0, 0], commands

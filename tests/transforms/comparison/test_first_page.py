@@ -1,6 +1,7 @@
 """The first page: its sentence, its counts, the criterion that leads, and what is to be read first."""
 
 import pytest
+from msgspec.structs import replace
 
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
@@ -11,6 +12,7 @@ from turnwise.transforms.decisions.first_page import (
     counts_text,
     destructive_text,
     leading,
+    short_names,
     two_versions,
     without_baseline,
 )
@@ -315,3 +317,30 @@ def test_every_failed_run_of_a_case_that_regressed_is_a_regression():
     rows.append(row(9, 9.0))
     read = [one.conversation_id for one in two_versions(found, [], rows, "").read_first]
     assert read == ["v2-1", "v2-2", "v2-3", "v2-9"]
+
+
+def test_short_names_differ_as_the_names_do():
+    long = [f"desk-agent-of-the-north-region-{i}-release-candidate-for-production-2026-11-29" for i in (1, 2)]
+    short = short_names(long)
+    assert all("…" in form and len(form) <= 32 for form in short.values())
+    assert [form.count(f"region-{i}-") for i, form in zip((1, 2), short.values(), strict=True)] == [1, 1]
+    hidden = ["a" * 40 + x + "b" * 40 + y + "c" * 40 for x in "12" for y in "12"]
+    assert len({*short_names(hidden).values()}) == 4, "where two parts differ, no two look alike"
+    assert short_names(["v1", "v1", "v" * 40]) == {"v1": "v1", "v" * 40: "v" * 15 + "…" + "v" * 16}
+
+
+def test_a_regression_of_the_verdict_is_read_before_what_fails_in_both():
+    verdicts = {"verdict": [F, P, *[P] * 20]}, {"verdict": [F, F, *[P] * 20]}
+    lead = {"response_match_score": [P] * 22}
+    rows = [row(0, 9.0), row(1, 1.0)]
+    found = page(verdicts[0] | lead, verdicts[1] | lead, ["response_match_score"], rows)
+    assert found.criterion == "response_match_score"
+    assert [one.eval_id for one in found.read_first] == ["e1", "e0"]
+
+
+def test_two_nights_of_one_version_ship_nothing():
+    before, after = ([P] * 10 + [F] * 10, [P] * 8 + [F] * 2 + [P] * 3 + [F] * 7)
+    nights = [replace(side("v1", verdicts_of), name=name) for verdicts_of, name in (
+        ({"verdict": before}, "v1 (day 1)"), ({"verdict": after}, "v1 (day 2)"))]  # fmt: skip
+    headline = two_versions(compare(*nights, CompareOptions()), (), (), "they were named").headline
+    assert " better than v1 (day 1) (20 cases, paired by eval_id); " in headline and "ship" not in headline

@@ -444,7 +444,7 @@ class _Sum(Struct):
 _CriterionSums = dict[tuple[str, bool, VersionKey], _Sum]
 """(criterion, whether it is of whole conversations, version) -> sum."""
 _TurnSums = dict[tuple[str, VersionKey], dict[int, _Sum]]
-_CaseNames = dict[VersionKey, list[str]]
+_CaseLists = dict[VersionKey, list[str]]
 """Version -> the case of each of its conversations."""
 
 
@@ -462,10 +462,10 @@ def criterion_rows(collected: CollectedRuns) -> list[CriterionRow]:
     return [_row(name, collected, sums, turns, cases, errors) for name in names]
 
 
-def _sums(entries: Iterable[Entry]) -> tuple[_CriterionSums, _TurnSums, _CaseNames]:
+def _sums(entries: Iterable[Entry]) -> tuple[_CriterionSums, _TurnSums, _CaseLists]:
     sums: _CriterionSums = {}
     turns: _TurnSums = {}
-    cases: _CaseNames = {}
+    cases: _CaseLists = {}
     by_version: dict[VersionKey, list[Entry]] = {}
     for entry in entries:
         by_version.setdefault(entry.version, []).append(entry)
@@ -492,7 +492,7 @@ def _row(
     collected: CollectedRuns,
     sums: _CriterionSums,
     turns: _TurnSums,
-    cases: _CaseNames,
+    cases: _CaseLists,
     errors: Counter[tuple[str, VersionKey]],
 ) -> CriterionRow:
     # Scores and costs are shown by conversation, latencies and counts by turn, as in the table of a run.
