@@ -1,6 +1,7 @@
 """The canonical JSON, one conversation or eval case a record; and what may be wrong with any turns' calls."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from math import inf
 from typing import Annotated, Any
@@ -99,6 +100,8 @@ def read_conversation(data: bytes) -> Conversation:
         if are_stated and index != before + 1:
             add_leap(turn, before, index)
         before = index
+        if turn.spans and len(turn.tool_calls) > 1:
+            _add_inner_calls(turn)
     check_calls(conversation.turns)
     if APP_DETAILS in conversation.meta:
         named = {tool.name for tool in conversation.tools}
@@ -163,6 +166,42 @@ def check_calls(turns: Iterable[Turn]) -> None:
                 shown = repr((response.id or response.name or "")[:LONGEST_NAME])
                 unread.add(_NO_CALL, f"the log holds the result {shown} without its call", calls=True)
             unread.add_to(turn, adk_ignores=True)
+
+
+_TOGETHER = 0.05
+"""Calls of one reply start together, within so many seconds."""
+
+
+def _add_inner_calls(turn: Turn) -> None:
+    """Notes which calls an agent made that was called as a tool, by their times, if the log names no agent.
+
+    Who waits for a tool calls nothing: what started later and ended before it was called by that agent.
+    """
+    calls = turn.tool_calls
+    if not any(_is_agent(call) for call in calls) or any(call.agent or call.inside for call in calls):
+        return
+    spans: dict[str | None, list[tuple[float, float]]] = {}
+    for span in turn.spans:
+        start, end = time_seconds(span.start_time), time_seconds(span.end_time)
+        if span.type == "TOOL" and start is not None and end is not None:
+            spans.setdefault(span.name, []).append((start, end))
+    counts = Counter(call.name for call in calls)
+    known = {name for name, times in spans.items() if len(times) == counts[name]}
+    timed = [(call, *spans[call.name].pop(0)) for call in calls if call.name in known]
+    for outer, begun, over in timed:
+        for call, start, end in timed if _is_agent(outer) else ():
+            if begun + _TOGETHER < start and end < over:
+                call.agent = call.inside = outer.name
+
+
+_OF_AGENTS = frozenset(("assign", "check", "contact", "create", "delete", "fetch", "find", "get", "list", "lookup",
+                        "rate", "read", "show", "update"))  # fmt: skip
+"""Verbs of tools that look after agents, as `find_travel_agent`, and are none."""
+
+
+def _is_agent(call: ToolCall) -> bool:
+    words = snake(call.name or "").split("_")
+    return "agent" in words and words[0] not in _OF_AGENTS
 
 
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.

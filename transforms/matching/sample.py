@@ -41,13 +41,11 @@ from turnwise.transforms.matching.expectations import (
     scenario_outcomes,
     turn_expectations,
 )
-from turnwise.transforms.text.dates import time_seconds
 
 MISSING_TURN = "MISSING_TURN"
 EXTRA_TURN = "EXTRA_TURN"
 
 _NOTHING = ExpectedTurn()
-_UNKNOWN_CALLER = "UnknownCaller"
 
 
 class TurnPair(msgspec.Struct):
@@ -123,7 +121,6 @@ class Sample:
             for expected in case.turns:
                 if expected.unread:
                     self.has_gaps = True
-            self._add_unknown_callers(case)
         has_spoken = bool(turns)
         for turn in turns:
             if not turn.agent or turn.agent.isspace():
@@ -151,17 +148,6 @@ class Sample:
         said = [turn.user for turn in turns]
         if case.digest is not None:
             self.unit = f"\0{case.digest}\0{said!r}"
-
-    def _add_unknown_callers(self, case: EvalCase) -> None:
-        for pair in self.pairs:
-            turn, golden = pair.actual, pair.expected or _NOTHING
-            if turn is None or not turn.spans or len(turn.tool_calls) < 2 or turn.unknown_calls:
-                continue
-            scripted = [e.tool_call for e in golden.expectations if e.tool_call is not None]
-            wanted = [*(golden.tool_calls or ()), *scripted, *(case.actions or ())]
-            states_calls = golden.tool_calls is not None or bool(scripted) or case.actions is not None
-            if states_calls and (why := _unknown_callers(turn, wanted)):
-                turn.findings, turn.unknown_calls = [*turn.findings, Problem(_UNKNOWN_CALLER, why)], why
 
     def calls(self, pair: TurnPair) -> PairedCalls:
         """Returns the expected and the made calls of a pair, paired once."""
@@ -217,38 +203,6 @@ class Sample:
                 places.append(pair.index)
                 values.append(value)
         return changes
-
-
-_TOGETHER = 0.05
-"""Calls of one reply start together, within so many seconds."""
-_AGENT = re.compile(r"(?<![A-Za-z])(agent|AGENT)(?![A-Za-z])|Agent(?![a-z])")
-
-
-def _unknown_callers(turn: Turn, expected: Iterable[ToolCall]) -> str | None:
-    """Returns why it is unknown whose calls some of a turn are; None: it is known, or makes no difference.
-
-    Where the log names no agent, a call during a tool with `agent` in its name may be of an agent behind that
-    tool, or run beside it. That matters where no expected call names its tool.
-    """
-    calls = turn.tool_calls
-    outer = [call for call in calls if call.name is not None and _AGENT.search(call.name)]
-    if not outer or any(call.agent or call.inside for call in calls):
-        return None
-    spans: dict[str | None, list[tuple[float, float]]] = {}
-    for span in turn.spans:
-        start, end = time_seconds(span.start_time), time_seconds(span.end_time)
-        if span.type == "TOOL" and start is not None and end is not None:
-            spans.setdefault(span.name, []).append((start, end))
-    wanted = {call.name for call in expected}
-    around = [(call.name, *times) for call in outer for times in spans.get(call.name, ())]
-    for name in dict.fromkeys(call.name for call in calls if call.name not in wanted):
-        for agent, begun, over in around:
-            if any(begun + _TOGETHER < start and end < over for start, end in spans.get(name, ())):
-                return (
-                    f"{name} was called while {agent} ran; if {agent} is an agent, state `inside` of its "
-                    "calls, otherwise `agent` of the calls"
-                )
-    return None
 
 
 def stated_case(conversation: Conversation) -> str | None:
