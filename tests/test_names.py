@@ -48,7 +48,6 @@ ALLOWED = {
     "discovery_engine": {"transforms/formats/answers.py", "schemas/config.py"},
     # Files, keys and the command of that name, and the default of --output_format.
     "store": {
-        "transforms/scoring/redaction.py",
         *("pipeline/settings/extras.py", "pipeline/report/ending.py"),
         *("pipeline/cli/main.py", "pipeline/cli/store.py"),
     },
