@@ -194,8 +194,9 @@ def _add_inner_calls(turn: Turn) -> None:
                 call.agent = call.inside = outer.name
 
 
-_OF_AGENTS = frozenset(("assign", "check", "contact", "create", "delete", "fetch", "find", "get", "list", "lookup",
-                        "rate", "read", "show", "update"))  # fmt: skip
+_OF_AGENTS = frozenset(
+    "assign check contact create delete fetch find get list lookup rate read show update".split()
+)
 """Verbs of tools that look after agents, as `find_travel_agent`, and are none."""
 
 
