@@ -195,7 +195,20 @@ def _add_inner_calls(turn: Turn) -> None:
 
 
 _OF_AGENTS = frozenset(
-    "assign check contact create delete fetch find get list lookup rate read show update".split()
+    (
+        "assign",
+        "check",
+        "contact",
+        "create",
+        "delete",
+        "fetch",
+        "find",
+        "get",
+        "list",
+        "lookup",
+        "rate",
+        "read",
+    )
 )
 """Verbs of tools that look after agents, as `find_travel_agent`, and are none."""
 
