@@ -123,18 +123,7 @@ def two_versions(
         chosen: How baseline and candidate were chosen, as a clause.
     """
     by_name = {own.criterion: own for own in found.criteria if own.overall.difference is not None}
-    effects, verdict = by_name.get(ToolEffects.name), by_name.get(STATUS)
-    # Where all pass, the cases may state no action; and it hides no verdict that got worse.
-    is_said = (
-        effects is not None and not effects.overall.baseline_value == effects.overall.candidate_value == 1
-    )
-    is_hidden = (
-        verdict is not None
-        and effects is not None
-        and "worse" == verdict.overall.word != effects.overall.word
-    )
-    is_leading = effects is not None and effects.measure == "pass_rate" and is_said and not is_hidden
-    stating = [ToolEffects.name] if is_leading else []
+    stating = [ToolEffects.name] if _effects_tell(by_name) else []
     lead = leading(primary, list(by_name), stating)
     own = by_name.get(lead.name)
     has_outcomes = own is not None and own.measure == "pass_rate"
@@ -168,6 +157,16 @@ def two_versions(
         baseline_destructive=found.baseline.destructive,
         read_first=listed(read_first(rows or (), regressed)),
     )
+
+
+def _effects_tell(by_name: Mapping[str, CriterionComparison]) -> bool:
+    """Returns whether effects of calls say something of the cases, and hide no verdict that got worse."""
+    effects, verdict = by_name.get(ToolEffects.name), by_name.get(STATUS)
+    if effects is None or effects.measure != "pass_rate":
+        return False
+    if effects.overall.baseline_value == effects.overall.candidate_value == 1:
+        return False  # where all pass, the cases may state no action
+    return verdict is None or verdict.overall.word != "worse" or effects.overall.word == "worse"
 
 
 def without_baseline(
