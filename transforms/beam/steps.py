@@ -19,7 +19,7 @@ from apache_beam.transforms.window import BoundedWindow, GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from turnwise.schemas.case import CaseKey
+from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import MatchCasesBy
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
@@ -42,15 +42,13 @@ from turnwise.transforms.judging.routes import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker, open_judge
 from turnwise.transforms.matching.sample import (
     USED_CASE,
-    CaseEntry,
     CaseIndex,
+    PackedCase,
     Sample,
-    case_entry,
-    given_cases,
+    decode_cases,
+    encode_cases,
     match_case,
     packed_cases,
-    packed_entries,
-    unpacked_entries,
 )
 from turnwise.transforms.metrics.state import MetricsState, add_conversation, packed, unpacked
 from turnwise.transforms.review.problems import ReadingList
@@ -286,23 +284,22 @@ class _ParseCaseFn(CountingDoFn):
 
     def start_bundle(self) -> None:
         super().start_bundle()
-        self._kept: defaultdict[int, list[CaseEntry]] = defaultdict(list)
+        self._kept: defaultdict[int, list[tuple[Record, EvalCase]]] = defaultdict(list)
 
     def process(self, record: Record) -> Iterator[Any]:
         for content in parse_case(self._reader, record, self.counts):
             if isinstance(content, Failure):
                 yield _tagged(content)
                 continue
-            entry = case_entry(*content)
-            group = crc32(entry.key.text.encode("utf-8", "backslashreplace")) % _CASE_GROUPS
+            group = crc32(content[1].key.text.encode("utf-8", "backslashreplace")) % _CASE_GROUPS
             kept = self._kept[group]
-            kept.append(entry)
+            kept.append(content)
             if len(kept) == _CASES_TOGETHER:
-                yield group, packed_entries(self._kept.pop(group))
+                yield group, encode_cases(packed_cases(self._kept.pop(group)))
 
     def finish_bundle(self) -> Iterator[Any]:
         for group, kept in self._kept.items():
-            yield GlobalWindows.windowed_value((group, packed_entries(kept)))
+            yield GlobalWindows.windowed_value((group, encode_cases(packed_cases(kept))))
         self._kept.clear()
         yield from super().finish_bundle()
 
@@ -311,21 +308,19 @@ class _DistinctCaseFn(CountingDoFn):
     """Yields the cases of a group that count, as one element."""
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
-        by_key: defaultdict[CaseKey, list[CaseEntry]] = defaultdict(list)
-        for data in element[1]:
-            for entry in unpacked_entries(data):
-                by_key[entry.key].append(entry)
-        kept = list[CaseEntry]()
-        for entries in by_key.values():
-            if len(entries) == 1:
-                kept += entries
-                continue
-            case, failures = distinct_case([(entry.record, entry.case) for entry in entries], self.counts)
-            if case is not None:
-                kept.append(case_entry(entries[0].record, case))
-            yield from map(_tagged, failures)
+        by_key: defaultdict[CaseKey, list[PackedCase]] = defaultdict(list)
+        for entry in chain.from_iterable(map(decode_cases, element[1])):
+            by_key[entry.key].append(entry)
+        kept = list[PackedCase]()
+        for same in by_key.values():
+            if len(same) > 1:
+                case, failures = distinct_case([entry.unpacked() for entry in same], self.counts)
+                yield from map(_tagged, failures)
+                if case is None:
+                    continue
+            kept.append(same[0])
         if kept:
-            yield packed_cases(kept)
+            yield encode_cases(kept)
 
 
 @beam.ptransform_fn
@@ -360,7 +355,7 @@ class _MatchFn(CountingDoFn):
     def process(self, logged: LoggedConversation, cases: Sequence[bytes] | None = None) -> list[Any]:
         if cases is not self._cases:
             self._cases = cases
-            given = None if cases is None else chain.from_iterable(map(given_cases, cases))
+            given = None if cases is None else chain.from_iterable(map(decode_cases, cases))
             self._index = CaseIndex(given, self._match_by)
         matched = match_case(self._index, *logged, self.counts)
         if isinstance(matched, Failure):

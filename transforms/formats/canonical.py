@@ -51,7 +51,7 @@ from turnwise.transforms.matching.calls import check_directives, without_call
 from turnwise.transforms.matching.sample import contained_case, inline_case
 from turnwise.transforms.text.dates import rfc3339, time_seconds, value_time
 
-_DECODER = msgspec.json.Decoder(Conversation)
+_DECODER, _CASE_DECODER = msgspec.json.Decoder(Conversation), msgspec.json.Decoder(EvalCase)
 _TIMES = ("latency_ms", "model_ms", "tool_ms")
 _CALLS = ("tool_calls", "user_tool_calls")
 _CANONICAL_WHAT = "not a conversation"
@@ -226,17 +226,17 @@ _NUMBERED = b'"turn_index"'
 _TOKEN_SPELLINGS = [f'"{name}"'.encode() for name in endings.TOKEN_PARTS if name not in TOKEN_COUNTS]
 
 
-def _states_once(data: bytes, conversation: Conversation) -> bool:
+def _states_once(data: bytes, decoded: Conversation | EvalCase) -> bool:
     """Returns whether a record surely states no key twice, by what it was decoded into; False: it may.
 
-    Written without defaults, the conversation has as many colons: every key of the record is one of its own.
+    Written without defaults, what was decoded has as many colons: every key of the record is one of its own.
     The numbers of turns do not count, because 0 is a default that logs state.
     """
     if len(data.translate(None, _NO_BRACKETS)) > _DEEPEST:
         return False
     again = bytearray(len(data))  # room for what is encoded, which need not grow then
     try:
-        _ENCODER.encode_into(conversation, again)
+        _ENCODER.encode_into(decoded, again)
     except OverflowError:  # an integer of more than 64 bits
         return False
     colons = data.count(b":") - again.count(b":")
@@ -285,6 +285,19 @@ def read_case(data: bytes) -> EvalCase:
     if case is None:
         raise LogInCasesError(f"conversation {conversation.conversation_id} expects nothing: no eval case")
     return case
+
+
+def read_plain_case(data: bytes) -> EvalCase | None:
+    """Returns the eval case with turns that a record surely is; None: it is to be looked at key by key.
+
+    Raises:
+        ValueError: What it expects cannot be, or it expects nothing; one line.
+    """
+    try:
+        case = _CASE_DECODER.decode(data)
+    except (ValueError, RecursionError):
+        return None
+    return _valid_case(case) if case.turns and not case.tools and _states_once(data, case) else None
 
 
 def _dropped_something(conversation: Conversation) -> bool:
@@ -543,6 +556,7 @@ register_format(
         looks_right=looks_canonical,
         read_text=_read_recording,
         read_cases=lambda value, record, settings: [read_case(record.data)],
+        read_case_text=read_plain_case,
     )
 )
 # For example {"conversation_id": "c", "turn_index": 0, "turn": {"user": "Hi", "agent": "Hello"}}
@@ -570,7 +584,11 @@ def _strict_case(value: JsonObject) -> EvalCase:
     unknown = next(unknown_fields(value, EvalCase), None)
     if unknown is not None:
         raise ValueError(f"{_WHAT}: {unknown.problem(_NEAR)}")
-    case = canonical(EvalCase, known_fields(value, EvalCase), _WHAT, strict=True)
+    return _valid_case(canonical(EvalCase, known_fields(value, EvalCase), _WHAT, strict=True))
+
+
+def _valid_case(case: EvalCase) -> EvalCase:
+    """Returns an eval case whose expectations can be met; raises ValueError, one line."""
     expectations = [*case.expectations, *(e for turn in case.turns for e in turn.expectations)]
     for expectation in expectations:
         holder = _HOLDERS.get(expectation.kind)

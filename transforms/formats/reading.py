@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, Receipt, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, no_utf8
-from turnwise.schemas.score import KEPT_RECORD_BYTES, RAISED, Failure, IncompleteReadError, record_failure
+from turnwise.schemas.score import RAISED, Failure, IncompleteReadError, record_failure
 from turnwise.transforms.formats.events import (
     ConversationEvent,
     add_clashes,
@@ -294,6 +295,10 @@ class CaseReader:
             raise _unforeseen(error, record, None, self._read) from error
 
     def _read(self, record: Record) -> Sequence[EvalCase | ValueError]:
+        quick = formats_in_order()[0].read_case_text
+        case = quick(record.data) if quick else None
+        if case is not None:
+            return [case]
         value = from_json(record.data)
         check_keys(record.data, value)
         name = recognise(value)
@@ -426,16 +431,13 @@ def join_session(
 def parse_case(
     reader: CaseReader, record: Record, counts: Counter[str]
 ) -> Iterator[tuple[Record, EvalCase] | Failure]:
-    """Yields the eval cases of a record, each with the record.
-
-    Of the record's text each has what a failure keeps of it, and of a record of several cases its share.
-    """
+    """Yields the eval cases of a record, each with the record, but without its text, which may be long."""
     cases: Sequence[EvalCase | BaseException]
     try:
         cases = reader.read(record)
     except RAISED as error:
         cases = [_damage(record) or error]
-    held = record._replace(data=record.data[: KEPT_RECORD_BYTES // max(1, len(cases))])
+    held = record._replace(data=b"")
     for case in cases:
         if isinstance(case, BaseException):
             counts["rejected_cases"] += 1
@@ -450,7 +452,8 @@ def distinct_case(
 ) -> tuple[EvalCase | None, list[Failure]]:
     """Returns the case of entries with one key, and the failures of those that do not count.
 
-    Of equal ones the first counts. Of ones that differ none does: which is meant is unknown.
+    Of equal ones the first counts. Of ones that differ none does: which is meant is unknown. A failure holds
+    the case as canonical JSON.
     """
     repeated = sorted(entries, key=lambda entry: entry[0][:2])
     places = [f"{record.source}:{record.position}" for record, _ in repeated]
@@ -468,7 +471,8 @@ def distinct_case(
         message = f"{name} stands several times and differs, so none counts: {shown}"
     counts["cases"] -= len(repeated)
     counts["rejected_cases"] += len(repeated)
-    return kept, [record_failure("parse_case", ValueError(message), record) for record, _ in repeated]
+    held = (record._replace(data=dump_json(msgspec.to_builtins(case))) for record, case in repeated)
+    return kept, [record_failure("parse_case", ValueError(message), record) for record in held]
 
 
 class FoundCase(NamedTuple):

@@ -220,6 +220,7 @@ class Format(Struct, frozen=True, kw_only=True):
         recognises_last: Recognises a record that no other format does.
         looks_right: Returns, before parsing, whether `read_text` is to be tried.
         read_text: Reads a record's text without general parsing; what it returns needs no check.
+        read_case_text: Returns the eval case that a record's text surely is; None: it is to be parsed first.
         from_array: Returns the record that an array of at most 20 elements spells, as named tuples are
             dumped; None: it spells none.
         is_in_text: Whether a record may be a JSON text inside a JSON text.
@@ -253,6 +254,7 @@ class Format(Struct, frozen=True, kw_only=True):
     recognises_last: Test | None = None
     looks_right: Callable[[bytes], bool] | None = None
     read_text: Callable[[bytes], Conversation] | None = None
+    read_case_text: Callable[[bytes], EvalCase | None] | None = None
     from_array: Callable[[list[JsonValue]], JsonObject | None] | None = None
     is_in_text: bool = False
 

@@ -413,9 +413,9 @@ def _is_silent(turn: Turn) -> bool:
 
 # Eval cases as bytes: a run holds all that it is given, and uses few of them.
 
-_FASTEST = 1
-_WINDOW = 1 << 15
-"""How far back zlib looks."""
+_ENCODER, _DECODER, _PICKLED = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(EvalCase), pickle.PROTO
+_MODEL = 1 << 13
+"""Bytes of a model; a longer one saves little, and takes longer to be looked through for every case."""
 
 
 class PackedCase(NamedTuple):
@@ -424,13 +424,17 @@ class PackedCase(NamedTuple):
     Attributes:
         eval_set_id: Eval set of the case; "": none is stated.
         eval_id: Name in the set.
+        source: File or address that it was read from.
+        position: Number of its record there.
         data: The encoded case.
-        model: Encoded cases that this one was compressed by the likeness to; many share it.
+        model: Other encoded cases, by the likeness to which this one was compressed; many share it.
         asked: See `first_message`.
     """
 
     eval_set_id: str
     eval_id: str
+    source: str
+    position: int
     data: bytes
     model: bytes
     asked: bytes
@@ -440,30 +444,18 @@ class PackedCase(NamedTuple):
         """Unique key of the case."""
         return CaseKey(self.eval_set_id, self.eval_id)
 
-    def unpacked(self) -> EvalCase:
-        """Returns the case."""
-        case: EvalCase = pickle.loads(zlib.decompressobj(zdict=self.model).decompress(self.data))
-        return case
+    def unpacked(self) -> tuple[Record, EvalCase]:
+        """Returns the record, without its text, and the case."""
+        data = zlib.decompressobj(zdict=self.model).decompress(self.data)
+        case = pickle.loads(data) if data.startswith(_PICKLED) else _DECODER.decode(data)
+        return Record(self.source, self.position, b""), case
 
 
-class CaseEntry(NamedTuple):
-    """An encoded eval case with its key and its record."""
-
-    record: Record
-    key: CaseKey
-    data: bytes
-    asked: bytes
-
-    @property
-    def case(self) -> EvalCase:
-        """The case."""
-        case: EvalCase = pickle.loads(self.data)
-        return case
-
-
-def case_entry(record: Record, case: EvalCase) -> CaseEntry:
-    """Encodes a case."""
-    return CaseEntry(record, case.key, pickle.dumps(case, pickle.HIGHEST_PROTOCOL), first_message(case.turns))
+def _encoded(case: EvalCase) -> bytes:
+    try:
+        return _ENCODER.encode(case)
+    except (ValueError, OverflowError, RecursionError):  # such as integers of more than 64 bits
+        return pickle.dumps(case, pickle.HIGHEST_PROTOCOL)
 
 
 def first_message(turns: Sequence[ExpectedTurn | Turn]) -> bytes:
@@ -490,34 +482,29 @@ def _first_of_user(turns: Sequence[ExpectedTurn | Turn]) -> ExpectedTurn | Turn 
     return None
 
 
-def packed_entries(entries: Sequence[CaseEntry]) -> bytes:
-    """Compresses entries together."""
-    return zlib.compress(pickle.dumps(entries, pickle.HIGHEST_PROTOCOL), _FASTEST)
-
-
-def unpacked_entries(data: bytes) -> list[CaseEntry]:
-    """Returns the entries that `packed_entries` compressed."""
-    entries: list[CaseEntry] = pickle.loads(zlib.decompress(data))
-    return entries
-
-
-def packed_cases(entries: Sequence[CaseEntry]) -> bytes:
-    """Compresses cases so that each can be decoded alone."""
+def packed_cases(cases: Sequence[tuple[Record, EvalCase]]) -> list[PackedCase]:
+    """Compresses cases so that each can be decoded alone, given with their records."""
+    encoded = [_encoded(case) for _, case in cases]
     model = b""
-    for entry in entries:
-        if len(model) + len(entry.data) > _WINDOW:
+    for data in encoded:
+        if len(model) + len(data) > _MODEL:
             break
-        model += entry.data
-    cases = []
-    for entry in entries:
-        packing = zlib.compressobj(_FASTEST, zdict=model)
-        data = packing.compress(entry.data) + packing.flush()
-        cases.append(PackedCase(*entry.key, data, model, entry.asked))
+        model += data
+    packed = []
+    for (record, case), data in zip(cases, encoded, strict=True):
+        packing = zlib.compressobj(zdict=model)
+        compressed = packing.compress(data) + packing.flush()
+        packed.append(PackedCase(*case.key, *record[:2], compressed, model, first_message(case.turns)))
+    return packed
+
+
+def encode_cases(cases: Sequence[PackedCase]) -> bytes:
+    """Returns compressed cases as one element of a pipeline; what many share stands in it once."""
     return pickle.dumps(cases, pickle.HIGHEST_PROTOCOL)
 
 
-def given_cases(data: bytes) -> list[PackedCase]:
-    """Returns the cases that `packed_cases` compressed."""
+def decode_cases(data: bytes) -> list[PackedCase]:
+    """Returns the cases that `encode_cases` encoded."""
     cases: list[PackedCase] = pickle.loads(data)
     return cases
 
@@ -678,7 +665,7 @@ class CaseIndex:
             if case.key not in self._unpacked:
                 if len(self._unpacked) >= _MOST_UNPACKED:
                     self._unpacked.clear()
-                self._unpacked[case.key] = case.unpacked()
+                self._unpacked[case.key] = case.unpacked()[1]
             return self._unpacked[case.key]
         sets = list(dict.fromkeys(_set_of(case) or _NO_SET for case in same))
         shown = ", ".join(sets[:_SHOWN_SETS]) + (", ..." if len(sets) > _SHOWN_SETS else "")
