@@ -4,8 +4,8 @@ import contextlib
 import json
 import re
 import time
-from pathlib import Path
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
