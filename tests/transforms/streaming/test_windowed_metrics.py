@@ -180,8 +180,9 @@ def test_conversations_are_forgotten_with_their_window(panes):
 
 
 def test_what_a_window_still_takes_is_known_to_be_counted():
-    given = loop_panes(contribution("a", 5), mark(100 + RULES.window_lateness), contribution("a", 5))
-    assert last(given) == {(0.0, "v1"): 1}
+    before, last_moment = contribution("a", 5), mark(200 + RULES.window_lateness)
+    given = loop_panes(before, contribution("b", 105), last_moment, contribution("b", 105))
+    assert last(given) == {(0.0, "v1"): 1, (100.0, "v1"): 1}
 
 
 def find_earlier(name):
