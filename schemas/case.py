@@ -31,6 +31,11 @@ class CaseThresholds(msgspec.Struct, frozen=True):
         unexpected_response: Effect of an answer in a golden turn that expects none.
         golden_hallucination: Whether a hallucination fails a golden case.
         scenario_hallucination: Whether a hallucination fails a scenario case.
+
+    >>> import turnwise
+    >>> case = turnwise.EvalCase(eval_id="e1", thresholds=turnwise.CaseThresholds(parameter=0.5))
+    >>> case.thresholds.parameter
+    0.5
     """
 
     semantic_similarity: Annotated[int, Meta(ge=0, le=4)] = 3
@@ -43,7 +48,12 @@ class CaseThresholds(msgspec.Struct, frozen=True):
 
 
 class UserFact(CanonicalModel):
-    """A fact given to the simulated user."""
+    """A fact given to the simulated user.
+
+    >>> import turnwise
+    >>> turnwise.EvalCase(eval_id="e1", user_facts=[turnwise.UserFact("city", "Bern")]).user_facts[0].value
+    'Bern'
+    """
 
     name: str
     value: str

@@ -178,6 +178,10 @@ class Citation(msgspec.Struct, omit_defaults=True):
 
     Attributes:
         sources: Indexes of references, as decimal texts.
+
+    >>> import turnwise
+    >>> turnwise.Citation(0, 6, sources=["0"]).sources
+    ['0']
     """
 
     start: int = 0
@@ -192,6 +196,10 @@ class GroundedClaim(msgspec.Struct, omit_defaults=True):
         score: Support score, 0..1; None: not stated.
         check_required: False: it needs no support; None: not stated.
         sources: Indexes of references, as decimal texts.
+
+    >>> import turnwise
+    >>> turnwise.GroundedClaim(0, 6, score=0.4, sources=["0"]).needs_support
+    True
     """
 
     start: int = 0
@@ -211,6 +219,10 @@ class Reference(msgspec.Struct, omit_defaults=True):
 
     Attributes:
         relevance: Relevance to the query, 0..1: the highest of its texts; None: a text has none.
+
+    >>> import turnwise
+    >>> turnwise.Reference(title="Fees", texts=["Moving costs 300 euros."]).title
+    'Fees'
     """
 
     title: str | None = None
@@ -227,6 +239,10 @@ class GroundedStep(msgspec.Struct, omit_defaults=True):
     Attributes:
         state: SUCCEEDED, FAILED or IN_PROGRESS; None: not stated.
         observed: Number of its actions with an observation.
+
+    >>> import turnwise
+    >>> turnwise.GroundedStep("SUCCEEDED", "search", actions=1, observed=1).observed
+    1
     """
 
     state: str | None = None
@@ -243,6 +259,10 @@ class SafetyRating(msgspec.Struct, omit_defaults=True):
         probability: NEGLIGIBLE, LOW, MEDIUM or HIGH; None: not rated.
         severity: HARM_SEVERITY_NEGLIGIBLE, and so on; None: not rated.
         blocked: Whether the text was withheld because of this rating.
+
+    >>> import turnwise
+    >>> turnwise.SafetyRating("HARM_CATEGORY_HARASSMENT", probability="LOW").blocked
+    False
     """
 
     category: str = ""
@@ -285,6 +305,13 @@ class GroundedAnswer(msgspec.Struct, omit_defaults=True):
         state: SUCCEEDED, FAILED, IN_PROGRESS or STREAMING; None: not stated.
         grounding_score: Support of the whole answer by the references, 0..1; None: not checked.
         unread: Parts of the answer of which something could not be read, such as `citations.sources`.
+
+    >>> import turnwise
+    >>> fees = turnwise.Reference(title="Fees", texts=["Moving costs 300 euros."])
+    >>> cited = [turnwise.Citation(0, 6, ["0"])]
+    >>> answer = turnwise.GroundedAnswer("SUCCEEDED", citations=cited, references=[fees])
+    >>> turnwise.Turn(user="What does it cost?", agent="300 euros.", grounded=answer).grounded.is_evaluable
+    True
     """
 
     state: str | None = None
@@ -459,7 +486,13 @@ def _counts(usage: Usage, other: Usage) -> dict[str, Any]:
 
 
 class Rubric(CanonicalModel, forbid_unknown_fields=True):
-    """A statement that a judge checks for a turn or a conversation."""
+    """A statement that a judge checks for a turn or a conversation.
+
+    >>> import turnwise
+    >>> rubric = turnwise.Rubric("r1", "The agent names the price.")
+    >>> turnwise.EvalCase(eval_id="e1", rubrics=[rubric]).rubrics[0].text
+    'The agent names the price.'
+    """
 
     rubric_id: str
     text: str
@@ -467,7 +500,13 @@ class Rubric(CanonicalModel, forbid_unknown_fields=True):
 
 
 class TurnThresholds(CanonicalModel, forbid_unknown_fields=True):
-    """CES thresholds of one turn; None: the case decides."""
+    """CES thresholds of one turn; None: the case decides.
+
+    >>> import turnwise
+    >>> limits = turnwise.TurnThresholds(semantic_similarity=4)
+    >>> turnwise.ExpectedTurn(user="Hi", response="Hello", thresholds=limits).thresholds.semantic_similarity
+    4
+    """
 
     semantic_similarity: Annotated[int, Meta(ge=0, le=4)] | None = None
     tool_invocation: Share | None = None
@@ -487,6 +526,11 @@ class Expectation(CanonicalModel, forbid_unknown_fields=True):
             (`updated_variables`).
         parameter_threshold: Threshold of this call's parameter correctness, 0..1; None: the case's.
         wire: Original CES message in canonical proto3 JSON; None: another format.
+
+    >>> import turnwise
+    >>> wanted = turnwise.Expectation("tool_call", tool_call=turnwise.ToolCall("book_slot", {"day": "Mon"}))
+    >>> turnwise.ExpectedTurn(user="Monday", expectations=[wanted]).expectations[0].tool_call.name
+    'book_slot'
     """
 
     kind: Literal[

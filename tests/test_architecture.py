@@ -71,6 +71,10 @@ def test_the_way_of_a_record_is_bounded(tmp_path):
     assert 10 < len(files) <= FILES, sorted(files)
     assert 10 < changes <= CHANGES
     assert 50 < calls <= CALLS
+    section = page("architecture").split("## One record")[1].split("\n## ")[0]
+    rooms = re.findall(r"`(\w+/\w+)/`", " ".join(row[1] for row in table(section, "step")))
+    taken = {"/".join(Path(name).relative_to(ROOT).parts[:2]) for name in files}
+    assert {room for room in taken if not room.startswith("schemas/")} == set(rooms)
 
 
 def named_rooms() -> dict[str, list[str]]:

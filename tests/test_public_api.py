@@ -2,15 +2,17 @@
 
 import doctest
 import html
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
 import turnwise
-from tests.documentation import ROOT, SAMPLE
+from tests.documentation import ROOT, SAMPLE, page
 
 EVALUATE = """
 import sys, turnwise
@@ -44,6 +46,56 @@ def test_the_public_names_and_only_they_are_there():
     assert dir(turnwise) == turnwise.__all__
     with pytest.raises(AttributeError, match="has no attribute 'evaluat'"):
         turnwise.evaluat  # type: ignore[attr-defined]  # noqa: B018
+
+
+PARTS_OF = (
+    "Conversation",
+    "EvalCase",
+    "Score",
+    "Format",
+    "Target",
+    "SinkKind",
+    "JudgeKind",
+    "Question",
+    "Section",
+)
+NOT_MADE = {"Cascade", "Prompt", "JudgeUse", "ChangeWriter", "TableSink", "RowWriter"}
+"""Settings of the config, what `fill` and `ask_all` return, and protocols that any class may have."""
+
+
+def made(kind: Any) -> Iterator[type]:
+    """Yields the classes of a type; of a function, those of what it returns."""
+    arguments = get_args(kind)
+    if get_origin(kind) is Callable:
+        yield from made(arguments[1])
+    elif arguments and get_origin(kind) is not Literal:
+        for argument in arguments:
+            yield from made(argument)
+    elif isinstance(kind, type) and kind.__module__.startswith("turnwise."):
+        yield kind
+
+
+def test_whatever_a_plugin_makes_has_a_public_name():
+    """Also in fields of fields, and in what the functions of an object return."""
+    seen: set[type] = set()
+    left: list[type] = [getattr(turnwise, name) for name in PARTS_OF]
+    while left:
+        thing = left.pop()
+        if thing in seen or thing.__name__ == "Cascade":
+            continue
+        seen.add(thing)
+        kinds = [kind for name, kind in get_type_hints(thing).items() if name[0] != "_"]
+        if hasattr(thing, "write"):
+            kinds.append(get_type_hints(thing.write)["return"])
+        left += [part for kind in kinds for part in made(kind)]
+    names = {thing.__name__ for thing in seen} - NOT_MADE
+    assert {"Rubric", "RefusedRow", "SplitEvent", "UserFact"} < names and names <= {*turnwise.__all__}
+
+
+def test_the_examples_of_plugins_import_no_module_of_turnwise():
+    text = page("extending")
+    assert set(re.findall(r"(?m)^(?:import|from) (turnwise\S*)", text)) == {"turnwise"}
+    assert set(re.findall(r"turnwise\.(\w+)", text.split("## How an addition")[0])) <= {*turnwise.__all__}
 
 
 def test_the_package_is_typed():

@@ -43,6 +43,7 @@ def prose_of_the_code() -> Iterator[tuple[str, str]]:
 
 def surfaces() -> Iterator[tuple[str, str]]:
     yield from PAGES.items()
+    yield "CHANGELOG.md", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     yield from prose_of_the_code()
     yield from ((name, str(tool)) for name, tool in TOOLS.items())
     for path in (ROOT / "pipeline/report/page").glob("*.*"):

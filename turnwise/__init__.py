@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
+    from turnwise.pipeline.io.sinks.base import RefusedRow, RunRecord, SinkKind, StreamChange, register_sink
     from turnwise.pipeline.python.evaluate import (
         ReadError,
         evaluate,
@@ -20,19 +20,28 @@ if TYPE_CHECKING:
         read_conversations,
     )
     from turnwise.pipeline.python.inputs import RunResult, Table
-    from turnwise.schemas.case import EvalCase
+    from turnwise.schemas.case import CaseThresholds, EvalCase, UserFact
     from turnwise.schemas.config import ConfigError, EvalConfig
     from turnwise.schemas.conversation import (
+        Citation,
         Conversation,
+        Expectation,
         ExpectedOutcome,
         ExpectedTurn,
+        GroundedAnswer,
+        GroundedClaim,
+        GroundedStep,
         Problem,
         Record,
+        Reference,
+        Rubric,
+        SafetyRating,
         TimedSpan,
         ToolCall,
         ToolDeclaration,
         ToolResponse,
         Turn,
+        TurnThresholds,
         Usage,
     )
     from turnwise.schemas.rows import (
@@ -47,16 +56,27 @@ if TYPE_CHECKING:
     from turnwise.schemas.score import Score
     from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
     from turnwise.transforms.decisions.conversion import Codec, Target, register_target
-    from turnwise.transforms.formats.registry import EventReader, Format, register_format
+    from turnwise.transforms.formats.identity import Paths
+    from turnwise.transforms.formats.registry import (
+        EventReader,
+        Format,
+        Lent,
+        SplitEvent,
+        Splitter,
+        register_format,
+    )
     from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, Question, ask_all
     from turnwise.transforms.judging.backends.base import Backend, Fault, RawReply
-    from turnwise.transforms.judging.judges import JudgeKind, register_judge
+    from turnwise.transforms.judging.judges import Access, JudgeKind, register_judge
     from turnwise.transforms.judging.prompts import Reply, Section, fill
     from turnwise.transforms.matching.sample import Sample, TurnPair
 
 __all__ = [
+    "Access",
     "Ask",
     "Backend",
+    "CaseThresholds",
+    "Citation",
     "Codec",
     "ConfigError",
     "Conversation",
@@ -64,32 +84,46 @@ __all__ = [
     "EvalCase",
     "EvalConfig",
     "EventReader",
+    "Expectation",
     "ExpectedOutcome",
     "ExpectedTurn",
     "FailureRow",
     "Fault",
     "Format",
+    "GroundedAnswer",
+    "GroundedClaim",
+    "GroundedStep",
     "JudgeKind",
     "JudgeModelOptions",
     "JudgeSample",
     "JudgedCriterion",
+    "Lent",
     "MeasuredCriterion",
     "MetricsByAppVersionRow",
     "MetricsBySliceRow",
     "MetricsByTurnRow",
+    "Paths",
     "Problem",
     "Question",
     "RawReply",
     "ReadError",
     "Record",
+    "Reference",
+    "RefusedRow",
     "Reply",
     "ResultRow",
+    "Rubric",
+    "RunRecord",
     "RunResult",
+    "SafetyRating",
     "Sample",
     "Score",
     "ScoreRow",
     "Section",
     "SinkKind",
+    "SplitEvent",
+    "Splitter",
+    "StreamChange",
     "Table",
     "Target",
     "TimedSpan",
@@ -98,7 +132,9 @@ __all__ = [
     "ToolResponse",
     "Turn",
     "TurnPair",
+    "TurnThresholds",
     "Usage",
+    "UserFact",
     "ask_all",
     "evaluate",
     "evaluate_async",
@@ -112,7 +148,13 @@ __all__ = [
 ]
 
 _MODULES = {
-    "pipeline.io.sinks.base": ("SinkKind", "register_sink"),
+    "pipeline.io.sinks.base": (
+        "RefusedRow",
+        "RunRecord",
+        "SinkKind",
+        "StreamChange",
+        "register_sink",
+    ),
     "pipeline.python.evaluate": (
         "ReadError",
         "evaluate",
@@ -120,20 +162,39 @@ _MODULES = {
         "read_cases",
         "read_conversations",
     ),
-    "pipeline.python.inputs": ("RunResult", "Table"),
-    "schemas.case": ("EvalCase",),
-    "schemas.config": ("ConfigError", "EvalConfig"),
+    "pipeline.python.inputs": (
+        "RunResult",
+        "Table",
+    ),
+    "schemas.case": (
+        "CaseThresholds",
+        "EvalCase",
+        "UserFact",
+    ),
+    "schemas.config": (
+        "ConfigError",
+        "EvalConfig",
+    ),
     "schemas.conversation": (
+        "Citation",
         "Conversation",
+        "Expectation",
         "ExpectedOutcome",
         "ExpectedTurn",
+        "GroundedAnswer",
+        "GroundedClaim",
+        "GroundedStep",
         "Problem",
         "Record",
+        "Reference",
+        "Rubric",
+        "SafetyRating",
         "TimedSpan",
         "ToolCall",
         "ToolDeclaration",
         "ToolResponse",
         "Turn",
+        "TurnThresholds",
         "Usage",
     ),
     "schemas.rows": (
@@ -146,14 +207,50 @@ _MODULES = {
         "ScoreRow",
     ),
     "schemas.score": ("Score",),
-    "transforms.criteria.base": ("JudgedCriterion", "MeasuredCriterion"),
-    "transforms.decisions.conversion": ("Codec", "Target", "register_target"),
-    "transforms.formats.registry": ("EventReader", "Format", "register_format"),
-    "transforms.judging.ask": ("Ask", "JudgeModelOptions", "JudgeSample", "Question", "ask_all"),
-    "transforms.judging.backends.base": ("Backend", "Fault", "RawReply"),
-    "transforms.judging.judges": ("JudgeKind", "register_judge"),
-    "transforms.judging.prompts": ("Reply", "Section", "fill"),
-    "transforms.matching.sample": ("Sample", "TurnPair"),
+    "transforms.criteria.base": (
+        "JudgedCriterion",
+        "MeasuredCriterion",
+    ),
+    "transforms.decisions.conversion": (
+        "Codec",
+        "Target",
+        "register_target",
+    ),
+    "transforms.formats.identity": ("Paths",),
+    "transforms.formats.registry": (
+        "EventReader",
+        "Format",
+        "Lent",
+        "SplitEvent",
+        "Splitter",
+        "register_format",
+    ),
+    "transforms.judging.ask": (
+        "Ask",
+        "JudgeModelOptions",
+        "JudgeSample",
+        "Question",
+        "ask_all",
+    ),
+    "transforms.judging.backends.base": (
+        "Backend",
+        "Fault",
+        "RawReply",
+    ),
+    "transforms.judging.judges": (
+        "Access",
+        "JudgeKind",
+        "register_judge",
+    ),
+    "transforms.judging.prompts": (
+        "Reply",
+        "Section",
+        "fill",
+    ),
+    "transforms.matching.sample": (
+        "Sample",
+        "TurnPair",
+    ),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

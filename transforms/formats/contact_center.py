@@ -143,11 +143,13 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
     _webhooks(result, log)
     messages = list(objects(result.get("response_messages"), "responseMessages"))
     # What was sent while the agent still worked; the last response may hold it once more.
+    earlier: list[JsonObject] = []
     for partial in map(_plain, objects_in(decoded(row.get("partial_responses")))):
         sent = objects_in(_plain(partial.get("query_result")).get("response_messages"))
-        messages = [*(message for message in sent if message not in messages), *messages]
+        earlier += [message for message in sent if message not in (*earlier, *messages)]
         if not sent:
             log.unread.add(UNREAD, "partial_responses are in a form that is not read", words=True)
+    messages = [*earlier, *messages]
     said = len(log.turn.agent_messages)
     ends = [_message(_plain(message), log) for message in messages]
     if row.get("response_utterances") and len(log.turn.agent_messages) == said:

@@ -31,6 +31,13 @@ class Paths(NamedTuple):
     A path has dots between its keys, which may hold dots themselves; a number is the index of a list, and
     without one the first element that states something counts. A list of keys with values (OTLP) is read as
     an object, and a JSON text as what it holds.
+
+    >>> import turnwise
+    >>> places = (("", turnwise.Paths(app_version=("release",))),)
+    >>> is_call = lambda record: "call" in record
+    >>> calls = turnwise.Format(name="calls", help="calls", recognises=is_call, places=places)
+    >>> calls.places[0][1].app_version
+    ('release',)
     """
 
     app_version: tuple[str, ...] = ()

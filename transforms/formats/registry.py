@@ -105,6 +105,10 @@ class Lent(NamedTuple):
         place: 0-based place of the event in the group.
         conversation_id: Id of the conversation.
         data: UTF-8 JSON of the event or of the piece.
+
+    >>> import turnwise
+    >>> turnwise.Lent(0, "c1", b'{"span": "s1"}').conversation_id
+    'c1'
     """
 
     place: int
@@ -172,6 +176,10 @@ class SplitEvent(NamedTuple):
     Attributes:
         value: What the functions of its format's `EventReader` read.
         data: UTF-8 JSON of the whole event, in the format of the splitter.
+
+    >>> import turnwise
+    >>> turnwise.SplitEvent({"call": "c1", "n": 0}, b'{"call": "c1", "n": 0}').value["call"]
+    'c1'
     """
 
     value: JsonObject
@@ -184,6 +192,13 @@ class Splitter(Struct, frozen=True, kw_only=True):
     Attributes:
         into: Name of the format that the events are in.
         split: Returns the events of a parsed record, an error in place of what is none; raises ValueError.
+
+    >>> import json, turnwise
+    >>> def split(value, settings):
+    ...     return [turnwise.SplitEvent(event, json.dumps(event).encode()) for event in value["events"]]
+    >>> splitter = turnwise.Splitter(into="turnwise_events", split=split)
+    >>> [event.value["n"] for event in splitter.split({"events": [{"n": 0}, {"n": 1}]}, None)]
+    [0, 1]
     """
 
     into: str

@@ -31,6 +31,10 @@ class Access:
         secret: Name of the secret that holds the key, which is read only where calls are made; None: none.
         base_url: Where the API is served; None: at its usual address.
         vertexai: Whether it is Vertex AI, with a project's credentials.
+
+    >>> import turnwise
+    >>> turnwise.Access("gateway", api_key="secret")
+    Access(endpoint='gateway', ...)
     """
 
     endpoint: str

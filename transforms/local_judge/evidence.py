@@ -31,7 +31,6 @@ from turnwise.transforms.text.words import Word, dates_in_words, is_negated, sta
 _BLOCK = 24
 WINDOW = 2 * _BLOCK
 """Number of words in a window."""
-_AROUND = 2 * WINDOW
 _LEAST_PROSE = 0.1
 _MOST_KEYS = 0.2
 _LONGEST_CACHED = 16_384
@@ -151,8 +150,8 @@ class _Piece:
     def keys_near(self, window: int) -> set[str]:
         """Returns the keys of the words in a window and in a block on either side."""
         if window not in self._keys_near:
-            first = max(0, (window - 1) * _BLOCK)
-            self._keys_near[window] = _keys(self.words[first : first + _AROUND])
+            first, end = max(0, (window - 1) * _BLOCK), (window + 3) * _BLOCK
+            self._keys_near[window] = _keys(self.words[first:end])
         return self._keys_near[window]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Reads dates and times in the spellings that tool arguments use."""
+"""Reads dates, times and weekdays as tool arguments spell them, and the times of log records."""
 
 import re
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ class DateReading(NamedTuple):
 
     @property
     def instant(self) -> datetime | None:
-        """The point in time; None without day, time and offset."""
+        """The point in time; None: the day, the time or the offset is not stated."""
         if self.day is None or self.clock is None or self.offset is None:
             return None
         zone = timezone(timedelta(minutes=self.offset))
@@ -65,11 +65,11 @@ def read_dates(text: str) -> tuple[DateReading, ...]:
     """Reads a text that holds only a date, a time of day or both.
 
     ISO 8601, `2024/05/20`, `20.05.2024`, `05/20/2024`, `May 20, 2024`, `20 May 2024`, `2024년 5월 20일`; with
-    `T10:00`, `10:00:30`, `10 am`, `Z`, `+02:00`.
+    `T10:00`, `10:00:30`, `10 am`, `noon`, `Z`, `+02:00`. Fractions of a second are left out.
 
     Returns:
-        All readings: two if the order of day and month is ambiguous, which it is not between dots; empty if
-        it is no date or time.
+        All readings: two if day and month may be either way round, of which dots have the day first; empty
+        if it is no date or time.
     """
     is_short = len(text) <= _LONGEST and (any(map(str.isdigit, text)) or _CLOCK_WORD.search(text))
     return _read(text) if is_short else ()
@@ -156,6 +156,7 @@ def _same(left: DateReading, right: DateReading) -> bool | None:
 
 
 def _days(text: str) -> tuple[date, ...]:
+    """Returns the days that a text may be, in lower case; two if day and month may be either way round."""
     readings: list[tuple[str, str | int, str]] = []
     if match := _YEAR_FIRST.fullmatch(text):
         readings = [(match[1] or match[5], match[3] or match[6], match[4] or match[7])]
@@ -176,6 +177,7 @@ def _days(text: str) -> tuple[date, ...]:
 
 
 def _offset(text: str | None) -> int | None:
+    """Returns an offset from UTC in minutes; None: none is stated, or it is a day or more."""
     if text is None:
         return None
     if text[0] not in "+-":

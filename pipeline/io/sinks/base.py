@@ -37,6 +37,17 @@ class RunRecord(NamedTuple):
         begin: Writes that a run begins, given what is known of its `run.json`.
         complete: Writes that it is complete, given its `run.json`, before that is written; once or again.
         break_off: Writes that it broke off, unless it was complete: the state and why.
+
+    >>> import turnwise
+    >>> states = {}
+    >>> record = turnwise.RunRecord(
+    ...     begin=lambda place, document: states.update({place.run_id: "RUNNING"}),
+    ...     complete=lambda place, document: states.update({place.run_id: "COMPLETED"}),
+    ...     break_off=lambda place, state, why: states.update({place.run_id: state}),
+    ... )
+    >>> desk = turnwise.SinkKind(name="desk", help="desk://HOST", schemes=("desk",), record=record)
+    >>> desk.record is record
+    True
     """
 
     begin: Callable[[SinkPlace, JsonObject], None]
@@ -112,6 +123,11 @@ class StreamChange(NamedTuple):
         revision: Number that grows with its changes.
         time: Its time, in seconds since the epoch; None: unknown.
         rows: Table -> rows; none of any table: the thing is no more.
+
+    >>> import turnwise
+    >>> change = turnwise.StreamChange("nightly", "c1", 0, None, {"scores": [{"value": 1.0}]})
+    >>> [*change.rows]
+    ['scores']
     """
 
     run_id: str
@@ -128,7 +144,12 @@ class StreamChange(NamedTuple):
 
 
 class RefusedRow(NamedTuple):
-    """A row of a change that a service did not take, and why, in one line; the others count."""
+    """A row of a change that a service did not take, and why, in one line; the others count.
+
+    >>> import turnwise
+    >>> turnwise.RefusedRow("5f3a", "the column `value` is too long").why
+    'the column `value` is too long'
+    """
 
     change_id: str
     why: str

@@ -97,9 +97,9 @@ class CountedOnce:
         return changes
 
     def forget(self, watermark: float) -> None:
-        """Removes contributions whose windows cannot change any more."""
-        if watermark >= self._forget_at:
-            self._known = {name: c for name, c in self._known.items() if self._end(c) > watermark}
+        """Removes contributions whose windows cannot change any more: those that `Windows` forgets."""
+        if watermark > self._forget_at:
+            self._known = {name: c for name, c in self._known.items() if self._end(c) >= watermark}
             self._forget_at = min(map(self._end, self._known.values()), default=inf)
 
     def _end(self, known: Counted) -> float:
@@ -154,8 +154,8 @@ class Windows:
         window = self._windows.setdefault((start, version), _OpenWindow(MetricsState(), MetricsState()))
         window.changes.merge(sums, sign)
         self._changed.add((start, version))
-        self._next_end = min(self._next_end, end + self._lateness if window.is_over else end)
-        if window.due == inf and not window.is_over:
+        self._next_end = min(self._next_end, end)
+        if window.due == inf:
             window.due = self._clock + self._pane_every
 
     def panes(self, watermark: float, clock: float) -> Iterator[WindowMetrics]:
@@ -226,7 +226,7 @@ class StreamLoop:
                 self._clock += event.seconds
                 self._process(())
             else:
-                self._watermark = max(self._watermark, event.time.micros / 1e6)
+                self._watermark = event.time.micros / 1e6
                 self._process(())
         self._watermark = MAX_TIMESTAMP.micros / 1e6
         self._process(())

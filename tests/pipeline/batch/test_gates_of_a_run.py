@@ -5,6 +5,7 @@ import json
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -254,9 +255,12 @@ def test_places_that_beam_would_take_otherwise(turnwise, tmp_path):
         assert done.status == 2 and "must not contain the characters" in done.err
 
 
-def test_overwrite_never_removes_an_input(turnwise, tmp_path):
-    path = write(tmp_path / "log.jsonl", GOOD)
-    done = turnwise("run", "--input", path, "--overwrite", output=tmp_path)
+@pytest.mark.parametrize("options", [["--overwrite"], ["--date", "2026-11-01"]], ids=" ".join)
+def test_no_run_removes_its_input(turnwise, tmp_path, options):
+    """A run with a date replaces what is there without being told to."""
+    path = write(tmp_path / "2026-11-01" / "results-in.jsonl", GOOD)
+    given = str(path) if "--overwrite" in options else str(path).replace("2026-11-01", "{date}")
+    done = turnwise("run", "--input", given, *options, output=Path(given).parent)
     assert done.status == 2 and "--overwrite could remove" in done.err and path.exists()
 
 

@@ -20,6 +20,7 @@ from turnwise.pipeline.service.evaluations import (
 )
 from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS
+from turnwise.pipeline.store.maintenance import delete_subject, find_conversation
 from turnwise.pipeline.store.rows import failure_columns, result_columns
 from turnwise.schemas.ces.resources import (
     CreateEvaluationRequest,
@@ -91,6 +92,17 @@ def test_metrics_follow_every_write(service, app, create, put_result):
     assert version["semanticSimilarityMetrics"] == [{"score": 2.5}]
     assert version["turnLatencyMetrics"] == [{"averageLatency": "1.500s"}]
     assert read["evaluationRuns"] == [f"{app}/evaluationRuns/nightly"]
+
+
+def test_metrics_follow_a_deletion(service, app, create, put_result):
+    name = create("one")["name"]
+    put_result(1, "PASS")
+    put_result(2, "FAIL")
+    assert get_evaluation(service, name)["aggregatedMetrics"]
+    subject = service.store.read(lambda c: find_conversation(c, "conversation-2", app))
+    service.store.write(lambda c: delete_subject(c, subject))
+    (version,) = get_evaluation(service, name)["aggregatedMetrics"]["metricsByAppVersion"]
+    assert version["passCount"] == 1 and "failCount" not in version
 
 
 def test_only_completed_results_count(service, create, put_result):

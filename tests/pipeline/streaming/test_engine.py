@@ -54,10 +54,9 @@ def source():
     source.may_go_on.set()
 
 
-def engine(source, opened, stop, **fields):
-    return Engine(
-        source, opened.in_flight, opened.store, StreamLimits(), 1.0, RunInfo("run", ""), stop, **fields
-    )
+def engine(source, opened, stop, most=None, **fields):
+    limits = StreamLimits(conversations=most)
+    return Engine(source, opened.in_flight, opened.store, limits, 1.0, RunInfo("run", ""), stop, **fields)
 
 
 def until(events, is_so):
@@ -100,6 +99,48 @@ def test_a_stuck_poll_does_not_keep_the_stream_from_ending(opened, source):
     stop.set()
     assert until(events, is_watermark) is None
     with pytest.raises(StalledError, match=r"did not answer for 0 s; start the stream again"):
+        one.check()
+
+
+def test_a_poll_that_answers_while_the_stream_ends_is_scored(opened, source):
+    stop = Event()
+    one = engine(source, opened, stop)
+    events = one.events()
+    assert until(events, is_tick)
+    stop.set()
+    assert until(events, is_tick) and until(events, is_tick)
+    source.may_go_on.set()
+    assert until(events, is_element)
+
+
+def test_records_have_a_time_and_are_taken_once(opened, source):
+    """A record that is given again while it is in flight, and one that states no time of its own."""
+    twice = [SourceRecord("logs", 1, b'{"event_time": 5}')] * 2
+    source.items = [SourceRecord("logs", 2, b"{}", published=7.0), *twice]
+    source.may_go_on.set()
+    taken = until(engine(source, opened, Event()).events(), is_element).values
+    assert [(one.value.position, float(one.timestamp)) for one in taken] == [(1, 5), (2, 7)]
+
+
+def test_a_stream_ends_after_so_many_conversations_and_reads_no_more(opened, source):
+    """What was rejected counts too; what was scored leaves less room, and nothing is read at the end."""
+    source.may_go_on.set()
+    source.last_items = lambda: [SourceRecord("logs", 9, b"{}")]
+    one = engine(source, opened, Event(), most=3)
+    events = one.events()
+    assert len(until(events, is_element).values) == 1
+    source.items = [SourceRecord("logs", place, b"{}") for place in range(2, 8)]
+    opened.store.counts["rejected_conversations"] += 1
+    assert len(until(events, is_element).values) == 2
+    opened.store.counts["results"] += 2
+    assert until(events, is_element) is None and len(source.items) == 4
+
+
+def test_the_first_problem_is_told(opened, source):
+    one = engine(source, opened, Event())
+    for problem in (ValueError("first"), OSError("second")):
+        one.fail(problem)
+    with pytest.raises(ValueError, match="first"):
         one.check()
 
 

@@ -569,6 +569,13 @@ def test_what_is_set_ends_as_expected(overall, name, last, other, is_one_thing):
     assert not is_one_thing or "the last call that sets something" in score.reason
 
 
+def test_what_the_user_sets_too_may_end_as_either_wanted(overall):
+    """Nobody knows who was to be the last, so the agent may do both in any order."""
+    golden = EvalCase(eval_id="e", actions=calls("set_temp:5"), user_actions=calls("set_temp:20"))
+    for made in ("set_temp:5 set_temp:20", "set_temp:20 set_temp:5"):
+        assert overall(golden, turn_of(made)).outcome == "PASS"
+
+
 def test_arguments_are_compared_as_the_config_says(whole):
     ignoring = built(argument_matchers={"add": {"x": "ignore"}})
     assert whole("add:1", "add:2", ignoring).value == 1.0

@@ -102,6 +102,19 @@ def test_what_was_spent_before_counts(limit):
     assert asyncio.run(reserved()) == [True, False]
 
 
+@pytest.mark.parametrize("limit", [{"max_tokens": 600}, {"max_cost": 600}], ids=str)
+def test_a_call_is_expected_to_take_its_prompt_at_least(limit):
+    """Finished calls took 10 tokens; one with a longer prompt takes more than their mean."""
+    prices = {"m": TokenPrices(input_per_million=1e6, output_per_million=1e6)}
+    budget = Budget(JudgeConfig(**limit, prices=prices))
+
+    async def reserved():
+        budget.settle("m", await budget.reserve("m", 5), (5, 5))
+        return [await budget.reserve("m", prompt) is not None for prompt in (591, 590)]
+
+    assert asyncio.run(reserved()) == [False, True]
+
+
 class Table:
     """The budget table of a place, in memory."""
 

@@ -91,6 +91,7 @@ SHIPPED = {"order": 5, "status": "shipped"}
         ("Aucun vol n'est disponible.", {"flights": []}, ABSENCE),
         ("Order 5 could not be found.", SHIPPED, None),
         ("I see no order 5 in the system.", {"order": 5, "exists": False}, ABSENCE),
+        ("I see no order 5 in the system.", {"order": 5, "matches": 0}, ABSENCE),
         ("Your parcel is on its way.", SHIPPED, IN_RECORDS),
         ("Ihr Paket ist unterwegs.", SHIPPED, IN_RECORDS),
         ("Your parcel 9 is on its way.", SHIPPED, None),

@@ -32,6 +32,18 @@ def test_coverages(sentence, piece, wanted):
     assert covered(sentence, piece) == pytest.approx(wanted, abs=0.001)
 
 
+@pytest.mark.parametrize(("block", "near"), [(0, (0, 1)), (1, (0, 1, 2)), (3, (1, 2, 3, 4))])
+def test_a_passage_and_a_block_on_either_side_are_near(block, near):
+    """Blocks are of 24 words; a passage has that of the claim and, but for the first, the one before."""
+    letters = "abcdefgh"
+    blocks = [[f"{letter}{other}word" for other in letters * 3] for letter in letters]
+    blocks[block][5] = "ferry"
+    claim, known = read_claim("A ferry."), Evidence([" ".join(word for words in blocks for word in words)])
+    (passage,) = known.passages(claim.content)
+    near_keys = passage.keys()
+    assert {i for i, letter in enumerate(letters) if f"{letter}aword" in near_keys} == set(near)
+
+
 @settings(deadline=None)
 @example(sentence="old get", pieces=["The old"], more=["get"])
 @given(TEXTS, st.lists(TEXTS, max_size=3), st.lists(TEXTS, max_size=3))

@@ -206,6 +206,9 @@ def test_figures_are_null_where_a_turn_lacks_them():
     assert (whole["latency_seconds"], whole["tokens_in"], whole["tokens_out"]) == (1.0, 20, 4)
     partly = reviewed([logged, turn(latency_ms=None, usage={"input_tokens": 1})], TRAJECTORY)
     assert (partly["latency_seconds"], partly["tokens_in"], partly["tokens_out"]) == (None, 11, None)
+    for turns in ([logged, turn()], [turn(), logged]):
+        row = reviewed(turns, TRAJECTORY)
+        assert (row["latency_seconds"], row["tokens_in"], row["tokens_out"]) == (None, None, None)
     assert (partly["turns"], partly["source"], partly["position"]) == (2, "logs.jsonl", 3)
     assert (
         reviewed([logged], TRAJECTORY, start_time="2026-01-01T00:00:00Z")["event_time"]

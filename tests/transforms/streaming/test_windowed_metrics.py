@@ -114,6 +114,26 @@ def test_early_on_time_and_late_panes_hold_everything_so_far(panes):
     assert {pane.window_end - pane.window_start for pane in given} == {100.0}
 
 
+@pytest.mark.parametrize(
+    ("events", "timings"),
+    [
+        ([contribution("a", 5), wait(61), mark(150)], ["EARLY", "ON_TIME"]),
+        ([mark(150), contribution("a", 5)], ["LATE"]),
+    ],
+    ids=["nothing new at its end", "nothing before its end"],
+)
+def test_panes_without_changes_before_or_at_the_end_of_a_window(panes, events, timings):
+    given = panes(*events)
+    assert [(pane.pane, pane.state.conversations) for pane in given] == [(timing, 1) for timing in timings]
+
+
+def test_early_panes_are_a_second_apart_at_least():
+    windows = Windows(StreamRules(window=100.0, pane_every=0.1))
+    windows.add(CountedOnce(RULES, lambda name: None).add(contribution("a", 5)))
+    timings = [[pane.pane for pane in windows.panes(-1e9, clock)] for clock in (0.0, 0.9, 1.0)]
+    assert timings == [[], [], ["EARLY"]]
+
+
 TWICE = [
     ("in two", [contribution("a", 5), contribution("a", 5)]),
     ("after the end of the window", [contribution("a", 5), mark(150), contribution("a", 5)]),
@@ -157,6 +177,12 @@ def test_conversations_are_forgotten_with_their_window(panes):
         *(contribution("a", 260), contribution("b", 250)),
     )
     assert last(given) == {(0.0, "v1"): 1, (200.0, "v1"): 2}
+
+
+def test_what_a_window_still_takes_is_known_to_be_counted():
+    before, last_moment = contribution("a", 5), mark(200 + RULES.window_lateness)
+    given = loop_panes(before, contribution("b", 105), last_moment, contribution("b", 105))
+    assert last(given) == {(0.0, "v1"): 1, (100.0, "v1"): 1}
 
 
 def find_earlier(name):
