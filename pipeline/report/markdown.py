@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from turnwise.pipeline.io.terminal import counted, printable
 from turnwise.pipeline.report.comparison import (
-    criteria_lines,
-    difference_cell,
     families_text,
     pairing_text,
     side_text,
@@ -24,8 +22,13 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import turn_name
-from turnwise.transforms.decisions.comparison.words import shown_p
-from turnwise.transforms.decisions.first_page import counts_text, destructive_text, short_names
+from turnwise.transforms.decisions.comparison.words import (
+    criteria_lines,
+    difference_cell,
+    short_names,
+    shown_p,
+)
+from turnwise.transforms.decisions.first_page import counts_text, destructive_text, reasons_of
 
 _LONGEST, _LONGEST_NAME = 300, 60
 _MOST_NAMES = 5
@@ -37,6 +40,8 @@ _PLAIN = re.compile(
     re.IGNORECASE,
 )
 _HARMLESS = "(),;=%+?'-\""
+_LESS = re.compile(r"<(?:\d[\d.]*%?[,;.)]?)?")
+"""A sign before a number, where no markup begins."""
 _CHANGES = {"newly_missing": "no verdict any more", "newly_measured": "measured now"}
 _LOST = ("regressed", "newly_missing")
 _VERDICTS = {"PASS": "passing", "FAIL": "failing", None: "no verdict"}
@@ -59,7 +64,10 @@ def shown(text: str, width: int = _LONGEST) -> str:
     looks for none.
     """
     words = printable(text, width).split(" ")
-    return " ".join(word if _PLAIN.fullmatch(word) else f"<code>{_references(word)}</code>" for word in words)
+    return " ".join(
+        word if _PLAIN.fullmatch(word) or _LESS.fullmatch(word) else f"<code>{_references(word)}</code>"
+        for word in words
+    )
 
 
 def _references(text: str) -> str:
@@ -126,6 +134,8 @@ def _answer(page: FirstPage) -> Iterator[str]:
     yield from (shown(counts_text(page)), "")
     if destructive := destructive_text(page):
         yield from (f"**{shown(destructive[0].upper() + destructive[1:])}.**", "")
+    if reasons := reasons_of(page):
+        yield from (shown(f"{reasons[0]} {'; '.join(map(str.strip, reasons[1:]))}"), "")
 
 
 def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequence[Flip]) -> Iterator[str]:
