@@ -51,7 +51,7 @@ from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-from turnwise.transforms.decisions.comparison.words import short_names
+from turnwise.transforms.decisions.comparison.words import last_parts
 from turnwise.transforms.decisions.first_page import (
     two_versions,
     with_left_out,
@@ -363,7 +363,7 @@ def rule_line(rule: RuleResult) -> str:
 
 def _distinct(names: Sequence[str], longest: int) -> str:
     """Returns the first names, shortened so that no two of them look alike."""
-    short = short_names(names, longest)
+    short = last_parts(names, longest)
     return names_text([short[name] for name in names], LONGEST_LINE)
 
 

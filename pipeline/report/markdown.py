@@ -25,12 +25,12 @@ from turnwise.schemas.conversation import turn_name
 from turnwise.transforms.decisions.comparison.words import (
     criteria_lines,
     difference_cell,
-    short_names,
+    last_parts,
     shown_p,
 )
 from turnwise.transforms.decisions.first_page import counts_text, destructive_text, reasons_of
 
-_LONGEST, _LONGEST_NAME = 300, 60
+_LONGEST = 300
 _MOST_NAMES = 5
 _MOST_CASES = 50
 # A word or number of a sentence: no markup, link, mention, reference to an issue, or emoji.
@@ -77,19 +77,6 @@ def _references(text: str) -> str:
     )
 
 
-def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Returns names by as many of their last segments as tell them apart, and these short."""
-    segments = {name: name.split("/") for name in names}
-    for number in range(1, max(map(len, segments.values()), default=0)):
-        short = {name: "/".join(parts[-number:]) for name, parts in segments.items()}
-        if len({*short.values()}) == len(short):
-            break
-    else:
-        short = {name: name for name in segments}
-    forms = short_names(short.values(), _LONGEST_NAME)
-    return {name: forms[last] for name, last in short.items()}
-
-
 def _gate(report: GateReport) -> Iterator[str]:
     yield from (f"## turnwise: {report.status}", "")
     verdicts = Counter(check.status for check in report.checks if check.criterion == STATUS)
@@ -123,7 +110,7 @@ def _rule_text(rule: RuleResult) -> str:
 
 
 def _names(before: str, names: Sequence[str], others: int) -> str:
-    short = shortened(names)
+    short = last_parts(names)
     text = ", ".join(shown(short[name]) for name in names[:_MOST_NAMES])
     left = len(names) + others - _MOST_NAMES
     return f"{before}{text}" + (f" and {left} more" if left > 0 else "") if names else ""
@@ -135,7 +122,7 @@ def _answer(page: FirstPage) -> Iterator[str]:
     if destructive := destructive_text(page):
         yield from (f"**{shown(destructive[0].upper() + destructive[1:])}.**", "")
     if reasons := reasons_of(page):
-        yield from (shown(f"{reasons[0]} {'; '.join(map(str.strip, reasons[1:]))}"), "")
+        yield from (shown(reasons[0]), "", *(f"- {shown(reason.strip())}" for reason in reasons[1:]), "")
 
 
 def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequence[Flip]) -> Iterator[str]:
@@ -153,8 +140,8 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
         why = one.why or "no reason is known"
         rows.setdefault(key, (f"{lost}; {why}" if lost else why, change))
     if rows:
-        short = shortened(case for case, _ in rows)
-        versions = shortened({version or "" for _, version in rows})
+        short = last_parts(case for case, _ in rows)
+        versions = last_parts({version or "" for _, version in rows})
         cells = [
             [why, short[case], change, versions[version or ""]]
             for (case, version), (why, change) in rows.items()
@@ -230,7 +217,7 @@ def _changed(flips: Sequence[Flip]) -> Iterator[str]:
     for flip in flips:
         by_case.setdefault(flip.case, []).append(flip)
     if by_case:
-        short = shortened(by_case)
+        short = last_parts(by_case)
         rows = []
         for case, of_case in [*by_case.items()][:_MOST_CASES]:
             first = next((flip for flip in of_case if flip.reason and flip.criterion != STATUS), of_case[0])

@@ -34,7 +34,8 @@ from turnwise.transforms.criteria.base import (
     Criterion,
     CustomMetric,
 )
-from turnwise.transforms.decisions.comparison.words import decimals, share_text, short_names
+from turnwise.transforms.decisions.comparison.words import LONGEST_NAME as LONGEST_VERSION
+from turnwise.transforms.decisions.comparison.words import decimals, last_parts, share_text
 from turnwise.transforms.decisions.first_page import (
     counts_text,
     destructive_text,
@@ -362,11 +363,11 @@ def version_table(
     of_shown = [row for row in rows if (row["app_version"] or "") in versions]
     by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in of_shown}
     measured = {row["criterion"] for row in rows}
-    last = [version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
-    names = [s if last.count(s) == 1 else v for s, v in zip(last, versions, strict=True)]
-    short = short_names(names)
+    short = last_parts((version or "(no version)" for version in versions), LONGEST_VERSION)
     # Beside the table of differences, which is of the compared cases alone.
-    lines = [["all conversations" if sides else "", *(short[name] for name in names)]]
+    lines = [
+        ["all conversations" if sides else "", *(short[version or "(no version)"] for version in versions)]
+    ]
     status = [by_key.get((version, STATUS, "conversation")) for version in versions]
     lines.append(["conversations", *(str(row["conversations"]) if row else "" for row in status)])
     lines.append(["turns", *(str(row["turns"]) if row else "" for row in status)])

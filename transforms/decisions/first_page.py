@@ -24,9 +24,11 @@ from turnwise.transforms.criteria.figures import RecordedReward
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.decisions.comparison.estimates import FEWEST_ALIKE
 from turnwise.transforms.decisions.comparison.words import (
+    LONGEST_NAME,
     amount,
     counted,
     decimals,
+    last_parts,
     needed_text,
     outcome_noun,
     rounded,
@@ -163,7 +165,9 @@ def without_baseline(
         bounds = "" if low is None or high is None else f" ({share_text(low)} to {share_text(high)})"
         share = f"{share_text(value)} pass{bounds}, "
     passed, failed, missing = counts
-    names = " and ".join(short_names(version or "(no version)" for version in versions).values())
+    names = " and ".join(
+        last_parts((version or "(no version)" for version in versions), LONGEST_NAME).values()
+    )
     few = of_cases = ""
     only = f"No baseline is named: {names} are not compared;"
     if len(versions) == 1:

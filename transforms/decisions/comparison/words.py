@@ -66,6 +66,19 @@ def short_names(names: Iterable[str], longest: int = LONGEST_NAME) -> dict[str, 
     return short | {name: name for alike in _alike(short) for name in alike}
 
 
+def last_parts(names: Iterable[str], longest: int = 60) -> dict[str, str]:
+    """Returns names by as many of their last segments as tell them apart, and these short."""
+    segments = {name: name.split("/") for name in names}
+    for number in range(1, max(map(len, segments.values()), default=0)):
+        short = {name: "/".join(parts[-number:]) for name, parts in segments.items()}
+        if len({*short.values()}) == len(short):
+            break
+    else:
+        short = {name: name for name in segments}
+    forms = short_names(short.values(), longest)
+    return {name: forms[last] for name, last in short.items()}
+
+
 def _alike(short: Mapping[str, str]) -> list[list[str]]:
     """Returns the names that have one short form, by form."""
     by_form: dict[str, list[str]] = {}
