@@ -113,8 +113,3 @@ function lastParts(names) {
   }
   return found;
 }
-
-export function pValue(p) {
-  if (p === null || p === undefined) return NONE;
-  return p < 0.001 ? "< 0.001" : p.toFixed(p < 0.1 ? 3 : 2);
-}
