@@ -242,6 +242,8 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
             word does not rest on it.
         unmeasured: What was not measured and could turn what the measured cases show, so that the word is
             `inconclusive`; empty: nothing could.
+        why_open: Why the word is `inconclusive` although the interval does not hold 0, as a clause; "": it
+            does, or p says it.
     """
 
     criterion: str
@@ -268,6 +270,7 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
     judge: JudgeNoise | None = None
     corrected: CorrectedDifference | None = None
     unmeasured: list[str] = []
+    why_open: str = ""
     sentence: str = ""
 
 
@@ -342,6 +345,13 @@ class ListedConversation(msgspec.Struct, frozen=True, kw_only=True):
     why: str | None
 
 
+class OpenReason(msgspec.Struct, frozen=True):
+    """Why conversations have no verdict, in words that they share, and how many."""
+
+    conversations: int
+    reason: str
+
+
 class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to "ship, or not?": one sentence, five counts, and what to read first.
 
@@ -355,7 +365,9 @@ class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
         candidate: Name of the candidate.
         regressed: Cases that passed in the baseline and fail in the candidate; None: no baseline, or their
             outcomes are not compared. So are `fixed` and `still_failing`.
-        no_verdict: The candidate's conversations without a verdict, or without a score of `counts_by`.
+        no_verdict: The candidate's conversations without a verdict.
+        no_score: Its conversations without a score of `counts_by`; None: the verdicts are counted.
+        open_reasons: Why they have no verdict, the most frequent reasons; empty: not read, or none is stated.
         rejected: Records, conversations and eval cases that were rejected; None: not known.
         destructive: The candidate's conversations with an unexpected destructive call; None: not read.
         baseline_destructive: Those of the baseline; None: not read, or no baseline.
@@ -373,6 +385,8 @@ class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
     fixed: int | None
     still_failing: int | None
     no_verdict: int
+    no_score: int | None = None
+    open_reasons: list[OpenReason] = []
     rejected: int | None
     destructive: int | None
     baseline_destructive: int | None = None

@@ -238,6 +238,7 @@ class ReportRun(msgspec.Struct, frozen=True):
         counts: Numbers of records, conversations and results, as in `run.json`.
         criteria: Criterion -> its fields.
         judge: Backend, model, usage and cost of the judge, as in `run.json`.
+        redacted: What left as markers, as a clause; "": nothing.
         sampled_out: Conversations about which the judge was not asked.
         gaps: What was asked for and not measured at all, one sentence each.
     """
@@ -254,6 +255,7 @@ class ReportRun(msgspec.Struct, frozen=True):
     criteria: dict[str, JsonObject]
     judge: JsonObject
     has_transcripts: bool
+    redacted: str
     sampled_out: int
     gaps: list[str]
 
@@ -300,6 +302,7 @@ class Report(msgspec.Struct, frozen=True):
         sentences: The first screen, problems first.
         coverage: One sentence per run that balances records, conversations and scores.
         comparisons: The pairs of versions that are compared.
+        tables: The table of criteria of each comparison as cells, the head first.
         no_score: What has no score, by reason.
         failures: Failures and findings, by kind.
         names: Texts that columns name by place.
@@ -317,6 +320,7 @@ class Report(msgspec.Struct, frozen=True):
     sentences: list[Sentence]
     coverage: list[Sentence]
     comparisons: list[Comparison]
+    tables: list[list[list[str]]]
     criteria: list[CriterionRow]
     slices: list[Slice]
     tools: list[ToolFigure]

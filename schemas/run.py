@@ -210,6 +210,14 @@ class RunAlerts(msgspec.Struct, frozen=True):
     untested: list[str]
 
 
+def redacted_text(redacted: Mapping[str, int] | None) -> str:
+    """Returns what left a run as markers, by kind, as a clause; "": it redacts nothing."""
+    if redacted is None:
+        return ""
+    kinds = ", ".join(f"{kind} {number:,}" for kind, number in redacted.items())
+    return f"words were redacted before they were scored: {kinds or 'there were none'}"
+
+
 class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Content of `run.json`, as far as programs read it.
 
@@ -226,6 +234,7 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
         max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: half of them.
         date: The run's date, as ISO text; None: it has none.
         store: URL of the store that the run wrote into, without a password; None: none.
+        redacted: Kind -> values of it that left as markers; None: nothing was redacted.
         alerts: What its alert rules said; None: it has no rule, or is a stream.
         input_files: The input files when the run started; None: not all inputs are files, or it is unknown.
         end_time: When the run ended, RFC 3339 in UTC; "": written by an earlier version.
@@ -248,6 +257,7 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     max_failure_ratio: float | None = None
     date: str | None = None
     store: str | None = None
+    redacted: dict[str, int] | None = None
     alerts: RunAlerts | None = None
     input_files: InputFiles | None = None
     end_time: str = ""

@@ -62,7 +62,6 @@ from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-from turnwise.transforms.decisions.comparison.words import settings_changes
 from turnwise.transforms.decisions.first_page import NAMED, two_versions
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.text.cleaning import natural_order
@@ -394,9 +393,9 @@ def compare_runs(argv: Sequence[str]) -> int:
         a, b = stored.baseline, stored.candidate
         configs.append(stored.config)
         page = partial(two_versions, primary=stored.primary, rows=stored.to_read, chosen=NAMED)
-    problem = "" if options.allow_different_judges else settings_problem(settings_changes(a, b))
+    problem = "" if options.allow_different_judges else settings_problem(a, b)
     if problem:
-        raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
+        raise ConfigError(f"{problem}, or pass --allow_different_judges")
     slices = options.slices
     if slices is None:
         configs += [side.document.config for side in (a, b) if side.document is not None]

@@ -371,12 +371,11 @@ class RunResult(Struct, frozen=True):
         from turnwise.pipeline.report import comparison as texts
         from turnwise.transforms.decisions.comparison.differences import compare
         from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-        from turnwise.transforms.decisions.comparison.words import settings_changes
 
         runs = [baseline._run("baseline"), self._run("candidate")]
         arguments = "baseline_version", "candidate_version"
         sides = texts.sides_of_runs(runs, (baseline_version, candidate_version), arguments)
-        problem = texts.settings_problem(settings_changes(sides.baseline, sides.candidate))
+        problem = texts.settings_problem(sides.baseline, sides.candidate)
         comparison = compare(sides.baseline, sides.candidate, CompareOptions())
         if problem or texts.nothing_common(comparison):
             raise ConfigError(problem or texts.nothing_common(comparison))

@@ -7,19 +7,16 @@ from shlex import join
 from typing import Literal, NamedTuple
 
 from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable, wrapped
-from turnwise.pipeline.report.terminal import first_page_lines, reading_text
+from turnwise.pipeline.report.terminal import COMPARE, MORE, first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.schemas.comparison import (
     GATE_PROBLEM,
     Comparison,
-    CriterionComparison,
     FirstPage,
     Flip,
     Missing,
-    SettingsChange,
     Side,
-    VersionDifference,
 )
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.conversation import turn_name
@@ -29,13 +26,13 @@ from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import (
-    amount,
     beyond_verdicts,
-    decimals,
+    criteria_lines,
+    difference_cell,
     run_places,
     settings_changes,
-    share_text,
     shown_p,
+    side_names,
 )
 from turnwise.transforms.decisions.first_page import NAMED, two_versions, with_left_out
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
@@ -77,10 +74,12 @@ def side_text(side: Side) -> str:
     decided = f"{side.passed} passed, {side.failed} failed, {side.no_verdict} without a verdict"
     text = f"{side.name}: {counted(side.conversations, 'conversation')} ({decided}), {side.source}"
     if side.rejected:
-        text += f"; {side.rejected} records or conversations rejected"
-    if side.problems:
-        more = f", and {len(side.problems) - 1} more" if len(side.problems) > 1 else ""
-        text += f"; {failed_text(side)}{side.problems[0]}{more}"
+        whose = "its run" if side.create_time else "its runs"
+        text += f"; {side.rejected} records or conversations of {whose} rejected"
+    problems = [problem for problem in side.problems if not problem.startswith(GATE_PROBLEM)]
+    if problems:
+        more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
+        text += f"; {failed_text(side)}{problems[0]}{more}"
     return text
 
 
@@ -105,7 +104,11 @@ def pairing_text(found: Comparison) -> str:
         )
     if pairing.changed:
         alone += f"; {counted(pairing.changed, 'case')} left out, whose expectation differs"
-    return f"{counted(pairing.pairs, 'pair')} by {pairing.by}{alone}"
+    what = f" ({_TASK})" if pairing.by == "task" else ""
+    return f"{counted(pairing.pairs, 'pair')} by {pairing.by}{what}{alone}"
+
+
+_TASK = "the task that the log names, or the same expectation after the same words of the user"
 
 
 def families_text(found: Comparison) -> str:
@@ -119,7 +122,7 @@ def families_text(found: Comparison) -> str:
 def criteria_table(found: Comparison, width: int) -> list[str]:
     """Returns the table of criteria, fitted to the terminal."""
     lines = [[printable(cell) for cell in line] for line in criteria_lines(found)]
-    roles = [["", "baseline", "candidate", *lines[0][3:]], *lines[1:]]
+    roles = [[lines[0][0], "baseline", "candidate", *lines[0][3:]], *lines[1:]]
     fewer, fewer_roles = (
         [[cell for place, cell in enumerate(line) if place not in _DROPPED] for line in rows]
         for rows in (lines, roles)
@@ -150,55 +153,6 @@ def criteria_table(found: Comparison, width: int) -> list[str]:
         for line in others
     )
     return [part for text in told for part in wrapped(text, max(width, _NARROWEST))]
-
-
-def criteria_lines(found: Comparison) -> list[list[str]]:
-    """Returns the cells of the table of criteria, the head first."""
-    names = found.baseline.name, found.candidate.name
-    return [["", *names, "cases", "difference", "p (Holm)", ""], *map(_line, found.criteria)]
-
-
-def _line(own: CriterionComparison) -> list[str]:
-    overall = own.overall
-    values = [value_text(value, own) for value in (overall.baseline_value, overall.candidate_value)]
-    figures = [difference_cell(overall, own), shown_p(own.p_adjusted)]
-    return [own.criterion, *values, _cases_text(overall), *figures, overall.word]
-
-
-def _cases_text(overall: VersionDifference) -> str:
-    """Returns the number of cases behind both values and the difference; without pairs, that of each side."""
-    if overall.pairs:
-        return f"{overall.pairs:,}"
-    a, b = (
-        (overall.baseline_count, overall.candidate_count)
-        if overall.baseline_cases is None or overall.candidate_cases is None
-        else (overall.baseline_cases, overall.candidate_cases)
-    )
-    return f"{a:,}" if a == b else f"{a:,}, {b:,}"
-
-
-def value_text(value: float | None, own: CriterionComparison) -> str:
-    """Returns a share or mean; a dash where there is none."""
-    if value is None:
-        return "-"
-    if own.measure == "pass_rate":
-        return share_text(value)
-    digits = decimals(own.overall.difference, own.measure, own.unit)
-    return amount(value, own.measure, own.unit, digits=digits)
-
-
-def difference_cell(found: VersionDifference, own: CriterionComparison) -> str:
-    """Returns a difference with its interval; a dash where there is none."""
-    if found.difference is None:
-        return "-"
-    scale = 100 if own.measure == "pass_rate" else 1
-    digits = decimals(found.difference, own.measure, own.unit)
-    unit = " pt" if own.measure == "pass_rate" else " s" if own.unit == "seconds" else ""
-    value = f"{scale * found.difference:+.{digits}f}{unit}"
-    if found.interval is None:
-        return value
-    low, high = (f"{scale * bound:+.{digits}f}" for bound in (found.interval.low, found.interval.high))
-    return f"{value} ({low} to {high})"
 
 
 def _slices(found: Comparison) -> list[str]:
@@ -256,13 +210,15 @@ class EndComparison(NamedTuple):
 
     Attributes:
         page: The first page; None: nothing was compared.
-        text: The table of differences, or why there is none; "": there is nothing to compare with.
+        text: The table of differences; "": there is none.
         found: The comparison; None: nothing was compared.
+        refused: Lines on why nothing was compared, or not with the baseline, and what to do; empty: it was.
     """
 
     page: FirstPage | None = None
     text: str = ""
     found: Comparison | None = None
+    refused: Sequence[str] = ()
 
 
 def end_comparison(
@@ -294,8 +250,7 @@ def end_comparison(
         of_run = end_comparison(run, versions, rest, width, most) if len(stated) > 1 else EndComparison()
         if may_name_version(baseline or ""):  # a problem of the run says it
             return of_run
-        line = f"\n{printable(f'not compared with the baseline: {error}')}"
-        return of_run._replace(text=line + of_run.text)
+        return of_run._replace(refused=_refused(str(error), where=" with the baseline").refused)
     if len(runs) == 1:
         if named == NOT_NAMED and len(stated) < 2:
             return EndComparison()
@@ -308,10 +263,10 @@ def end_comparison(
         command = join(["turnwise", "compare", "--store", shown_url(url), *_options(in_store)])
     if len(versions) > 1 and candidate is None:
         shown = ", ".join(version or NO_VERSION for version in sorted(versions, key=natural_order))
-        why = f"the run holds {len(versions)} app versions ({shown}); --candidate names one: {command}"
-        line = f"\n{printable(f'not compared with the baseline {baseline}: {why}')}"
+        why = f"the run holds {len(versions)} app versions ({shown}); --candidate names one"
         of_run = end_comparison(run, versions, NOT_NAMED, width, most)
-        return of_run._replace(text=line + of_run.text)
+        refused = _refused(why, f"{command} --candidate VERSION", f" with the baseline {baseline}").refused
+        return of_run._replace(refused=refused)
     return _ended(runs, of_runs, command, width, most)
 
 
@@ -323,23 +278,32 @@ def _options(named: Sequence[str | None]) -> list[str]:
 def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, most: int) -> EndComparison:
     size = sum(run.document.counts.get("results", 0) for run in runs)
     if size > most:
-        why = f"{size:,} conversations are more than the {most:,} that the end of a run compares: {command}"
-        return EndComparison(text=f"\n{printable(f'not compared: {why}')}")
+        why = f"{size:,} conversations are more than the {most:,} that the end of a run compares"
+        return _refused(why, command)
     try:
         sides = sides_of_runs(runs, named)
     except ConfigError as error:
-        return EndComparison(text=f"\n{printable(f'not compared: {error}')}")
-    problem = settings_problem(settings_changes(sides.baseline, sides.candidate))
-    found = None if problem else compare(sides.baseline, sides.candidate, CompareOptions())
-    why = f"{problem}: {command} --allow_different_judges" if found is None else nothing_common(found)
-    if found is None or why:
-        return EndComparison(text=f"\n{printable(f'not compared: {why}')}")
-    difference = f"difference: {found.candidate.name} less {found.baseline.name}; {pairing_text(found)}"
-    missing = (printable(f"{name}: not compared: {why}", width) for name, why in found.not_compared.items())
-    lines = [*wrapped(printable(difference), width), *criteria_table(found, width), *missing]
-    more = [printable(f"more: {command}")] if runs[-1].directory else []
+        return _refused(str(error))
+    problem = settings_problem(sides.baseline, sides.candidate)
+    if problem:
+        return _refused(problem, f"{command} --allow_different_judges")
+    found = compare(sides.baseline, sides.candidate, CompareOptions())
+    if why := nothing_common(found):
+        return _refused(why)
+    names = side_names(found)
+    difference = f"difference: {names[1]} less {names[0]}; {pairing_text(found)}"
+    notes = [f"{name}: not compared: {why}" for name, why in found.not_compared.items()]
+    notes += [f"{own.criterion}: inconclusive: {own.why_open}" for own in found.criteria if own.why_open]
+    lines = [*wrapped(printable(difference), width), *criteria_table(found, width)]
+    lines += [line for note in notes for line in wrapped(printable(note), width)]
+    more = [printable(f"{MORE}{command}")] if runs[-1].directory else []
     text = "\n".join(["", *lines, *more])
     return EndComparison(first_page(found, runs[-1], sides.candidate_version, sides.how), text, found)
+
+
+def _refused(why: str, command: str = "", where: str = "") -> EndComparison:
+    lines = [f"not compared{where}: {why}", *([f"{COMPARE}{command}"] if command else [])]
+    return EndComparison(refused=[*map(printable, lines)])
 
 
 def first_page(found: Comparison, run: Run, version: str | None, how: str) -> FirstPage:
@@ -482,6 +446,7 @@ def open_baseline(baseline: str) -> tuple[Run, str | None]:
 
 
 _OPTIONS = "--baseline", "--candidate"
+_CHOSEN_ENDS = ("baseline", "candidate", "last"), ("candidate", "baseline", "first")
 
 
 def sides_of_runs(
@@ -506,10 +471,13 @@ def sides_of_runs(
     own, other = runs[0], runs[-1]
     chosen: list[_Version]
     how = NAMED
-    order = version_order(own.first_times) if len(runs) == 1 and named == NOT_NAMED else Order([], "")
-    if len(order.versions) > 1:
+    order = version_order(own.first_times) if len(runs) == 1 and None in named else Order([], "")
+    if len(order.versions) > 1 and named == NOT_NAMED:
         chosen, how = [order.versions[0], order.versions[-1]], order.how
     else:
+        if len(order.versions) > 2:
+            role, other_role, end = _CHOSEN_ENDS[named[0] is None]
+            how = f"the {role} is as it was named, the {other_role} is the {end} other version {order.by}"
         pairs = zip(options, (own, other), named, strict=True)
         given = [None if name is None else _find(run, option, name) for option, run, name in pairs]
         chosen = [
@@ -542,12 +510,15 @@ def _find(run: RunVersions, option: str, wanted: str) -> _Version:
 def _find_other(
     runs: Sequence[RunVersions], place: int, named: NamedSides, given: _Version, option: str
 ) -> _Version:
-    """Returns the only version that a side can be: of its own run, or beside the one that is named."""
+    """Returns the version of a side: the only one, or beside the named one the first or last other."""
     run = runs[place if len(runs) > 1 else 0]
     is_beside = len(runs) == 1 and named != NOT_NAMED
     left = [version for version in run.conversations if not (is_beside and version == given)]
     if len(left) == 1 and (len(runs) > 1 or is_beside):
         return left[0]
+    order = version_order({version: run.first_times.get(version) for version in left if version})
+    if is_beside and order.versions:  # the first as baseline, the last as candidate
+        return order.versions[-place]
     if len(run.conversations) == 1:
         why = f"holds one app version, {_listed(run)}; name a second directory to compare it with"
     else:
@@ -576,15 +547,20 @@ def _short(names: Sequence[str]) -> list[str]:
 _SHOWN = 5
 
 
-def settings_problem(found: Sequence[SettingsChange]) -> str:
-    """Returns what measured two sides differently, in one sentence; "": nothing."""
+def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
+    """Returns what measured two sides differently, in one sentence with the next step; "": nothing."""
     changes = [
-        f"{change.what} ({change.baseline} in the baseline, {change.candidate} in the candidate)"
-        for change in beyond_verdicts(found)
+        f"{change.what} ({change.baseline} for {a.name}, {change.candidate} for {b.name})"
+        for change in beyond_verdicts(settings_changes(a, b))
     ]
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     shown = ", ".join(changes[:_SHOWN])
-    return f"baseline and candidate were not measured in the same way: {shown}{more}" if changes else ""
+    return (
+        f"{a.name} and {b.name} were not measured in the same way: {shown}{more}; score the logs of one of "
+        "them again with the config of the other"
+        if changes
+        else ""
+    )
 
 
 def nothing_common(found: Comparison) -> str:

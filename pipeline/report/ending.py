@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -10,13 +9,14 @@ from importlib.metadata import version
 from itertools import islice
 from shlex import join
 
+from msgspec.structs import replace
+
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say, wrapped
-from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS, end_comparison
+from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS, EndComparison, end_comparison
 from turnwise.pipeline.report.gate import page_of_versions, rule_problems, unknown_sides
 from turnwise.pipeline.report.run_counts import RunCounts, guesses_by_tool, records_by_worker, run_counts
 from turnwise.pipeline.report.terminal import (
-    REASONS_SHOWN,
     Figures,
     UsageByModel,
     first_asked,
@@ -24,6 +24,7 @@ from turnwise.pipeline.report.terminal import (
     joint_document,
     judge_document,
     no_version_line,
+    repeated,
     summary_text,
     versions_of,
 )
@@ -32,10 +33,10 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
-from turnwise.schemas.rows import MetricsByAppVersionRow
+from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
-from turnwise.transforms.decisions.first_page import count_destructive
-from turnwise.transforms.decisions.run import Run, shared_reason
+from turnwise.transforms.decisions.first_page import open_reasons, reasons_lines
+from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.review.problems import ReadingList
 from turnwise.transforms.scoring.redaction import REDACTED, redact_document
 
@@ -142,19 +143,19 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
             figures = figures._replace(to_read=document["to_read"])
         figures = with_first_page(settings, figures, run)
     say(summary_text(settings, figures))
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns
     if settings.eval_cases and "match: UnknownCaseError" in figures.counts["failures"]:
         read, rejected = figures.counts["cases"], figures.counts["rejected_cases"]
         places = names_text([*map(shown_place, settings.eval_cases)])
         number = "" if read is None else f": {read} read, {rejected} rejected"
-        say(f"eval cases were looked for in {places}{number}")
+        say("\n".join(wrapped(f"eval cases were looked for in {places}{number}", width)))
     if figures.guesses and not (settings.is_streaming or settings.config.redact):
         command = join(["turnwise", "tools", *map(shown_place, settings.input)])
         say(f"list the tools: {printable(command)}")
-    width = shutil.get_terminal_size((_WIDTH, 24)).columns
     for first in _first_failures(settings, document):
         say("\n".join(wrapped(first, width)))
     tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
-    say(f"files: {printable(settings.output)}{tables}")
+    say("\n".join(wrapped(f"files: {printable(settings.output)}{tables}", width)))
     say(f"read them: {printable(join(['turnwise', 'report', settings.output]))}")
     if settings.store:
         say(f"store: {printable(shown_url(settings.store))}{_replaced_text(settings, document)}")
@@ -193,45 +194,50 @@ def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str
 def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figures:
     """Adds the first page, and the differences between versions, of a run whose tables can be read."""
     versions = versions_of(figures.rows)
-    page, difference = None, ""
+    ended = EndComparison()
     if len([*filter(None, versions)]) > 1 or settings.baseline or settings.candidate:
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
         try:
-            named = settings.baseline, settings.candidate
-            page, difference, _ = end_comparison(run, versions, named, width)
+            ended = end_comparison(run, versions, (settings.baseline, settings.candidate), width)
         except (ConfigError, OSError) as error:
-            difference = f"\nnot compared: {printable(str(error))}"
-    if page is None and len(versions) == 1:
-        first = figures.to_read or ()
-        destructive = None if figures.to_read is None else 0
-        # The most severe come first, so that the rows are read again only where one of them is destructive.
-        if any(row["severity"] == "critical" for row in first):
-            is_small = figures.counts["results"] <= MOST_CONVERSATIONS
-            destructive = count_destructive(run.conversations()) if is_small else None
-        page = page_of_versions(versions, figures.rows, figures.counts, first, destructive)
-    return figures._replace(page=page, difference=difference, reasons=_reasons(figures, run))
+            ended = EndComparison(refused=[printable(f"not compared: {error}")])
+    page = ended.page
+    reasons: list[str] = []
+    if page is None and versions:
+        rows = _read_again(figures, run)
+        if len(versions) == 1:
+            first = figures.to_read or ()
+            page = page_of_versions(versions, figures.rows, figures.counts, first, rows)
+            # The most severe come first.
+            is_known = rows is None and figures.to_read is not None and not _has_critical(figures)
+            page = replace(page, destructive=0) if page is not None and is_known else page
+        else:
+            number = sum(row["verdict"] is None for row in rows or ())
+            reasons = reasons_lines(open_reasons(rows or ()), number, " in all versions")
+    sides = [] if ended.found is None else [ended.found.baseline, ended.found.candidate]
+    return figures._replace(
+        page=page,
+        difference=ended.text,
+        refused=ended.refused,
+        reasons=reasons,
+        sides=[side.app_versions[0] or "" for side in sides],
+    )
 
 
-_LONGEST_REASON = 200
+def _has_critical(figures: Figures) -> bool:
+    return any(row["severity"] == "critical" for row in figures.to_read or ())
 
 
-def _reasons(figures: Figures, run: Run) -> str:
-    """Returns lines about why conversations have no verdict; "": too many to read them again."""
-    if figures.counts["results"] > MOST_CONVERSATIONS or not any(
-        row["no_score"] for row in figures.rows if row["criterion"] == STATUS
-    ):
-        return ""
+def _read_again(figures: Figures, run: Run) -> list[ConversationRow] | None:
+    """Returns all conversations of a run, where they say more than its figures; None: they do not."""
+    verdicts = [row for row in figures.rows if row["criterion"] == STATUS]
+    says_more = _has_critical(figures) or any(row["no_score"] or repeated(row) for row in verdicts)
+    if not says_more or figures.counts["results"] > MOST_CONVERSATIONS:
+        return None
     try:
-        open_rows = (row for row in run.conversations() if row["verdict"] is None)
-        # One that sampling left out has no reason.
-        reasons = Counter(shared_reason(row["reason"]) for row in open_rows if row["reason"])
+        return [*run.conversations()]
     except (ConfigError, OSError):  # the counts stand above
-        return ""
-    most = reasons.most_common(REASONS_SHOWN)
-    more = reasons.total() - sum(number for _, number in most)
-    lines = [f"  {number:,}: {printable(reason, _LONGEST_REASON)}" for reason, number in most]
-    lines += [f"  {more:,}: other reasons"] if more else []
-    return "\n".join(["\nno verdict, most often:", *lines]) if lines else ""
+        return None
 
 
 def _to_read(row: Mapping[str, object]) -> JsonObject:

@@ -10,7 +10,15 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from turnwise.pipeline.io.containers import join_path, path_exists
-from turnwise.pipeline.io.terminal import LONGEST_PLACE, complain, names_text, printable, say
+from turnwise.pipeline.io.terminal import (
+    LONGEST_LINE,
+    LONGEST_NAME,
+    LONGEST_PLACE,
+    complain,
+    names_text,
+    printable,
+    say,
+)
 from turnwise.pipeline.report.comparison import (
     NO_VERSION,
     NOT_NAMED,
@@ -43,8 +51,8 @@ from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
+from turnwise.transforms.decisions.comparison.words import last_parts
 from turnwise.transforms.decisions.first_page import (
-    count_destructive,
     two_versions,
     with_left_out,
     without_baseline,
@@ -125,8 +133,10 @@ def with_first_page(report: GateReport, run: Run) -> GateReport:
     """Adds the first page of a run that is held against no baseline: its versions are not compared."""
     rows = run.metrics()
     versions = sorted({row["app_version"] or "" for row in rows}, key=natural_order)
-    first, destructive = to_read(run.conversations()), count_destructive(run.conversations())
-    return replace(report, page=page_of_versions(versions, rows, run.document.counts, first, destructive))
+    conversations = [*run.conversations()]
+    first = to_read(conversations)
+    page = page_of_versions(versions, rows, run.document.counts, first, conversations)
+    return replace(report, page=page)
 
 
 def page_of_versions(
@@ -134,21 +144,26 @@ def page_of_versions(
     rows: Iterable[MetricsByAppVersionRow],
     counts: Mapping[str, Any],
     first_rows: Sequence[Mapping[str, Any]],
-    destructive: int | None,
+    conversations: Sequence[ConversationRow] | None,
 ) -> FirstPage | None:
-    """Returns the first page of a run whose versions are not compared; None: no verdict was looked for."""
+    """Returns the first page of a run whose versions are not compared; None: no verdict was looked for.
+
+    `conversations` are all of them; None: too many to be read again.
+    """
     found = [row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"]
     if not found:
         return None
-    verdicts = tuple(sum(row[name] for row in found) for name in ("pass_count", "fail_count", "no_score"))
-    passed, failed, missing = verdicts
+    passed, failed, missing = (
+        sum(row[name] for row in found) for name in ("pass_count", "fail_count", "no_score")
+    )
     passing = None
     if len(found) == 1 and (share := found[0]["pass_rate"]) is not None:
         passing = share, found[0]["pass_rate_low"], found[0]["pass_rate_high"]
     elif len(found) > 1 and passed + failed:
         passing = passed / (passed + failed), None, None
     rejected = sum(counts.get(name) or 0 for name in REJECTED)
-    page = without_baseline(versions, passing, (passed, failed, missing), first_rows, rejected, destructive)
+    verdicts = passed, failed, missing
+    page = without_baseline(versions, passing, verdicts, first_rows, rejected, conversations)
     return with_left_out(page, counts)
 
 
@@ -338,14 +353,18 @@ def rule_line(rule: RuleResult) -> str:
     version = f" ({rule.app_version})" if rule.app_version else ""
     status = rule.status
     more_rejected = f" and {rule.more_rejected} more" if rule.more_rejected else ""
-    rejected = (
-        f"; missing: {names_text(rule.rejected, LONGEST_PLACE)}{more_rejected}" if rule.rejected else ""
-    )
+    rejected = f"; missing: {_distinct(rule.rejected, LONGEST_PLACE)}{more_rejected}" if rule.rejected else ""
     names = "".join(
-        f"{head}{names_text(found)}" + (f" and {others} more" if others else "")
+        f"{head}{_distinct(found, LONGEST_NAME)}" + (f" and {others} more" if others else "")
         for head, found, others in kinds_of(rule)
     )
     return f"{rule.rule}{version}: {status}: {rule.why}{names}{rejected}"
+
+
+def _distinct(names: Sequence[str], longest: int) -> str:
+    """Returns the first names, shortened so that no two of them look alike."""
+    short = last_parts(names, longest)
+    return names_text([short[name] for name in names], LONGEST_LINE)
 
 
 def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from turnwise.pipeline.report.comparison import first_page, nothing_common
+from turnwise.pipeline.report.comparison import first_page, nothing_common, settings_problem
 from turnwise.pipeline.runs.directory import REPORT_DATA
 from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.config import ConfigError
@@ -21,7 +21,6 @@ from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
-from turnwise.transforms.decisions.comparison.words import beyond_verdicts, settings_changes
 from turnwise.transforms.decisions.first_page import NAMED
 from turnwise.transforms.decisions.report.collect import (
     VersionKey,
@@ -307,14 +306,8 @@ def _sides(runs: Sequence[RunVersions], names: Sequence[str]) -> Iterator[tuple[
 
 def compare_sides(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     """Returns the comparison, or why there is none."""
-    found = beyond_verdicts(settings_changes(a, b))
-    changes = [f"{c.what} ({c.baseline} for {a.name}, {c.candidate} for {b.name})" for c in found]
-    if changes:
-        more = f", and {len(changes) - 3} more" if len(changes) > 3 else ""
-        return (
-            f"{b.name} is not compared with {a.name}, because they were not measured in the same way: "
-            f"{', '.join(changes[:3])}{more}."
-        )
+    if problem := settings_problem(a, b):
+        return f"Not compared: {problem}."
     wanted = [name for side in (a, b) if side.document for name in side.document.config.get("slices", ())]
     comparison = compare(a, b, CompareOptions(slices=list(dict.fromkeys([*wanted, *_SLICES]))))
     nothing = nothing_common(comparison)

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from turnwise.pipeline.io.terminal import counted, printable
 from turnwise.pipeline.report.comparison import (
-    criteria_lines,
-    difference_cell,
     families_text,
     pairing_text,
     side_text,
@@ -24,10 +22,15 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import turn_name
-from turnwise.transforms.decisions.comparison.words import shown_p
-from turnwise.transforms.decisions.first_page import counts_text, destructive_text, short_names
+from turnwise.transforms.decisions.comparison.words import (
+    criteria_lines,
+    difference_cell,
+    last_parts,
+    shown_p,
+)
+from turnwise.transforms.decisions.first_page import counts_text, destructive_text, reasons_of
 
-_LONGEST, _LONGEST_NAME = 300, 60
+_LONGEST = 300
 _MOST_NAMES = 5
 _MOST_CASES = 50
 # A word or number of a sentence: no markup, link, mention, reference to an issue, or emoji.
@@ -37,6 +40,8 @@ _PLAIN = re.compile(
     re.IGNORECASE,
 )
 _HARMLESS = "(),;=%+?'-\""
+_LESS = re.compile(r"<(?:\d[\d.]*%?[,;.)]?)?")
+"""A sign before a number, where no markup begins."""
 _CHANGES = {"newly_missing": "no verdict any more", "newly_measured": "measured now"}
 _LOST = ("regressed", "newly_missing")
 _VERDICTS = {"PASS": "passing", "FAIL": "failing", None: "no verdict"}
@@ -59,7 +64,10 @@ def shown(text: str, width: int = _LONGEST) -> str:
     looks for none.
     """
     words = printable(text, width).split(" ")
-    return " ".join(word if _PLAIN.fullmatch(word) else f"<code>{_references(word)}</code>" for word in words)
+    return " ".join(
+        word if _PLAIN.fullmatch(word) or _LESS.fullmatch(word) else f"<code>{_references(word)}</code>"
+        for word in words
+    )
 
 
 def _references(text: str) -> str:
@@ -67,19 +75,6 @@ def _references(text: str) -> str:
         char if char.isalnum() or char in _HARMLESS or not char.isascii() else f"&#{ord(char)};"
         for char in text
     )
-
-
-def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Returns names by as many of their last segments as tell them apart, and these short."""
-    segments = {name: name.split("/") for name in names}
-    for number in range(1, max(map(len, segments.values()), default=0)):
-        short = {name: "/".join(parts[-number:]) for name, parts in segments.items()}
-        if len({*short.values()}) == len(short):
-            break
-    else:
-        short = {name: name for name in segments}
-    forms = short_names(short.values(), _LONGEST_NAME)
-    return {name: forms[last] for name, last in short.items()}
 
 
 def _gate(report: GateReport) -> Iterator[str]:
@@ -115,7 +110,7 @@ def _rule_text(rule: RuleResult) -> str:
 
 
 def _names(before: str, names: Sequence[str], others: int) -> str:
-    short = shortened(names)
+    short = last_parts(names)
     text = ", ".join(shown(short[name]) for name in names[:_MOST_NAMES])
     left = len(names) + others - _MOST_NAMES
     return f"{before}{text}" + (f" and {left} more" if left > 0 else "") if names else ""
@@ -126,6 +121,8 @@ def _answer(page: FirstPage) -> Iterator[str]:
     yield from (shown(counts_text(page)), "")
     if destructive := destructive_text(page):
         yield from (f"**{shown(destructive[0].upper() + destructive[1:])}.**", "")
+    if reasons := reasons_of(page):
+        yield from (shown(reasons[0]), "", *(f"- {shown(reason.strip())}" for reason in reasons[1:]), "")
 
 
 def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequence[Flip]) -> Iterator[str]:
@@ -143,8 +140,8 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
         why = one.why or "no reason is known"
         rows.setdefault(key, (f"{lost}; {why}" if lost else why, change))
     if rows:
-        short = shortened(case for case, _ in rows)
-        versions = shortened({version or "" for _, version in rows})
+        short = last_parts(case for case, _ in rows)
+        versions = last_parts({version or "" for _, version in rows})
         cells = [
             [why, short[case], change, versions[version or ""]]
             for (case, version), (why, change) in rows.items()
@@ -220,7 +217,7 @@ def _changed(flips: Sequence[Flip]) -> Iterator[str]:
     for flip in flips:
         by_case.setdefault(flip.case, []).append(flip)
     if by_case:
-        short = shortened(by_case)
+        short = last_parts(by_case)
         rows = []
         for case, of_case in [*by_case.items()][:_MOST_CASES]:
             first = next((flip for flip in of_case if flip.reason and flip.criterion != STATUS), of_case[0])

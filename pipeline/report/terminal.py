@@ -26,7 +26,7 @@ from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.schemas.run import PROGRESS
+from turnwise.schemas.run import PROGRESS, redacted_text
 from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.criteria.base import (
     CRITERIA,
@@ -34,8 +34,15 @@ from turnwise.transforms.criteria.base import (
     Criterion,
     CustomMetric,
 )
-from turnwise.transforms.decisions.comparison.words import decimals, share_text
-from turnwise.transforms.decisions.first_page import counts_text, destructive_text, left_out, listed
+from turnwise.transforms.decisions.comparison.words import LONGEST_NAME as LONGEST_VERSION
+from turnwise.transforms.decisions.comparison.words import decimals, last_parts, share_text
+from turnwise.transforms.decisions.first_page import (
+    counts_text,
+    destructive_text,
+    left_out,
+    listed,
+    reasons_of,
+)
 from turnwise.transforms.formats.registry import no_version_text
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.routes import JUDGING
@@ -221,6 +228,9 @@ def _line(row: ListedConversation, width: int) -> str:
     return cut(f"  {name}{shown}: {printable(row.why or '')}", width)
 
 
+COMPARE, MORE = "compare: ", "more: "
+"""What begins lines with a command, which stay whole so that they can be copied."""
+
 _FIRST_AFTER = 3.0
 _EVERY = 1.0
 
@@ -327,7 +337,7 @@ def _cascade_text(found: JsonObject) -> str:
     return f"{found['went_on']:,} of {found['questions']:,} questions went on{why}; saved about {saved}"
 
 
-REASONS_SHOWN = 3
+_REASONS_SHOWN = 3
 _VERSIONS_SHOWN = 8
 _MOST_UNKNOWN = 5
 
@@ -338,32 +348,39 @@ def version_table(
     failures: dict[str, int],
     has_means: bool = True,
     width: int = _WIDTH,
+    sides: Sequence[str] = (),
 ) -> str:
     """Returns a table with one column an app version: the last ones by name, with a line about the others.
 
-    Without means of criteria, the number of scores without a value still counts all criteria.
+    Without means of criteria, the number of scores without a value still counts all criteria. `sides` are
+    baseline and candidate, whose columns come first.
     """
     every = versions_of(rows)
-    versions, others = every[-_VERSIONS_SHOWN:], every[:-_VERSIONS_SHOWN]
+    first = [version for version in dict.fromkeys(sides) if version in every]
+    rest = [version for version in every if version not in first]
+    others = rest[: max(0, len(every) - _VERSIONS_SHOWN)]
+    versions = [*first, *rest[len(others) :]]
     of_shown = [row for row in rows if (row["app_version"] or "") in versions]
     by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in of_shown}
     measured = {row["criterion"] for row in rows}
-    short = [version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
-    names = [s if short.count(s) == 1 else v for s, v in zip(short, versions, strict=True)]
-    shown = [printable(name, LONGEST_NAME) for name in names]
-    lines = [["", *[s if shown.count(s) == 1 else f"{s} #{number}" for number, s in enumerate(shown, 1)]]]
+    short = last_parts((version or "(no version)" for version in versions), LONGEST_VERSION)
+    # Beside the table of differences, which is of the compared cases alone.
+    lines = [
+        ["all conversations" if sides else "", *(short[version or "(no version)"] for version in versions)]
+    ]
     status = [by_key.get((version, STATUS, "conversation")) for version in versions]
     lines.append(["conversations", *(str(row["conversations"]) if row else "" for row in status)])
     lines.append(["turns", *(str(row["turns"]) if row else "" for row in status)])
     lines.append(["pass rate", *(_pass_rate(row) for row in status)])
-    if any(_repeated(row) for row in status):
+    if any(repeated(row) for row in status):
         lines.append(["pass^k, pass@k", *map(_repeats, status)])
     lines.append(["no verdict", *(_without_verdict(row) if row else "" for row in status)])
     for name in (name for name in criteria if has_means and name in measured):
         lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
     if criteria:
-        lines.append(["no score", *(_total(by_key, version, criteria) for version in versions)])
-    lines.append(["failures", *(str(failures.get(version, 0)) for version in versions)])
+        missing = (_total(by_key, version, criteria) for version in versions)
+        lines.append(["no score, in all", *missing])
+    lines.append(["rejected, errors", *(str(failures.get(version, 0)) for version in versions)])
     return "\n".join(fitted([[printable(cell) for cell in line] for line in lines], width)) + (
         _others(others, rows, failures) if others else ""
     )
@@ -378,7 +395,7 @@ def _others(versions: Sequence[str], rows: Iterable[MetricsByAppVersionRow], fai
             scored += row["scored"]
     rejected = sum(failures.get(version, 0) for version in versions)
     return (
-        f"\n{counted(len(versions), 'app version')} before these by name: "
+        f"\n{counted(len(versions), 'other app version')}: "
         f"{counted(conversations, 'conversation')}, {passed} of {scored} passed, "
         f"{counted(rejected, 'failure')} (see metrics_by_app_version)"
     )
@@ -386,7 +403,8 @@ def _others(versions: Sequence[str], rows: Iterable[MetricsByAppVersionRow], fai
 
 def versions_of(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
     """Returns the app versions in the order of the columns; "": not stated."""
-    return sorted({row["app_version"] or "" for row in rows}, key=natural_order)
+    names = {row["app_version"] or "" for row in rows}
+    return sorted(names, key=lambda name: (not name, natural_order(name)))
 
 
 def _row_of(
@@ -422,14 +440,14 @@ def _without_verdict(row: MetricsByAppVersionRow) -> str:
     return f"{row['no_score'] + sampled_out}" + (f" ({sampled_out} sampled out)" if sampled_out else "")
 
 
-def _repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:
-    """Returns the figures of repeated runs, if a case ran at least twice."""
+def repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:
+    """Returns the figures of repeated runs, if a case ran at least twice; None: none did."""
     repeats = row["repeats"] if row else None
     return repeats if repeats and len(repeats["pass_hat_k"]) > 1 else None
 
 
 def _repeats(row: MetricsByAppVersionRow | None) -> str:
-    repeats = _repeated(row)
+    repeats = repeated(row)
     if repeats is None:
         return "-"
     place = min(max(repeats["runs"], 2), len(repeats["pass_hat_k"])) - 1
@@ -512,7 +530,7 @@ def balance_text(counts: RunCounts) -> str:
 
 def _most(numbers: Mapping[str, int]) -> str:
     """Returns the most frequent kinds with their numbers, and the number of others."""
-    most = list(numbers.items())[:REASONS_SHOWN]
+    most = list(numbers.items())[:_REASONS_SHOWN]
     more = sum(numbers.values()) - sum(count for _, count in most)
     shown = [f"{count} {printable(kind, LONGEST_NAME)}" for kind, count in most]
     return ", ".join([*shown, *([f"{more} others"] if more else [])])
@@ -550,7 +568,7 @@ _NEXT_STEPS = {
 def first_asked(counts: RunCounts) -> list[str]:
     """Returns the kinds of failures of which a message says more than the report, the most frequent ones."""
     said = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
-    return [kind for kind in counts["failures"] if not kind.endswith(said)][:REASONS_SHOWN]
+    return [kind for kind in counts["failures"] if not kind.endswith(said)][:_REASONS_SHOWN]
 
 
 def _with_step(kind: str, number: int) -> str:
@@ -617,11 +635,13 @@ class Figures(NamedTuple):
         to_read: The conversations to read first, in order; None: not chosen.
         page: The first page; None: nothing is compared.
         difference: Lines about the difference between versions; "": nothing is compared.
+        refused: Lines on why nothing is compared; empty: it is, or nobody asked.
+        sides: App versions of baseline and candidate; empty: nothing is compared.
         workers: How many records each worker read; empty: not counted.
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
         problems: Why it failed that its counts do not show, one line each, such as rows not stored.
         redacted: Kind -> values that left as markers.
-        reasons: Lines about why conversations have no verdict; "": all have one, or they are not read.
+        reasons: Lines about why conversations have no verdict, where there is no first page that says it.
     """
 
     counts: RunCounts
@@ -636,16 +656,19 @@ class Figures(NamedTuple):
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
     redacted: Mapping[str, int] = MappingProxyType({})
-    reasons: str = ""
+    reasons: Sequence[str] = ()
+    refused: Sequence[str] = ()
+    sides: Sequence[str] = ()
 
 
 def first_page_lines(page: FirstPage, width: int) -> list[str]:
     """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
     lines = [page.headline, page.detail, counts_text(page)]
     lines.append(destructive_text(page))
-    if page.baseline is not None:
-        lines.append(f"({page.chosen})")
-    return [*(part for line in lines if line for part in wrapped(printable(line), width, "")), ""]
+    parts = [part for line in lines if line for part in wrapped(printable(line), width, "")]
+    parts += [part for line in reasons_of(page) for part in wrapped(printable(line), width, "  ")]
+    chosen = [] if page.baseline is None else wrapped(printable(f"({page.chosen})"), width, "")
+    return [*parts, *chosen, ""]
 
 
 def summary_text(settings: RunSettings, figures: Figures) -> str:
@@ -655,31 +678,37 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
     """
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     counts, rows = figures.counts, figures.rows
-    # The table of differences has the criteria: no page shows two numbers under one name.
-    is_compared = figures.page is not None and figures.page.baseline is not None
     parts = [
+        "\n".join([*figures.refused, *([""] if figures.refused else [])]),
         "\n".join(first_page_lines(figures.page, width)) if figures.page else "",
-        version_table(rows, settings.criteria_names, counts["failures_by_version"], not is_compared, width)
-        if rows
-        else "no conversation was scored",
+        _table_of_versions(settings, figures, width) if rows else "no conversation was scored",
         figures.difference,
         reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
-        figures.reasons,
+        "\n".join(["", *map(printable, figures.reasons)] if figures.reasons else []),
         f"\n{balance_text(counts)}",
         "" if figures.page else "\n".join(left_out(counts)),
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
         idle_text(settings, rows) if rows else "",
         no_version_line(settings, counts, rows),
+        redacted_text(None if settings.config.redact is None else figures.redacted),
         custom_text(settings.criteria),
         guesses_text(figures.guesses),
     ]
     found: list[str] = []
     for line in "\n".join(part for part in parts if part).split("\n"):
         # Commands stay whole, so that they can be copied.
-        is_whole = columns(line) <= width or line.startswith(("more: ", "not compared"))
+        is_whole = columns(line) <= width or line.startswith((COMPARE, MORE))
         found += [line] if is_whole else wrapped(line, width)
     return "\n".join(found)
+
+
+def _table_of_versions(settings: RunSettings, figures: Figures, width: int) -> str:
+    # The table of differences has the criteria: no page shows two numbers under one name.
+    is_compared = figures.page is not None and figures.page.baseline is not None
+    failures = figures.counts["failures_by_version"]
+    names, sides = settings.criteria_names, figures.sides
+    return version_table(figures.rows, names, failures, not is_compared, width, sides)
 
 
 _INCOMPLETE = f": {IncompleteReadError.__name__}"

@@ -209,8 +209,8 @@ def _run_of(app: str, field: str, text: str) -> str:
 def version_verdict(sides: StoredSides) -> JsonObject:
     """Returns the VersionVerdict of baseline and candidate in proto3 JSON."""
     comparison = compare(sides.baseline, sides.candidate, CompareOptions(details=False))
-    if changed := settings_problem(comparison.settings_changes):
-        return {"refusal": f"{changed}; score one of them again"}
+    if changed := settings_problem(sides.baseline, sides.candidate):
+        return {"refusal": changed}
     if nothing := nothing_common(comparison):
         return {"refusal": f"nothing to compare: {nothing}"}
     verdicts = next((criterion for criterion in comparison.criteria if criterion.criterion == STATUS), None)

@@ -119,7 +119,8 @@ class WebhookAlertSink:
         """
         parts = urlsplit(url)
         self._url, self._timeout, self._pause = url, timeout, pause
-        self._shown = f"webhook {parts.scheme}://{parts.hostname}"
+        # With its port; a user or a password in it is refused.
+        self._shown = f"webhook {parts.scheme}://{parts.netloc}"
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def send(self, alerts: Sequence[Alert]) -> None:

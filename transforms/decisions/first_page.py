@@ -14,7 +14,9 @@ from turnwise.schemas.comparison import (
     CriterionComparison,
     FirstPage,
     ListedConversation,
+    OpenReason,
     Pairing,
+    VersionDifference,
 )
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.rows import ConversationRow
@@ -22,67 +24,35 @@ from turnwise.transforms.criteria.figures import RecordedReward
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.decisions.comparison.estimates import FEWEST_ALIKE
 from turnwise.transforms.decisions.comparison.words import (
+    LONGEST_NAME,
     amount,
     counted,
     decimals,
+    last_parts,
     needed_text,
     outcome_noun,
     rounded,
     share_text,
+    short_names,
+    side_names,
+    unit_noun,
+    units_compared,
     unmeasured_numbers,
 )
+from turnwise.transforms.decisions.run import cases_of, shared_reason
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_OF_A_TYPE, MOST_READ, to_read
 
 NAMED = "baseline and candidate are as they were named"
 """How they were chosen, as a clause."""
 
-_LONGEST_NAME = 32
 _LARGEST_LOSS = 0.2
 _FEW = 10
 """Fewer cases say so little that the first page asks for more."""
 _ENOUGH_VERDICTS = 100
 """From so many verdicts on, the interval of their pass rate reaches 10 points to each side at most."""
 _SUFFIX = {"pass_rate": " points"}
-
-
-def short_names(names: Iterable[str], longest: int = _LONGEST_NAME) -> dict[str, str]:
-    """Returns names -> short forms that differ as the names do.
-
-    Of a long name, the middle is left out. Names that would look alike keep the part that tells them apart;
-    where that is not enough, they stay whole.
-    """
-    half = longest // 2
-    short = {
-        name: name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}"
-        for name in dict.fromkeys(names)
-    }
-    for alike in _alike(short):
-        # The window begins before the first difference, which the first and the last in order show.
-        first, last = min(alike), max(alike)
-        same = next(
-            (i for i, pair in enumerate(zip(first, last, strict=False)) if len({*pair}) > 1), len(first)
-        )
-        start = max(0, same - longest // 3)
-        for name in alike:
-            end = start + longest - 2
-            short[name] = f"{'…' if start else ''}{name[start:end]}{'…' if name[end:] else ''}"
-    return short | {name: name for alike in _alike(short) for name in alike}
-
-
-def _alike(short: Mapping[str, str]) -> list[list[str]]:
-    """Returns the names that have one short form, by form."""
-    by_form: dict[str, list[str]] = {}
-    for name, form in short.items():
-        by_form.setdefault(form, []).append(name)
-    return [alike for alike in by_form.values() if len(alike) > 1]
-
-
-def _sides(found: Comparison) -> tuple[str, str]:
-    """Returns the short names of baseline and candidate."""
-    names = found.baseline.name, found.candidate.name
-    short = short_names(names)
-    return short[names[0]], short[names[1]]
+_REASONS_SHOWN = 3
 
 
 class Leading(NamedTuple):
@@ -151,7 +121,9 @@ def two_versions(
         regressed=counts.regressed if counts else None,
         fixed=counts.fixed if counts else None,
         still_failing=counts.still_failing if counts else None,
-        no_verdict=_without_outcome(counts, found),
+        no_verdict=found.candidate.no_verdict,
+        no_score=_without_score(counts),
+        open_reasons=open_reasons(rows or ()),
         rejected=found.candidate.rejected,
         destructive=found.candidate.destructive,
         baseline_destructive=found.baseline.destructive,
@@ -175,7 +147,7 @@ def without_baseline(
     counts: tuple[int, int, int],
     first_rows: Sequence[Mapping[str, Any]],
     rejected: int,
-    destructive: int | None,
+    rows: Sequence[ConversationRow] | None,
 ) -> FirstPage:
     """Returns the first page of app versions that are not compared, of most runs one.
 
@@ -185,7 +157,7 @@ def without_baseline(
         counts: Conversations that passed, that failed, and without a verdict.
         first_rows: Rows of the conversations to read first.
         rejected: Number of records, conversations and eval cases that were rejected.
-        destructive: Conversations with an unexpected destructive call; None: not counted.
+        rows: All of their conversations; None: too many to be read again.
     """
     share = ""
     if passing is not None:
@@ -193,11 +165,19 @@ def without_baseline(
         bounds = "" if low is None or high is None else f" ({share_text(low)} to {share_text(high)})"
         share = f"{share_text(value)} pass{bounds}, "
     passed, failed, missing = counts
-    names = " and ".join(short_names(version or "(no version)" for version in versions).values())
-    few = _few_verdicts(passed + failed) if len(versions) == 1 else ""
-    only = "One version only:" if len(versions) == 1 else f"No baseline is named: {names} are not compared;"
+    names = " and ".join(
+        last_parts((version or "(no version)" for version in versions), LONGEST_NAME).values()
+    )
+    few = of_cases = ""
+    only = f"No baseline is named: {names} are not compared;"
+    if len(versions) == 1:
+        only, number, noun = "One version only:", passed + failed, "conversation"
+        decided = [row for row in rows or () if row["verdict"] is not None]
+        if (cases := len({*cases_of(decided)})) < len(decided):
+            number, noun, of_cases = cases, "case", f" (of {counted(cases, 'case')})"
+        few = _few_verdicts(number, noun)
     return FirstPage(
-        headline=f"{only} {share}{passed + failed:,} with a verdict, {missing:,} without.",
+        headline=f"{only} {share}{passed + failed:,} with a verdict{of_cases}, {missing:,} without.",
         detail=" ".join(filter(None, (few, _rejected_text(rejected)))),
         criterion=STATUS,
         counts_by=STATUS,
@@ -208,19 +188,23 @@ def without_baseline(
         fixed=None,
         still_failing=failed,
         no_verdict=missing,
+        open_reasons=open_reasons(rows or ()),
         rejected=rejected,
-        destructive=destructive,
+        destructive=None if rows is None else count_destructive(rows),
         read_first=listed(first_rows),
     )
 
 
-def _few_verdicts(number: int) -> str:
-    """Returns how many more verdicts would tell the pass rate, where there are few; "": enough, or none."""
+def _few_verdicts(number: int, noun: str) -> str:
+    """Returns how many more cases would tell the pass rate, where there are few; "": enough, or none.
+
+    Recordings of one case are no further cases; without such, a conversation is one.
+    """
     if not 0 < number < _FEW:
         return ""
-    has = "conversation has" if number == 1 else "conversations have"
-    more = _ENOUGH_VERDICTS - number
-    return f"Only {number} {has} a verdict: {more} more tell the pass rate to within 10 points."
+    has = "has" if number == 1 else "have"
+    more = f"{_ENOUGH_VERDICTS - number} more {noun}s tell the pass rate to within 10 points"
+    return f"Only {counted(number, noun)} {has} a verdict: {more}."
 
 
 def left_out(*counts: Mapping[str, Any]) -> list[str]:
@@ -256,11 +240,18 @@ def listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedConversation]:
     return [ListedConversation(**{name: row[name] for name in names}) for row in rows]
 
 
-def _without_outcome(own: CriterionComparison | None, found: Comparison) -> int:
-    """Returns the number of the candidate's conversations without a verdict, or score, of a criterion."""
+def _without_score(own: CriterionComparison | None) -> int | None:
+    """Returns how many of the candidate's conversations have no score of a criterion; None: the verdict."""
     if own is None or own.criterion == STATUS:
-        return found.candidate.no_verdict
+        return None
     return own.missing.candidate_missing if own.missing else 0
+
+
+def open_reasons(rows: Iterable[Mapping[str, Any]]) -> list[OpenReason]:
+    """Returns the most frequent reasons for no verdict; what sampling left out has none."""
+    open_rows = (row for row in rows if row["verdict"] is None and row["reason"])
+    reasons = Counter(shared_reason(row["reason"]) for row in open_rows)
+    return [OpenReason(number, reason) for reason, number in reasons.most_common(_REASONS_SHOWN)]
 
 
 def headline(own: CriterionComparison, found: Comparison) -> str:
@@ -269,7 +260,7 @@ def headline(own: CriterionComparison, found: Comparison) -> str:
     The numbers are those of the table of criteria. It claims and advises nothing that what was not measured
     could turn.
     """
-    a, b = _sides(found)
+    a, b = side_names(found)
     by = "" if own.criterion == STATUS else f" by {own.criterion}"
     numbers = _numbers(own, found.pairing)
     if own.unmeasured:
@@ -324,34 +315,35 @@ def compared_cases(own: CriterionComparison, pairing: Pairing) -> str:
         every = pairing.pairs + pairing.baseline_only + pairing.candidate_only + pairing.changed
         of_all = f"{overall.pairs:,} of " if every != overall.pairs else ""
         return f"{of_all}{counted(every, 'case')}, paired by {pairing.by}"
-    if overall.baseline_cases is None or overall.candidate_cases is None:
-        sizes, noun = (overall.baseline_count, overall.candidate_count), "conversations"
-    else:
-        sizes, noun = (overall.baseline_cases, overall.candidate_cases), "cases"
-    return f"unpaired samples of {sizes[0]:,} and {sizes[1]:,} {noun}"
+    sizes = units_compared(overall)
+    return f"unpaired samples of {sizes[0]:,} and {sizes[1]:,} {unit_noun(overall)}s"
 
 
 def _reach(own: CriterionComparison, found: Comparison) -> str:
     """Returns how far the candidate may be worse or better, and what that would accept; "": unknown."""
-    a, b = _sides(found)
+    a, b = side_names(found)
     interval = own.overall.interval
     if interval is None or own.better_is == "neither":
         return ""
     low, high = interval.low, interval.high
     if own.better_is == "less":
         low, high = -high, -low
-    worse, better = max(0.0, -low), max(0.0, high)
     digits = decimals(own.overall.difference, own.measure, own.unit)
-    loss, gain = (amount(value, own.measure, own.unit, digits=digits) for value in (worse, better))
-    unit = _SUFFIX.get(own.measure, "")
+    loss, gain = (amount(abs(value), own.measure, own.unit, digits=digits) for value in (low, high))
+    unit, worse = _SUFFIX.get(own.measure, ""), max(0.0, -low)
     span = f"up to {loss.removesuffix(unit)} {'points ' if unit else ''}worse or {gain} better"
+    # An interval without 0, which something else leaves open: both of its bounds, as in the table.
+    if low > 0:
+        span = f"{loss.removesuffix(unit).removesuffix(' s')} to {gain} better"
+    elif high < 0:
+        span = f"{gain.removesuffix(unit).removesuffix(' s')} to {loss} worse"
     text = f"{b} may be {span} than {a} ({compared_cases(own, found.pairing)})"
     # Nobody accepts the loss of a fifth of the scale, nor what was not measured may add to the loss.
     is_open = own.missing is not None and own.missing.changes_the_word
     measured = own.overall.pairs or own.overall.candidate_count
     unknown = sum(unmeasured_numbers(own, found.baseline, found.candidate, found.pairing).values())
     is_open = is_open or unknown > found.margin * (unknown + measured)
-    if is_open or found.candidate.destructive or (own.unit == "score" and worse > _LARGEST_LOSS):
+    if is_open or low > 0 or found.candidate.destructive or (own.unit == "score" and worse > _LARGEST_LOSS):
         return text
     if found.baseline.app_versions == found.candidate.app_versions != [None]:
         return text  # nights of one version: nothing ships
@@ -360,31 +352,25 @@ def _reach(own: CriterionComparison, found: Comparison) -> str:
 
 def _needed(own: CriterionComparison) -> str:
     # The few cases have a sentence of their own.
-    needed = "" if _compared_number(own) < _FEW else needed_text(own)
+    needed = "" if _compared_number(own.overall) < _FEW else needed_text(own)
     return f"; {needed}" if needed else ""
 
 
-def _compared_number(own: CriterionComparison) -> int:
+def _compared_number(overall: VersionDifference) -> int:
     """Returns the number of cases that are compared, without pairs those of the smaller side."""
-    overall = own.overall
-    sizes = (
-        (overall.baseline_count, overall.candidate_count)
-        if overall.baseline_cases is None or overall.candidate_cases is None
-        else (overall.baseline_cases, overall.candidate_cases)
-    )
-    return overall.pairs or min(sizes)
+    return min(units_compared(overall))
 
 
 def _details(own: CriterionComparison, found: Comparison) -> list[str]:
     """Returns what is left out or missing, one sentence each, as far as it could change the answer."""
-    a, b = _sides(found)
+    a, b = side_names(found)
     missing, pairing, details = own.missing, found.pairing, []
-    if (number := _compared_number(own)) < _FEW:
-        needed = max(FEWEST_ALIKE, own.overall.pairs_needed or 0)
+    if (number := _compared_number(own.overall)) < _FEW:
+        needed, noun = max(FEWEST_ALIKE, own.overall.pairs_needed or 0), unit_noun(own.overall)
         of_each = "" if own.overall.pairs else " of each version"
         details.append(
-            f"Only {counted(number, 'case')}{of_each} can be compared: {rounded(needed - number)} more are "
-            f"needed, about {rounded(needed)} in all."
+            f"Only {counted(number, noun)}{of_each} can be compared: {rounded(needed - number)} more {noun}s "
+            f"are needed, about {rounded(needed)} in all."
         )
     if missing is not None and missing.changes_the_word:
         counts = f"{missing.baseline_missing} of {a} and {missing.candidate_missing} of {b}"
@@ -444,15 +430,38 @@ def _criterion_name(name: str) -> str:
 def counts_text(page: FirstPage) -> str:
     """Returns the counts of a first page in one line; by which criterion, if not by verdict alone."""
     is_verdict = page.counts_by == STATUS
-    counts = {
+    of_criterion = {
         "regressed": page.regressed,
         "fixed": page.fixed,
         "still failing" if page.baseline else "failed": page.still_failing,
-        "no verdict" if is_verdict else "no score": page.no_verdict,
-        "rejected": page.rejected,
+        "no score": page.no_score,
     }
-    text = ", ".join(f"{name} {number:,}" for name, number in counts.items() if number is not None)
-    return text if is_verdict and page.criterion == STATUS else f"{page.counts_by}: {text}"
+    of_all = {"no verdict": page.no_verdict, "rejected": page.rejected}
+    counted_by, others = (
+        ", ".join(f"{name} {number:,}" for name, number in counts.items() if number is not None)
+        for counts in (of_criterion, of_all)
+    )
+    if is_verdict:
+        text = ", ".join(filter(None, (counted_by, others)))
+        return text if page.criterion == STATUS else f"{page.counts_by}: {text}"
+    return f"{page.counts_by}: {counted_by}; {others}"
+
+
+def reasons_lines(reasons: Sequence[OpenReason], number: int, of: str) -> list[str]:
+    """Returns lines about why so many conversations (of a version) have no verdict; empty: none is known."""
+    if not reasons:
+        return []
+    others = number - sum(one.conversations for one in reasons)
+    parts = [*reasons, *([OpenReason(others, "other reasons")] if others > 0 else [])]
+    lines = (f"  {one.conversations:,}: {one.reason}" for one in parts)
+    return [f"no verdict ({number:,}{of}), most often:", *lines]
+
+
+def reasons_of(page: FirstPage) -> list[str]:
+    """Returns lines about why conversations of the candidate have no verdict; empty: no reason is known."""
+    short = {} if page.baseline is None else short_names([page.baseline, page.candidate])
+    of = f" of {short[page.candidate]}" if short else ""
+    return reasons_lines(page.open_reasons, page.no_verdict, of)
 
 
 def destructive_text(page: FirstPage) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, cast
@@ -28,6 +28,7 @@ from turnwise.transforms.decisions.comparison.collect import (
     Summary,
     collect,
     judge_of,
+    own_cases,
     raised_errors,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
@@ -263,6 +264,13 @@ def shared_reason(reason: str) -> str:
     if not why.startswith(" ("):
         return "what is expected needs a judge: name one with --judge"
     return f"what is expected needs a judge{why}{is_cut.rstrip('; ')}"
+
+
+def cases_of(rows: Sequence[ConversationRow]) -> list[str]:
+    """Returns the case of each conversation of an app version; without one, the conversation itself."""
+    return own_cases(
+        [(row["eval_id"], row["task"] or unnamed_case(row), row["conversation_id"]) for row in rows]
+    )
 
 
 def unnamed_case(row: ConversationRow) -> str | None:

@@ -2,22 +2,20 @@
 
 import { breakable, h } from "./dom.js";
 import { meaning } from "./about.js";
-import { heldBy, versionName } from "./data.js";
-import { short, shown } from "./format.js";
+import { heldBy, shortVersion, versionName } from "./data.js";
+import { shown } from "./format.js";
 
-const LONGEST = 13;
-const LONGEST_HEAD = 24;
 const VERDICTS = { PASS: ["pass", "✓ pass"], FAIL: ["fail", "✕ fail"], SKIPPED: ["none", "skipped"] };
 
 export function outcome(value, prefix) {
   const [kind, text] = VERDICTS[value] ?? ["open", "? no verdict"];
-  return h("span", { class: `badge ${kind}`, title: prefix ? shown(prefix) : null }, prefix ? `${short(prefix, LONGEST)} ` : null, text);
+  return h("span", { class: `badge ${kind}`, title: prefix ? shown(prefix) : null }, prefix ? `${shown(shortVersion(prefix))} ` : null, text);
 }
 
-// The name of a version at the head of a column: shortened to its ends, and whole as title and when it is copied.
+// The name of a version at the head of a column: shortened, and whole as title and when it is copied.
 export function versionHead(place) {
   const name = versionName(place);
-  return h("span", { title: shown(name), "data-whole": name }, breakable(short(name, LONGEST_HEAD)));
+  return h("span", { title: shown(name), "data-whole": name }, breakable(shown(shortVersion(name))));
 }
 
 export function scoreOutcome(score) {

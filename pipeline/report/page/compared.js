@@ -1,24 +1,24 @@
 // The pair of versions that the screens are about, of those that the report compares.
 
-import { PAIRED_BY, heldBy, placesOf, report, versionAt } from "./data.js";
+import { PAIRED_BY, heldBy, placesOf, report, shortVersion, versionAt } from "./data.js";
 import { choice } from "./dom.js";
-import { short } from "./format.js";
+import { shown } from "./format.js";
 import { go, link, state } from "./state.js";
 
 const MOST_SHOWN = 4;
-const LONGEST = 28;
 
-// The pair that the address names, or else the first: its page, its comparison, and the places to read first.
+// The pair that the address names, or else the first: its page, its comparison, the cells of its table by criterion, and the places to
+// read first.
 export function compared() {
-  const { first_pages: pages, comparisons, read_first: read } = report;
+  const { first_pages: pages, comparisons, tables, read_first: read } = report;
   const at = Math.max(0, pages.findIndex(({ baseline, candidate }) => baseline === state.baseline && candidate === state.candidate));
-  return { page: pages[at], comparison: comparisons[at], read: read[at] };
+  return { page: pages[at], comparison: comparisons[at], cells: new Map((tables[at] ?? []).map((row) => [row[0], row])), read: read[at] };
 }
 
 // A select of the pairs; null: there is nothing to choose.
 export function pairChoice() {
   const { page } = compared();
-  const text = ({ baseline, candidate }) => `${short(candidate, LONGEST)} against ${short(baseline, LONGEST)}`;
+  const text = ({ baseline, candidate }) => shown(`${shortVersion(candidate)} against ${shortVersion(baseline)}`);
   return report.first_pages.length < 2 ? null : choice("compared", report.first_pages.map((one, i) => [String(i), text(one)]), String(report.first_pages.indexOf(page)), (i) => {
     const { baseline, candidate } = report.first_pages[i];
     go(link({ baseline, candidate }));

@@ -1,7 +1,7 @@
 // The data of the report: decoded from the page, and chunks with transcripts, some from files beside it.
 
 import { parseExact } from "./exact.js";
-import { shortNames } from "./format.js";
+import { cutNames, shortNames } from "./format.js";
 
 export const report = {};
 
@@ -86,9 +86,12 @@ export function nameOf(place) {
   return place === undefined || place < 0 ? null : report.names[place];
 }
 
-// The shortest end of an id that no other conversation's id has.
+const LONGEST_ID = 24;
+const LONGEST_VERSION = 32;
+
+// The shortest end of an id that no other conversation's id has, and of a long one the part that differs.
 export function idName(id) {
-  report.idNames ??= shortNames(report.conversations.id);
+  report.idNames ??= shortNames(report.conversations.id, LONGEST_ID);
   return report.idNames.get(id);
 }
 
@@ -98,6 +101,12 @@ export function size() {
 
 export function versionName(place) {
   return report.versions[place]?.name ?? "";
+}
+
+// The name of a version as sentences have it.
+export function shortVersion(name) {
+  report.shortVersions ??= cutNames(report.versions.map((one) => one.name), LONGEST_VERSION);
+  return report.shortVersions.get(name) ?? name;
 }
 
 // Id and version of a conversation, and its number among those that have both; of no place, all are empty.
@@ -157,12 +166,12 @@ export function siblingNames(place) {
   }));
 }
 
-export function typeSizes() {
-  if (!report.typeSizes) {
-    report.typeSizes = new Map();
-    for (const problem_type of report.conversations.problem_type) {
-      report.typeSizes.set(problem_type, (report.typeSizes.get(problem_type) ?? 0) + 1);
-    }
-  }
-  return report.typeSizes;
+// How many conversations of a version have a problem type.
+export function typeSize(version, problemType) {
+  report.typeSizes ??= report.conversations.problem_type.reduce((sizes, type, place) => {
+    const own = sizes[report.conversations.version[place]];
+    own.set(type, (own.get(type) ?? 0) + 1);
+    return sizes;
+  }, report.versions.map(() => new Map()));
+  return report.typeSizes[version].get(problemType) ?? 0;
 }

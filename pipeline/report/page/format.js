@@ -14,10 +14,10 @@ export function number(value) {
   return value === null || value === undefined ? NONE : value.toLocaleString("en");
 }
 
-// With one decimal, rounded as Python does: a tie to the even digit, toFixed would round it up.
-export function tenths(value) {
-  const isTie = Number.isInteger(4 * value) && !Number.isInteger(2 * value);
-  return (isTie ? (2 * Math.round(5 * value)) / 10 : value).toFixed(1);
+// With some decimals, rounded as Python does: a tie to the even digit, toFixed would round it up.
+function fixed(value, digits) {
+  const isTie = Number.isInteger(2 ** (digits + 1) * value) && !Number.isInteger(2 ** digits * value);
+  return (isTie ? (2 * Math.round((10 ** digits * value) / 2)) / 10 ** digits : value).toFixed(digits);
 }
 
 // 100.0% and 0.0% only if it is exactly that, but for errors of rounding; as `share_text` in Python.
@@ -25,12 +25,12 @@ export function percent(value) {
   if (value === null || value === undefined) return NONE;
   const share = Number(value.toFixed(9));
   if (share >= 0.9995 && share < 1) return ">99.9%";
-  return share > 0 && share < 0.0005 ? "<0.1%" : `${tenths(100 * share)}%`;
+  return share > 0 && share < 0.0005 ? "<0.1%" : `${fixed(100 * share, 1)}%`;
 }
 
 export function points(difference) {
   if (difference === null || difference === undefined) return NONE;
-  return `${difference < 0 ? "−" : "+"}${tenths(Math.abs(100 * difference))} points`;
+  return `${difference < 0 ? "−" : "+"}${fixed(Math.abs(100 * difference), 1)} points`;
 }
 
 export function decimal(value) {
@@ -39,10 +39,16 @@ export function decimal(value) {
   return size >= 1000 ? Math.round(Number(value)).toLocaleString("en") : value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }
 
-export function quantity(value, unit) {
-  // Costs of single turns are small.
-  if (unit === "money" && value && Math.abs(value) < 1) return String(Number(value.toPrecision(3)));
-  return value !== null && value !== undefined && unit === "seconds" ? `${decimal(value)} s` : decimal(value);
+const LEAST_DECIMALS = { seconds: 2, count: 1, money: 2, score: 3 };
+
+// A value with its unit, with so many decimals that it is not shown as 0; as `amount` in Python.
+export function quantity(given, unit) {
+  if (given === null || given === undefined) return NONE;
+  const value = Math.abs(given) < 1e-9 ? 0 : given; // but for errors of rounding
+  const least = LEAST_DECIMALS[unit] ?? 1;
+  const isSeen = !value || Math.abs(value) >= 0.5 / 10 ** least;
+  const digits = isSeen ? least : Math.min(6, 1 - Math.floor(Math.log10(Math.abs(value))));
+  return `${fixed(value, digits)}${unit === "seconds" ? " s" : ""}`;
 }
 
 export function counted(value, noun) {
@@ -54,8 +60,38 @@ export function turnName(index) {
   return index === null || index === undefined ? "whole conversation" : `turn ${index + 1}`;
 }
 
-// Resource name -> its last part, or as many parts as tell it from the other names.
-export function shortNames(names) {
+// Resource name -> its last part, or as many parts as tell it from the other names, in about so many characters.
+export function shortNames(names, longest = Infinity) {
+  const ends = lastParts(names);
+  const short = cutNames([...new Set(ends.values())], longest);
+  return new Map([...ends].map(([name, end]) => [name, short.get(end)]));
+}
+
+// Name -> its ends, or the part that differs where those of several are alike; as `short_names` in Python.
+export function cutNames(names, longest) {
+  const [half, third] = [Math.floor(longest / 2), Math.floor(longest / 3)];
+  const ends = (parts) => (parts.length <= longest ? parts.join("") : `${parts.slice(0, half - 1).join("")}…${parts.slice(-half).join("")}`);
+  const short = new Map(names.map((name) => [name, ends([...name])]));
+  for (const alike of sharing(short)) {
+    const [first, last] = [alike.toSorted()[0], alike.toSorted().at(-1)].map((name) => [...name]);
+    const same = first.findIndex((char, i) => char !== last[i]);
+    const start = Math.max(0, (same < 0 ? first.length : same) - third);
+    for (const name of alike) {
+      const parts = [...name];
+      const end = start + longest - 2;
+      short.set(name, `${start ? "…" : ""}${parts.slice(start, end).join("")}${parts.length > end ? "…" : ""}`);
+    }
+  }
+  for (const alike of sharing(short)) for (const name of alike) short.set(name, name);
+  return short;
+}
+
+// The names that have one short form, by form.
+function sharing(short) {
+  return [...Map.groupBy(short.keys(), (name) => short.get(name)).values()].filter((alike) => alike.length > 1);
+}
+
+function lastParts(names) {
   const found = new Map();
   let open = [...new Set(names)];
   for (let parts = 1; open.length; parts += 1) {
@@ -76,16 +112,4 @@ export function shortNames(names) {
     }
   }
   return found;
-}
-
-export function pValue(p) {
-  if (p === null || p === undefined) return NONE;
-  return p < 0.001 ? "< 0.001" : p.toFixed(p < 0.1 ? 3 : 2);
-}
-
-// Both ends of a text that is too long: versions of one model differ at either.
-export function short(text, most) {
-  const parts = [...shown(text)];
-  const half = Math.floor(most / 2);
-  return parts.length <= most ? parts.join("") : `${parts.slice(0, most - half).join("")}…${parts.slice(-half).join("")}`;
 }

@@ -3,15 +3,14 @@
 import { explained, meaning } from "./about.js";
 import { outcome, tag } from "./badges.js";
 import { compared, shownVersions } from "./compared.js";
-import { typeSizes, conversation, heldBy, idName, nameOf, report, siblings, versionName } from "./data.js";
+import { conversation, heldBy, idName, nameOf, report, shortVersion, siblings, typeSize, versionName } from "./data.js";
 import { button, h } from "./dom.js";
 import { isAscending } from "./filter.js";
-import { NONE, counted, decimal, number, quantity, short, shown } from "./format.js";
+import { NONE, counted, number, quantity, shown } from "./format.js";
 import { go, link, state } from "./state.js";
 
 const SPARE = 6;
 const MOST_TAGS = 4;
-const LONGEST_ID = 24;
 const WIDTH = { base: 648, number: 84 };
 
 export function readingTable(places) {
@@ -31,7 +30,7 @@ function columnsOf(names) {
   return [
     ["outcome", outcomes],
     ["what is wrong", why, null, "why"],
-    ["conversation", (own) => [h("span", { class: "id", dir: "auto", title: shown(own.id), "data-whole": own.id }, short(idName(own.id), LONGEST_ID)), " ", tagsOf(own)]],
+    ["conversation", (own) => [h("span", { class: "id", dir: "auto", title: shown(own.id), "data-whole": own.id }, shown(idName(own.id))), " ", tagsOf(own)]],
     ...names.map((name) => [name, (own) => scoreText(name, own.place), `score:${name}`, `number score-cell${state.sort === `score:${name}` ? "" : " minor"}`]),
     ["turns", turnsText, "turns", "number"],
     has("seconds") ? ["latency", (own) => quantity(own.seconds, "seconds"), "latency", "number"] : null,
@@ -39,7 +38,7 @@ function columnsOf(names) {
 }
 
 function scoreText(name, place) {
-  return decimal(report.conversations.scores[name][place]);
+  return quantity(report.conversations.scores[name][place], report.criteria.find((row) => row.name === name)?.unit);
 }
 
 function head(columns, isSortable) {
@@ -68,14 +67,17 @@ function outcomes(own) {
   const baseline = compared().page?.baseline;
   const isBaseline = (place) => versionName(version[place]) === baseline;
   const versions = shownVersions();
-  return [outcome(own.verdict, versionName(own.version)),
-    siblings(own.place).filter((other) => versions.includes(version[other])).toSorted((a, b) => isBaseline(b) - isBaseline(a)).slice(0, 3).map((other) => outcome(verdict[other], versionName(version[other])))];
+  const others = siblings(own.place).filter((other) => versions.includes(version[other])).toSorted((a, b) => isBaseline(b) - isBaseline(a));
+  // Recordings of a version that ended alike are one mark with their number.
+  const alike = Map.groupBy([own.place, ...others], (place) => `${version[place]} ${verdict[place]}`);
+  return [...alike.values()].slice(0, 4).map((places) => [outcome(verdict[places[0]], versionName(version[places[0]])), places.length > 1 ? h("small", null, ` × ${number(places.length)} `) : null]);
 }
 
 function why(own) {
-  const alike = own.problem_type < 0 ? 0 : typeSizes().get(own.problem_type);
+  const alike = own.problem_type < 0 ? 0 : typeSize(own.version, own.problem_type);
+  const of = report.versions.length > 1 ? ` in ${shown(shortVersion(versionName(own.version)))}` : "";
   return [h("a", { href: link({ view: "conversation", at: own.place }), dir: "auto" }, regression(own) ?? whyText(own)),
-    alike > 1 ? h("small", null, ` ${number(alike)} of this problem type`) : null];
+    alike > 1 ? h("small", null, ` ${number(alike)} of this problem type${of}`) : null];
 }
 
 // In a list of regressions, why the criterion of the filter fails, where the conversation has no failure of its verdict.

@@ -2,10 +2,10 @@
 
 import { conversationView } from "./conversation.js";
 import { conversations } from "./conversations.js";
-import { openReport, report, versionName } from "./data.js";
+import { openReport, report, shortVersion } from "./data.js";
 import { h } from "./dom.js";
 import { figures } from "./figures.js";
-import { counted, short, shown } from "./format.js";
+import { counted, shown } from "./format.js";
 import { applyTheme, main, startFrame } from "./frame.js";
 import { judge } from "./judge.js";
 import { listenToKeys, showKeys } from "./keys.js";
@@ -87,7 +87,7 @@ function copyWhole(event) {
 }
 
 function subject() {
-  const names = report.versions.map((_, i) => short(versionName(i), 30));
+  const names = report.versions.map(({ name }) => shown(shortVersion(name)));
   return names.length > MOST_NAMED ? `${names.length} versions, ${counted(report.runs.length, "run")}` : names.join(", ");
 }
 

@@ -9,7 +9,6 @@ import { fresh } from "./state.js";
 
 export function missing() {
   const failures = report.failures.filter((group) => group.stage !== "check");
-  const isRejected = ({ stage, rows }) => !["alert", "write"].includes(stage) && rows.every((row) => row.criterion === undefined);
   const rejected = failures.filter(isRejected);
   const errors = failures.filter((one) => !isRejected(one));
   const findings = report.failures.filter((group) => group.stage === "check");
@@ -24,6 +23,11 @@ export function missing() {
       h("p", { class: "hint" }, "Problems of records that were scored nevertheless."),
       findings.length ? findings.map(group) : h("p", null, "There are none.")),
   ];
+}
+
+// Whether a group of failures is of whole records, conversations or eval cases.
+export function isRejected({ stage, rows }) {
+  return !["check", "alert", "write"].includes(stage) && rows.every((row) => row.criterion === undefined);
 }
 
 function total(groups) {

@@ -3,11 +3,12 @@
 import { explained, meaning } from "./about.js";
 import { tag, versionHead, word } from "./badges.js";
 import { compared, pairChoice, shownVersions } from "./compared.js";
-import { report, size, versionAt, versionName } from "./data.js";
+import { report, shortVersion, size, versionAt, versionName } from "./data.js";
 import { breakable, h, table } from "./dom.js";
-import { NONE, counted, decimal, number, pValue, percent, points, quantity, shown } from "./format.js";
+import { NONE, counted, number, percent, quantity, shown } from "./format.js";
 import { readingTable } from "./list.js";
 import { intervalBar, sparkline } from "./plots.js";
+import { isRejected } from "./missing.js";
 import { fresh } from "./state.js";
 
 const VERDICT = "verdict";
@@ -17,8 +18,9 @@ export function overview() {
   const { page, read } = compared();
   return [
     ...firstPage(page),
+    rejected(),
     sentences(),
-    h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()),
+    size() ? h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()) : null,
     h("section", { "aria-labelledby": "read" }, h("h2", { id: "read" }, "Read these first"),
       h("p", { class: "hint" }, page?.baseline ? "Regressions of the candidate first, then what else went wrong in it: at most three of a problem type." : "The worst conversation of each problem type, then further ones: at most three of a type."),
       read.length ? readingTable(read) : h("p", null, nothingToRead())),
@@ -34,18 +36,19 @@ function firstPage(page) {
     ["regressed", page.regressed, list({ criterion: by, change: "regressed" })],
     ["fixed", page.fixed, list({ criterion: by, change: "fixed" })],
     [page.baseline === null ? "failed" : "still failing", page.still_failing, page.baseline === null ? list({ outcome: "FAIL" }) : list({ criterion: by, change: "still_failing" })],
-    [by ? "no score" : "no verdict", page.no_verdict, list({ version: page.candidate, criterion: by, outcome: "no_verdict" })],
+    ["no score", page.no_score, list({ version: page.candidate, criterion: by, outcome: "no_verdict" })],
+    ["no verdict", page.no_verdict, list({ version: page.baseline === null ? "" : page.candidate, outcome: "no_verdict" })],
     ["rejected", page.rejected, fresh({ view: "missing" })],
   ];
   return [
     h("h1", { class: "headline" }, shown(page.headline)),
     page.detail ? h("p", null, shown(page.detail)) : null,
-    page.criterion === VERDICT ? null : h("p", { class: "hint" }, `Counts by ${shown(page.counts_by)}:`),
+    page.criterion === VERDICT ? null : h("p", { class: "hint" }, `Cases by ${shown(page.counts_by)}, then what has no verdict or was rejected:`),
     h("ul", { class: "counts", "aria-label": "Counts" }, counts.filter(([, value]) => value !== null).map(([name, value, href]) =>
       h("li", null, h("a", { href, title: meaning(name) }, h("strong", null, number(value)), ` ${name}`)))),
     page.destructive || page.baseline_destructive ? h("p", { class: "problem" }, "Unexpected destructive calls: in ",
-      h("a", { href: list({ version: page.candidate, severity: "destructive" }) }, counted(page.destructive, "conversation")), ` of ${shown(page.candidate)}`,
-      page.baseline_destructive === null ? null : [", in ", h("a", { href: list({ version: page.baseline, severity: "destructive" }) }, number(page.baseline_destructive)), ` of ${shown(page.baseline)}`], ".") : null,
+      h("a", { href: list({ version: page.candidate, severity: "destructive" }) }, counted(page.destructive, "conversation")), ` of ${shown(shortVersion(page.candidate))}`,
+      page.baseline_destructive === null ? null : [", in ", h("a", { href: list({ version: page.baseline, severity: "destructive" }) }, number(page.baseline_destructive)), ` of ${shown(shortVersion(page.baseline))}`], ".") : null,
     mostOften(page),
     page.baseline === null ? null : h("div", { class: "actions" }, pairChoice(), h("span", { class: "hint" }, `${shown(page.chosen)}.`)),
   ];
@@ -58,9 +61,22 @@ function nothingCompared() {
 }
 
 // Why conversations of the candidate most often have no verdict, with the next step that the reason names.
-function mostOften(page) {
-  const why = page.no_verdict && report.no_score.find(({ criterion, version }) => criterion === page.counts_by && versionName(version) === page.candidate);
-  return why ? h("p", null, `No ${page.counts_by === VERDICT ? "verdict" : "score"}, most often (${number(why.count)}): ${shown(why.reason).replace(/\.$/, "")}.`) : null;
+function mostOften({ open_reasons: reasons, no_verdict: all, baseline, candidate }) {
+  if (!reasons.length) return null;
+  const rest = all - reasons.reduce((sum, { conversations }) => sum + conversations, 0);
+  const texts = [...reasons.map(({ conversations, reason }) => [conversations, reason]), ...(rest > 0 ? [[rest, "other reasons"]] : [])];
+  return [h("p", null, `No verdict (${number(all)}${baseline === null ? "" : ` of ${shown(shortVersion(candidate))}`}), most often:`),
+    h("ul", { class: "reasons", "aria-label": "Why verdicts are missing" }, texts.map(([count, text]) => h("li", null, `${number(count)}: ${shown(text)}`)))];
+}
+
+const REASONS = 3;
+
+// Why records were rejected, most often, as the first of each kind says it, with the next step.
+function rejected() {
+  const groups = report.failures.filter(isRejected).slice(0, REASONS);
+  return groups.length ? [h("p", null, "Rejected, most often: ", h("a", { href: fresh({ view: "missing" }) }, "all of them")),
+    h("ul", { class: "reasons", "aria-label": "Why records were rejected" }, groups.map(({ count, rows: [first] }) => h("li", null,
+      `${number(count)}, such as ${[first.source, first.position || null].filter(Boolean).map(shown).join(":")}: ${shown(first.message ?? "")}`)))] : null;
 }
 
 // Says that nothing is wrong only where every conversation (of the candidate) is here and has a verdict.
@@ -125,7 +141,7 @@ function criteriaTable() {
   const columns = ["criterion", ...versions.map(versionHead), ...difference, explained("by turn"), explained("no score")];
   return [
     rest ? h("p", { class: "hint" }, `${counted(rest, "other version")} of the report: ${report.runs.length > 1 ? "see Trend, or " : ""}choose another pair; \`turnwise report\` compares any with --baseline and --candidate.`) : null,
-    table("Criteria by version, with 95 % intervals", columns, report.criteria.map((row) => criterionRow(row, versions, page, comparison)), { class: "criteria stack" }),
+    table(comparison ? "Criteria with 95 % intervals: each version over all of its conversations, the difference over the compared cases alone" : "Criteria by version, with 95 % intervals", columns, report.criteria.map((row) => criterionRow(row, versions, page, comparison)), { class: "criteria stack" }),
   ];
 }
 
@@ -140,7 +156,7 @@ function criterionRow(row, versions, page, comparison) {
       page?.baseline && page.criterion === row.name ? [" ", h("span", { title: shown(page.chosen) }, tag("leads"))] : null],
     ...figures.map((figure) => figureCell(row, figure, scale, isShare)),
     ...(comparison ? [differenceCell(comparison, row, own)] : []),
-    turnsCell(row, scale),
+    turnsCell(row, scale, isShare),
     noScoreCell(figures),
   ];
 }
@@ -163,7 +179,7 @@ function figureCell(row, figure, scale, isShare) {
   if (figure === null) return NONE;
   const value = figure.share ?? figure.mean;
   const asShare = isShare || figure.share !== null;
-  const bounds = figure.low === null ? "" : ` (${[figure.low, figure.high].map((bound) => (asShare ? percent(bound) : boundText(figure, bound))).join(" to ")})`;
+  const bounds = figure.low === null ? "" : ` (${[figure.low, figure.high].map((bound) => (asShare ? percent(bound) : quantity(bound, row.unit))).join(" to ")})`;
   const count = figure.share !== null ? figure.passed + figure.failed : figure.scored;
   return [
     h("span", { class: "figure" }, asShare ? percent(value) : quantity(value, row.unit)),
@@ -172,42 +188,27 @@ function figureCell(row, figure, scale, isShare) {
   ];
 }
 
-// A bound that differs from the mean is never printed as the mean.
-function boundText(figure, bound) {
-  const text = decimal(bound);
-  return text === decimal(figure.mean) && bound !== figure.mean ? bound.toPrecision(4) : text;
-}
-
 function differenceCell(comparison, row, own) {
   if (!own) return h("small", null, shown(comparison.not_compared[row.name] ?? NONE));
   const { difference, interval, word: said } = own.overall;
-  const text = own.measure === "pass_rate" ? points : (value) => signed(value, own.unit);
   if (difference === null) return word(said);
   const bounds = interval && [interval.low, interval.high];
   const reach = Math.max(...[difference, ...(bounds ?? [])].map(Math.abs), 0.001);
-  const range = bounds ? `(${text(bounds[0]).replace(" points", "")} to ${text(bounds[1]).replace(" points", "")}) ` : "";
-  return [word(said), h("span", { class: "figure" }, text(difference)), intervalBar(difference, bounds, [-reach, reach]),
-    h("small", null, `${range}${own.p_adjusted === null ? "" : `adjusted p ${pValue(own.p_adjusted)}`}`),
-    h("small", null, restsOn(own))];
+  // The columns of the versions are of all conversations, the difference and its two sides of the compared cases: the cells of the terminal.
+  const [, before, after, cases, text, p] = compared().cells.get(row.name);
+  const [figure, range] = text.split(" (");
+  return [word(said), h("span", { class: "figure" }, figure), intervalBar(difference, bounds, [-reach, reach]),
+    h("small", null, `${range ? `(${range} ` : ""}p (Holm) ${p}`),
+    h("small", null, ` compared cases: ${after} against ${before}, n ${cases}`),
+    own.why_open ? h("small", { class: "reason" }, ` ${shown(own.why_open)}`) : null];
 }
 
-// The figures of the columns beside a difference are of all conversations, its own of the compared ones.
-function restsOn({ measure, unit, overall: { baseline_value: before, candidate_value: after, pairs, baseline_count: own, candidate_count: other } }) {
-  const value = (each) => (measure === "pass_rate" ? percent(each) : quantity(each, unit));
-  const cases = pairs ? counted(pairs, "case") : `${number(own)} and ${number(other)} conversations`;
-  return ` ${value(after)} against ${value(before)}, ${cases}`;
-}
-
-function signed(value, unit) {
-  return `${value < 0 ? "−" : "+"}${quantity(Math.abs(value), unit)}`;
-}
-
-function turnsCell(row, scale) {
+function turnsCell(row, scale, isShare) {
   const last = row.figures.findLastIndex((figure) => figure?.by_turn.length > 1);
   if (last < 0) return NONE;
   const values = row.figures[last].by_turn;
   const text = values.map(([value, count], i) =>
-    `turn ${i + 1}: ${value === null ? NONE : row.unit === "score" ? percent(value) : quantity(value, row.unit)} of ${count}`);
+    `turn ${i + 1}: ${value === null ? NONE : isShare || row.figures[last].share !== null ? percent(value) : quantity(value, row.unit)} of ${count}`);
   const most = Math.max(...values.map(([value]) => value ?? 0));
   return sparkline(values, row.unit === "score" ? scale : [0, most || 1], `${versionName(last)}: ${text.join(", ")}`);
 }

@@ -2,7 +2,7 @@
 
 import { unpack } from "./data.js";
 import { button, choice, h, table } from "./dom.js";
-import { NONE, number, short, shown, shortNames } from "./format.js";
+import { NONE, number, shown, shortNames } from "./format.js";
 import { applyTheme, main, startFrame } from "./frame.js";
 import { readState } from "./state.js";
 import { trendChart } from "./trend.js";
@@ -60,13 +60,14 @@ function runList() {
     else chosen.delete(name);
     open.disabled = chosen.size < 1 || chosen.size > data.most_runs;
   } });
+  const versions = shortNames(data.runs.flatMap((run) => run.appVersions ?? []), LONGEST_VERSION);
   return h("section", { "aria-labelledby": "runs" }, h("h2", { id: "runs" }, "Runs"),
     h("p", { class: "hint" }, `A run opens as a report. Up to ${data.most_runs} runs are one report: it begins with the last version of the newest against the run before it, and others are to choose from.`),
     h("p", { class: "actions" }, open),
-    table("Runs, the newest first", RUN_COLUMNS, data.runs.map((run) => runCells(run, box)), { class: "criteria stack" }));
+    table("Runs, the newest first", RUN_COLUMNS, data.runs.map((run) => runCells(run, box, versions)), { class: "criteria stack" }));
 }
 
-function runCells(run, box) {
+function runCells(run, box, versions) {
   const isComplete = run.state === "COMPLETED";
   const state = run.state.toLowerCase().replaceAll("_", " ");
   const told = run.error ? `${state}: ${run.error}` : state;
@@ -74,7 +75,7 @@ function runCells(run, box) {
     isComplete ? link(run.runId, "/report", { run: run.name }) : shown(run.runId),
     isComplete ? box(run) : null,
     h("span", { class: isComplete ? null : run.error ? "badge fail" : "badge open" }, shown(told)),
-    h("span", { title: (run.appVersions ?? []).map(shown).join(", ") }, (run.appVersions ?? []).map((name) => short(name.split("/").at(-1), LONGEST_VERSION)).join(", ") || NONE),
+    h("span", { title: (run.appVersions ?? []).map(shown).join(", ") }, (run.appVersions ?? []).map((name) => shown(versions.get(name))).join(", ") || NONE),
     ...COUNTS.map((name) => number(run[name] ?? (isComplete ? 0 : null))),
     run.createTime ? h("time", { datetime: run.createTime, title: run.createTime }, run.createTime.slice(0, 16).replace("T", " ")) : NONE,
     run.cost === undefined ? NONE : run.cost.toFixed(2),

@@ -5,7 +5,7 @@ import { versionHead, word } from "./badges.js";
 import { compared, pairChoice, shownVersions } from "./compared.js";
 import { heldBy, report, versionAt, versionName } from "./data.js";
 import { breakable, choice, h, table } from "./dom.js";
-import { NONE, counted, decimal, number, percent, points, shortNames, shown, turnName } from "./format.js";
+import { NONE, counted, decimal, number, percent, points, quantity, shortNames, shown, turnName } from "./format.js";
 import { lines } from "./plots.js";
 import { fresh, go, link, state } from "./state.js";
 
@@ -67,13 +67,14 @@ function sliceName({ kind, value }) {
 // A mean, which the comparison alone knows by slice.
 function meanCell(comparison, found, version) {
   const value = { [comparison?.baseline.name]: found?.difference.baseline_value, [comparison?.candidate.name]: found?.difference.candidate_value }[versionName(version)];
-  return value === undefined ? NONE : h("span", { class: "cell" }, decimal(value));
+  const unit = found && comparison.criteria.find(({ criterion }) => criterion === found.criterion)?.unit;
+  return value === undefined ? NONE : h("span", { class: "cell" }, quantity(value, unit));
 }
 
-function differenceCell({ baseline, candidate }, slice, name, found) {
+function differenceCell({ baseline, candidate, criteria }, slice, name, found) {
   if (found) {
     const kind = found.stands_out ? { better: "good", worse: "bad" }[found.difference.word] ?? "" : "";
-    return h("span", { class: `cell ${kind}` }, difference(found.difference), found.stands_out ? [" ", word(found.difference.word)] : null);
+    return h("span", { class: `cell ${kind}` }, difference(found.difference, criteria.find(({ criterion }) => criterion === name)), found.stands_out ? [" ", word(found.difference.word)] : null);
   }
   const [before, after] = [baseline, candidate].map((side) => heldBy(slice.figures, name)?.[versionAt(side.name)]).map((own) => own && own.passed / (own.passed + own.failed));
   return Number.isFinite(before) && Number.isFinite(after) ? h("span", { class: "cell" }, points(after - before), h("small", null, " not tested")) : NONE;
@@ -134,15 +135,14 @@ function flips({ flips: all, baseline, candidate }, name) {
   return [table(title, heads(["case", "change", "why it fails or failed, or has no score"]), rows, { class: "stack" }), more];
 }
 
-function amount({ difference: { baseline_value: a, candidate_value: b } }, value) {
-  const isShare = [a, b].every((one) => one === null || (one >= 0 && one <= 1));
-  return value === null ? NONE : isShare ? points(value) : `${value < 0 ? "−" : "+"}${decimal(Math.abs(value))}`;
+function amount({ measure, unit }, value) {
+  return value === null ? NONE : measure === "pass_rate" ? points(value) : `${value < 0 ? "−" : "+"}${quantity(Math.abs(value), unit)}`;
 }
 
-function difference(own) {
+function difference(own, criterion) {
   if (own.difference === null) return NONE;
   const count = counted(own.pairs || own.candidate_count, own.pairs ? "pair" : "conversation");
-  return [amount({ difference: own }, own.difference), h("small", { title: own.detectable === null ? null : `${amount({ difference: own }, own.detectable).slice(1)} would have been seen` }, ` ${count}`)];
+  return [amount(criterion, own.difference), h("small", { title: own.detectable === null ? null : `${amount(criterion, own.detectable).slice(1)} would have been seen` }, ` ${count}`)];
 }
 
 function turns() {

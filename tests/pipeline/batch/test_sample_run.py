@@ -36,7 +36,7 @@ def test_the_report_and_the_files(sample_run):
     assert (sample_run.status, sample_run.err) == (0, "")
     for words in (
         *("pass rate", "tool_trajectory_avg_score", f"files: {sample_run.directory}"),
-        *("no verdict, most often:\n  11: what is expected needs a judge: name one with --judge\n",),
+        *("no verdict (11 of v2), most often:\n  7: what is expected needs a judge: name one",),
         *("60 conversations = 59 results + 1 rejected", "47 records = 46 parsed + 1 rejected"),
     ):
         assert words in sample_run.out

@@ -164,7 +164,7 @@ def test_a_run_that_failed_or_rejected_records_is_named_first(scored, compared):
     status, text, errors = compared(one, other)
     head = " ".join(text.split("30 pairs")[0].split())
     assert status == 0 and errors == ""
-    assert "/other; 1 records or conversations rejected; the run failed: 1 of 31" in head
+    assert "/other; 1 records or conversations of its run rejected; the run failed: 1 of 31" in head
     assert "/one candidate v2:" in head
     status, text, _ = compared(one, other, "--format", "json")
     assert (
@@ -286,9 +286,9 @@ def test_what_is_written_by_strangers_is_escaped(scored, compared, tmp_path):
 SETTINGS = [
     (
         {"criteria": {"response_match_score": 0.5}},
-        "criteria.response_match_score.threshold (0.8 in the baseline, 0.5",
+        "criteria.response_match_score.threshold (0.8 for v1, 0.5 for v2); score the logs of one of them",
     ),
-    ({**CONFIG, "adk_compat": True}, "adk_compat (false in the baseline, true in the candidate)"),
+    ({**CONFIG, "adk_compat": True}, "adk_compat (false for v1, true for v2)"),
 ]
 
 
@@ -334,10 +334,7 @@ def test_another_prompt_version_is_refused(scored, compared):
     assert compared(*outputs)[0] == 0
     judged_by(outputs[1], "p/2")
     status, _, errors = compared(*outputs)
-    assert (
-        status == 2
-        and "judge model, prompt version (m, p/1 in the baseline, m, p/2 in the candidate)" in errors
-    )
+    assert status == 2 and "judge model, prompt version (m, p/1 for v1, m, p/2 for v2)" in errors
 
 
 V = ("v1", "v2")

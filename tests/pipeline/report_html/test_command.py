@@ -111,7 +111,7 @@ def test_runs_that_were_measured_otherwise_are_not_compared(tmp_path):
     data = report(one, two).data("report")
     assert isinstance(data, dict)
     assert data["comparisons"] == []
-    assert "they were not measured in the same way" in data["sentences"][0]["text"]
+    assert "were not measured in the same way" in data["sentences"][0]["text"]
     assert data["sentences"][0]["tone"] == "problem"
 
 

@@ -207,7 +207,7 @@ def test_a_later_run_that_rejected_everything_counts(put, put_rejected, said, fa
     assert "v2: run r3 has no result, and rejected 9 records or conversations" in document["notes"]
     status, out, errors = fails_on("v1", "v2")
     assert status == 1 and "v2: 9 records or conversations were rejected" in errors
-    assert "; 9 records or conversations rejected" in out
+    assert "; 9 records or conversations of its runs rejected" in out
     # Their later recordings supersede the rejected ones; a comparison of runs is of those runs alone.
     assert fails_on("r1", "r2")[0] == 0
     put("r4", logs("v2"))
@@ -306,12 +306,10 @@ def test_what_was_measured_in_another_way_gets_no_word(put, change, said, of):
     answer, status, document, errors = said()
     refusal = answer["verdict"].pop("refusal")
     assert answer["verdict"] == {} and (status, document) == (2, None)
-    assert (
-        refusal.startswith("baseline and candidate were not measured in the same way: ") and refusal in errors
-    )
+    assert refusal.startswith("v1 and v2 were not measured in the same way: ") and refusal in errors
     changed = {
-        "judge": "(v1, 1 in the baseline, v2, 1 in the candidate)",
-        "threshold": "threshold (0.8 in the baseline, 0.3 in the candidate)",
+        "judge": "(v1, 1 for v1, v2, 1 for v2)",
+        "threshold": "threshold (0.8 for v1, 0.3 for v2)",
     }
     assert changed[of] in refusal
 

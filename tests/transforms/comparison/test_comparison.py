@@ -103,7 +103,7 @@ def test_the_sentence_of_500_pairs():
     assert found.sentence == (
         "v2 against v1 is inconclusive: +2.2 points (-2.7 to +7.1), "
         "84 fixed, 73 regressed, p = 0.42; "
-        "with 500 pairs a change of 7.0 points would have been seen; 2.2 points need about 5,100 pairs"
+        "with 500 cases a change of 7.0 points would have been seen; 2.2 points need about 5,100 cases"
     )
 
 
@@ -366,7 +366,7 @@ def test_few_values_that_hardly_vary_say_nothing(a, b, word):
     ]
     two = groups("turn_latency", [[v] for v in a], [[v] for v in b])
     for found, needed in (
-        (compare(*sides(*pairs), CompareOptions()), "pairs"),
+        (compare(*sides(*pairs), CompareOptions()), "cases"),
         (two, "conversations a side"),
     ):
         own = only(found)

@@ -3,16 +3,19 @@
 import pytest
 from msgspec.structs import replace
 
+from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
+from turnwise.transforms.decisions.comparison.words import short_names
 from turnwise.transforms.decisions.first_page import (
     counts_text,
     destructive_text,
+    headline,
     leading,
-    short_names,
+    reasons_of,
     two_versions,
     without_baseline,
 )
@@ -107,13 +110,13 @@ def test_what_could_change_the_answer_stands_below_it():
 
 
 def test_one_version():
-    found = without_baseline(["v1"], (0.78, 0.58, 0.9), (18, 5, 7), [], 2, 4)
+    found = without_baseline(["v1"], (0.78, 0.58, 0.9), (18, 5, 7), [], 2, None)
     assert found.headline == "One version only: 78.0% pass (58.0% to 90.0%), 23 with a verdict, 7 without."
     assert counts_text(found) == "failed 5, no verdict 7, rejected 2" and found.baseline is None
-    assert found.destructive == 4, "of all conversations, not of those to read first"
+    assert found.destructive is None, "the conversations are not read"
     nothing = without_baseline(["v1"], None, (0, 0, 7), [], 0, None)
     assert nothing.headline == "One version only: 0 with a verdict, 7 without.", "no share is no 0 %"
-    several = without_baseline(["", "v1"], (0.5, None, None), (5, 5, 7), [], 0, 0)
+    several = without_baseline(["", "v1"], (0.5, None, None), (5, 5, 7), [], 0, None)
     told = "No baseline is named: (no version) and v1 are not compared; 50.0% pass, 10 with a verdict, 7"
     assert several.headline == f"{told} without." and several.baseline is None
 
@@ -213,8 +216,10 @@ def test_counts_are_of_the_criterion_that_leads_and_say_so():
     candidate = {"verdict": [P] * 12, "recorded_reward": [F] * 2 + [U] + [P] * 9}
     found = page(baseline, candidate)
     assert found.counts_by == found.criterion == "recorded_reward"
-    counts = "recorded_reward: regressed 2, fixed 0, still failing 0, no score 1, rejected 0"
+    counts = "recorded_reward: regressed 2, fixed 0, still failing 0, no score 1; no verdict 0, rejected 0"
     assert counts_text(found) == counts
+    found = page(baseline, {**candidate, "verdict": [U] * 3 + [P] * 9})
+    assert "no score 1; no verdict 3, rejected 0" in counts_text(found), "each has a number of its own"
     values = {"response_match_score": [0.5 + i / 100 for i in range(12)]}
     found = page(
         values | {"verdict": [P] * 12}, values | {"verdict": [F] + [P] * 11}, ["response_match_score"]
@@ -256,15 +261,47 @@ def test_first_pages_say_what_pairs_the_cases_and_how_many_are_in_pairs():
     found = compare(side("v1", {"verdict": [P] * 30}), side("v2", few, prefix="n"), CompareOptions())
     unpaired = two_versions(found, [], [], "")
     assert "(unpaired samples of 30 and 4 conversations)" in unpaired.headline
-    needed = "Only 4 cases of each version can be compared: 16 more are needed, about 20 in all."
+    needed = (
+        "Only 4 conversations of each version can be compared: "
+        "16 more conversations are needed, about 20 in all."
+    )
     assert unpaired.detail == needed
-    assert page(few, few).detail == needed.replace(" of each version", "")
+    assert page(few, few).detail == needed.replace(" of each version", "").replace("conversations", "cases")
 
 
 def test_few_verdicts_of_one_version_ask_for_more():
     few, enough = (without_baseline(["v1"], None, (n, 0, 2), [], 0, None) for n in (1, 10))
-    text = "Only 1 conversation has a verdict: 99 more tell the pass rate to within 10 points."
+    text = "Only 1 conversation has a verdict: 99 more conversations tell the pass rate to within 10 points."
     assert (few.detail, enough.detail) == (text, "")
+    rows = [row(i % 3, 0.0, conversation_id=f"c{i}", transcript=None) for i in range(12)]
+    found = without_baseline(["v1"], None, (0, 12, 0), [], 0, rows)
+    assert "12 with a verdict (of 3 cases), 0 without" in found.headline
+    assert (
+        found.detail == "Only 3 cases have a verdict: 97 more cases tell the pass rate to within 10 points."
+    )
+
+
+def test_a_headline_has_the_bounds_of_the_table():
+    """A small difference whose interval leaves 0 out, and which another criterion leaves open by Holm."""
+    fast, slow = [1.0 + i / 10 for i in range(12)], [1.3 + i / 9 for i in range(12)]
+    found = compare(
+        side("v1", {"turn_latency": fast}), side("v2", {"turn_latency": slow}, rejected=0), CompareOptions()
+    )
+    (own,) = found.criteria
+    held = replace(own, overall=replace(own.overall, word="inconclusive", interval=Bounds(0.2, 0.6)))
+    assert "v2 may be 0.20 to 0.60 s worse than v1" in headline(held, found)
+
+
+def test_a_page_says_why_verdicts_are_missing():
+    rows = [row(i, 0.0, verdict=None, reason="the user goal needs a judge") for i in range(2)]
+    rows += [row(i, 0.0, verdict=None, reason="turn 2: the last turn has no answer") for i in (2, 3, 4)]
+    found = page({"verdict": [P] * 12}, {"verdict": [U] * 6 + [P] * 6}, rows=rows)
+    assert reasons_of(found) == [
+        "no verdict (6 of v2), most often:",
+        "  3: the last turn has no answer",
+        "  2: what is expected needs a judge: name one with --judge",
+        "  1: other reasons",
+    ]
 
 
 @pytest.mark.parametrize(

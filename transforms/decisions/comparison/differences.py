@@ -54,6 +54,8 @@ from turnwise.transforms.decisions.comparison.words import (
     held_open,
     sentence,
     settings_changes,
+    short_names,
+    why_open,
 )
 from turnwise.transforms.metrics.state import AGENT, LANGUAGE, TAG, is_wanted
 from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
@@ -62,6 +64,8 @@ from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, norma
 
 def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
     """Compares a candidate (b) with a baseline (a), each with at least one conversation."""
+    short = short_names((a.name, b.name))
+    whole, (a, b) = (a, b), (msgspec.structs.replace(side, name=short[side.name]) for side in (a, b))
     paired = match(a.conversations, b.conversations, options.by)
     matched, pairing = values_of(paired), paired.pairing
     changes: list[SettingsChange] = settings_changes(a, b)
@@ -78,8 +82,8 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     criteria = _compare_criteria(matched, measured, parts.turns, options, (a, b))
     criteria = [with_correction(own, a, b) for own in criteria]
     return Comparison(
-        baseline=_side(a, pairing.by),
-        candidate=_side(b, pairing.by),
+        baseline=_side(whole[0], pairing.by),
+        candidate=_side(whole[1], pairing.by),
         pairing=pairing,
         margin=options.margin,
         alpha=options.alpha,
@@ -160,7 +164,8 @@ def _compare_criteria(
         own = _compare(matched, measure, whole, other_p, options)
         own = held_open(own, *sides, matched.pairing, options.margin)
         text = sentence(own, sides[0].name, sides[1].name, matched.pairing.by)
-        found.append(msgspec.structs.replace(own, sentence=text, turns=turns.get(measure.criterion, [])))
+        why, of_turns = why_open(own, sides[1].name), turns.get(measure.criterion, [])
+        found.append(msgspec.structs.replace(own, sentence=text, why_open=why, turns=of_turns))
     return found
 
 

@@ -1,7 +1,7 @@
 """What a reader of a comparison must know: its sentences, notes, changed settings, flips."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import floor, log10
 from typing import NamedTuple
@@ -9,10 +9,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from turnwise.schemas.comparison import (
+    GATE_PROBLEM,
+    Comparison,
     CriterionComparison,
     Flip,
     FlipKind,
-    Missing,
     PairedBy,
     Pairing,
     SettingsChange,
@@ -21,7 +22,7 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonValue, dump_json
-from turnwise.schemas.run import RunDocument
+from turnwise.schemas.run import RunDocument, redacted_text
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
     Matched,
@@ -36,6 +37,55 @@ from turnwise.transforms.decisions.comparison.sides import (
     ScoreKind,
     distinct_pairs,
 )
+
+LONGEST_NAME = 32
+"""How long names of versions may be in sentences and tables."""
+
+
+def short_names(names: Iterable[str], longest: int = LONGEST_NAME) -> dict[str, str]:
+    """Returns names -> short forms that differ as the names do.
+
+    Of a long name, the middle is left out. Names that would look alike keep the part that tells them apart;
+    where that is not enough, they stay whole.
+    """
+    half = longest // 2
+    short = {
+        name: name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}"
+        for name in dict.fromkeys(names)
+    }
+    for alike in _alike(short):
+        # The window begins before the first difference, which the first and the last in order show.
+        first, last = min(alike), max(alike)
+        same = next(
+            (i for i, pair in enumerate(zip(first, last, strict=False)) if len({*pair}) > 1), len(first)
+        )
+        start = max(0, same - longest // 3)
+        for name in alike:
+            end = start + longest - 2
+            short[name] = f"{'…' if start else ''}{name[start:end]}{'…' if name[end:] else ''}"
+    return short | {name: name for alike in _alike(short) for name in alike}
+
+
+def last_parts(names: Iterable[str], longest: int = 60) -> dict[str, str]:
+    """Returns names by as many of their last segments as tell them apart, and these short."""
+    segments = {name: name.split("/") for name in names}
+    for number in range(1, max(map(len, segments.values()), default=0)):
+        short = {name: "/".join(parts[-number:]) for name, parts in segments.items()}
+        if len({*short.values()}) == len(short):
+            break
+    else:
+        short = {name: name for name in segments}
+    forms = short_names(short.values(), longest)
+    return {name: forms[last] for name, last in short.items()}
+
+
+def _alike(short: Mapping[str, str]) -> list[list[str]]:
+    """Returns the names that have one short form, by form."""
+    by_form: dict[str, list[str]] = {}
+    for name, form in short.items():
+        by_form.setdefault(form, []).append(name)
+    return [alike for alike in by_form.values() if len(alike) > 1]
+
 
 _NAMES_SHOWN = 5
 
@@ -128,7 +178,8 @@ def _rejected(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
         if side.rejected:
             yield f"{place}: records or conversations that were rejected, not in the figures: {side.rejected}"
         for problem in side.problems:
-            yield f"{place}: {'the run failed: ' if side.document else ''}{problem}"
+            if not problem.startswith(GATE_PROBLEM):  # a rule of the run says nothing of its figures
+                yield f"{place}: {'the run failed: ' if side.document else ''}{problem}"
     places = [a.source, b.source] if a.source != b.source else [a.name, b.name]
     for side, place in zip((a, b), places, strict=True):
         for criterion, count in sorted(side.errors.items()):
@@ -149,6 +200,8 @@ def _settings_notes(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
             if before.get(SAMPLE_RATE) != after.get(SAMPLE_RATE):
                 a_rate, b_rate = before.get(SAMPLE_RATE), after.get(SAMPLE_RATE)
                 yield f"{what}: {a_rate} for the baseline, {b_rate} for the candidate"
+    hidden = {side.source: redacted_text(side.document.redacted) for side in (a, b) if side.document}
+    yield from (f"{place}: {text}" for place, text in hidden.items() if text)
     for side in (a, b):
         found = Counter[str]()
         sampled_out = side.conversations.sampled_out
@@ -462,7 +515,7 @@ def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     missing = found.missing
     is_open = missing is not None and missing.changes_the_word
     if found.unmeasured:
-        text += f"; {' and '.join(found.unmeasured)} could turn it"
+        text += f"; {_left_open(found, b)}"
     elif overall.word in ("inconclusive", "not worse") and not is_open:
         text += _sight(found, by)
     if overall.word == "inconclusive" and overall.fewest_alike is not None and not found.unmeasured:
@@ -472,8 +525,8 @@ def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
         text += f"; {alone} of the paired cases {'has' if alone == 1 else 'have'} a value on one side alone"
     if missing is not None:
         counts = f"{missing.baseline_missing} of {a}, {missing.candidate_missing} of {b}"
-        text += f"; no {outcome_noun(found)}: {counts}"
-    return text + (_readings(missing, b) if missing is not None and is_open else "")
+        text += f"; without a {outcome_noun(found)}: {counts}"
+    return text + (f"; {_left_open(found, b)}" if is_open and not found.unmeasured else "")
 
 
 def difference_figures(found: CriterionComparison) -> str:
@@ -490,17 +543,35 @@ def needed_text(found: CriterionComparison) -> str:
     if found.unmeasured:  # more cases settle nothing while these lack
         return ""
     each = "" if overall.pairs else " of each version"
-    return f"about {rounded(overall.pairs_needed)} cases{each} would settle a difference of this size"
+    needed = f"about {rounded(overall.pairs_needed)} {unit_noun(overall)}s{each}"
+    return f"{needed} would settle a difference of this size"
 
 
-def _readings(missing: Missing, b: str) -> str:
-    """Returns how the word depends on what has no score."""
+def why_open(found: CriterionComparison, b: str) -> str:
+    """Returns why a word is `inconclusive` beside an interval without 0, as a clause; "": it is not."""
+    interval = found.overall.interval
+    if found.overall.word != "inconclusive" or interval is None or interval.low <= 0 <= interval.high:
+        return ""
+    return _left_open(found, b)
+
+
+def side_names(found: Comparison) -> tuple[str, str]:
+    """Returns the short names of baseline and candidate."""
+    short = short_names((found.baseline.name, found.candidate.name))
+    return short[found.baseline.name], short[found.candidate.name]
+
+
+def _left_open(found: CriterionComparison, b: str) -> str:
+    """Returns what could turn a word, or how it depends on what has no score; "": neither."""
+    if found.unmeasured:
+        return f"{' and '.join(found.unmeasured)} could turn it"
+    missing = found.missing
+    if missing is None or not missing.changes_the_word:
+        return ""
     left_out, worst, best = missing.left_out, missing.worst_for_candidate, missing.best_for_candidate
     if worst is None or best is None:
-        return f"; without them: {left_out.word}; their values may lie anywhere"
-    return (
-        f"; without them: {left_out.word}, with them counted against {b}: {worst.word}, for it: {best.word}"
-    )
+        return f"without them: {left_out.word}; their values may lie anywhere"
+    return f"without them: {left_out.word}, with them counted against {b}: {worst.word}, for it: {best.word}"
 
 
 def _opening(found: CriterionComparison, a: str, b: str) -> str:
@@ -515,17 +586,30 @@ def _opening(found: CriterionComparison, a: str, b: str) -> str:
     return said[found.overall.word]
 
 
+def unit_noun(overall: VersionDifference) -> str:
+    """Returns what counts once: a case, however often it was recorded, or else a conversation."""
+    return "case" if overall.pairs or overall.baseline_cases is not None else "conversation"
+
+
+def units_compared(overall: VersionDifference) -> tuple[int, int]:
+    """Returns how many cases of each side a difference rests on; where none has several, conversations."""
+    if overall.pairs:
+        return overall.pairs, overall.pairs
+    if overall.baseline_cases is None or overall.candidate_cases is None:
+        return overall.baseline_count, overall.candidate_count
+    return overall.baseline_cases, overall.candidate_cases
+
+
 def _sight(found: CriterionComparison, by: PairedBy) -> str:
     """Returns what would have been seen, and how many cases the difference needs."""
     overall = found.overall
-    noun = "conversations" if overall.baseline_cases is None else "cases"
-    unit = "pairs" if by != "nothing" else f"{noun} a side"
-    if by == "nothing" and overall.baseline_cases is not None:
-        count = f"{overall.baseline_cases} and {overall.candidate_cases} cases"
-    elif by == "nothing":
-        count = f"{overall.baseline_count} and {overall.candidate_count} conversations"
+    noun = f"{unit_noun(overall)}s"
+    unit = noun if by != "nothing" else f"{noun} a side"
+    if by == "nothing":
+        sizes = units_compared(overall)
+        count = f"{sizes[0]} and {sizes[1]} {noun}"
     else:
-        count = "1 pair" if overall.pairs == 1 else f"{overall.pairs} pairs"
+        count = counted(overall.pairs, "case")
     if overall.fewest is not None:
         return f"; {count} are too few: at least {overall.fewest} {unit} are needed"
     if overall.detectable is None:
@@ -538,6 +622,53 @@ def _sight(found: CriterionComparison, by: PairedBy) -> str:
         return seen
     needed = f"{_amount(abs(overall.difference), found)} need about {rounded(overall.pairs_needed)} {unit}"
     return f"{seen}; {needed}"
+
+
+COMPARED = "compared cases"
+"""What the figures of a table of differences are of."""
+
+
+def criteria_lines(found: Comparison) -> list[list[str]]:
+    """Returns the cells of the table of criteria, the head first."""
+    head = [COMPARED, *side_names(found), "cases", "difference", "p (Holm)", ""]
+    return [head, *map(_line, found.criteria)]
+
+
+def _line(own: CriterionComparison) -> list[str]:
+    overall = own.overall
+    values = [value_text(value, own) for value in (overall.baseline_value, overall.candidate_value)]
+    figures = [difference_cell(overall, own), shown_p(own.p_adjusted)]
+    return [own.criterion, *values, _cases_text(overall), *figures, overall.word]
+
+
+def _cases_text(overall: VersionDifference) -> str:
+    """Returns the number of cases behind both values and the difference; without pairs, that of each side."""
+    a, b = units_compared(overall)
+    return f"{a:,}" if a == b else f"{a:,}, {b:,}"
+
+
+def value_text(value: float | None, own: CriterionComparison) -> str:
+    """Returns a share or mean; a dash where there is none."""
+    if value is None:
+        return "-"
+    if own.measure == "pass_rate":
+        return share_text(value)
+    digits = decimals(own.overall.difference, own.measure, own.unit)
+    return amount(value, own.measure, own.unit, digits=digits)
+
+
+def difference_cell(found: VersionDifference, own: CriterionComparison) -> str:
+    """Returns a difference with its interval; a dash where there is none."""
+    if found.difference is None:
+        return "-"
+    scale = 100 if own.measure == "pass_rate" else 1
+    digits = decimals(found.difference, own.measure, own.unit)
+    unit = " pt" if own.measure == "pass_rate" else " s" if own.unit == "seconds" else ""
+    value = f"{scale * found.difference:+.{digits}f}{unit}"
+    if found.interval is None:
+        return value
+    low, high = (f"{scale * bound:+.{digits}f}" for bound in (found.interval.low, found.interval.high))
+    return f"{value} ({low} to {high})"
 
 
 def shown_p(p: float | None) -> str:

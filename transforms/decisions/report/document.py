@@ -22,7 +22,8 @@ from turnwise.schemas.report import (
 )
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.tool_effects import ToolEffects
-from turnwise.transforms.decisions.first_page import count_destructive, with_left_out, without_baseline
+from turnwise.transforms.decisions.comparison.words import criteria_lines
+from turnwise.transforms.decisions.first_page import with_left_out, without_baseline
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
@@ -111,6 +112,7 @@ def build_report(
             for i, pair in enumerate(by_run)
         ],
         comparisons=list(compared.comparisons),
+        tables=[criteria_lines(one) for one in compared.comparisons],
         criteria=rows,
         slices=slices(collected),
         tools=tool_figures(collected),
@@ -142,7 +144,7 @@ def _only_version(
         (version.passed, version.failed, version.no_verdict),
         to_read([entry.row for entry in entries]),
         sum(rejected),
-        count_destructive(entry.row for entry in entries),
+        [entry.row for entry in entries],
     )
     return with_left_out(page, *(run.counts for run in runs))
 

@@ -21,12 +21,11 @@ from turnwise.schemas.report import (
     WithoutScore,
 )
 from turnwise.schemas.rows import ConversationRow
-from turnwise.schemas.run import RunDocument, settings_digest
+from turnwise.schemas.run import RunDocument, redacted_text, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.decisions.comparison.collect import own_cases
 from turnwise.transforms.decisions.comparison.words import share_text
 from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry, VersionKey, tools_of
-from turnwise.transforms.decisions.run import Run, shared_reason, unnamed_case
+from turnwise.transforms.decisions.run import Run, cases_of, shared_reason
 from turnwise.transforms.metrics.state import independent_trials, rank_of
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
@@ -129,7 +128,8 @@ def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_scor
         unusable = sum(sum((used.get("unusable") or {}).values()) for used in usage.values())
         parts.append(f"{unusable:,} unusable answers")
     parts.append(f"{run.sampled_out:,} conversations sampled out")
-    return f"{run.name}: {text} {', '.join(parts)}."
+    hidden = f" {run.redacted[0].upper()}{run.redacted[1:]}." if run.redacted else ""
+    return f"{run.name}: {text} {', '.join(parts)}.{hidden}"
 
 
 def report_run(
@@ -155,6 +155,7 @@ def report_run(
         criteria=document.criteria,
         judge=document.judge,
         has_transcripts=has_transcripts,
+        redacted=redacted_text(document.redacted),
         sampled_out=sampled_out,
         gaps=[*_gaps(document, name, idle, repeated)],
     )
@@ -470,9 +471,7 @@ def _sums(entries: Iterable[Entry]) -> tuple[_CriterionSums, _TurnSums, _CaseLis
     for entry in entries:
         by_version.setdefault(entry.version, []).append(entry)
     for version, sums_of in by_version.items():
-        rows = [entry.row for entry in sums_of]
-        ids = [(row["eval_id"], row["task"] or unnamed_case(row), row["conversation_id"]) for row in rows]
-        cases[version] = own_cases(ids)
+        cases[version] = cases_of([entry.row for entry in sums_of])
         for entry, case in zip(sums_of, cases[version], strict=True):
             verdict = entry.row["verdict"]
             value = {"PASS": 1.0, "FAIL": 0.0}.get(verdict or "")
