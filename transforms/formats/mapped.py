@@ -30,7 +30,13 @@ from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
 from turnwise.transforms.formats.messages.model_apis import CHAT, chat_conversation
-from turnwise.transforms.formats.messages.streams import as_object, decoded, objects, without_nulls
+from turnwise.transforms.formats.messages.streams import (
+    as_object,
+    decoded,
+    objects,
+    objects_in,
+    without_nulls,
+)
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import (
     FORMATS,
@@ -450,9 +456,33 @@ def recognise(value: JsonValue, is_table: bool = False) -> str:
             for kind in formats_in_order():
                 if kind.recognises_last and kind.recognises_last(record):
                     return kind.name
+    if page := page_items(value):
+        try:
+            recognise(page[0])
+        except UnknownFormatError as error:
+            raise UnknownFormatError(f"a page of a list of {len(page)} {_listed(value)}: {error}") from None
     if isinstance(record, dict) and isinstance(record.get("criteria"), dict):
         raise ConfigInLogsError("a config of criteria, no log; give it with --config")
     raise (UnknownTableError if is_table else UnknownFormatError)(_refusal(value, record, is_table))
+
+
+NEXT_PAGE = ("nextPageToken", "next_page_token")
+_OF_PAGES = frozenset((*NEXT_PAGE, "totalSize", "total_size", "unreachable"))
+
+
+def page_items(value: JsonValue) -> list[JsonObject]:
+    """Returns the records of a page, as Google's APIs list them under one key; empty: it is no page."""
+    key = _listed(value)
+    return objects_in(value[key]) if key and isinstance(value, dict) else []
+
+
+_LISTS = ("conversations", "sessions", "evaluations", "evaluationResults", "evaluation_results")
+
+
+def _listed(value: JsonValue) -> str | None:
+    keys = [key for key in value if key not in _OF_PAGES] if isinstance(value, dict) else []
+    is_page = len(keys) == 1 and isinstance(value, dict) and (len(value) > 1 or keys[0] in _LISTS)
+    return keys[0] if is_page else None
 
 
 def _is_list_of(value: JsonValue, sample: JsonValue) -> bool:
