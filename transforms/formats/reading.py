@@ -33,6 +33,7 @@ from turnwise.transforms.formats.mapped import (
     MAPPING,
     NEXT_PAGE,
     PART,
+    log_lines,
     mapped_format,
     page_items,
     part_event,
@@ -228,11 +229,13 @@ def _page(value: JsonValue, chosen: Format | None = None) -> list[JsonValue]:
             return []
     except ValueError:
         pass
-    try:
-        recognise(items[0])
-    except ValueError:
-        return []
-    return list(items)
+    for item in items[:FIRST_ELEMENTS]:
+        try:
+            recognise(item)
+            return list(items)
+        except ValueError:
+            pass
+    return []
 
 
 Item = TypeVar("Item")
@@ -244,15 +247,21 @@ def _of_page(item: Item) -> Item | ValueError:
 
 
 class MissingPageError(NoConversation):
-    """A page of a list names the next one, which is not in the record."""
+    """A page of a list is not all of it: it names the next one, or holds what is no record."""
 
 
 def _next_page(value: JsonValue) -> list[NoConversation]:
-    token = first_of(value, NEXT_PAGE) if isinstance(value, dict) else None
-    return [MissingPageError(_GOES_ON)] if token else []
+    held = value if isinstance(value, dict) else {}
+    said = [_GOES_ON] if first_of(held, NEXT_PAGE) else []
+    if held.get("status") in ("Running", "Scheduled", "Failed", "Cancelled", "Timeout"):
+        said.append(f"the query has the status {held['status']}: its results are not whole")
+    lines = log_lines(value)
+    if others := sum(not isinstance(json_structure(line), dict) for line in lines):
+        said.append(f"{others} of {len(lines)} messages of the log are no JSON object, and are left out")
+    return list(map(MissingPageError, said))
 
 
-_GOES_ON = "the list goes on on another page (nextPageToken), which is scored only if it is given, too"
+_GOES_ON = "the list goes on on another page, which is scored only if it is given, too"
 
 
 def _unforeseen(

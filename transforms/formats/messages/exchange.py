@@ -384,7 +384,7 @@ def _register_log(
             rank=117,
             recognises=recognises,
             events=_exchange_events(exchange, time),
-            places=(*OF_ANY, ("metadata.requester_metadata", ANY)),
+            places=(*OF_ANY, ("metadata.requester_metadata", ANY), ("requestMetadata", ANY)),
             time_keys=(time,),
             has_rubrics=False,
         )
@@ -407,6 +407,31 @@ _register_log(
     ("event", "timestamp", "properties"),
     lambda event: str(event.get("event")).startswith("$ai_") and "properties" in event,
     _of_posthog,
+    "timestamp",
+)
+
+
+def _of_bedrock(row: JsonObject) -> JsonObject:
+    """Returns a record of Bedrock's log of model invocations as an exchange."""
+    sent, got = as_object(row.get("input")), as_object(row.get("output"))
+    if "inputBodyJson" not in sent:
+        raise ValueError("the words are not in the record (inputBodyS3Path); put the body from S3 into it")
+    failed = row.get("errorCode")
+    return {
+        "request": {**as_object(sent["inputBodyJson"]), "model": row.get("modelId")},
+        "response": {"error": failed} if failed else got.get("outputBodyJson"),
+        "metadata": as_object(row.get("requestMetadata")),
+        "source": "bedrock_log",
+    }
+
+
+# For example {"schemaType": "ModelInvocationLog", "modelId": "m", "input": {"inputBodyJson": {...}}, ...}
+_register_log(
+    "bedrock_log",
+    "Amazon Bedrock's logs of model invocations; those of one conversation are joined",
+    ("schemaType", "modelId", "input", "output"),
+    lambda row: row.get("schemaType") == "ModelInvocationLog",
+    _of_bedrock,
     "timestamp",
 )
 
