@@ -192,7 +192,6 @@ def log_source(settings: RunSettings) -> Source:
     return BigQuerySource(queries, files if patterns else None, limit, _REJECTED, spread)
 
 
-NOTHING_DUE = "there is no input, and no run: nothing was due"
 FIRST_RUN = "first run of this date"
 
 
@@ -203,11 +202,13 @@ class Again(NamedTuple):
         runs: Whether it runs again.
         why: Why it does or does not.
         status: Exit status of the run that stays: its own; 2: there is none.
+        is_quiet: Whether nothing was due.
     """
 
     runs: bool
     why: str
     status: int = 0
+    is_quiet: bool = False
 
 
 def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
@@ -226,7 +227,7 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
     before = _earlier(settings.output)
     if not _holds_something(now, settings.input):
         may_be_empty = may_be_empty and not any(map(holds_unread, settings.input))
-        return _stays_without_input(settings.output, before, may_be_empty)
+        return _stays_without_input(settings.output, before, may_be_empty, now)
     if isinstance(before, ConfigError):
         if not earlier_files(settings.output):
             return Again(True, FIRST_RUN)
@@ -252,7 +253,7 @@ def why_empty(inputs: Sequence[str], output: str) -> Again | None:
         return None
     if any(map(holds_unread, inputs)) and not earlier_files(output):
         return None
-    return _stays_without_input(output, _earlier(output), may_be_empty=True)
+    return _stays_without_input(output, _earlier(output), True, now)
 
 
 def _holds_something(now: InputFiles, inputs: Sequence[str]) -> bool:
@@ -267,12 +268,17 @@ def _inputs_now(inputs: Sequence[str]) -> InputFiles | None:
     return list_inputs([path for path in inputs if not names_nothing(path)])
 
 
-def _stays_without_input(output: str, before: RunDocument | ConfigError, may_be_empty: bool) -> Again:
+def _stays_without_input(
+    output: str, before: RunDocument | ConfigError, may_be_empty: bool, now: InputFiles
+) -> Again:
+    # A file without a byte may be what an export that died has left: it is named.
+    named = f" ({now.files[0].name})" if now.files else ""
+    gone = f"{counted(now.count, 'input file')} without a byte{named}" if now.count else "there is no input"
     if not isinstance(before, ConfigError):
-        return _stays("there is no input; its run stays", before)
+        return _stays(f"{gone}; its run stays", before)
     if may_be_empty and not earlier_files(output):
-        return Again(False, NOTHING_DUE)
-    return Again(False, f"there is no input, and no run: {before}", 2)
+        return Again(False, f"{gone}, and no run: nothing was due", is_quiet=True)
+    return Again(False, f"{gone}, and no run: {before}", 2)
 
 
 def _stays(why: str, run: RunDocument) -> Again:

@@ -76,7 +76,7 @@ def status_parser() -> OptionParser:
          "refuse a run that began before TIME (2026-11-22T02:15:00Z): an earlier one stays current until "
          "another has finished"),
         ("--input", {"nargs": "+", "action": "extend", "metavar": "PATH"},
-         "input of the run: with no file in it and no run in OUT, nothing was due, and the exit status is 0"),
+         "input of the run: if no file in it holds a byte and no run is in OUT, nothing was due (status 0)"),
         PLUGIN,
     )  # fmt: skip
     return OptionParser(
@@ -96,10 +96,10 @@ def status_of_run(argv: Sequence[str]) -> int:
         raise ConfigError(f"--after {options.after}: is no time such as 2026-11-22T02:15:00Z")
     if options.input:
         # Imported late: Beam.
-        from turnwise.pipeline.batch.execution import NOTHING_DUE, why_empty
+        from turnwise.pipeline.batch.execution import why_empty
 
-        if (again := why_empty(options.input, options.output)) and again.why == NOTHING_DUE:
-            say(NOTHING_DUE)
+        if (again := why_empty(options.input, options.output)) and again.is_quiet:
+            say(again.why)
             return 0
     document = open_run(options.output).document
     if after is not None:

@@ -20,7 +20,7 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from apache_beam.runners.runner import PipelineRunner, create_runner
 from msgspec.structs import replace
 
-from turnwise.pipeline.batch.execution import FIRST_RUN, NOTHING_DUE, Again, BeamOptions, why_again, why_empty
+from turnwise.pipeline.batch.execution import FIRST_RUN, Again, BeamOptions, why_again, why_empty
 from turnwise.pipeline.batch.processes import fit_processes
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.files import agent_inputs, content_digest, other_files
@@ -331,7 +331,7 @@ def _looked(day: date, look: Callable[[], LookedAt]) -> LookedAt | Ending:
 
 
 def _stayed(day: date, again: Again, empty: EmptyDates, what: str) -> Ending:
-    if again.why == NOTHING_DUE and empty == "warn":
+    if again.is_quiet and empty == "warn":
         complain(f"{day}: {again.why}")
     return Ending(again.status, f"{what}: {again.why}")
 

@@ -112,7 +112,7 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
     """Yields the rows of a CSV file as one array of objects; cells that hold JSON stay texts."""
     text = _whole(file, limit, "the CSV file")
     if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise ValueError("the file is UTF-16 text; only UTF-8 is read")
+        raise ValueError(f"the file is {_other_text('UTF-16')}")
     if (unread := no_utf8(text)) is not None:
         raise unread
     rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")), strict=True, restval=_NO_CELL)
@@ -552,6 +552,13 @@ def _os_errors() -> Iterator[None]:
 KIND_BYTES = 512
 """Number of bytes needed to detect the kind of a file."""
 
+
+def _other_text(encoding: str) -> str:
+    return (
+        f"{encoding} text; only UTF-8 is read: convert it, with iconv -f {encoding} -t UTF-8 FILE > NEW_FILE"
+    )
+
+
 _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (
     (0, (b"SQLite format 3\0",), "a SQLite database; a store is named as sqlite:///PATH, by --eval_cases"),
     (0, (b"PAR1",), "a Parquet file; its name must end in .parquet"),
@@ -582,12 +589,12 @@ _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (
     (0, (b"%PDF-",), "a PDF document"),
     (0, (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",), "a Microsoft Office document"),
     (0, (b"\x7fELF", b"MZ"), "a program"),
-    (0, (b"\xff\xfe\0\0", b"\0\0\xfe\xff"), "UTF-32 text; only UTF-8 is read"),
-    (
-        0,
-        (b"\xff\xfe{", b"\xff\xfe[", b"\xfe\xff\0", b"{\0", b"[\0", b"\0{", b"\0["),
-        "UTF-16 text; only UTF-8 is read",
-    ),
+    (0, (b"\xff\xfe\0\0", b"\0\0\xfe\xff"), _other_text("UTF-32")),
+    (0, (b"{\0\0\0", b"[\0\0\0"), _other_text("UTF-32LE")),
+    (0, (b"\0\0\0{", b"\0\0\0["), _other_text("UTF-32BE")),
+    (0, (b"\xff\xfe{", b"\xff\xfe[", b"\xfe\xff\0"), _other_text("UTF-16")),
+    (0, (b"{\0", b"[\0"), _other_text("UTF-16LE")),
+    (0, (b"\0{", b"\0["), _other_text("UTF-16BE")),
 )
 _TEXT = frozenset(b"{[ \t\r\n")
 AS_CSV = "save it as CSV, divided by commas, under a name that ends in .csv"

@@ -418,16 +418,16 @@ _SHOWN_ONLY = tuple(c.name for c in (TurnLatency, ToolCallLatency, TokenUsage, T
 _MOST_CALLS = 1_000
 _ALERTS: JsonValue = [
     {"name": "most fail", "criterion": "verdict", "measure": "pass_rate", "below": 0.5},
-    {"name": "nearly all fail", "criterion": "verdict", "measure": "pass_rate", "below": 0.2, "min_count": 3},
+    {"name": "nearly all fail", "criterion": "verdict", "measure": "pass_rate", "below": 0.2, "min_count": 1},
     {
         "name": "no verdicts",
         "criterion": "verdict",
         "measure": "no_score_rate",
         "above": 0.99,
-        "min_count": 3,
+        "min_count": 1,
     },
 ]
-"""Of few conversations only a night that is surely no normal one raises an alert."""
+"""Of few conversations only a night raises an alert in which none passed."""
 
 
 def starter_config(files: Sequence[FileInspection], given: EvalConfig) -> JsonObject:

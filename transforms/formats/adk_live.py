@@ -1,10 +1,12 @@
 """What was said in google-adk's live and streamed sessions, as events with whole texts, and their turns."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from turnwise.schemas import adk
 
 _Key = tuple[str, str]
+_Fragment = tuple[int, adk.AdkEvent, str]
 
 
 def by_user(event: adk.AdkEvent) -> bool:
@@ -32,8 +34,9 @@ class _Words:
 
     def __init__(self) -> None:
         self.events: list[adk.AdkEvent | None] = []
-        self._runs: dict[_Key, list[list[tuple[int, adk.AdkEvent, str]]]] = {}
+        self._runs: dict[_Key, list[list[_Fragment]]] = {}
         self._speaker = ""
+        self._whole: tuple[_Key, str, bool] | None = None
 
     def add_piece(self, key: _Key, event: adk.AdkEvent, text: str) -> None:
         runs = self._runs.setdefault(key, [])
@@ -47,12 +50,17 @@ class _Words:
         """Adds a whole text; it holds what the pieces before it hold, or else ends them."""
         runs = self._runs.pop(key, [])
         last = runs[-1] if runs else []
-        joined = "".join(text for _, _, text in last)
+        joined = _joined(last)
+        is_repeated = self._whole is not None and self._whole[:2] == (key, text) and self._speaker == key[1]
+        if is_repeated and not runs and (is_spoken(event) or (self._whole and self._whole[2])):
+            self.events.append(_with_text(event, "", key[1]))  # it was transcribed twice, or also written
+            return
+        self._whole = key, text, is_spoken(event)
         is_whole = all(piece.partial for _, piece, _ in last)
         if not is_whole and is_spoken(event) and not _holds(text, joined):
             text, is_whole = joined + text, True  # older versions: the last piece alone is finished
         for run in runs[:-1] if is_whole else runs:
-            if not _holds(text, "".join(text for _, _, text in run)):
+            if not _holds(text, _joined(run)):
                 self._join(key, run)
         self._speaker = key[1]
         self.events.append(None)
@@ -62,20 +70,28 @@ class _Words:
 
     def pause(self) -> None:
         """Lets the next piece begin a run of its own."""
-        self._speaker = ""
+        self._speaker, self._whole = "", None
 
     def close(self, invocation: str | None, but: str = "") -> None:
         """Joins the pieces of an invocation (None: of all), but not those of one speaker."""
+        self._whole = None
         for key in list(self._runs):
             if invocation in (None, key[0]) and key[1] != but:
                 for run in self._runs.pop(key):
                     self._join(key, run)
 
-    def _join(self, key: _Key, run: Sequence[tuple[int, adk.AdkEvent, str]]) -> None:
-        text = "".join(text for _, _, text in run)
+    def _join(self, key: _Key, run: Sequence[_Fragment]) -> None:
+        text = _joined(run)
         if text:
             place, event, _ = run[0 if key[1] == "user" else -1]
             self.events[place] = _with_text(event, text, key[1])
+
+
+def _joined(run: Sequence[_Fragment]) -> str:
+    """Returns the text of pieces: each goes on after the one before, or each repeats it and goes on."""
+    texts = [text for _, _, text in run if text]
+    is_repeating = all(after.startswith(text.rstrip()) for text, after in pairwise(texts))
+    return texts[-1] if is_repeating and len(set(texts)) > 1 else "".join(texts)
 
 
 def _holds(whole: str, piece: str) -> bool:

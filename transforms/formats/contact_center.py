@@ -14,7 +14,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, name_of
 from turnwise.transforms.formats.fields import MISSING, NO_ANSWER, UNREAD, add_leap
-from turnwise.transforms.formats.identity import ANY, FLOWS, OF_ANY, Paths, Places, identify
+from turnwise.transforms.formats.identity import ANY, FLOWS, Paths, Places
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import AGENT, USER, snake
 from turnwise.transforms.formats.messages.parts import CONTENT_OFF
@@ -26,13 +26,10 @@ from turnwise.transforms.formats.messages.streams import (
     objects,
     objects_in,
 )
-from turnwise.transforms.formats.problems import read_each
 from turnwise.transforms.formats.registry import (
     EventReader,
     Format,
     LogFunction,
-    ReadSettings,
-    Test,
     record_place,
     register_format,
 )
@@ -266,27 +263,9 @@ def _is_history(record: JsonObject) -> bool:
 _HISTORY = re.compile(r"/agents/[^/]+/conversations/[^/]+$")
 
 
-def _in_pages(fits: Test) -> Test:
-    """Returns a test for records, and for pages of the API that list them under `conversations`."""
-    return lambda record: fits(record) or any(map(fits, objects_in(record.get("conversations"))))
-
-
-def _each(read: Callable[[JsonObject, Record], Conversation], places: Places = OF_ANY) -> LogFunction:
-    """Returns a reader of records and of pages that list them, of which `places` state the app version."""
-
-    def read_log(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation | ValueError]:
-        held = as_object(value)
-        listed = objects_in(held.get("conversations"))
-
-        def one(item: JsonObject) -> Conversation:
-            made = read(item, record)
-            if listed:
-                identify(made, places, item)
-            return made
-
-        return read_each(listed or [held], one)
-
-    return read_log
+def _alone(read: Callable[[JsonObject, Record], Conversation]) -> LogFunction:
+    """Returns a reader of records that are a conversation."""
+    return lambda value, record, settings: [read(as_object(value), record)]
 
 
 _OF_HISTORY: Places = (
@@ -302,8 +281,8 @@ register_format(
         help="conversation history of Dialogflow CX",
         keys=("name", "interactions", "duration"),
         rank=85,
-        recognises=_in_pages(_is_history),
-        read_log=_each(_history, _OF_HISTORY),
+        recognises=_is_history,
+        read_log=_alone(_history),
         time_keys=("startTime", "start_time"),
         has_rubrics=False,
     )
@@ -422,8 +401,8 @@ register_format(
         keys=("name", "transcript", "medium"),
         other_keys=(("conversationName", "sentences", "turnCount"), ("entries", "conversation_info")),
         rank=84,
-        recognises=_in_pages(_is_insights),
-        read_log=_each(_insights),
+        recognises=_is_insights,
+        read_log=_alone(_insights),
         time_keys=("startTime", "start_time", "startTimestampUtc", "start_timestamp_utc"),
         has_rubrics=False,
     )

@@ -417,20 +417,24 @@ _register(
 # LiveKit's reports of sessions, of which the chat context is read.
 
 
+_CONTEXTS = ("chat_history", "chat_ctx", "chat_context", "history")
+_ROOMS = ("room_id", "room", "room_name", "job_id")
+
+
 def _of_livekit(value: JsonValue) -> Iterator[JsonObject]:
     report = as_object(value)
-    items = as_object(report.get("chat_history")).get("items")
-    yield {"messages": objects_in(items), "conversation_id": first_of(report, ("room_id", "room", "job_id"))}
+    items = as_object(first_of(report, _CONTEXTS)).get("items")
+    yield {"messages": objects_in(items), "conversation_id": first_of(report, _ROOMS)}
 
 
 # For example {"room": "r", "chat_history": {"items": [{"type": "message", ...}]}, "events": []}
 _register(
     "livekit_report",
-    "LiveKit's reports of sessions",
+    "LiveKit's reports of sessions, and its chat contexts",
     ("job_id", "room", "chat_history", "events"),
-    lambda record: "items" in as_object(record.get("chat_history")),
+    lambda record: any("items" in as_object(record.get(key)) for key in _CONTEXTS),
     _of_livekit,
-    "options report_metadata usage model_usage",
+    "options report_metadata usage model_usage chat_ctx chat_context history",
     dialect="openai_responses",
 )
 
@@ -441,13 +445,44 @@ _register(
 def _of_openhands(value: JsonValue) -> Iterator[JsonObject]:
     record = as_object(value)
     messages: list[JsonObject] = []
+    error = state = None
     for event in _events_of(value):
         messages += _of_sdk_event(event) if "kind" in event else _of_event(event)
+        # What the agent does after an error shows that the error did not end the run.
+        acts = event.get("source") == "agent" and ("action" in event or event.get("kind") == "MessageEvent")
+        error = _openhands_error(event) or (None if acts else error)
+        state = _openhands_state(event) or state
+    error = record.get("error") or error
     yield {
         "conversation_id": first_of(record, ("instance_id", "session_id", "id")),
         "messages": messages,
-        "error": record.get("error"),
+        "error": error,
+        "ended": "normally" if state == "finished" and not error else None,
     }
+
+
+def _openhands_state(event: JsonObject) -> str | None:
+    if event.get("observation") == "agent_state_changed":
+        return as_text(as_object(event.get("extras")).get("agent_state"))
+    is_status = event.get("key") in ("execution_status", "agent_status")
+    return as_text(event.get("value")) if is_status else None
+
+
+def _openhands_error(event: JsonObject) -> str | None:
+    """Returns the error that an event states, which is no result of a call."""
+    state, extras = _openhands_state(event), as_object(event.get("extras"))
+    if state in ("error", "stuck"):
+        return as_text(extras.get("reason")) or f"state {state}"
+    if event.get("kind") in ("ConversationErrorEvent", "ServerErrorEvent"):
+        return ": ".join(str(event[key]) for key in ("code", "detail") if event.get(key)) or str(
+            event["kind"]
+        )
+    return as_text(event.get("content")) or "error" if _is_openhands_failure(event) else None
+
+
+def _is_openhands_failure(event: JsonObject) -> bool:
+    is_of_call = event.get("cause") is not None or event.get("tool_call_metadata")
+    return event.get("observation") == "error" and not is_of_call
 
 
 def _events_of(value: JsonValue) -> list[JsonObject]:
@@ -469,7 +504,12 @@ def _of_event(event: JsonObject) -> Iterator[JsonObject]:
     args, source = as_object(event.get("args")), event.get("source")
     by_model = as_object(event.get("tool_call_metadata"))
     call_id = as_text(by_model.get("tool_call_id"))
-    if action in _SILENT or seen in _SILENT or (source == "environment" and action is not None):
+    if (
+        action in _SILENT
+        or seen in _SILENT
+        or _is_openhands_failure(event)
+        or (source == "environment" and action is not None)
+    ):
         return
     if action in ("message", "finish"):
         text = first_of(args, ("content", "final_thought", "thought")) or event.get("message")
@@ -519,7 +559,8 @@ def _of_sdk_event(event: JsonObject) -> Iterator[JsonObject]:
         content = first_of(seen, ("content", "output")) or first_of(event, ("error", "rejection_reason"))
         yield _result(content, call_id, error)
     elif kind not in ("SystemPromptEvent", "ConversationStateUpdateEvent", "PauseEvent", "Condensation",
-                      "CondensationRequest", "TokenEvent", "LLMCompletionLogEvent"):  # fmt: skip
+                      "CondensationRequest", "TokenEvent", "LLMCompletionLogEvent", "ConversationErrorEvent",
+                      "ServerErrorEvent"):  # fmt: skip
         yield {"role": kind, "content": None}
 
 

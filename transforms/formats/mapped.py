@@ -12,7 +12,7 @@ from jmespath.visitor import TreeInterpreter
 
 from turnwise.schemas.config import MappingConfig, states_no_calls
 from turnwise.schemas.conversation import Conversation, Record, ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import (
     UNKNOWN,
@@ -30,7 +30,13 @@ from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
 from turnwise.transforms.formats.messages.model_apis import CHAT, chat_conversation
-from turnwise.transforms.formats.messages.streams import as_object, decoded, objects, without_nulls
+from turnwise.transforms.formats.messages.streams import (
+    as_object,
+    decoded,
+    objects,
+    objects_in,
+    without_nulls,
+)
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import (
     FORMATS,
@@ -450,9 +456,59 @@ def recognise(value: JsonValue, is_table: bool = False) -> str:
             for kind in formats_in_order():
                 if kind.recognises_last and kind.recognises_last(record):
                     return kind.name
+    if page := page_items(value):
+        try:
+            recognise(page[0])
+        except UnknownFormatError as error:
+            raise UnknownFormatError(
+                f"a page of a list of {len(page)} {_listed(value) or 'log events'}: {error}"
+            ) from None
     if isinstance(record, dict) and isinstance(record.get("criteria"), dict):
         raise ConfigInLogsError("a config of criteria, no log; give it with --config")
     raise (UnknownTableError if is_table else UnknownFormatError)(_refusal(value, record, is_table))
+
+
+NEXT_PAGE = ("nextPageToken", "next_page_token", "nextToken")
+_OF_PAGES = frozenset((*NEXT_PAGE, "totalSize", "total_size", "unreachable"))
+
+
+def page_items(value: JsonValue) -> list[JsonObject]:
+    """Returns the records of a page, as Google's APIs list them under one key; empty: it is no page.
+
+    So are events of CloudWatch, each of which holds a record as the JSON text of its message.
+    """
+    texts = filter(None, map(json_structure, log_lines(value)))
+    if records := [text for text in texts if isinstance(text, dict)]:
+        return records
+    key = _listed(value)
+    return objects_in(value[key]) if key and isinstance(value, dict) else []
+
+
+def log_lines(value: JsonValue) -> list[str]:
+    """Returns the messages of what CloudWatch gives out: of events, an event, or the results of a query.
+
+    For example `{"events": [{"timestamp": 1, "message": "{...}"}], "searchedLogStreams": []}`.
+    """
+    held = as_object(value)
+    events = objects_in(held.get("events")) or objects_in(held.get("logEvents")) or [held]
+    rows = held.get("results")
+    for row in rows if isinstance(rows, list) else ():
+        fields = {str(cell.get("field")): cell.get("value") for cell in objects_in(row)}
+        events.append({"message": fields.get("@message"), "timestamp": fields.get("@timestamp")})
+    is_log = held.keys() & _OF_LOGS or all(event.keys() <= _OF_LOG_EVENTS for event in events)
+    lines = [event.get("message") for event in events if is_log and "timestamp" in event]
+    return [line for line in lines if isinstance(line, str)]
+
+
+_OF_LOGS = frozenset(("searchedLogStreams", "nextForwardToken", "logEvents", "statistics"))
+_OF_LOG_EVENTS = frozenset(("timestamp", "message", "ingestionTime", "eventId", "logStreamName", "id"))
+_LISTS = ("conversations", "sessions", "evaluations", "evaluationResults", "evaluation_results")
+
+
+def _listed(value: JsonValue) -> str | None:
+    keys = [key for key in value if key not in _OF_PAGES] if isinstance(value, dict) else []
+    is_page = len(keys) == 1 and isinstance(value, dict) and (len(value) > 1 or keys[0] in _LISTS)
+    return keys[0] if is_page else None
 
 
 def _is_list_of(value: JsonValue, sample: JsonValue) -> bool:

@@ -4,7 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from itertools import chain
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from pydantic_core import from_json
@@ -29,14 +30,25 @@ from turnwise.transforms.formats.identity import (
     identify_kept,
     identity_at,
 )
-from turnwise.transforms.formats.mapped import MAPPING, PART, mapped_format, part_event, recognise, takes_rows
+from turnwise.transforms.formats.mapped import (
+    MAPPING,
+    NEXT_PAGE,
+    PART,
+    log_lines,
+    mapped_format,
+    page_items,
+    part_event,
+    recognise,
+    takes_rows,
+)
 from turnwise.transforms.formats.messages.messages_base import DIALECTS
-from turnwise.transforms.formats.messages.streams import stated, without_nulls
+from turnwise.transforms.formats.messages.streams import first_of, stated, without_nulls
 from turnwise.transforms.formats.problems import (
     check_keys,
     check_one_conversation,
     checked,
     is_foreseen,
+    read_each,
     unforeseen,
     with_turns,
 )
@@ -121,6 +133,8 @@ class LogReader:
             if conversation.turns or chosen:
                 return [self._of_text(conversation, quick, record)]
         value, record = _parsed(record)
+        if page := _page(value, chosen):
+            return [*map(_of_page, self._read_rows(page, record)), *_next_page(value)]
         mapping = self._settings.mapping
         if mapping is not None and isinstance(value, list) and takes_rows(mapping, value, chosen):
             return list(self._read_rows(value, record))
@@ -203,6 +217,52 @@ class LogReader:
                     yield item
             except ValueError as error:
                 yield ValueError(f"row {number}: {error}")
+
+
+def _page(value: JsonValue, chosen: Format | None = None) -> list[JsonValue]:
+    """Returns the records of a page of an API's list; empty: it is none, or a format reads it whole."""
+    items = page_items(value)
+    if not items or not isinstance(value, dict) or (chosen and chosen.recognises(value)):
+        return []
+    try:
+        if chosen is None:
+            recognise(value)
+            return []
+    except ValueError:
+        pass
+    for item in items[:FIRST_ELEMENTS]:
+        try:
+            recognise(item)
+            return list(items)
+        except ValueError:
+            pass
+    return []
+
+
+Item = TypeVar("Item")
+
+
+def _of_page(item: Item) -> Item | ValueError:
+    is_short = isinstance(item, ValueError) and str(item).endswith("has no turn")
+    return ValueError(f"{item}: lists leave turns out; get each record by its name") if is_short else item
+
+
+class MissingPageError(NoConversation):
+    """A page of a list is not all of it: it names the next one, or holds what is no record."""
+
+
+def _next_page(value: JsonValue) -> list[NoConversation]:
+    held = value if isinstance(value, dict) else {}
+    said = [_GOES_ON] if first_of(held, NEXT_PAGE) else []
+    if held.get("status") in ("Running", "Scheduled", "Failed", "Cancelled", "Timeout"):
+        said.append(f"the query has the status {held['status']}: its results are not whole")
+    lines = log_lines(value)
+    if others := sum(not isinstance(json_structure(line), dict) for line in lines):
+        said.append(f"{others} of {len(lines)} messages of the log are no JSON object, and are left out")
+    return list(map(MissingPageError, said))
+
+
+_GOES_ON = "the list goes on on another page, which is scored only if it is given, too"
 
 
 def _unforeseen(
@@ -301,6 +361,9 @@ class CaseReader:
             return [case]
         value = from_json(record.data)
         check_keys(record.data, value)
+        if page := _page(value):
+            given = read_each(page, lambda item: self._read(record._replace(data=dump_json(item))))
+            return list(chain.from_iterable([it] if isinstance(it, ValueError) else it for it in given))
         name = recognise(value)
         value = without_nulls(value)
         read = FORMATS[name].read_cases
@@ -366,6 +429,9 @@ def parse_record(
             held = held._replace(receipts=(Receipt(held.source, held.position, part, len(found)),))
         if isinstance(item, ConversationEvent):
             parts.append(item._replace(record=held))
+            continue
+        if isinstance(item, NoConversation):
+            parts.append(record_failure("check", item, held))
             continue
         counts["conversations"] += 1
         if isinstance(item, ValueError):
@@ -530,6 +596,7 @@ class AnyReader:
             return FORMATS[self._input_format]
         try:
             value = decoded(from_json(record.data))
+            value = next(iter(_page(value)), value)
             return mapped_format(self._mapping, value) if self._mapping else FORMATS[recognise(value)]
         except RAISED:
             return None

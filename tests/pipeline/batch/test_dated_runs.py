@@ -256,7 +256,10 @@ def test_a_day_without_traffic_turns_no_night_red(nights, empty):
     nights.log("2026-11-22", "late")
     (nights.folder / "logs/dt=2026-11-23").mkdir()
     (nights.folder / "logs/dt=2026-11-23/a.jsonl").touch()
-    assert nights.run("2026-11-23", "--lookback", "2", option).status == 0
+    empty_file = nights.run("2026-11-23", "--lookback", "2", option)
+    assert empty_file.status == 0
+    assert "not run: 1 input file without a byte (" in ends(empty_file)[-1]
+    assert "a.jsonl" in ends(empty_file)[-1]
     assert nights.conversations("2026-11-22") == ["late"]
 
 
@@ -335,9 +338,7 @@ def test_a_date_that_stays_keeps_the_status_of_its_run(nights):
     failed, empty, good, new = ends(done)
     assert failed.startswith("2026-11-18  exit status 1  not run again: there is no input; its run stays; ")
     assert "response_match_score" in failed
-    assert empty.startswith(
-        "2026-11-19  exit status 1  not run again: there is no input; its run stays; no conversation"
-    )
+    assert empty.startswith("2026-11-19  exit status 1  not run again: 1 input file without a byte (")
     assert good == "2026-11-20  exit status 0  not run again: 1 input file as before"
     assert new.startswith("2026-11-21  exit status 0  1 conversation in")
     nights.log("2026-11-19", "late")

@@ -294,7 +294,8 @@ def test_a_starter_config_holds_what_the_logs_feed(
 
 
 @pytest.mark.parametrize(
-    ("crashed", "normal", "status"), [(60, 0, 1), (3, 0, 1), (12, 11, 1), (0, 60, 0), (0, 3, 0), (1, 2, 0)]
+    ("crashed", "normal", "status"),
+    [(60, 0, 1), (2, 0, 1), (1, 0, 1), (12, 11, 1), (0, 60, 0), (0, 1, 0), (1, 2, 0)],
 )
 def test_a_dead_night_with_a_starter_config_ends_with_status_1(
     crashed: int, normal: int, status: int, tmp_path: Path, turnwise: Any

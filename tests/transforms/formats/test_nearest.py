@@ -129,6 +129,11 @@ RECORDS = [
         {"values": _STATE, "next": [], "config": {"configurable": {"thread_id": "t"}}},
     ),
     ("langgraph_history", "values", {"values": _STATE, "next": [], "parent_config": None}),
+    (
+        "bedrock_log",
+        "schemaType",
+        {"schemaType": "ModelInvocationLog", "modelId": "m", "input": {}, "output": {}},
+    ),
     ("model_exchange", "response", {"request": {"messages": []}, "response": {}}),
     ("model_reply", "choices", {"object": "x", "created": 1, "choices": [{"message": {}}]}),
     (

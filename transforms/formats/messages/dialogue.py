@@ -336,7 +336,8 @@ def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN,
                 message.role = AGENT  # Gemini's contents without a role are the user's, if they only say.
             _add(message, log, joint, value)
             if value.keys().isdisjoint(HOLDERS) and message.is_empty and not value.keys() <= _BARE:
-                shown = f"{NO_CONTENT} (keys {', '.join(list(value)[:8])})"
+                keys = (key if key.isprintable() else repr(key) for key in list(value)[:8])
+                shown = f"{NO_CONTENT} (keys {', '.join(keys)})"
                 log.unread.add(UNREAD, shown, calls=True, words=message.role not in (USER, TOOL))
             # An item that is a call states its own error, not that of the conversation.
             if message.role == AGENT and value.get("type") not in CALL_ITEMS:

@@ -1,5 +1,6 @@
 """Requests to models with their replies, as a proxy logs them; those of a conversation are joined."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import NamedTuple, TypeAlias
@@ -31,7 +32,7 @@ from turnwise.transforms.formats.messages.streams import (
     key_set,
     objects_in,
 )
-from turnwise.transforms.text.dates import time_seconds
+from turnwise.transforms.text.dates import time_seconds, value_time
 
 _NAMES = IDS[:-1]
 _LATENCY = "latency_ms of the model"
@@ -73,6 +74,8 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
         dialect.reply(reply, log)
         if is_stream:
             log.check_end()
+    elif (status := _failed_status(value.get("response"))) is not None:
+        log.failure = status
     elif reply:
         log.unread.add("UnreadPart", "the reply is in a form that is not read", calls=True, words=True)
     else:
@@ -84,15 +87,6 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     return _Exchange(dialect, log, {**request, **beside})
 
 
-def _place(value: JsonObject) -> tuple[str, int]:
-    """Returns the conversation of a record: as it or its request's metadata names it, or by how it opens.
-
-    Raises:
-        ValueError: It cannot be read.
-    """
-    return _stated_name(value) or _opening(value), -1
-
-
 def _stated_name(value: JsonObject) -> str | None:
     request = _halves(value)[0]
     holders = (value, value.get("metadata"), request.get("metadata"), request)
@@ -100,20 +94,6 @@ def _stated_name(value: JsonObject) -> str | None:
     kept = request.get("conversation")
     names.append(as_text(kept.get("id") if isinstance(kept, dict) else kept))
     return next(filter(None, names), None)
-
-
-def _opening(value: JsonObject) -> str:
-    """Returns a name by what is said up to the agent's first step.
-
-    Every request repeats the messages before it, so all of a conversation open alike. A request without an
-    answer stands alone.
-    """
-    exchange = _read_exchange(value)
-    steps = exchange.log.steps
-    first = next((i for i, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
-    opening = dump_json([list(step) for step in steps[: first + 1]])
-    opening += dump_json(value) if first == len(steps) else b""
-    return f"{exchange.dialect.name}-{blake2b(opening, digest_size=8).hexdigest()}"
 
 
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -143,7 +123,146 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
                 )
                 if its.model_ms is not None:
                     turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
+    if request.get(_UNCLEAR):
+        log.failure, request = None, {key: item for key, item in request.items() if key != "error"}
+        log.unread.add("NoAnswer", _WHICH_GOES_ON, calls=True, words=True)
     return conversation(dialect, log, {**request, "id": session_id}, session_id)
+
+
+_RETRY_SECONDS, _MOST_RETRIES = 600.0, 5
+_UNCLEAR = "turnwise.unclear_retry"
+"""Key of a failed request of which it is unknown whether a conversation goes on with it."""
+_WHICH_GOES_ON = (
+    "the request failed, and whether one of the conversations that begin alike repeats it is unknown"
+)
+
+
+class _GroupRow(NamedTuple):
+    """A row of a group.
+
+    Attributes:
+        time: When it was written; None: unknown.
+        asked: A digest of the steps of the request up to each.
+        steps: The same of the request and its reply.
+        name: By what is said up to the agent's first step; without such a step by the whole row.
+        is_answered: Whether there is such a step.
+        place: Its place in the group.
+    """
+
+    time: float | None
+    asked: list[bytes]
+    steps: list[bytes]
+    name: str
+    is_answered: bool
+    place: int
+
+
+def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.EventReader:
+    """Returns how rows of requests with their replies are joined.
+
+    Those that name no session come in groups that open alike, as every request repeats what was said before.
+
+    Args:
+        exchanged: Returns a row as a request with its reply.
+        time_key: Key of a row with the time; "": as other records state it, or else the reply.
+    """
+
+    def time(row: JsonObject) -> float | None:
+        return time_seconds(row.get(time_key)) if time_key else value_time(row) or _link(row).time or None
+
+    def group(row: JsonObject) -> str:
+        value = exchanged(row)
+        if _stated_name(value):
+            return ""
+        dialect, log, _ = _read_exchange(value)
+        return _name(dialect, log.steps[: _agents_first(log.steps)])
+
+    def lend(group: str, events: Sequence[bytes]) -> list[registry.Lent]:
+        rows, copies = list[_GroupRow](), dict[bytes, int]()
+        for index, data in enumerate(events):
+            if copies.setdefault(data, index) < index:
+                continue
+            row = from_json(data)
+            value = exchanged(row)
+            dialect, log, _ = _read_exchange(value)
+            asked = _digests(_read_exchange({**value, "response": None}).log)
+            first = _agents_first(log.steps)
+            is_answered = first < len(log.steps)
+            name = _name(dialect, log.steps[: first + 1], b"" if is_answered else dump_json(value))
+            rows.append(_GroupRow(time(row), asked, _digests(log), name, is_answered, index))
+        names, unclear = _named_rows(rows)
+        given = {index: dump_json({**from_json(events[index]), _UNCLEAR: True}) for index in unclear}
+        firsts = ((index, copies[data], data) for index, data in enumerate(events))
+        return [registry.Lent(index, names[first], given.get(first, data)) for index, first, data in firsts]
+
+    def join(session_id: str, rows: Sequence[JsonObject]) -> Conversation:
+        ordered = sorted(rows, key=lambda row: time(row) or 0.0)
+        made = _join(session_id, [{**exchanged(row), _UNCLEAR: row.get(_UNCLEAR)} for row in ordered])
+        made.start_time = made.start_time or as_text(ordered[0].get(time_key))
+        return made
+
+    return registry.EventReader(
+        place=lambda row: (_stated_name(exchanged(row)) or "", -1), join=join, group=group, lend=lend
+    )
+
+
+def _agents_first(steps: Sequence[tuple[object, ...]]) -> int:
+    """Returns the place of the agent's first step; without one the number of steps."""
+    return next((place for place, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
+
+
+def _name(dialect: Dialect, steps: Sequence[tuple[object, ...]], more: bytes = b"") -> str:
+    said = dump_json([list(step) for step in steps]) + more
+    return f"{dialect.name}-{blake2b(said, digest_size=8).hexdigest()}"
+
+
+def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
+    """Returns the conversations of the rows of a group, and the failed ones that may be of another.
+
+    A row goes on with one that it repeats; of several the first goes on, by time. One that repeats what was
+    said in a conversation that has gone on since is another branch of it. A first request that failed is
+    of the one conversation that repeats it soon.
+    """
+    latest: dict[bytes, list[str]] = {}
+    passed: dict[bytes, str] = {}
+    starts: list[tuple[float | None, str]] = []
+    names: dict[int, str] = {}
+    count: Counter[str] = Counter()
+    has_times = all(row.time is not None for row in rows)
+    for row in sorted(rows, key=lambda row: (has_times and row.time, len(row.steps), row.place)):
+        if not row.is_answered:
+            continue
+        state = next((state for state in reversed(row.asked) if state in passed), b"")
+        waiting = latest.get(state, [])
+        name = waiting.pop(0) if waiting else passed.get(state)
+        if name is None:
+            count[row.name] += 1
+            name = row.name if count[row.name] == 1 else f"{row.name}-{count[row.name]}"
+            starts.append((row.time, name))
+        latest.setdefault(row.steps[-1], []).append(name)
+        passed.setdefault(row.steps[-1], name)
+        names[row.place] = name
+    failed, unclear = [row for row in rows if not row.is_answered], set[int]()
+    for row in failed:
+        near = [
+            name
+            for time, name in starts
+            if time is None or row.time is None or -1.0 <= time - row.time <= _RETRY_SECONDS
+        ]
+        is_retry = len(near) == 1 and len(failed) <= _MOST_RETRIES
+        names[row.place] = near[0] if is_retry else row.name
+        if near and not is_retry:
+            unclear.add(row.place)
+    return names, unclear
+
+
+def _digests(log: Dialogue) -> list[bytes]:
+    """Returns a digest of the steps up to each."""
+    whole, digests = blake2b(digest_size=16), list[bytes]()
+    for step in log.steps:
+        whole.update(dump_json(list(step)))
+        digests.append(whole.copy().digest())
+    return digests
 
 
 # For example {"request": {"model": "m", "messages": [...]}, "response": {"choices": [{"message": {...}}]}}
@@ -154,7 +273,7 @@ registry.register_format(
         help="requests to a model with their replies; those of one conversation are joined",
         rank=120,
         recognises=_is_exchange,
-        events=registry.EventReader(place=_place, join=_join),
+        events=_exchange_events(lambda value: value),
         has_rubrics=False,
     )
 )
@@ -235,56 +354,6 @@ def _of_posthog(event: JsonObject) -> JsonObject:
     }
 
 
-def _lend_vertex(group: str, events: Sequence[bytes]) -> list[registry.Lent]:
-    """Returns the rows that open alike with their conversations: a row goes on with one that it repeats.
-
-    Of several the first goes on, by time. One that repeats what was said in a conversation that has gone on
-    since is another branch of it.
-    """
-    read: list[tuple[float, list[bytes], list[bytes], int]] = []
-    for index, data in enumerate(events):
-        row = from_json(data)
-        value = _of_vertex(row)
-        asked = _digests(_read_exchange({**value, "response": None}))
-        read.append((_time_of(row), asked, _digests(_read_exchange(value)), index))
-    latest: dict[bytes, list[str]] = {}
-    passed: dict[bytes, str] = {}
-    lent: list[registry.Lent] = []
-    count = 0
-    for _, asked, steps, index in sorted(read, key=lambda row: (row[0], len(row[2]), row[3])):
-        state = next((state for state in reversed(asked) if state in passed), b"")
-        names = latest.get(state, [])
-        name = names.pop(0) if names else passed.get(state)
-        if name is None:
-            count += 1
-            name = group if count == 1 else f"{group}-{count}"
-        if steps:
-            latest.setdefault(steps[-1], []).append(name)
-            passed.setdefault(steps[-1], name)
-        lent.append(registry.Lent(index, name, events[index]))
-    return lent
-
-
-def _digests(exchange: _Exchange) -> list[bytes]:
-    """Returns a digest of the steps up to each."""
-    whole, digests = blake2b(digest_size=16), list[bytes]()
-    for step in exchange.log.steps:
-        whole.update(dump_json(list(step)))
-        digests.append(whole.copy().digest())
-    return digests
-
-
-def _time_of(row: JsonObject) -> float:
-    return time_seconds(row.get("logging_time")) or 0.0
-
-
-def _join_vertex(session_id: str, values: Sequence[JsonObject]) -> Conversation:
-    rows = sorted(values, key=_time_of)
-    made = _join(session_id, list(map(_of_vertex, rows)))
-    made.start_time = as_text(rows[0].get("logging_time"))
-    return made
-
-
 # For example {"logging_time": "...", "full_request": {"contents": [...]}, "full_response": {...}}
 registry.register_format(
     registry.Format(
@@ -296,12 +365,7 @@ registry.register_format(
         recognises=lambda row: (
             "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"}
         ),
-        events=registry.EventReader(
-            place=lambda row: (_stated_name(_of_vertex(row)) or "", -1),
-            join=_join_vertex,
-            group=lambda row: "" if _stated_name(value := _of_vertex(row)) else _opening(value),
-            lend=_lend_vertex,
-        ),
+        events=_exchange_events(_of_vertex, "logging_time"),
         time_keys=("logging_time",),
         has_rubrics=False,
     )
@@ -312,13 +376,6 @@ def _register_log(
     name: str, help: str, keys: tuple[str, ...], recognises: registry.Test, exchange: _Exchanged, time: str
 ) -> None:
     """Adds a format of rows that hold a request with its reply; those of one conversation are joined."""
-
-    def join(session_id: str, rows: Sequence[JsonObject]) -> Conversation:
-        ordered = sorted(rows, key=lambda row: time_seconds(row.get(time)) or 0.0)
-        made = _join(session_id, list(map(exchange, ordered)))
-        made.start_time = as_text(ordered[0].get(time))
-        return made
-
     registry.register_format(
         registry.Format(
             name=name,
@@ -326,8 +383,8 @@ def _register_log(
             keys=keys,
             rank=117,
             recognises=recognises,
-            events=registry.EventReader(place=lambda row: _place(exchange(row)), join=join),
-            places=(*OF_ANY, ("metadata.requester_metadata", ANY)),
+            events=_exchange_events(exchange, time),
+            places=(*OF_ANY, ("metadata.requester_metadata", ANY), ("requestMetadata", ANY)),
             time_keys=(time,),
             has_rubrics=False,
         )
@@ -350,6 +407,31 @@ _register_log(
     ("event", "timestamp", "properties"),
     lambda event: str(event.get("event")).startswith("$ai_") and "properties" in event,
     _of_posthog,
+    "timestamp",
+)
+
+
+def _of_bedrock(row: JsonObject) -> JsonObject:
+    """Returns a record of Bedrock's log of model invocations as an exchange."""
+    sent, got = as_object(row.get("input")), as_object(row.get("output"))
+    if "inputBodyJson" not in sent:
+        raise ValueError("the words are not in the record (inputBodyS3Path); put the body from S3 into it")
+    failed = row.get("errorCode")
+    return {
+        "request": {**as_object(sent["inputBodyJson"]), "model": row.get("modelId")},
+        "response": {"error": failed} if failed else got.get("outputBodyJson"),
+        "metadata": as_object(row.get("requestMetadata")),
+        "source": "bedrock_log",
+    }
+
+
+# For example {"schemaType": "ModelInvocationLog", "modelId": "m", "input": {"inputBodyJson": {...}}, ...}
+_register_log(
+    "bedrock_log",
+    "Amazon Bedrock's logs of model invocations; those of one conversation are joined",
+    ("schemaType", "modelId", "input", "output"),
+    lambda row: row.get("schemaType") == "ModelInvocationLog",
+    _of_bedrock,
     "timestamp",
 )
 
@@ -397,6 +479,14 @@ def _link(value: JsonObject) -> _Link:
 
 
 _TRIED = 50
+
+
+def _failed_status(half: JsonValue) -> str | None:
+    """Returns the status of HTTP of a reply that failed; None: it states none, or another one."""
+    held = as_object(half)
+    codes = (held.get(key) for key in ("status_code", "statusCode", "status"))
+    code = next((code for code in codes if isinstance(code, int)), 0)
+    return f"status {code}" if code >= 400 else None
 
 
 def _body(half: JsonValue) -> JsonValue:

@@ -30,7 +30,7 @@ RESPONSES_PARTS: PartKinds = {
     RESULT: "function_call_output custom_tool_call_output",
     THOUGHT: "reasoning mcp_list_tools additional_tools compaction compaction_trigger context_compaction "
     "compaction_summary mcp_approval_request mcp_approval_response agent_config_update",
-    MEDIA: "input_image input_file input_audio",
+    MEDIA: "input_image input_file input_audio output_audio audio_content image_content",
 }
 ANTHROPIC_PARTS: PartKinds = {
     TEXT: "text",

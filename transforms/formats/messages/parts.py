@@ -220,6 +220,7 @@ def is_spoken(messages: Iterable[SpanMessage]) -> bool:
     return any(message.role not in (SYSTEM, UNKNOWN) for message in messages)
 
 
+_SPEECH = ("audio_content", "input_audio", "output_audio", "audio")
 _WORDS = ("text", "content", "refusal", "value")
 _THOUGHT_KEYS = frozenset(("thought", "thought_signature", "thoughtSignature", "reasoningContent",
                            "reasoning", "cachePoint"))  # fmt: skip
@@ -272,6 +273,8 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
             add_part(message, {**inner, "tool_call": part["tool_call"]} if "tool_call" in part else inner)
         elif not isinstance(kind, str):
             _add_untyped(message, part)
+        elif kind in _SPEECH and isinstance(part.get("transcript"), str):
+            add_text(message, part["transcript"])
         elif (known := part_kind(kind)) == TEXT and part.keys().isdisjoint(_WORDS):
             message.parts.append(HIDDEN_TEXT)
         elif known == TEXT:
