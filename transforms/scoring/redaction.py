@@ -29,6 +29,7 @@ from turnwise.transforms.text.cues import THING
 from turnwise.transforms.text.patterns import compiled
 from turnwise.transforms.text.personal import (
     MAYBE,
+    UNIT,
     Finding,
     check_backend,
     find,
@@ -41,6 +42,7 @@ from turnwise.transforms.text.personal import (
 REDACTED = "redacted "
 """Start of the names of counts: `redacted KIND`, the values of a kind, each once in a conversation."""
 
+_ADDRESS = re.compile(r"[a-z][\w+]*:")
 _OF_DOCUMENT = ("input", "eval_cases", "input_files", "problems", "unread", "no_version")
 T = TypeVar("T", bound=msgspec.Struct)
 _MARKER = re.compile(r"<[A-Z][A-Z0-9_]*_(?:\d+|[0-9a-f]{12})>")
@@ -58,6 +60,10 @@ _SHORTEST_LITERAL, _SHORTEST_PIECE = 4, 4
 _SHORTEST, _SHORT = 6, 60
 _SHORTEST_SECRET = 2
 _SHORTEST_REPEATED = 5
+_PIN = re.compile(r"(?!19|20)\d{4}|\d{5,6}")
+"""Numbers that stand as well for an amount, or for an order."""
+_IN_NUMBER = re.compile(r"(?:\d[.,:/-]|[$€£¥₹#]\s?)$")
+_GOES_ON = re.compile(r"[.,:/-]\d")
 _LEFT_OF_CUT = 200
 _MEMORY = 64 << 20
 """Bytes for the pattern of all kinds; with less, RE2 takes a hundred times as long."""
@@ -202,8 +208,15 @@ class Redactor:
         if known is None:
             kind = re.sub(r"\W", "_", name.upper(), flags=re.ASCII) or "VALUE"
             known = self._literals[text] = self._marker(kind if kind[0].isalpha() else "VALUE", text, text)
+            if _PIN.fullmatch(text) and name in self._config.kinds:
+                self._repeated.add(text)
             self._texts.clear()
         return known
+
+    def _whole(self, text: str, cue: str) -> str | None:
+        """Returns the marker of a text that is a value; None: it is none, or the number of a thing."""
+        is_other = cue != "" and text in self._repeated and _PIN.fullmatch(text)
+        return None if is_other else self._literals.get(text)
 
     def redact(self, value: JsonValue, path: tuple[str, ...] = ()) -> JsonValue:
         """Returns a JSON value, keys included, with markers."""
@@ -268,12 +281,12 @@ class Redactor:
 
     def text(self, text: str, key: str = "", is_number: bool = False) -> str:
         """Returns a text with markers, of a value under a key."""
+        cue = _cue_of(key) if key else ""
         if len(text) < self._shortest:
-            return self._literals.get(text, text)
+            return self._whole(text, cue) or text
         hint: bool | None = bool(key) and _says_phone(key)
         if is_number and not hint:
             hint = None
-        cue = _cue_of(key) if key else ""
         done = self._texts.get((text, hint, cue))
         if done is None:
             done = self._texts[text, hint, cue] = self._redacted(text, hint, cue)
@@ -282,8 +295,8 @@ class Redactor:
     def _redacted(self, text: str, hint: bool | None, cue: str) -> str:
         if text in self._kept:
             return text
-        if text in self._literals:
-            return self._literals[text]
+        if whole := self._whole(text, cue):
+            return whole
         structure = json_structure(text) if text[:200].lstrip()[:1] in ("{", "[") else None
         if structure is not None:
             done = self.redact(structure, _AS_WRITTEN)
@@ -312,7 +325,8 @@ class Redactor:
             spans += [
                 (*ends, marker)
                 for start, end in _places(text, literal)
-                if not is_word or _is_apart(text, start, end)
+                if _is_apart(text, start, end) or not (is_word or literal.isdigit())
+                if not is_word or _is_alone(cue + text, len(cue) + start, len(cue) + end)
                 for ends in _take(taken, start, end)
             ]
         findings = service_findings(self._config, text)
@@ -324,15 +338,22 @@ class Redactor:
             if not any(a <= start and end <= b for a, b in kept) and (places := _take(taken, start, end)):
                 marker = mark(kind, key, text[start:end])
                 spans += [(*ends, marker) for ends in places]
-                if kind in _CUED and mark == self._marker and places == [(start, end)]:
+                is_cued = kind in _CUED or (kind == "PHONE" and self._is_named_phone(plain[start:end]))
+                if is_cued and mark == self._marker and places == [(start, end)]:
                     self._repeat(text[start:end], marker)
         return sorted(spans)
 
+    def _is_named_phone(self, number: str) -> bool:
+        """Returns whether only the word beside a number tells that it is a phone's."""
+        return number not in self._literals and not any(find(number, ("phone",), self._config.regions))
+
     def _repeat(self, value: str, marker: str) -> None:
         """Gives a value its marker where it stands without the word that says what it is."""
-        for part in (value, _BEFORE_SECRET.sub("", value, count=1)):
+        digits = "".join(filter(str.isdigit, value)) if marker.startswith("<PHONE_") else value
+        for part in dict.fromkeys((value, _BEFORE_SECRET.sub("", value, count=1), digits)):
             is_plain = part.isalpha() and (part.islower() or part.istitle() or part.isupper())
-            if len(part) < _SHORTEST_REPEATED or is_plain or part in self._literals:
+            is_short = len(part) < _SHORTEST_REPEATED and not _PIN.fullmatch(part)
+            if is_short or is_plain or not self._literals.get(part, "<PHONE_").startswith("<PHONE_"):
                 continue
             self._literals[part] = marker
             self._repeated.add(part)
@@ -438,6 +459,15 @@ def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
 def _is_apart(text: str, start: int, end: int) -> bool:
     """Returns whether a value is no part of a longer word or number."""
     return not any(at and _WITHIN.match(text, at - 1) for at in (start, end))
+
+
+def _is_alone(text: str, start: int, end: int) -> bool:
+    """Returns whether a number of few digits is no part of an amount or a time, and not that of a thing."""
+    if not _PIN.fullmatch(text, start, end):
+        return True
+    before = text[max(start - 40, 0) : start]
+    after = UNIT.match(text, end) or _GOES_ON.match(text, end)
+    return not (after or _IN_NUMBER.search(before) or compiled(THING).search(before))
 
 
 def _take(taken: bytearray, start: int, end: int) -> list[tuple[int, int]]:
@@ -701,9 +731,10 @@ def redact_document(document: JsonObject, config: RedactConfig | None) -> JsonOb
     if config is None:
         return document
     redactor = Redactor(config)
-    if address := document.get("scores_to"):  # as the user typed it
-        redactor.keep(address)
-        redactor.keep(urlsplit(address).hostname or address)
+    for address in document.values():
+        if isinstance(address, str) and _ADDRESS.match(address):  # where the tables go, as the user typed it
+            redactor.keep(address)
+            redactor.keep(urlsplit(address).hostname or re.sub("^//+", "/", urlsplit(address).path))
     texts = {key: document[key] for key in _OF_DOCUMENT if document.get(key)}
     marked = _mapped(texts, lambda leaf: redactor.identity(leaf) if isinstance(leaf, str) else leaf)
     return document | marked
