@@ -666,8 +666,9 @@ class EvalConfig(Settings):
         gate: Rules by which a run passes or fails.
         redact: What leaves the process as markers; None: everything leaves as it is.
         prices: Prices of models, for `agent_cost` and, beside `judge.prices`, the judge: name as the log says
-            it, or glob. The name itself counts, else the first glob that matches; `*` matches any model, and
-            one that the log does not name.
+            it, or glob. The name itself counts, then without what stands before `models/` and without date
+            or version (`m-2025-08-07`, `m@001`), else the first glob that matches; `*` matches any model,
+            and one that the log does not name.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
 

@@ -37,7 +37,7 @@ from turnwise.transforms.criteria.base import (
 from turnwise.transforms.decisions.comparison.words import decimals, share_text
 from turnwise.transforms.decisions.first_page import counts_text, destructive_text, left_out, listed
 from turnwise.transforms.formats.registry import no_version_text
-from turnwise.transforms.judging.limits import JudgeUsage, total_cost
+from turnwise.transforms.judging.limits import JudgeUsage, price_of, total_cost
 from turnwise.transforms.judging.routes import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
@@ -195,7 +195,7 @@ def _money_lines(word: str, usage: UsageByModel, judge: JudgeSettings) -> list[s
     if cost is None:
         why = "a model has no price in the config, or did not state its tokens"
         if all(used.uncounted <= used.unusable["batch"] for used in usage.values()) and all(
-            model in judge.config.prices for model, used in usage.items() if used.calls
+            price_of(judge.config.prices, model) for model, used in usage.items() if used.calls
         ):
             why = "batch jobs gave no answer, or none yet"
         return [f"cost unknown: {why}"]
