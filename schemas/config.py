@@ -365,6 +365,15 @@ class RedactConfig(Settings):
     backend: Literal["builtin", "presidio", "google"] = "builtin"
     project: str | None = None
 
+    @model_validator(mode="after")
+    def _replaces_something(self) -> "RedactConfig":
+        if not (self.kinds or self.patterns or self.paths) and self.backend == "builtin":
+            raise ValueError("kinds: none is named, nor patterns or paths: nothing would be replaced; "
+                             "leave out `redact`, or kinds, which stands for all")  # fmt: skip
+        if both := sorted({*self.paths} & {*self.keep}):
+            raise ValueError(f"paths and keep: {both[0]!r} stands in both")
+        return self
+
 
 STATUS = "verdict"
 """Stands in the place of a criterion's name where verdicts are counted."""

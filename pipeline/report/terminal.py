@@ -621,6 +621,7 @@ class Figures(NamedTuple):
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
         problems: Why it failed that its counts do not show, one line each, such as rows not stored.
         redacted: Kind -> values that left as markers.
+        absent_paths: Paths of the config that no conversation has, such as `redact.paths args.pin`.
         reasons: Lines about why conversations have no verdict; "": all have one, or they are not read.
     """
 
@@ -636,6 +637,7 @@ class Figures(NamedTuple):
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
     redacted: Mapping[str, int] = MappingProxyType({})
+    absent_paths: Sequence[str] = ()
     reasons: str = ""
 
 
@@ -671,6 +673,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         joint_text(figures.joint or {}),
         idle_text(settings, rows) if rows else "",
         no_version_line(settings, counts, rows),
+        f"no conversation has {', '.join(figures.absent_paths)}" if figures.absent_paths else "",
         custom_text(settings.criteria),
         guesses_text(figures.guesses),
     ]

@@ -429,3 +429,20 @@ def test_inspect_keeps_what_the_config_keeps(tmp_path, capsys):
     said = capsys.readouterr().out
     assert f"order_id: {kept}" in said and f"order {kept} by <EMAIL_" in said
     assert not [value for value in (other, MAIL, ID) if value in said]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_run_names_paths_that_no_conversation_has(turnwise: Any, tmp_path: Path, workers: str) -> None:
+    """Also where nothing is replaced; one conversation that has a path, though nothing in it, is enough."""
+    calls = [{"name": "pay", "args": {"pin": None, "order": "x"}}]
+    logs = [{"conversation_id": f"c{i}", "turns": [{"user": "a", "agent": "b"}]} for i in range(3)]
+    logs[1]["turns"] = [{"user": "a", "agent": "b", "tool_calls": calls}]
+    log, config = tmp_path / "log.jsonl", tmp_path / "config.json"
+    log.write_text("\n".join(map(json.dumps, logs)))
+    redact = {"paths": ["tool_calls.args.pin", "args.pni"], "keep": ["args.order", "tool_calls.order"]}
+    config.write_text(json.dumps({"criteria": {"response_match_score": 0.5}, "redact": redact}))
+    options = ("--config", config, "--workers", workers, "--judge", "none")
+    done = turnwise("run", "--input", log, *options, output=tmp_path / "out")
+    absent = ["redact.paths args.pni", "redact.keep tool_calls.order"]
+    assert done.document("run.json")["absent_paths"] == absent
+    assert f"no conversation has {', '.join(absent)}" in " ".join(done.out.split())

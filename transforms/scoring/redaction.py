@@ -42,6 +42,8 @@ from turnwise.transforms.text.personal import (
 REDACTED = "redacted "
 """Start of the names of counts: `redacted KIND`, the values of a kind, each once in a conversation."""
 
+REACHED = "reached "
+"""Start of the names of counts: `reached redact.paths PATH`, the conversations that have it."""
 _ADDRESS = re.compile(r"[a-z][\w+]*:")
 _OF_DOCUMENT = ("input", "eval_cases", "input_files", "problems", "unread", "no_version")
 T = TypeVar("T", bound=msgspec.Struct)
@@ -108,10 +110,12 @@ class Redactor:
 
     Attributes:
         counts: Kind -> values that were replaced.
+        reached: What of the config the values have: `redact.paths PATH`, `redact.keep PATH`.
     """
 
     def __init__(self, config: RedactConfig) -> None:
         self.counts: Counter[str] = Counter()
+        self.reached: set[str] = set()
         self._config = config
         self._paths, self._keep = (
             [tuple(path.split(".")) for path in paths] for paths in (config.paths, config.keep)
@@ -139,6 +143,8 @@ class Redactor:
             self.redact(value, path)
 
     def _learn_paths(self, value: JsonValue, path: tuple[str, ...], name: str = "") -> None:
+        for key, paths in (("paths", self._paths), ("keep", self._keep)):
+            self.reached.update(f"redact.{key} {'.'.join(own)}" for own in paths if _ends(path, [own]))
         if _ends(path, self._keep):
             self._kept.update(str(leaf) for leaf in _leaves(value))
         elif _ends(path, self._paths):
@@ -585,14 +591,13 @@ def _candidates(patterns: tuple[str, ...], keys: tuple[str, ...]) -> Any:
 
 
 def redactor_of(config: RedactConfig, sample: Sample, scored: JsonValue = None) -> Redactor | None:
-    """Returns the redactor of a conversation; None: neither it nor its case, nor its scores, hold a value.
+    """Returns the redactor of a conversation; None: it, its case and its scores hold no value and no path.
 
     Most conversations are searched once, as JSON, and that is all.
     """
     conversation, case = sample.conversation, sample.eval_case
-    pattern = _candidates(
-        tuple(config.patterns.values()), tuple(path.rpartition(".")[2] for path in config.paths)
-    )
+    keys = tuple(path.rpartition(".")[2] for path in (*config.paths, *config.keep))
+    pattern = _candidates(tuple(config.patterns.values()), keys)
     parts = (conversation, case, sample.record.source, scored)
     if config.backend == "builtin":
         try:
@@ -607,7 +612,7 @@ def redactor_of(config: RedactConfig, sample: Sample, scored: JsonValue = None) 
         (conversation.conversation_id, case.eval_id if case else None, case.eval_set_id if case else None)
     )
     redactor.learn([conversation, *([case] if case else []), {"details": scored}])
-    return redactor if redactor.has_values(sample.record.source) else None
+    return redactor if redactor.has_values(sample.record.source) or redactor.reached else None
 
 
 def redacted(value: T, config: RedactConfig, ids: Iterable[str | None] = ()) -> T:

@@ -96,6 +96,8 @@ def test_values_over_parts_of_a_message() -> None:
         ({"paths": ["tool_calls.*.password"]}, r"tool_calls\.\*\.password"),
         ({"keep": ["tool_calls[0].args.x"]}, r"tool_calls\[0\]"),
         ({"regions": ["XX"]}, "regions: XX"),
+        ({"kinds": []}, "nothing would be replaced"),
+        ({"paths": ["args.pin"], "keep": ["args.pin"]}, "stands in both"),
     ],
 )
 def test_a_config_that_would_find_nothing(redact: dict[str, Any], problem: str) -> None:
