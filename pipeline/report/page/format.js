@@ -41,7 +41,8 @@ export function decimal(value) {
 
 export function quantity(value, unit) {
   // Costs of single turns are small.
-  if (unit === "money" && value && Math.abs(value) < 1) return String(Number(value.toPrecision(3)));
+  const size = Math.abs(value ?? 0);
+  if (unit === "money" && size > 1e-15 && size < 1) return value.toFixed(2 - Math.floor(Math.log10(size)));
   return value !== null && value !== undefined && unit === "seconds" ? `${decimal(value)} s` : decimal(value);
 }
 

@@ -2,7 +2,7 @@
 
 import { unpack } from "./data.js";
 import { button, choice, h, table } from "./dom.js";
-import { NONE, number, short, shown, shortNames } from "./format.js";
+import { NONE, number, quantity, short, shown, shortNames } from "./format.js";
 import { applyTheme, main, startFrame } from "./frame.js";
 import { readState } from "./state.js";
 import { trendChart } from "./trend.js";
@@ -77,7 +77,7 @@ function runCells(run, box) {
     h("span", { title: (run.appVersions ?? []).map(shown).join(", ") }, (run.appVersions ?? []).map((name) => short(name.split("/").at(-1), LONGEST_VERSION)).join(", ") || NONE),
     ...COUNTS.map((name) => number(run[name] ?? (isComplete ? 0 : null))),
     run.createTime ? h("time", { datetime: run.createTime, title: run.createTime }, run.createTime.slice(0, 16).replace("T", " ")) : NONE,
-    run.cost === undefined ? NONE : run.cost.toFixed(2),
+    run.cost === undefined ? NONE : quantity(run.cost, "money"),
     run.exitStatus ?? NONE,
   ];
 }
