@@ -92,6 +92,9 @@ _ID_COLUMNS = frozenset(
         *("conversation", "sessionId", "displayName"),
     )
 )
+_IDS = ("conversation_id", "eval_id", "eval_set_id", "user_id")
+_OF_IDS = "match"
+"""The stage whose messages name cases and sets."""
 
 _AS_WRITTEN = ("",)
 """The path of what has no canonical form: a raw record, or JSON in a text."""
@@ -714,6 +717,8 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
             record = record[:-_LEFT_OF_CUT]  # a value that is cut there has no form to tell it by
         structure = json_structure(record)
         if structure is not None:
+            ids = [structure.get(key) for key in _IDS] if isinstance(structure, dict) else []
+            redactor.name_ids(name for name in ids if isinstance(name, str))
             redactor.learn([structure], _AS_WRITTEN)
             done = redactor.redact(structure, _AS_WRITTEN)
             record = record if done == structure else dump_json(done).decode()
@@ -725,7 +730,8 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
                     redactor.learn([{key: match[1] or match[2]}])
             record = redactor.text(record)
         failure.record = record
-    failure.message = redactor.text(failure.message)
+    message = redactor.identity(failure.message) if failure.stage == _OF_IDS else failure.message
+    failure.message = redactor.text(message)
     failure.conversation_id = failure.conversation_id and redactor.identity(failure.conversation_id)
     failure.source = failure.source and redactor.identity(failure.source)
     return redactor.counts
