@@ -92,7 +92,7 @@ _ID_COLUMNS = frozenset(
         *("conversation", "sessionId", "displayName"),
     )
 )
-_IDS = ("conversation_id", "eval_id", "eval_set_id", "user_id")
+_IDS = ("eval_id", "eval_set_id")
 _OF_IDS = "match"
 """The stage whose messages name cases and sets."""
 
