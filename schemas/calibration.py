@@ -218,6 +218,7 @@ _LARGEST_WEIGHT = 1e9
 _LARGEST_NUMBER = 1e15
 
 LabelAnswer = Literal["up", "down", "PASS", "FAIL"]
+_LABELS = "label is PASS, FAIL, up, down, a number from -1e15 to 1e15, or null: none yet"
 """What a person says of an outcome; `up` means PASS, `down` FAIL."""
 
 
@@ -287,7 +288,7 @@ class HumanLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 "weight is 1 divided by the probability of being drawn, a number from 1e-9 to 1e9"
             )
         if isinstance(self.label, float) and not abs(self.label) <= _LARGEST_NUMBER:
-            raise ValueError("label is PASS, FAIL, up, down, or a number from -1e15 to 1e15")
+            raise ValueError(_LABELS)
         if self.number is not None and self.number < 1:
             raise ValueError("number is 1 or more")
 
@@ -301,7 +302,17 @@ def parse_label(line: bytes | str) -> HumanLabel:
     >>> parse_label('{"conversation_id": "c1", "criterion": "safety_v1", "label": "down"}').label
     'down'
     """
-    return msgspec.json.decode(line, type=HumanLabel)
+    try:
+        return msgspec.json.decode(line, type=HumanLabel)
+    except msgspec.ValidationError as error:
+        fault = str(error)
+        if fault.endswith("`$.label`"):
+            fault += f"; {_LABELS}"
+        elif "unknown field" in fault:
+            fault += f"; there are {', '.join(HumanLabel.__struct_fields__)}"
+        elif fault.endswith("`$.chosen`"):
+            fault += "; chosen is hand-picked or random"
+        raise ValueError(fault) from None
 
 
 # How stable the verdicts of a judge are: what `judge_check.json` holds. Shares are 0..1.

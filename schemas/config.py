@@ -365,6 +365,15 @@ class RedactConfig(Settings):
     backend: Literal["builtin", "presidio", "google"] = "builtin"
     project: str | None = None
 
+    @model_validator(mode="after")
+    def _replaces_something(self) -> "RedactConfig":
+        if not (self.kinds or self.patterns or self.paths) and self.backend == "builtin":
+            raise ValueError("kinds: none is named, nor patterns or paths: nothing would be replaced; "
+                             "leave out `redact`, or kinds, which stands for all")  # fmt: skip
+        if both := sorted({*self.paths} & {*self.keep}):
+            raise ValueError(f"paths and keep: {both[0]!r} stands in both")
+        return self
+
 
 STATUS = "verdict"
 """Stands in the place of a criterion's name where verdicts are counted."""
@@ -666,8 +675,9 @@ class EvalConfig(Settings):
         gate: Rules by which a run passes or fails.
         redact: What leaves the process as markers; None: everything leaves as it is.
         prices: Prices of models, for `agent_cost` and, beside `judge.prices`, the judge: name as the log says
-            it, or glob. The name itself counts, else the first glob that matches; `*` matches any model, and
-            one that the log does not name.
+            it, or glob. The name itself counts, then without what stands before `models/` and without date
+            or version (`m-2025-08-07`, `m@001`), else the first glob that matches; `*` matches any model,
+            and one that the log does not name.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
 

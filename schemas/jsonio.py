@@ -139,7 +139,7 @@ SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
 
 _PASSWORD = re.compile(r"(?<=://)([^:@/?]*):.*(?=@)")
 _SECRETS = re.compile(
-    r"([?&](?:password|passfile|sslpassword|token|access_token|api_?key|key|sig|signature|secret)=)[^&\s\"']*",
+    r"([?&](?:password|passfile|sslpassword|token|access_token|api_?key|key|sig|signature|secret)=)(?:[^&\s\"']*[^&\s\"':;,.)])?",
     re.IGNORECASE,
 )
 _PASSWORD_IN_TEXT = re.compile(r"(?<=://)([^:@/?\s\"']*):(?!\d*[/?])[^\s\"']*(?=@)")

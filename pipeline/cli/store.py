@@ -17,6 +17,7 @@ from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_sqlite_url
 from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.transforms.decisions.comparison.words import amount
 
 if TYPE_CHECKING:
     from turnwise.pipeline.store.database import Store
@@ -71,7 +72,7 @@ def _cells(run: Any) -> tuple[str, ...]:
         run.day or "?",
         clipped(printable(run.run_id), _LONGEST),
         *(str(number) for number in counts),
-        "?" if run.cost is None else f"{run.cost:.2f}",
+        "?" if run.cost is None else amount(run.cost, "mean", "money"),
         names_text([version or "draft" for version in run.app_versions]),
     )
 

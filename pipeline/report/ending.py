@@ -38,7 +38,7 @@ from turnwise.schemas.run import FORMAT_VERSION, time_text
 from turnwise.transforms.decisions.first_page import open_reasons, reasons_lines
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.review.problems import ReadingList
-from turnwise.transforms.scoring.redaction import REDACTED, redact_document
+from turnwise.transforms.scoring.redaction import REACHED, REDACTED, redact_document
 
 _WIDTH = 110
 
@@ -79,6 +79,7 @@ def end_run(
         "exit_status": 1 if problems else 0,
         "guessed_tools": figures.guesses,
         **({} if settings.config.redact is None else {"redacted": dict(figures.redacted)}),
+        **({"absent_paths": list(figures.absent_paths)} if figures.absent_paths else {}),
         "unread": list(figures.unread),
         "to_read": None if figures.to_read is None else list(map(_to_read, figures.to_read)),
     }
@@ -96,6 +97,14 @@ def end_run(
         "replaced_in_store": replaced(place, figures.counts["results"]) if place and replaced else None,
     }
     return redact_document(document | ended, settings.config.redact)
+
+
+def _absent_paths(settings: RunSettings, counted: Mapping[str, int]) -> list[str]:
+    redact = settings.config.redact
+    if redact is None or not counted.get("results"):
+        return []
+    named = [f"redact.{key} {path}" for key in ("paths", "keep") for path in getattr(redact, key)]
+    return [name for name in named if not counted.get(f"{REACHED}{name}")]
 
 
 def figures_of(
@@ -124,6 +133,7 @@ def figures_of(
             for name, number in sorted(counted.items())
             if name.startswith(REDACTED)
         },
+        absent_paths=_absent_paths(settings, counted),
         workers=records_by_worker(counted),
         joint=joint_document(settings, counted),
     )

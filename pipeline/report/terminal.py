@@ -44,7 +44,7 @@ from turnwise.transforms.decisions.first_page import (
     reasons_of,
 )
 from turnwise.transforms.formats.registry import no_version_text
-from turnwise.transforms.judging.limits import JudgeUsage, total_cost
+from turnwise.transforms.judging.limits import JudgeUsage, price_of, total_cost
 from turnwise.transforms.judging.routes import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
@@ -202,7 +202,7 @@ def _money_lines(word: str, usage: UsageByModel, judge: JudgeSettings) -> list[s
     if cost is None:
         why = "a model has no price in the config, or did not state its tokens"
         if all(used.uncounted <= used.unusable["batch"] for used in usage.values()) and all(
-            model in judge.config.prices for model, used in usage.items() if used.calls
+            price_of(judge.config.prices, model) for model, used in usage.items() if used.calls
         ):
             why = "batch jobs gave no answer, or none yet"
         return [f"cost unknown: {why}"]
@@ -641,6 +641,7 @@ class Figures(NamedTuple):
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
         problems: Why it failed that its counts do not show, one line each, such as rows not stored.
         redacted: Kind -> values that left as markers.
+        absent_paths: Paths of the config that no conversation has, such as `redact.paths args.pin`.
         reasons: Lines about why conversations have no verdict, where there is no first page that says it.
     """
 
@@ -656,6 +657,7 @@ class Figures(NamedTuple):
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
     redacted: Mapping[str, int] = MappingProxyType({})
+    absent_paths: Sequence[str] = ()
     reasons: Sequence[str] = ()
     refused: Sequence[str] = ()
     sides: Sequence[str] = ()
@@ -692,6 +694,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         idle_text(settings, rows) if rows else "",
         no_version_line(settings, counts, rows),
         redacted_text(None if settings.config.redact is None else figures.redacted),
+        f"no conversation has {', '.join(figures.absent_paths)}" if figures.absent_paths else "",
         custom_text(settings.criteria),
         guesses_text(figures.guesses),
     ]

@@ -429,3 +429,45 @@ def test_inspect_keeps_what_the_config_keeps(tmp_path, capsys):
     said = capsys.readouterr().out
     assert f"order_id: {kept}" in said and f"order {kept} by <EMAIL_" in said
     assert not [value for value in (other, MAIL, ID) if value in said]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_run_names_paths_that_no_conversation_has(turnwise: Any, tmp_path: Path, workers: str) -> None:
+    """Also where nothing is replaced; one conversation that has a path, though nothing in it, is enough."""
+    calls = [{"name": "pay", "args": {"pin": None, "order": "x"}}]
+    logs = [{"conversation_id": f"c{i}", "turns": [{"user": "a", "agent": "b"}]} for i in range(3)]
+    logs[1]["turns"] = [{"user": "a", "agent": "b", "tool_calls": calls}]
+    log, config = tmp_path / "log.jsonl", tmp_path / "config.json"
+    log.write_text("\n".join(map(json.dumps, logs)))
+    redact = {"paths": ["tool_calls.args.pin", "args.pni"], "keep": ["args.order", "tool_calls.order"]}
+    config.write_text(json.dumps({"criteria": {"response_match_score": 0.5}, "redact": redact}))
+    options = ("--config", config, "--workers", workers, "--judge", "none")
+    done = turnwise("run", "--input", log, *options, output=tmp_path / "out")
+    absent = ["redact.paths args.pni", "redact.keep tool_calls.order"]
+    assert done.document("run.json")["absent_paths"] == absent
+    assert f"no conversation has {', '.join(absent)}" in " ".join(done.out.split())
+
+
+def test_unknown_cases_have_the_markers_of_ids(turnwise: Any, tmp_path: Path) -> None:
+    """Those by which the other tables name them, so that two are told apart, and found again."""
+    turns = [{"user": "kim@example.org here", "agent": "b"}]
+    names = ["of kim@example.org", "of jo@example.org"]
+    logs = [{"conversation_id": f"c{i}", "eval_id": name, "turns": turns} for i, name in enumerate(names)]
+    cases = [{"eval_id": name, "turns": [{"user": "a", "response": "b"}]} for name in names]
+    tables = []
+    for name, known in (("known", cases), ("unknown", [cases[0] | {"eval_id": "x"}])):
+        for kind, records in (("log", logs), (name, known)):
+            (tmp_path / f"{kind}.jsonl").write_text("\n".join(map(json.dumps, records)))
+        options = ("--eval_cases", tmp_path / f"{name}.jsonl", "--redact", "default", "--judge", "none")
+        tables.append(
+            turnwise("run", "--input", tmp_path / "log.jsonl", *options, output=tmp_path / f"o-{name}")
+        )
+    markers = [
+        row["eval_id"]
+        for row in sorted(tables[0].rows("conversations"), key=lambda row: row["conversation_id"])
+    ]
+    failures = sorted(tables[1].rows("failures"), key=lambda row: row["conversation_id"])
+    assert len({*markers}) == 2 and all(marker.startswith("of <EMAIL_") for marker in markers)
+    for marker, row in zip(markers, failures, strict=True):
+        assert row["message"] == f"no eval case is called {marker!r}"
+        assert json.loads(row["record"])["eval_id"] == marker and "@" not in str(row)

@@ -11,8 +11,8 @@ from turnwise.schemas.conversation import Turn, Usage
 from turnwise.schemas.jsonio import short_repr
 from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn, is_answered
+from turnwise.transforms.judging.limits import price_of
 from turnwise.transforms.matching.sample import Sample, TurnPair, end_text, end_unclear
-from turnwise.transforms.text.patterns import glob_matches
 
 
 class OfWhole(MeasuredCriterion):
@@ -208,14 +208,14 @@ class AgentCost(Figure):
             lacking = "input" if usage.input_tokens is None else "output"
             return f"the log states no {lacking} tokens of {usage.model or 'a model'}"
         name = usage.model or ""
-        keys = [name] if name in self.prices else [key for key in self.prices if glob_matches(key, name)]
-        if not keys:
+        prices = price_of(self.prices, name)
+        if prices is None:
             return f"no price of {short_repr(name)}" if name else "the log does not name the model"
         cached = usage.cached_tokens or 0
         if not 0 <= cached <= usage.input_tokens or usage.output_tokens < 0:
             counts = f"{usage.input_tokens} in, {cached} of them cached, {usage.output_tokens} out"
             return f"the log's tokens cannot be: {counts}"
-        return self.prices[keys[0]].cost(usage.input_tokens, usage.output_tokens, cached)
+        return prices.cost(usage.input_tokens, usage.output_tokens, cached)
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Returns the sum over the turns; no score while one has none."""

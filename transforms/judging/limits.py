@@ -1,9 +1,11 @@
 """Limits the calls, tokens and cost of a judge."""
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from math import inf
 from threading import Lock
 from typing import NamedTuple
@@ -14,6 +16,7 @@ from turnwise.schemas.config import JudgeConfig, TokenPrices
 from turnwise.transforms.judging.ask import known_sum
 from turnwise.transforms.judging.backends.base import FaultKind, RawReply
 from turnwise.transforms.judging.shared_places import NO_LIMITS, NOTHING, Amounts, PlaceError, ReplyPlace
+from turnwise.transforms.text.patterns import glob_matches
 
 
 class Pace:
@@ -118,12 +121,38 @@ class JudgeCounts:
         self.add(model, used)
 
 
+_NAMESPACE = re.compile(r"^(?:.*/)?models/|^(?:openai|google)/")
+_DATE = re.compile(r"(?:@(?:\d{3}|\d{8}|default|latest)|-20\d\d-\d\d-\d\d|-20\d{6}|-00\d)$")
+
+
+@lru_cache(maxsize=1024)
+def _names_of(model: str) -> tuple[str, ...]:
+    short = _NAMESPACE.sub("", model)
+    return tuple(dict.fromkeys((model, short, _DATE.sub("", short))))
+
+
+def price_of(prices: Mapping[str, TokenPrices], model: str) -> TokenPrices | None:
+    """Returns the prices of a model; None: it has none, and what it costs is unknown.
+
+    Its name counts before globs. A name in full, such as `publishers/google/models/m-001` or `m-2025-08-07`,
+    has the price of `m` where it has none of its own.
+    """
+    names = _names_of(model)
+    for name in names:
+        if known := prices.get(name):
+            return known
+    for key, known in prices.items():
+        if _NAMESPACE.sub("", key) in names or any(glob_matches(key, name) for name in names):
+            return known
+    return None
+
+
 def total_cost(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices]) -> float | None:
     """Returns the total cost; None: a used model has no price, or did not state its tokens."""
     asked = {model: used for model, used in usage.items() if used.calls}
-    if any(model not in prices or used.uncounted for model, used in asked.items()):
-        return None
-    return sum(used.cost(prices[model]) for model, used in asked.items())
+    costs = [(used, price_of(prices, model)) for model, used in asked.items()]
+    known = [used.cost(own) for used, own in costs if own is not None and not used.uncounted]
+    return sum(known) if len(known) == len(costs) else None
 
 
 def tokens_of(replies: Sequence[RawReply]) -> tuple[int, int] | None:
@@ -152,7 +181,7 @@ def spent_on(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices])
     return Amounts(
         sum(used.calls for used in usage.values()),
         sum(used.tokens_in + used.tokens_out for used in usage.values()),
-        sum(used.cost(prices[model]) for model, used in usage.items() if model in prices),
+        sum(used.cost(own) for model, used in usage.items() if (own := price_of(prices, model))),
     )
 
 
@@ -183,17 +212,25 @@ def share_to_ask(
 
 
 class Reserved(NamedTuple):
-    """What was reserved for a call, and the counter that holds it: a run or a period."""
+    """What was reserved for a call.
+
+    Attributes:
+        counter: What holds it: a run or a period.
+        prompt_tokens: As they were estimated.
+    """
 
     expected: Amounts
     counter: str
+    prompt_tokens: int
+    answers: int
 
 
 class Budget:
     """Counts calls, tokens and cost against their limits, in one event loop.
 
-    Calls in flight count with their expected tokens: the mean of the finished calls, at least their prompt;
-    for the first calls, their prompt and an assumed answer. Where a place counts for all workers of the run,
+    Calls in flight count with their expected tokens: their prompt and an answer, as long as those of the
+    finished calls; for the first calls, an assumed one. A call for which nothing is left waits while those in
+    flight may take less than is expected of them. Where a place counts for all workers of the run,
     a call is counted there before it is made, so that a worker that is killed lets nobody exceed the limits.
     """
 
@@ -217,8 +254,13 @@ class Budget:
         self._spent = spent
         self._due: dict[str, Amounts] = {}  # what calls took beyond what the place has counted for them
         self._refused_until = -inf
-        self._settled = 0
-        self._tokens = 0
+        self._expected = self._taken = (
+            0,
+            0,
+        )  # prompt tokens and answers of finished calls, and what they took
+        self._flying = NOTHING
+        self._settled = asyncio.Event()
+        self._reserving = asyncio.Lock()
         self._promised = 0  # conversations that may be judged, and have not reserved a call yet
         self._deciding = asyncio.Lock()
 
@@ -276,7 +318,7 @@ class Budget:
         return f"{self._per} {time.strftime(_PERIODS[self._per][1], time.gmtime(now))}"
 
     async def reserve(self, model: str, prompt_tokens: int, answers: int = 1) -> Reserved | None:
-        """Reserves budget for a call.
+        """Reserves budget for a call, when it is known whether there is any.
 
         Returns:
             Expected amounts, to be passed to `settle`; None: the budget is spent, or the cost is limited and
@@ -286,25 +328,48 @@ class Budget:
             PlaceError: The place of the limits does not answer.
         """
         self._promised = max(0, self._promised - 1)
-        if (self._is_priced and model not in self._prices) or time.monotonic() < self._refused_until:
+        is_priced = not self._is_priced or price_of(self._prices, model) is not None
+        if not is_priced or time.monotonic() < self._refused_until:
             return None
-        tokens = prompt_tokens + ANSWER_TOKENS * answers
-        if self._settled:
-            tokens = max(prompt_tokens, self._tokens // self._settled)
-        expected = Amounts(1, tokens, self._cost(model, prompt_tokens, tokens - prompt_tokens))
+        while True:
+            settled = self._settled
+            reserved = self._reservation(model, prompt_tokens, answers)
+            expected = reserved.expected
+            if self._place is None:
+                is_left = self._limits.covers(self._spent.plus(expected))
+            else:
+                async with self._reserving:  # what one writes of what is due, no other can
+                    settled = self._settled
+                    is_left = await self._write(reserved.counter, expected, self._limits)
+            if is_left:
+                self._spent, self._flying = self._spent.plus(expected), self._flying.plus(expected)
+                return reserved
+            least = self._spent.minus(self._flying)._replace(calls=self._spent.calls)
+            if self._place is None:  # else others may have given something back
+                may_fit = self._limits.covers(least.plus(expected))
+            else:
+                may_fit = self._limits[1:] != NO_LIMITS[1:]
+            if not settled.is_set() and not (self._flying.calls and may_fit):
+                break
+            await settled.wait()
+        if self._place is not None:
+            self._refused_until = time.monotonic() + _REFUSED_S
+        return None
+
+    def _reservation(self, model: str, prompt_tokens: int, answers: int) -> Reserved:
+        """Returns what a call is expected to take, by what the finished ones took."""
+        (prompts, answered), (tokens_in, tokens_out) = self._expected, self._taken
+        expected_in = prompt_tokens * tokens_in // prompts if prompts else prompt_tokens
+        expected_out = answers * tokens_out // answered if answered else answers * ANSWER_TOKENS
+        cost = self._cost(model, expected_in, expected_out)
         counter = self._counter(self._clock())
-        if self._place is None:
-            is_left = self._limits.covers(self._spent.plus(expected))
-        else:
-            is_left = await self._write(counter, expected, self._limits)
-            if not is_left:
-                self._refused_until = time.monotonic() + _REFUSED_S
-        if is_left:
-            self._spent = self._spent.plus(expected)
-        return Reserved(expected, counter) if is_left else None
+        return Reserved(Amounts(1, expected_in + expected_out, cost), counter, prompt_tokens, answers)
 
     def settle(self, model: str, reserved: Reserved, tokens: tuple[int, int] | None) -> None:
         """Replaces the expected amounts of a call by the actual ones, unless those are unknown."""
+        self._flying = self._flying.minus(reserved.expected)
+        settled, self._settled = self._settled, asyncio.Event()
+        settled.set()
         if tokens is None:
             return
         tokens_in, tokens_out = tokens
@@ -312,8 +377,9 @@ class Budget:
         more, counter = actual.minus(reserved.expected), reserved.counter
         self._spent = self._spent.plus(more)
         self._due[counter] = self._due.get(counter, NOTHING).plus(more)
-        self._tokens += tokens_in + tokens_out
-        self._settled += 1
+        (prompts, answered), (total_in, total_out) = self._expected, self._taken
+        self._expected = (prompts + reserved.prompt_tokens, answered + reserved.answers)
+        self._taken = (total_in + tokens_in, total_out + tokens_out)
 
     async def write(self) -> None:
         """Tells the place what the finished calls took; raises PlaceError if it does not answer."""
@@ -335,5 +401,5 @@ class Budget:
         return is_written
 
     def _cost(self, model: str, tokens_in: int, tokens_out: int) -> float:
-        prices, used = self._prices.get(model), JudgeUsage(tokens_in=tokens_in, tokens_out=tokens_out)
+        prices, used = price_of(self._prices, model), JudgeUsage(tokens_in=tokens_in, tokens_out=tokens_out)
         return used.cost(prices) if prices else 0.0

@@ -19,7 +19,7 @@ from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.batches import CONCURRENCY, MOST_WAITING, Batches
 from turnwise.transforms.judging.judge import Estimator, Judge, ReplyCache
 from turnwise.transforms.judging.judges import JudgeKind, find_judge
-from turnwise.transforms.judging.limits import Budget, JudgeCounts, JudgeUsage, Pace
+from turnwise.transforms.judging.limits import Budget, JudgeCounts, JudgeUsage, Pace, price_of
 from turnwise.transforms.judging.routes import JUDGING, Connections, Requests, Routes
 from turnwise.transforms.judging.shared_places import (
     NOTHING,
@@ -139,7 +139,7 @@ def check_judge(
     config, kind, stated = settings.config, settings.kind, tuple(options) or (JudgeModelOptions(),)
     if kind.connect and config.max_cost is not None:
         models = {option.judge_model or config.model for option in stated}
-        for model in sorted(models - config.prices.keys()):
+        for model in sorted(model for model in models if price_of(config.prices, model) is None):
             raise ConfigError(f"judge.max_cost: there is no price of the model {model} in judge.prices")
     if kind.connect and config.cache:
         open_place(config.cache, patience_s=0.0).close()

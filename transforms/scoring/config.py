@@ -26,6 +26,7 @@ from turnwise.transforms.criteria.base import (
 )
 from turnwise.transforms.judging.batches import BATCH_JOB
 from turnwise.transforms.judging.judges import find_judge
+from turnwise.transforms.judging.limits import price_of
 from turnwise.transforms.scoring.evaluate import ScoredConversation
 from turnwise.transforms.scoring.redaction import check_redaction
 from turnwise.transforms.scoring.selection import CASCADE, PANEL
@@ -265,8 +266,9 @@ def cascade_figures(
     asked = {"tokens_in": number["first_tokens_in"], "tokens_out": number["first_tokens_out"]}
     tokens = sum(figures["tokens_in"] + figures["tokens_out"] for figures in spared.values())
     is_known = not (candidates or number["first_uncounted"])
-    is_priced = is_known and prices.keys() >= {first, *spared}
-    cost = sum(_cost(prices[model], figures) for model, figures in spared.items()) if is_priced else 0.0
+    known = {model: own for model in {first, *spared} if (own := price_of(prices, model))}
+    is_priced = is_known and known.keys() == {first, *spared}
+    cost = sum(_cost(known[model], figures) for model, figures in spared.items()) if is_priced else 0.0
     return {
         "first": first,
         "questions": number["questions"],
@@ -275,7 +277,7 @@ def cascade_figures(
         "saved": {
             "calls": None if candidates else calls,
             "tokens": tokens - sum(asked.values()) if is_known else None,
-            "cost": cost - _cost(prices[first], asked) if is_priced else None,
+            "cost": cost - _cost(known[first], asked) if is_priced else None,
         },
     }
 

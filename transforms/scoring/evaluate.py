@@ -45,7 +45,7 @@ from turnwise.transforms.scoring.panels import (
     turn_gap,
     withheld,
 )
-from turnwise.transforms.scoring.redaction import REDACTED, RedactedAsk, Redactor, redactor_of
+from turnwise.transforms.scoring.redaction import REACHED, REDACTED, RedactedAsk, Redactor, redactor_of
 from turnwise.transforms.scoring.selection import Criteria, hash_place, joint_score
 
 _MOST_ROUNDS = 3
@@ -435,9 +435,11 @@ class GuessCounts(Counter[str]):
 
 
 def redacted_counts(scored: ScoredConversation) -> Counter[str]:
-    """Returns how many values of a conversation left it as markers, by `redacted KIND`."""
-    counts = scored.redactor.counts if scored.redactor else {}
-    return Counter({f"{REDACTED}{kind}": number for kind, number in counts.items()})
+    """Returns how many values of a conversation left it as markers, and which paths of the config it has."""
+    if scored.redactor is None:
+        return Counter()
+    kinds = {f"{REDACTED}{kind}": number for kind, number in scored.redactor.counts.items()}
+    return Counter(kinds | {f"{REACHED}{path}": 1 for path in scored.redactor.reached})
 
 
 def guessed_tools(scored: ScoredConversation) -> dict[str, str]:

@@ -29,6 +29,7 @@ from turnwise.transforms.text.cues import THING
 from turnwise.transforms.text.patterns import compiled
 from turnwise.transforms.text.personal import (
     MAYBE,
+    UNIT,
     Finding,
     check_backend,
     find,
@@ -41,6 +42,9 @@ from turnwise.transforms.text.personal import (
 REDACTED = "redacted "
 """Start of the names of counts: `redacted KIND`, the values of a kind, each once in a conversation."""
 
+REACHED = "reached "
+"""Start of the names of counts: `reached redact.paths PATH`, the conversations that have it."""
+_ADDRESS = re.compile(r"[a-z][\w+]*:")
 _OF_DOCUMENT = ("input", "eval_cases", "input_files", "problems", "unread", "no_version")
 T = TypeVar("T", bound=msgspec.Struct)
 _MARKER = re.compile(r"<[A-Z][A-Z0-9_]*_(?:\d+|[0-9a-f]{12})>")
@@ -58,6 +62,10 @@ _SHORTEST_LITERAL, _SHORTEST_PIECE = 4, 4
 _SHORTEST, _SHORT = 6, 60
 _SHORTEST_SECRET = 2
 _SHORTEST_REPEATED = 5
+_PIN = re.compile(r"(?!19|20)\d{4}|\d{5,6}")
+"""Numbers that stand as well for an amount, or for an order."""
+_IN_NUMBER = re.compile(r"(?:\d[.,:/-]|[$€£¥₹#]\s?)$")
+_GOES_ON = re.compile(r"[.,:/-]\d")
 _LEFT_OF_CUT = 200
 _MEMORY = 64 << 20
 """Bytes for the pattern of all kinds; with less, RE2 takes a hundred times as long."""
@@ -84,6 +92,9 @@ _ID_COLUMNS = frozenset(
         *("conversation", "sessionId", "displayName"),
     )
 )
+_IDS = ("eval_id", "eval_set_id")
+_OF_IDS = "match"
+"""The stage whose messages name cases and sets."""
 
 _AS_WRITTEN = ("",)
 """The path of what has no canonical form: a raw record, or JSON in a text."""
@@ -102,10 +113,12 @@ class Redactor:
 
     Attributes:
         counts: Kind -> values that were replaced.
+        reached: What of the config the values have: `redact.paths PATH`, `redact.keep PATH`.
     """
 
     def __init__(self, config: RedactConfig) -> None:
         self.counts: Counter[str] = Counter()
+        self.reached: set[str] = set()
         self._config = config
         self._paths, self._keep = (
             [tuple(path.split(".")) for path in paths] for paths in (config.paths, config.keep)
@@ -133,6 +146,8 @@ class Redactor:
             self.redact(value, path)
 
     def _learn_paths(self, value: JsonValue, path: tuple[str, ...], name: str = "") -> None:
+        for key, paths in (("paths", self._paths), ("keep", self._keep)):
+            self.reached.update(f"redact.{key} {'.'.join(own)}" for own in paths if _ends(path, [own]))
         if _ends(path, self._keep):
             self._kept.update(str(leaf) for leaf in _leaves(value))
         elif _ends(path, self._paths):
@@ -202,8 +217,15 @@ class Redactor:
         if known is None:
             kind = re.sub(r"\W", "_", name.upper(), flags=re.ASCII) or "VALUE"
             known = self._literals[text] = self._marker(kind if kind[0].isalpha() else "VALUE", text, text)
+            if _PIN.fullmatch(text) and name in self._config.kinds:
+                self._repeated.add(text)
             self._texts.clear()
         return known
+
+    def _whole(self, text: str, cue: str) -> str | None:
+        """Returns the marker of a text that is a value; None: it is none, or the number of a thing."""
+        is_other = cue != "" and text in self._repeated and _PIN.fullmatch(text)
+        return None if is_other else self._literals.get(text)
 
     def redact(self, value: JsonValue, path: tuple[str, ...] = ()) -> JsonValue:
         """Returns a JSON value, keys included, with markers."""
@@ -268,12 +290,12 @@ class Redactor:
 
     def text(self, text: str, key: str = "", is_number: bool = False) -> str:
         """Returns a text with markers, of a value under a key."""
+        cue = _cue_of(key) if key else ""
         if len(text) < self._shortest:
-            return self._literals.get(text, text)
+            return self._whole(text, cue) or text
         hint: bool | None = bool(key) and _says_phone(key)
         if is_number and not hint:
             hint = None
-        cue = _cue_of(key) if key else ""
         done = self._texts.get((text, hint, cue))
         if done is None:
             done = self._texts[text, hint, cue] = self._redacted(text, hint, cue)
@@ -282,8 +304,8 @@ class Redactor:
     def _redacted(self, text: str, hint: bool | None, cue: str) -> str:
         if text in self._kept:
             return text
-        if text in self._literals:
-            return self._literals[text]
+        if whole := self._whole(text, cue):
+            return whole
         structure = json_structure(text) if text[:200].lstrip()[:1] in ("{", "[") else None
         if structure is not None:
             done = self.redact(structure, _AS_WRITTEN)
@@ -312,7 +334,8 @@ class Redactor:
             spans += [
                 (*ends, marker)
                 for start, end in _places(text, literal)
-                if not is_word or _is_apart(text, start, end)
+                if _is_apart(text, start, end) or not (is_word or literal.isdigit())
+                if not is_word or _is_alone(cue + text, len(cue) + start, len(cue) + end)
                 for ends in _take(taken, start, end)
             ]
         findings = service_findings(self._config, text)
@@ -324,15 +347,22 @@ class Redactor:
             if not any(a <= start and end <= b for a, b in kept) and (places := _take(taken, start, end)):
                 marker = mark(kind, key, text[start:end])
                 spans += [(*ends, marker) for ends in places]
-                if kind in _CUED and mark == self._marker and places == [(start, end)]:
+                is_cued = kind in _CUED or (kind == "PHONE" and self._is_named_phone(plain[start:end]))
+                if is_cued and mark == self._marker and places == [(start, end)]:
                     self._repeat(text[start:end], marker)
         return sorted(spans)
 
+    def _is_named_phone(self, number: str) -> bool:
+        """Returns whether only the word beside a number tells that it is a phone's."""
+        return number not in self._literals and not any(find(number, ("phone",), self._config.regions))
+
     def _repeat(self, value: str, marker: str) -> None:
         """Gives a value its marker where it stands without the word that says what it is."""
-        for part in (value, _BEFORE_SECRET.sub("", value, count=1)):
+        digits = "".join(filter(str.isdigit, value)) if marker.startswith("<PHONE_") else value
+        for part in dict.fromkeys((value, _BEFORE_SECRET.sub("", value, count=1), digits)):
             is_plain = part.isalpha() and (part.islower() or part.istitle() or part.isupper())
-            if len(part) < _SHORTEST_REPEATED or is_plain or part in self._literals:
+            is_short = len(part) < _SHORTEST_REPEATED and not _PIN.fullmatch(part)
+            if is_short or is_plain or not self._literals.get(part, "<PHONE_").startswith("<PHONE_"):
                 continue
             self._literals[part] = marker
             self._repeated.add(part)
@@ -438,6 +468,15 @@ def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
 def _is_apart(text: str, start: int, end: int) -> bool:
     """Returns whether a value is no part of a longer word or number."""
     return not any(at and _WITHIN.match(text, at - 1) for at in (start, end))
+
+
+def _is_alone(text: str, start: int, end: int) -> bool:
+    """Returns whether a number of few digits is no part of an amount or a time, and not that of a thing."""
+    if not _PIN.fullmatch(text, start, end):
+        return True
+    before = text[max(start - 40, 0) : start]
+    after = UNIT.match(text, end) or _GOES_ON.match(text, end)
+    return not (after or _IN_NUMBER.search(before) or compiled(THING).search(before))
 
 
 def _take(taken: bytearray, start: int, end: int) -> list[tuple[int, int]]:
@@ -555,14 +594,13 @@ def _candidates(patterns: tuple[str, ...], keys: tuple[str, ...]) -> Any:
 
 
 def redactor_of(config: RedactConfig, sample: Sample, scored: JsonValue = None) -> Redactor | None:
-    """Returns the redactor of a conversation; None: neither it nor its case, nor its scores, hold a value.
+    """Returns the redactor of a conversation; None: it, its case and its scores hold no value and no path.
 
     Most conversations are searched once, as JSON, and that is all.
     """
     conversation, case = sample.conversation, sample.eval_case
-    pattern = _candidates(
-        tuple(config.patterns.values()), tuple(path.rpartition(".")[2] for path in config.paths)
-    )
+    keys = tuple(path.rpartition(".")[2] for path in (*config.paths, *config.keep))
+    pattern = _candidates(tuple(config.patterns.values()), keys)
     parts = (conversation, case, sample.record.source, scored)
     if config.backend == "builtin":
         try:
@@ -577,7 +615,7 @@ def redactor_of(config: RedactConfig, sample: Sample, scored: JsonValue = None) 
         (conversation.conversation_id, case.eval_id if case else None, case.eval_set_id if case else None)
     )
     redactor.learn([conversation, *([case] if case else []), {"details": scored}])
-    return redactor if redactor.has_values(sample.record.source) else None
+    return redactor if redactor.has_values(sample.record.source) or redactor.reached else None
 
 
 def redacted(value: T, config: RedactConfig, ids: Iterable[str | None] = ()) -> T:
@@ -679,6 +717,8 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
             record = record[:-_LEFT_OF_CUT]  # a value that is cut there has no form to tell it by
         structure = json_structure(record)
         if structure is not None:
+            ids = [structure.get(key) for key in _IDS] if isinstance(structure, dict) else []
+            redactor.name_ids(name for name in ids if isinstance(name, str))
             redactor.learn([structure], _AS_WRITTEN)
             done = redactor.redact(structure, _AS_WRITTEN)
             record = record if done == structure else dump_json(done).decode()
@@ -690,7 +730,8 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
                     redactor.learn([{key: match[1] or match[2]}])
             record = redactor.text(record)
         failure.record = record
-    failure.message = redactor.text(failure.message)
+    message = redactor.identity(failure.message) if failure.stage == _OF_IDS else failure.message
+    failure.message = redactor.text(message)
     failure.conversation_id = failure.conversation_id and redactor.identity(failure.conversation_id)
     failure.source = failure.source and redactor.identity(failure.source)
     return redactor.counts
@@ -701,9 +742,10 @@ def redact_document(document: JsonObject, config: RedactConfig | None) -> JsonOb
     if config is None:
         return document
     redactor = Redactor(config)
-    if address := document.get("scores_to"):  # as the user typed it
-        redactor.keep(address)
-        redactor.keep(urlsplit(address).hostname or address)
+    for address in document.values():
+        if isinstance(address, str) and _ADDRESS.match(address):  # where the tables go, as the user typed it
+            redactor.keep(address)
+            redactor.keep(urlsplit(address).hostname or re.sub("^//+", "/", urlsplit(address).path))
     texts = {key: document[key] for key in _OF_DOCUMENT if document.get(key)}
     marked = _mapped(texts, lambda leaf: redactor.identity(leaf) if isinstance(leaf, str) else leaf)
     return document | marked

@@ -20,11 +20,13 @@ THING = (
     r"r[ée]servation|r[ée]f[ée]rence|ordine|fattura|spedizione|tracciamento|articolo|prenotazione|"
     r"pratica|riferimento|encomenda|fatura|rastreio|rastreamento|nota fiscal|protocolo|artigo|bestelling|"
     r"bestel\w*|factuur\w*|zending\w*|zam[óo]wieni\w*|faktur\w*|przesyłk\w*|зака\w*|订单|訂單|单号|注文|주문|송장|"
-    r"운송장)[\s:#.=_-]{0,3}(?:(?:numbers?|numm?ers?|num[eé]ro|n[úu]mero|numer|num|code|codes|c[óo]digo|"
-    r"codice|id|no|nr|n[º°o]|is|ist|lautet|es|est|è|é|jest|of|de|do|von|番号|号|號|번호|号码|是|"
-    r"は)[\s:#.=_-]{0,3}){0,4}$"
+    r"운송장|郵便番号|〒|邮编|邮政编码|우편번호|"
+    r"\bzip|post(?:al[ _-]?)?code|\bcep|code postal|c[óo]digo postal)"
+    r"[\s:#.=_\"'\\-]{0,5}(?:(?:numbers?|numm?ers?|num[eé]ro|n[úu]mero|numer|num|code|codes|c[óo]digo|"
+    r"codice|id|no|nr|n[º°o]|is|ist|lautet|es|est|è|é|jest|of|de|do|da|von|from|to|old|new|"
+    r"loja|destino|origem|番号|号|號|번호|号码|是|は)[\s:#.=_\"'\\-]{0,5}){0,4}$"
 )
-"""What says that digits after it are the number of a thing: an order, a parcel, a time."""
+"""What says that digits after it are the number of a thing: an order, a parcel, a time, a postal code."""
 IDENTITY = (
     r"(?:(?-i:\b(?:SIN|TFN|PPS|PPSN|NHS|NIE|RUT|RFC|RG|PIS|CNP|NIR|SVNR|PAN)\b)|social[ -]?(?:security|"
     r"insurance)|\bssn\b|\bitin\b|\bnational (?:id\b|identi\w+|insurance)|identity (?:card|number)|"
@@ -44,13 +46,17 @@ IDENTITY = (
 PASSWORD = (
     r"pass(?:wor[dt]|wd|phrase|code)s?|pwd|kennwort|geheimzahl|mot[ _]de[ _]passe|\bmdp\b|contrase[ñn]a|"
     r"\b(?:mi|tu|su|la|una|nueva) clave\b|palavra[- ]passe|"
-    r"parola|parol\b|şifre\w*|senha|wachtwoord|has[łl]o\b|l[öo]senord|пароль|\bcv[vc]2?\b|\bpin\b|"
-    r"\botp\b|\btan\b(?:-?code)?|one[- ]time[ -](?:code|pin)|(?:verification|security|sms|login)[ -]code|"
+    r"parola|parol\b|şifre\w*|senha|wachtwoord|has[łl]o\b|l[öo]senord|пароль|\bcv[vc]2?\b|\bpins?\b|"
+    r"\botps?\b|\btan\b(?:-?code)?|one[- ]time[ -](?:code|pin)|(?:verification|security|sms|login)[ -]code|"
     r"(?:sicherheits|best[äa]tigungs)code|c[óo]digo de (?:verificaci[óo]n|seguridad|verifica[çc][ãa]o|"
     r"seguran[çc]a)|code de (?:v[ée]rification|s[ée]curit[ée])|codice di (?:verifica|sicurezza)|"
     r"verificatiecode|kod weryfikacyjny"
 )
-EASTERN = "密码|密碼|口令|パスワード|暗証番号|비밀번호|암호"
+EASTERN = (
+    "密码|密碼|口令|验证码|驗證碼|パスワード|パスコード|暗証番号|"
+    "認証コード|確認コード|비밀번호|암호|인증번호|확인코드"
+)
+EASTERN_IS = "是|为|為|は|이|가|는|은"
 SECRET = (
     rf"{PASSWORD}|secret|(?:api|access|private|auth|account|signing|encryption|master|hmac)[_ -]?key|"
     r"(?:access|auth|api|bearer|refresh|session|id|csrf|xsrf|bot|user|device|push|security|sas|oauth|"
@@ -85,8 +91,14 @@ AT = rf"(?i)[\[({{<] ?(?:{AT_WORDS}) ?[\])}}>]|\b(?:{AT_WORDS})\b"
 MAIL = r"(?i)mail|courriel|correo|\bwrite to|\bcontact"
 CLIENT = "mysql|mariadb|sshpass"
 """Commands whose option `-p` is a password."""
-IS = "c['’]est|is|ist|lautet|est|es|war|was|é|è|jest|это"
+IS = "c['’]est|is|are|were|ist|sind|waren|lautet|est|sont|es|son|war|was|é|são|è|sono|zijn|jest|są|это"
 AND = "and|or|und|oder|y|o|et|ou|e|en|of|i|lub"
+AGAIN = (
+    "(?:then|later|before|previously|earlier|now|also|old|new|dann|danach|davor|vorher|jetzt|auch|alt|neu|"
+    "luego|después|antes|ahora|puis|avant|maintenant|poi|prima|adesso|depois|agora|daarna|eerst|potem|"
+    "wcześniej|teraz)(?: (?:with|mit|con|avec|com|met|that|it was))?"
+)
+"""Words between a secret and the next one: `hunter2, before that hunter1`."""
 STATUS = frozenset(
     (  # noqa: SIM905
         "abgelaufen abgelehnt ausstehend benötigt bloccata blocked bloqueada bloqueado bloquée błędna "

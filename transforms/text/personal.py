@@ -67,7 +67,8 @@ _DATES = re.compile(
     r"(?:[T ]\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?\b"
     r"|\b(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:T?(?:[01]\d|2[0-3])(?:[0-5]\d){1,2}Z?)?\b"
     r"|\bISBN(?:-1[03])?:? ?\d[\d -]{8,15}[\dX]\b|\b97[89]-\d{1,5}-\d{1,7}-\d{1,7}-\d\b"
-    r"|\b(?:(?:19|20)\d\d[ ,\n]{1,2}){2,20}(?:19|20)\d\d\b|(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}/\d{1,2}\b)"
+    r"|\b(?:(?:19|20)\d\d[ ,\n]{1,2}){2,20}(?:19|20)\d\d\b|(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}/\d{1,2}\b)",
+    re.ASCII,  # a letter of an alphabet without spaces may stand beside it
 )
 _SEVEN_DIGITS = r"\d(?:[ ().\-/\n]{0,3}\d){6}"
 _DIGITS = re.compile(r"\d(?:[ ().\-/]{0,3}\d)*")
@@ -77,6 +78,12 @@ _SIGN = re.compile(r"[(+][(+ ]{0,2}$")
 _EMAIL = re.compile(
     r"(?:[\w.+'%-]{1,64}|\"[^\"\n]{1,64}\")(?:@|%40|&#(?:64|x40);|\\{1,2}u0040)((?:[\w-]+\.)+[^\W\d_][\w-]*|\[[\d.:a-fA-F]+\])"
 )
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af"
+)
+"""Letters of languages that write no space between a word and what stands beside it."""
+_GLUED = re.compile(rf"(?<=[A-Za-z])[{_UNSPACED}].*")
+_GLUED_BEFORE = re.compile(rf"^.*[{_UNSPACED}](?=[!-~]*[A-Za-z0-9][!-~]*(?:@|%40|&#|u0040))")
 _SPOKEN_DOT = rf"(?:\s?[\[({{<]\s?(?:{cues.DOT_WORDS}|\.)\s?[\])}}>]\s?|\s(?:{cues.DOT_WORDS})\s|\.)"
 _SPOKEN_EMAIL = re.compile(
     rf"(?i)(?<![\w.])(?P<name>[\w+-]+(?:(?:{_SPOKEN_DOT}|\s(?:underscore|unterstrich|dash|minus|plus|bindestrich|guion"
@@ -105,7 +112,9 @@ _NAMED = re.compile(
     r"|\s{1,3}(?:to|of)\b)?\s{0,3}"
 )
 _SHOWN = re.compile(
-    rf"(?i)(?:{cues.EASTERN})\s{{0,2}}(?P<link>(?:是|为|為|は|이|가|는|은)?\s{{0,2}}[:=]?)\s{{0,2}}[「『\"']?"
+    rf"(?i)(?:{cues.EASTERN}|(?<![A-Za-z])(?:pin|otp|pass(?:word|code)|token|(?:api|access|secret)[ _-]?key)"
+    rf"(?:コード|番号|码|碼|번호)?(?=\s?(?:{cues.EASTERN_IS})))\s{{0,2}}"
+    rf"(?P<link>(?:{cues.EASTERN_IS})?\s{{0,2}}[:=]?)\s{{0,2}}[「『\"']?"
     r"(?P<value>[!-~]{3,200})|\bbearer (?P<bearer>[\w.~+/=-]{8,})"
     r"|(?<!\S)(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:(?P<user>[^\s\"']{1,200})"
     r"|\bcookie\"?[:=] ?\"?(?P<cookie>[^\s\"'][^\n\"']{2,2000})"
@@ -128,8 +137,10 @@ _VALUE = re.compile(
     r"[^\s\"'»”,;<>{}\[\]]{1,200})"
 )
 _NEXT_VALUE = re.compile(
-    rf"[\"']?\s?(?:[,;/|&](?: (?:{cues.AND})\b)?|\b(?:{cues.AND})\b)\s{{0,2}}[\"']?"
-    r"(?P<value>(?=[A-Za-z]*\d)(?=\d*[A-Za-z])(?a:[\w!@#$%^*+=?-]){5,60})"
+    rf"[\"'”»]?(?:\s?[,;/|&(]|\b(?:\s[^\W\d_]{{2,14}}){{0,2}}[,;](?=\s(?:{cues.AGAIN}|{cues.AND})\b))?"
+    rf"(?:\s?\b(?:{cues.AND}|{cues.AGAIN})\b:?){{0,3}}\s{{0,2}}(?<!\w)[\"'“«]?"
+    r"(?P<value>(?=[^\s\d]*\d)(?=[^\sA-Za-z]*[A-Za-z])[A-Za-zÀ-ɏ\d_!@#$%^*+=?-]{5,60}"
+    r"|\d{4,8}(?![\w$€%]|[.,:/-]\d))"
 )
 _INSTEAD = re.compile(
     r"(?P<first>[^\n,;]{0,200}?)[\"'»”]?\s?\binstead of [\"'«“]?(?P<value>[^\s\"'»”,;<>{}\[\]]{1,200})"
@@ -143,7 +154,8 @@ _SECRETS = re.compile(
     r"|\bnpm_\w{20,}|\bwhsec_[\w+/=]{12,}|\bdop_v1_\w{16,}|\bxox[a-z]-[\w-]{8,}|(?<!\w)1//0[\w-]{16,}"
     r"|\bAIza[\w-]{30,}|\bgithub_pat_\w{20,}|\bsk-[\w-]{16,}|\bhf_[A-Za-z0-9]{20,}|\bglpat-[\w-]{16,}"
     r"|(?<=://)[^\s/:@<>]*:(?!\d+[/?#])[^\s\"'<>]+(?=@[\w.\[-])|(?<=://)[\w.~-]{16,}(?=@)"
-    r"|\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*){0,3}"
+    r"|\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*){0,3}",
+    re.ASCII,
 )
 _HEX_KEY = re.compile(
     r"(?i)(?<![\w])0x[0-9a-f]{64}(?!\w)|(?<!\w)(?:[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})(?!\w)"
@@ -168,7 +180,7 @@ _ABOUT_SECRET = re.compile(
 """Ends of a key of what is said about a secret: `token_type`, `password_changed_at`."""
 _KIND_KEY = re.compile(rf"(?i)(?:{cues.KIND_KEY})")
 _CODES = re.compile(
-    r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)[A-Za-z0-9][A-Za-z0-9+.-]{6,20}[A-Za-z0-9](?![A-Za-z0-9])"
+    r"(?<![A-Za-z0-9])(?<![A-Za-z]-)(?=[A-Za-z]*\d)[A-Za-z0-9][A-Za-z0-9+.-]{6,20}[A-Za-z0-9](?![A-Za-z0-9])"
 )
 _SSN = re.compile(r"(?<!\d)(?!000|666|9)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?!\d)")
 _BY_FORM = re.compile(
@@ -257,10 +269,14 @@ def find(
 
 def _emails(text: str) -> Iterator[tuple[int, int, str]]:
     if "@" in text or "%40" in text or "&#" in text or "u0040" in text:
-        for match in _EMAIL.finditer(text):
-            lead = len(match[0]) - len(match[0].lstrip(".'-%+"))
-            name = re.split(r"@|%40|&#(?:64|x40);|\\{1,2}u0040", match[0][lead:].lower(), maxsplit=1)
-            yield match.start() + lead, match.end(), "@".join(name)
+        match = _EMAIL.search(text)
+        while match is not None:
+            address = _GLUED.sub("", match[0])
+            end = match.end() - len(match[0]) + len(address)
+            address = _GLUED_BEFORE.sub("", address).lstrip(".'-%+")
+            name = re.split(r"@|%40|&#(?:64|x40);|\\{1,2}u0040", address.lower(), maxsplit=1)
+            yield end - len(address), end, "@".join(name)
+            match = _EMAIL.search(text, end)
     for match in _SPOKEN_EMAIL.finditer(text) if compiled(cues.AT).search(text) is not None else ():
         is_sure = (
             match["at"].strip().lower() != "at"
@@ -327,6 +343,9 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
         while start < end:
             yield start, end, text[start:end]
             beside = _NEXT_VALUE.match(text, end) if match["password"] else None
+            if beside and beside["value"].isdigit():  # of two PINs, which are as long
+                is_pin = text[start:end].isdigit() and len(beside["value"]) == end - start
+                beside = beside if is_pin else None
             start, end = beside.span("value") if beside else (end, end)
     for match in _SHOWN.finditer(text) if has_words else ():
         name = match.lastgroup or "value"
@@ -443,7 +462,8 @@ def _secret_patterns() -> tuple[re.Pattern[str], ...]:
         for kind in vars(loaded).values():
             is_own = isinstance(kind, type) and kind.__module__ == loaded.__name__
             if is_own and issubclass(kind, RegexBasedDetector) and module.name not in _NOT_TAKEN:
-                patterns += kind().denylist
+                for pattern in kind().denylist:
+                    patterns.append(re.compile(pattern.pattern, pattern.flags & ~re.UNICODE | re.ASCII))
     return tuple(patterns)
 
 
@@ -577,7 +597,7 @@ def _phones(text: str, regions: tuple[str, ...], hint: bool) -> Iterator[Finding
                 yield Finding(start - len(plus[0]), start + len(run), "PHONE", key)
     for start, run in _runs(text, 7):
         sign_found = _SIGN.search(text, max(start - 3, 0), start)
-        is_other = _is_other(text, start) or _UNIT.match(text, start + len(run)) or _VERSION.fullmatch(run)
+        is_other = _is_other(text, start) or UNIT.match(text, start + len(run)) or _VERSION.fullmatch(run)
         if not sign_found and not hint and is_other:
             continue
         is_named = hint or bool(compiled(f"(?i){cues.PHONE}").search(text[max(start - 30, 0) : start]))
@@ -633,15 +653,15 @@ def _side_by_side(run: str, sign: str, regions: tuple[str, ...]) -> Sequence[tup
     return parts[0][1] if 0 in parts else [(start, run[start:end]) for start, end in between]
 
 
-_UNIT = re.compile(
+UNIT = re.compile(
     r"(?i)\s?(?:[€$£¥₹%]|(?:eur|usd|gbp|euros?|dollars?|pesos?|reais|zł|złotych|tokens?|bytes|ms|items?|units?|"
     r"kg|km)\b)"
 )
 _DEGREES = re.compile(r"(?:\d|[1-9]\d|1[0-8]\d)\.\d{7,}")
 _PATH = re.compile(r"(?i)(?:\bhttps?://(?!wa\.me|t\.me)[^\s\"'<>]*|(?<![\w/.])(?:/[a-z][\w-]*)+)/$")
 _VERSION = re.compile(r"(?=.*(?<!\d)\d(?!\d))\d+(?:\.\d+){2,}")
-_NO_PHONE = re.compile(r"1[5-9]\d{8}|(?:19|20)\d\d[-/]\d{2,5}|0{3}\d+|00\d{5,6}")
-"""Seconds since 1970, numbers after a year, and numbers with zeros before them."""
+_NO_PHONE = re.compile(r"1[5-9]\d{8}|(?:19|20)\d\d[-/]\d{2,5}|0{3}\d+|00\d{5,6}|\d{5}-\d{3}|[1-9]\d{4}-\d{4}")
+"""Seconds since 1970, numbers after a year, numbers with zeros before them, and postal codes."""
 
 
 def _is_divided_phone(run: str, lines: str) -> bool:

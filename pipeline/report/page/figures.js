@@ -44,7 +44,7 @@ function distribution(name, curves) {
   const text = (value) => quantity(value, unit);
   return h("section", { "aria-label": title }, h("h2", null, title),
     x.length > 1 ? lines({
-      label: `Share of values up to each ${{ seconds: "duration", money: "cost" }[unit] ?? "number"}: ${title}`, x, xLabel: unit, yLabel: "", isLogarithmic: x[0] > 0 && x.at(-1) > WIDE * x[0], format: percent, xFormat: decimal,
+      label: `Share of values up to each ${{ seconds: "duration", money: "cost" }[unit] ?? "number"}: ${title}`, x, xLabel: unit, yLabel: "", isLogarithmic: x[0] > 0 && x.at(-1) > WIDE * x[0], format: percent, xFormat: unit === "money" ? (value) => quantity(value, unit) : decimal,
       series: curves.map((curve) => ({ name: shown(versionName(curve.version)), values: x.map((value) => shareUpTo(curve.quantiles, value)) })),
     }) : null,
     table(`Quantiles of ${title}`, heads(["version", "values", "not logged", ...SHARES.map(([, label]) => label)]), curves.map((curve) => [

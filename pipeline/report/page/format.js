@@ -46,6 +46,9 @@ export function quantity(given, unit) {
   if (given === null || given === undefined) return NONE;
   const value = Math.abs(given) < 1e-9 ? 0 : given; // but for errors of rounding
   const least = LEAST_DECIMALS[unit] ?? 1;
+  const size = Math.abs(value);
+  // Costs of single turns are small.
+  if (unit === "money" && size > 1e-15 && size < 1) return fixed(value, 2 - Math.floor(Math.log10(size)));
   const isSeen = !value || Math.abs(value) >= 0.5 / 10 ** least;
   const digits = isSeen ? least : Math.min(6, 1 - Math.floor(Math.log10(Math.abs(value))));
   return `${fixed(value, digits)}${unit === "seconds" ? " s" : ""}`;

@@ -2,7 +2,7 @@
 
 import { unpack } from "./data.js";
 import { button, choice, h, table } from "./dom.js";
-import { NONE, number, shown, shortNames } from "./format.js";
+import { NONE, number, quantity, shown, shortNames } from "./format.js";
 import { applyTheme, main, startFrame } from "./frame.js";
 import { readState } from "./state.js";
 import { trendChart } from "./trend.js";
@@ -78,7 +78,7 @@ function runCells(run, box, versions) {
     h("span", { title: (run.appVersions ?? []).map(shown).join(", ") }, (run.appVersions ?? []).map((name) => shown(versions.get(name))).join(", ") || NONE),
     ...COUNTS.map((name) => number(run[name] ?? (isComplete ? 0 : null))),
     run.createTime ? h("time", { datetime: run.createTime, title: run.createTime }, run.createTime.slice(0, 16).replace("T", " ")) : NONE,
-    run.cost === undefined ? NONE : run.cost.toFixed(2),
+    run.cost === undefined ? NONE : quantity(run.cost, "money"),
     run.exitStatus ?? NONE,
   ];
 }

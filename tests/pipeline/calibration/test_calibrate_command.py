@@ -154,6 +154,13 @@ def test_absurd_weights_are_refused(calibrated, run, weight):
     [
         ("", (), "labels.jsonl: holds no label"),
         ([label(1), label(2, "maybe")], (), "labels.jsonl:2: no label: Invalid enum value 'maybe'"),
+        ([label(1, "maybe")], (), "; label is PASS, FAIL, up, down, a number from -1e15 to 1e15, or null"),
+        ([label(1, ["PASS"])], (), "; label is PASS, FAIL, up, down, a number from -1e15 to 1e15, or null"),
+        (
+            [label(1) | {"turn": 0}],
+            (),
+            "unknown field `turn`; there are conversation_id, criterion, turn_index",
+        ),
         ([label(1)], ("--false_pass_cost", "0"), "--false_pass_cost 0: must be a number above 0"),
         ([label(1)], ("--labels", "gone.jsonl"), "gone.jsonl: No such file"),
     ],

@@ -240,7 +240,7 @@ def test_a_difference_of_milliseconds_is_not_shown_as_0():
     assert "+0.0012 s (+0.0012 to +0.0012 s)" in found.criteria[0].sentence
     (cost,) = compared("agent_cost", a, b).criteria
     assert (cost.unit, cost.better_is, cost.overall.word) == ("money", "less", "worse")
-    assert cost.quantiles and "+0.0012 (+0.0012 to +0.0012)" in cost.sentence
+    assert cost.quantiles and "+0.00121 (+0.00121 to +0.00121)" in cost.sentence
 
 
 @pytest.mark.parametrize(
@@ -248,6 +248,10 @@ def test_a_difference_of_milliseconds_is_not_shown_as_0():
     [
         (0.004, "mean", "seconds", "0.0040 s"),
         (1.234, "mean", "seconds", "1.23 s"),
+        (0.0149, "mean", "money", "0.0149"),
+        (0.00000036, "mean", "money", "0.000000360"),
+        (1.5, "mean", "money", "1.50"),
+        (0.0, "mean", "money", "0.00"),
         (1e-17, "mean", "seconds", "0.000000 s"),
         (-0.0002, "mean", "score", "-0.00020"),
         (0.0002, "pass_rate", "score", "0.020 points"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import turnwise
 from turnwise.schemas.config import JudgeConfig, TokenPrices
 from turnwise.transforms.judging.limits import Budget, JudgeUsage, Pace, share_to_ask, spent_on, total_cost
 from turnwise.transforms.judging.setup import open_place
@@ -97,7 +98,9 @@ def test_what_was_spent_before_counts(limit):
     limited = Budget(config, spent=spent_on(usage, prices))
 
     async def reserved():
-        return [await limited.reserve("m", 50) is not None for _ in range(2)]
+        first = await limited.reserve("m", 50)
+        limited.settle("m", first, None)
+        return [first is not None, await limited.reserve("m", 50) is not None]
 
     assert asyncio.run(reserved()) == [True, False]
 
@@ -110,9 +113,89 @@ def test_a_call_is_expected_to_take_its_prompt_at_least(limit):
 
     async def reserved():
         budget.settle("m", await budget.reserve("m", 5), (5, 5))
-        return [await budget.reserve("m", prompt) is not None for prompt in (591, 590)]
+        return [await budget.reserve("m", prompt) is not None for prompt in (586, 585)]
 
     assert asyncio.run(reserved()) == [False, True]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("limit", [{"max_tokens": 1_000}, {"max_cost": 1_000}], ids=str)
+@pytest.mark.parametrize(("tokens", "answered"), [((20, 30), 20), ((20, 180), 5), (None, 2)], ids=str)
+def test_many_calls_in_flight_use_all_of_a_budget(limit, tokens, answered, shared, tmp_path):
+    """They are expected to take 420 tokens, so the third waits to see what the first two take."""
+    prices = {"m": TokenPrices(input_per_million=1e6, output_per_million=1e6)}
+    place = open_place(str(tmp_path / "replies.sqlite")) if shared else None
+    budget = Budget(JudgeConfig(**limit, prices=prices), place=place)
+
+    async def call():
+        reserved = await budget.reserve("m", 20)
+        if reserved is not None:
+            await asyncio.sleep(0.001)
+            budget.settle("m", reserved, tokens)
+        return reserved is not None
+
+    async def calls():
+        return await asyncio.wait_for(asyncio.gather(*(call() for _ in range(30))), 60)
+
+    assert sum(asyncio.run(calls())) == answered
+    if place:
+        place.close()
+
+
+def test_a_short_prompt_is_not_expected_to_take_the_tokens_of_long_ones():
+    """What answers took is told apart from what prompts took, which may be far cheaper."""
+    prices = {"m": TokenPrices(input_per_million=0, output_per_million=1e6)}
+    budget = Budget(JudgeConfig(max_cost=100, prices=prices))
+
+    async def use():
+        budget.settle("m", await budget.reserve("m", 0, 0), (9_000, 0))
+        budget.settle("m", await budget.reserve("m", 9_000, 0), (9_000, 0))
+        return await budget.reserve("m", 10, 0)
+
+    assert asyncio.run(use()) is not None
+
+
+@pytest.mark.parametrize(
+    ("model", "price"),
+    [
+        ("m", 1),
+        ("m-2025-08-07", 1),
+        ("m-20250807", 1),
+        ("m-001", 1),
+        ("m@001", 1),
+        ("models/m", 1),
+        ("publishers/google/models/m@20250807", 1),
+        ("projects/p/locations/l/publishers/google/models/m-001", 1),
+        ("m-2025-09-09", 2),
+        ("n", 3),
+        ("models/n", 3),
+        ("glob-7", 4),
+        ("models/glob-7-2025-08-07", 4),
+        ("m-mini", None),
+        ("m-mini-2025-08-07", None),
+        ("m2", None),
+        ("", None),
+        ("other/m", None),
+    ],
+)
+def test_the_price_of_a_model(model, price):
+    """By its name, without folders and dates; else unknown, and never 0."""
+    names = {"glob-*": 4, "m": 1, "m-2025-09-09": 2, "models/n": 3}
+    prices = {name: TokenPrices(input_per_million=own, output_per_million=own) for name, own in names.items()}
+    used = {model: JudgeUsage(calls=1, tokens_in=1_000_000)}
+    assert total_cost(used, prices) == price
+    log = {
+        "conversation_id": "c",
+        "turns": [
+            {"user": "a", "agent": "b", "usage": {"model": model, "input_tokens": 1, "output_tokens": 0}}
+        ],
+    }
+    config = {
+        "criteria": {"agent_cost": {}},
+        "prices": {name: {"in": own, "out": 1} for name, own in names.items()},
+    }
+    (row, *_) = turnwise.evaluate(log, config=config, judge="none").scores
+    assert row["value"] == (price and pytest.approx(price / 1e6))
 
 
 class Table:
@@ -240,7 +323,11 @@ def test_conversations_that_come_in_one_bundle_leave_some_of_the_first_period(li
         async def judged(i):
             left_out = await days.budget.left_out(hash_place(f"{name} {i}"))
             await asyncio.sleep(0)  # as the request is made
-            return left_out is None and await days.budget.reserve("m", 5) is not None
+            reserved = None if left_out else await days.budget.reserve("m", 5)
+            if reserved is not None:
+                await asyncio.sleep(0.001)
+                days.budget.settle("m", reserved, None)
+            return reserved is not None
 
         counted = sum(await asyncio.gather(*(judged(i) for i in range(150))))
         await days.budget.write()

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 import turnwise
+from turnwise.schemas.config import RedactConfig
+from turnwise.transforms.scoring.redaction import redact_document
 
 CRITERIA = {"response_match_score": 0.8}
 
@@ -94,6 +96,8 @@ def test_values_over_parts_of_a_message() -> None:
         ({"paths": ["tool_calls.*.password"]}, r"tool_calls\.\*\.password"),
         ({"keep": ["tool_calls[0].args.x"]}, r"tool_calls\[0\]"),
         ({"regions": ["XX"]}, "regions: XX"),
+        ({"kinds": []}, "nothing would be replaced"),
+        ({"paths": ["args.pin"], "keep": ["args.pin"]}, "stands in both"),
     ],
 )
 def test_a_config_that_would_find_nothing(redact: dict[str, Any], problem: str) -> None:
@@ -137,6 +141,8 @@ def transcript(*turns: dict[str, Any]) -> list[dict[str, Any]]:
         ("my new password: Zebra9911 please", "Zebra9911", "<SECRET_1>"),
         ("passport number X1234567", "X1234567", "<NATIONAL_ID_1>"),
         ("your code PIN is 471199", "471199", "<SECRET_1>"),
+        ("the PIN is 4471", "4471", "<SECRET_1>"),
+        ("call my phone 1512345678", "1512345678", "<PHONE_1>"),
         ("my ssn is 536221234", "536221234", "<NATIONAL_ID_1>"),
         ("Authorization: Bearer opaque-17-token", "opaque-17-token", "<SECRET_1>"),
         ("postgres://app:geheim!17@db.example.org/x", "geheim!17", "<SECRET_1>"),
@@ -161,10 +167,54 @@ def test_a_value_is_repeated_without_its_word(cued: str, value: str, marker: str
         ("my password: zebra", "a zebra is striped"),
         ("the PIN is 471199", "order A471199-B"),
         ("my CVV is 123", "123 items"),
+        ("the PIN is 4471", "4471 USD, $4471, 4,471.00, order 4471, 12:4471, 144710"),
+        ("the PIN is 1984", "a book of 1984"),
     ],
 )
 def test_what_is_like_a_value_of_a_word(cued: str, text: str) -> None:
     assert transcript({"user": cued, "agent": text})[0]["agent"] == text
+
+
+@pytest.mark.parametrize(
+    ("store", "host"),
+    [
+        ("postgresql://app:***@10.0.0.7:5432/evals", "10.0.0.7"),
+        ("postgresql://jo@db.example.org/evals", "db.example.org"),
+        ("sqlite:////data/jo@example.org/s.db", "/data/jo@example.org/s.db"),
+    ],
+)
+def test_problems_name_the_store(store: str, host: str) -> None:
+    """As it was typed, so that it can be mended."""
+    problem = f"--store {store}: no connection to {host}, row of kim@example.org from 10.9.8.7"
+    done = redact_document({"store": store, "problems": [problem]}, RedactConfig())
+    shown, _, row = done["problems"][0].partition(", row of ")
+    assert shown == problem.partition(", row of ")[0] and "kim@" not in row and "10.9" not in row
+
+
+def test_a_pin_and_the_number_of_a_thing() -> None:
+    args = {"pin": "4471", "code": 4471, "amount": 4471, "order_id": "4471", "note": "2024-4471 or 144710"}
+    call = {"name": "pay", "args": args}
+    done = transcript({"user": "x", "agent": "y", "tool_calls": [call]})[0]["tool_calls"][0]["args"]
+    assert done == args | {"pin": "<SECRET_1>", "code": "<SECRET_1>"}
+
+
+def test_a_phone_that_is_written_in_another_way() -> None:
+    turns = transcript({"user": "my mobile: 555-0123", "agent": "5550123, so 555-0123?"})
+    assert turns[0]["agent"] == "<PHONE_1>, so <PHONE_1>?"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("请发到zhang@example.com或者li@example.cn。", "请发到<EMAIL_1>或者<EMAIL_2>。"),
+        ("メールはzhang@example.comです", "メールは<EMAIL_1>です"),
+        ("メール：zhang@example.com", "メール：<EMAIL_1>"),
+    ],
+)
+def test_an_address_that_is_glued_to_words(text: str, shown: str) -> None:
+    """It is the same address as that between spaces."""
+    turns = transcript({"user": "I am zhang@example.com", "agent": text})
+    assert turns[0]["agent"] == shown
 
 
 def test_a_value_in_the_name_of_a_tool() -> None:

@@ -31,6 +31,17 @@ def labelled(path: Path) -> Iterator[tuple[str, str, Places]]:
         yield record["language"], text + record["text"][last:], values
 
 
+def replaced(text: str) -> list[tuple[int, int, str]]:
+    """Returns the parts of a text that a run replaces."""
+    taken: list[tuple[int, int, str]] = []
+    # What a run asks of a whole record first.
+    if compiled(MAYBE, 64 << 20).search(json.dumps([text], ensure_ascii=False)):
+        for one in find(folded(text), REDACTED_KINDS, RedactConfig().regions):
+            if all(one.end <= start or end <= one.start for start, end, _ in taken):
+                taken.append((one.start, one.end, one.kind))
+    return taken
+
+
 def figures(path: Path = LABELLED) -> dict[str, Counter[str]]:
     """Returns kind or language -> texts, values that are found and missed, and what is wrong.
 
@@ -39,12 +50,7 @@ def figures(path: Path = LABELLED) -> dict[str, Counter[str]]:
     counts: dict[str, Counter[str]] = {}
     for language, text, wanted in labelled(path):
         counts.setdefault(language, Counter())["texts"] += 1
-        taken: list[tuple[int, int, str]] = []
-        # What a run asks of a whole record first.
-        if compiled(MAYBE, 64 << 20).search(json.dumps([text], ensure_ascii=False)):
-            for one in find(folded(text), REDACTED_KINDS, RedactConfig().regions):
-                if all(one.end <= start or end <= one.start for start, end, _ in taken):
-                    taken.append((one.start, one.end, one.kind))
+        taken = replaced(text)
         covered = {(s, e, k) for s, e, k in wanted if any(a <= s and e <= b for a, b, _ in taken)}
         wrong = [span for span in taken if not any(span[0] < e and s < span[1] for s, e, _ in wanted)]
         for name, sort in (("found", covered), ("missed", wanted - covered), ("wrong", wrong)):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.transforms.text.labelled import LABELLED, figures, labelled, table
-from turnwise.schemas.config import REDACTED_KINDS, RedactConfig
-from turnwise.transforms.text.personal import find, folded, google_detector, presidio_detector
+from tests.transforms.text.labelled import LABELLED, figures, labelled, replaced, table
+from turnwise.schemas.config import REDACTED_KINDS
+from turnwise.transforms.text.personal import google_detector, presidio_detector
 
 LANGUAGES = {"en", "de", "es", "fr", "it", "pt", "nl", "pl", "other"}
 
@@ -24,11 +24,12 @@ def test_recall_and_precision() -> None:
     assert len(texts) > 200 and 90 < sum(not values for _, _, values in texts) < 120
 
 
-def test_texts_that_were_kept_apart() -> None:
-    """Their first run found 75 of 79 values, with 7 wrong ones; less is a loss."""
-    counts = figures(LABELLED.with_name("held_out.jsonl"))
+@pytest.mark.parametrize(("name", "least"), [("held_out.jsonl", 79), ("held_out_2.jsonl", 46)])
+def test_texts_that_were_kept_apart(name: str, least: int) -> None:
+    """They were mended after their first run; less is a loss."""
+    counts = figures(LABELLED.with_name(name))
     kinds = [counts[kind.upper()] for kind in REDACTED_KINDS]
-    assert sum(count["found"] for count in kinds) >= 75 and sum(count["wrong"] for count in kinds) <= 7
+    assert sum(count["found"] for count in kinds) >= least and sum(count["wrong"] for count in kinds) == 0
 
 
 def test_the_figures_of_the_docs() -> None:
@@ -54,10 +55,13 @@ def test_the_figures_of_the_docs() -> None:
         "The secret is patience",
         "lat -33.8688197 lng 151.2092955", "@-33.8688197,151.2092955,17z", "see /products/1234567890",
         "https://shop.example.com/products/1234567890?ref=mail", "bookingRef=PNR8XK2QZ",
+        "CEP 01310-100", "o CEP da loja é 01310100", "ZIP 12345-6789", "郵便番号は150-0002です", "〒100-0005",
+        "日付は2026-03-14です", "配送日2026-03-14から",
+        'He said "sku": "8806094783919", thanks', "INV-2024-00123456",
     ],
 )  # fmt: skip
 def test_what_is_none(text: str) -> None:
-    assert list(find(folded(text), REDACTED_KINDS, RedactConfig().regions)) == []
+    assert replaced(text) == []
 
 
 def test_presidio() -> None:
@@ -104,3 +108,30 @@ def test_google() -> None:
     assert asked[0][0].startswith("/v2/projects/p/content:inspect") and asked[0][1]["item"] == {
         "value": "Ich Jörg"
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("password hunter2 hunter3", ["hunter2", "hunter3"]),
+        ("my passwords are hunter2 hunter3 hunter4", ["hunter2", "hunter3", "hunter4"]),
+        ("password: hunter2, later hunter3 (old: hunter1)", ["hunter2", "hunter3", "hunter1"]),
+        ("password hunter2 worked, then hunter3", ["hunter2", "hunter3"]),
+        ("password hunter2 for order A12345 and phone12 later", ["hunter2"]),
+        ("password abc12345 with iphone15", ["abc12345"]),
+        ("PINs: 4471, 4472 and 4473", ["4471", "4472", "4473"]),
+        ("PIN 4471, 500 units and 2200 EUR", ["4471"]),
+        ("PINは4471です", ["4471"]),
+        ("我的PIN是4471。", ["4471"]),
+        ("確認コードは482913です", ["482913"]),
+        ("验证码482913", ["482913"]),
+        ("キーはsk-abcdefghijklmnop1234です", ["sk-abcdefghijklmnop1234"]),
+        ("鍵eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.c2lnbmF0です", ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.c2lnbmF0"]),
+        ("메일은kim@example.kr입니다", ["kim@example.kr"]),
+        ("用户@例子.公司", ["用户@例子.公司"]),
+        ("CEP 01310-100, fone (11) 98765-4321", ["(11) 98765-4321"]),
+        ("Tel. 08031-123", ["08031-123"]),
+    ],
+)  # fmt: skip
+def test_what_is_exactly_a_value(text: str, values: list[str]) -> None:
+    assert [text[start:end] for start, end, _ in sorted(replaced(text))] == values

@@ -685,9 +685,14 @@ def rounded(number: int) -> str:
 
 
 def decimals(value: float | None, measure: str, unit: str) -> int:
-    """Returns with how many decimals a value is shown: so many that it is not shown as 0, at most 6."""
+    """Returns with how many decimals a value is shown: so many that it is not shown as 0, at most 6.
+
+    Of an amount of money below 1 three digits are shown: a turn may cost a millionth.
+    """
     least = 1 if measure == "pass_rate" else {"seconds": 2, "count": 1, "money": 2}.get(unit, 3)
     shown = abs(value or 0.0) * (100 if measure == "pass_rate" else 1)
+    if unit == "money" and measure != "pass_rate" and 1e-15 < shown < 1:
+        return 2 - floor(log10(shown))
     return least if not shown or round(shown, least) else min(6, 1 - floor(log10(shown)))
 
 
