@@ -44,7 +44,7 @@ const LEAST_DECIMALS = { seconds: 2, count: 1, money: 2, score: 3 };
 // A value with its unit, with so many decimals that it is not shown as 0; as `amount` in Python.
 export function quantity(given, unit) {
   if (given === null || given === undefined) return NONE;
-  const value = Math.abs(given) < 1e-9 ? 0 : given; // but for errors of rounding
+  const value = Math.abs(given) < (unit === "money" ? 1e-15 : 1e-9) ? 0 : given; // but for errors of rounding
   const least = LEAST_DECIMALS[unit] ?? 1;
   const size = Math.abs(value);
   // Costs of single turns are small.
