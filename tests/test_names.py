@@ -127,3 +127,25 @@ def test_a_class_name_stands_for_one_thing():
         for name in _defined(tree):
             files.setdefault(name, []).append(path)
     assert {name: found for name, found in files.items() if len(found) > 1} == {}
+
+
+VAGUE = {"found", "own", "place", "each", "one", "said", "told"}
+PUBLIC = {("schemas/comparison.py", "place")}  # a key of documents that users read
+
+
+def _bound(tree: ast.Module) -> Iterator[str]:
+    """Yields the names that a module gives to values, parameters, functions and fields."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def test_names_say_what_a_thing_is():
+    vague = {
+        (path, name) for path, tree in trees().items() for name in _bound(tree) if name.strip("_") in VAGUE
+    }
+    assert vague == PUBLIC

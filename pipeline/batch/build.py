@@ -50,23 +50,23 @@ class Scored(NamedTuple):
 
     Attributes:
         states: Sums by app version.
-        told: What is told when the run ends.
+        reports: What is told when the run ends.
     """
 
     states: "list[PCollection[tuple[str, MetricsState]]]"
-    told: "list[PCollection[tuple[str, Told]]]"
+    reports: "list[PCollection[tuple[str, Told]]]"
 
 
 class _Outputs(NamedTuple):
     """What all steps yield besides their results: failures, and what is told when the run ends."""
 
     failures: "list[PCollection[Failure]]"
-    told: "list[PCollection[tuple[str, Told]]]"
+    reports: "list[PCollection[tuple[str, Told]]]"
 
     def add(self, step: Any) -> None:
         """Adds the failures and counts of a step."""
         self.failures.append(step.failures)
-        self.told.append(step.counts)
+        self.reports.append(step.counts)
 
 
 def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings, sink: Sink) -> None:
@@ -114,15 +114,15 @@ def build_scoring(
         sink.write_tables(scored[ROWS], ROW_TABLES, part)
         states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))
         outputs.failures.extend([matched[FAILURES], scored[FAILURES]])
-        outputs.told.extend([matched[COUNTS], scored[COUNTS], scored[TO_READ]])
+        outputs.reports.extend([matched[COUNTS], scored[COUNTS], scored[TO_READ]])
     _write_failures(outputs, settings, sink)
-    return Scored(states, outputs.told)
+    return Scored(states, outputs.reports)
 
 
 def build_end(root: beam.Pipeline, scored: Scored, settings: RunSettings, sink: Sink) -> None:
     """Adds the second half of a run: metrics, `run.json` and the names of all files."""
     _write_metrics(scored.states, settings, sink)
-    sink.finish(root, scored.told)
+    sink.finish(root, scored.reports)
 
 
 def _conversations(
@@ -158,7 +158,7 @@ def _write_failures(outputs: _Outputs, settings: RunSettings, sink: RowsSink) ->
         | "FailureRows" >> beam.ParDo(write).with_outputs(COUNTS, main="rows")
     )
     sink.write_tables(rows["rows"], (FAILURES,))
-    outputs.told.append(rows[COUNTS])
+    outputs.reports.append(rows[COUNTS])
 
 
 def _scoring(settings: RunSettings) -> Any:
@@ -189,7 +189,7 @@ def _read_cases(
     outputs.add(read)
     parsed = read.records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces))
     outputs.failures.extend(parsed.failures)
-    outputs.told.extend(parsed.counts)
+    outputs.reports.extend(parsed.counts)
     eval_cases: PCollection[bytes] = parsed.cases
     return eval_cases
 

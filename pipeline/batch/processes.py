@@ -85,7 +85,7 @@ class Work(Struct, frozen=True):
         shards: The logs.
         cases: Source of eval cases; None: there are none.
         folder: Name of the folder in the output directory that all write tables into.
-        place: A temporary directory of the run.
+        directory: A temporary directory of the run.
     """
 
     settings: RunSettings
@@ -93,11 +93,11 @@ class Work(Struct, frozen=True):
     shards: Shards
     cases: Source | None
     folder: str | None
-    place: Path
+    directory: Path
 
     def handed(self, number: int) -> Path:
         """Returns the file in which a worker hands over what it has found."""
-        return self.place / f"{number}.handed"
+        return self.directory / f"{number}.handed"
 
 
 class Sealed:
@@ -165,7 +165,7 @@ def run_worker(sealed: Sealed, number: int, parent: int, links: Links) -> None:
     threading.Thread(target=_accompany, args=(parent, number, links), daemon=True).start()
     try:
         work = sealed.opened()
-        tempfile.tempdir = str(work.place)
+        tempfile.tempdir = str(work.directory)
         _score(work, number, links.queue.fileno())
         _tell(number, links)
     except BaseException as error:
@@ -187,7 +187,7 @@ def _score(work: Work, number: int, queue: int) -> None:
         sink = ShardSink(
             settings.output,
             settings.output_format,
-            [open_service(place) for place in settings.places],
+            [open_service(sink_place) for sink_place in settings.places],
             folder=work.folder,
             number=number,
             keeps_stored=any(map(completes, settings.places)),
@@ -508,7 +508,7 @@ def build_again(
     scored = build_scoring(root, logs, cases, alone, sink)
     asked = {name: number for name, number in counts.items() if name.startswith(JUDGE_USAGE)}
     earlier = root | "Earlier" >> beam.Create([(OF_RUN, asked)], reshuffle=False)
-    build_end(root, scored._replace(told=[*scored.told, earlier]), alone, sink)
+    build_end(root, scored._replace(reports=[*scored.reports, earlier]), alone, sink)
 
 
 _STATE, _WRITTEN, _TOLD = "state", "written", "told"
@@ -519,7 +519,7 @@ _CODER = FastPrimitivesCoder()
 def hand_over(root: beam.Pipeline, scored: Scored, sink: ShardSink, folder: Path) -> None:
     """Adds the steps that write everything but the rows into one file."""
     states = [part | f"Hand_State{i}" >> beam.Map(_packed) for i, part in enumerate(scored.states)]
-    parts = [*scored.told, *sink.written, sink.begun(root)]  # there may be nothing else
+    parts = [*scored.reports, *sink.written, sink.begun(root)]  # there may be nothing else
     over = gathered([*states, *parts], "Hand_Told", "Hand_Gather")
     _ = over | "Hand_Over" >> beam.ParDo(_HandOverFn(str(folder))).with_output_types(Any)
 
@@ -564,10 +564,10 @@ def _plain(value: "_Packed | Told") -> tuple[str, Any]:
 
 class _HandOverFn(InspectedDoFn):
     def __init__(self, folder: str) -> None:
-        self._place = folder
+        self._folder = folder
 
     def process(self, element: "tuple[str, Iterable[_Packed | Told]]") -> None:
-        Path(self._place).write_bytes(_CODER.encode([_plain(value) for value in element[1]]))
+        Path(self._folder).write_bytes(_CODER.encode([_plain(value) for value in element[1]]))
 
 
 class _TakeOverFn(InspectedDoFn):

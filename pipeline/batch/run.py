@@ -106,7 +106,7 @@ def _run(
     else:
         build(pipeline, logs, cases, settings, sink)
         work = partial(_run_here, pipeline)
-    with discarding(settings.place, goes_on=settings.is_distributed):
+    with discarding(settings.store_place, goes_on=settings.is_distributed):
         return _run_checked(pipeline, settings, work)
 
 
@@ -119,8 +119,8 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
     check_directory(settings.output, replaces_earlier(settings), settings.is_distributed)
     if are_elsewhere(pipeline.runner, pipeline.options):
         try_staging(pipeline.options)
-    for place in settings.places:
-        prepare_service(place)
+    for sink_place in settings.places:
+        prepare_service(sink_place)
     try_judge(settings)
     check_alerts(settings)
     keep_inputs(settings)
@@ -131,8 +131,10 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
             was_killed=killed is not None,
         )
         _clear(settings)
-        if killed and settings.place:
-            _record_killed(settings.place._replace(run_id=killed.run_id, create_time=killed.create_time))
+        if killed and settings.store_place:
+            _record_killed(
+                settings.store_place._replace(run_id=killed.run_id, create_time=killed.create_time)
+            )
         try:
             with _recorded(settings), interrupted_by_signal():
                 work()
@@ -157,18 +159,18 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
 
 
 def _recorded(settings: RunSettings) -> AbstractContextManager[None]:
-    place = settings.place
-    record = find_service("--store", place.url).record if place else None
-    if place is None or record is None:
+    sink_place = settings.store_place
+    record = find_service("--store", sink_place.url).record if sink_place else None
+    if sink_place is None or record is None:
         return nullcontext()
-    return recorded(record, place, begun_document(settings), goes_on=settings.is_distributed)
+    return recorded(record, sink_place, begun_document(settings), goes_on=settings.is_distributed)
 
 
-def _record_killed(place: SinkPlace) -> None:
+def _record_killed(sink_place: SinkPlace) -> None:
     """Writes into the service that a run broke off whose process could not do so."""
-    record = find_service("--store", place.url).record
-    if record and place.run_id:
-        record.break_off(place, "ERROR", "its process was killed")
+    record = find_service("--store", sink_place.url).record
+    if record and sink_place.run_id:
+        record.break_off(sink_place, "ERROR", "its process was killed")
 
 
 def _kept(settings: RunSettings) -> str:
@@ -197,8 +199,8 @@ def _case_source(settings: RunSettings) -> Source | None:
 
 
 def _sink(settings: RunSettings, options: PipelineOptions) -> RunSink:
-    services = [open_service(place) for place in settings.places]
-    staging = [place for place in settings.places if completes(place)]
+    services = [open_service(sink_place) for sink_place in settings.places]
+    staging = [sink_place for sink_place in settings.places if completes(sink_place)]
     discard = partial(_discard, staging) if staging else None
     inputs = _listed(settings) if settings.date and not only_translates(options) else None
     concluded = partial(conclude, settings, inputs=inputs)
@@ -209,8 +211,8 @@ def _sink(settings: RunSettings, options: PipelineOptions) -> RunSink:
 
 
 def _discard(places: Sequence[SinkPlace]) -> None:
-    for place in places:
-        discard_service(place)
+    for sink_place in places:
+        discard_service(sink_place)
 
 
 def _listed(settings: RunSettings) -> InputFiles | None:
@@ -223,13 +225,13 @@ def _listed(settings: RunSettings) -> InputFiles | None:
 
 
 def _left(settings: RunSettings) -> str:
-    place = settings.place
-    return find_service("--store", place.url).left(place) if place else ""
+    sink_place = settings.store_place
+    return find_service("--store", sink_place.url).left(sink_place) if sink_place else ""
 
 
 def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | None = None) -> JsonObject:
     """Returns the content of a batch run's `run.json`, when its tables are written."""
-    place = settings.place
+    sink_place = settings.store_place
     figures = figures_of(settings, finished.counts, judge_usage(finished.counts), finished.versions)
     lost = [
         line
@@ -242,9 +244,9 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
     document = end_run(settings, figures, finished.tables, partial(written_run, settings.output))
     document |= {"alerts": to_builtins(alerts), "input_files": to_builtins(inputs)}
     document = redact_document(document, settings.config.redact)
-    record = find_service("--store", place.url).record if place else None
-    if place and record:
-        record.complete(place, document)
+    record = find_service("--store", sink_place.url).record if sink_place else None
+    if sink_place and record:
+        record.complete(sink_place, document)
     return document
 
 

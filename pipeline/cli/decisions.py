@@ -152,15 +152,15 @@ def report_runs(argv: Sequence[str]) -> int:
 
 def _runs_in(directory: str) -> list[str]:
     """Returns a directory, or the output directories in it where it is none itself."""
-    own = Path(directory)
-    if not is_local(directory) or (own / RUN_FILE).exists() or not own.is_dir():
+    folder = Path(directory)
+    if not is_local(directory) or (folder / RUN_FILE).exists() or not folder.is_dir():
         return [directory]
-    below = sorted((str(one) for one in own.iterdir() if one.is_dir()), key=natural_order)
-    found = [one for one in below if (Path(one) / RUN_FILE).exists()]
-    others = [one for one in below if one not in found and Path(one).name != REPORT_DATA]
-    if found and others:
+    below = sorted((str(path) for path in folder.iterdir() if path.is_dir()), key=natural_order)
+    runs = [path for path in below if (Path(path) / RUN_FILE).exists()]
+    others = [path for path in below if path not in runs and Path(path).name != REPORT_DATA]
+    if runs and others:
         complain(f"not in the report, without a finished run: {names_text(others, LONGEST_LINE)}")
-    return found or [directory]
+    return runs or [directory]
 
 
 def report_parser() -> OptionParser:

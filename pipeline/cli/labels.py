@@ -90,10 +90,10 @@ def _merge(options: Namespace) -> int:
         for line in read_labels([path], ""):
             labels.append(msgspec.structs.replace(line.label, rater=line.label.rater or rater))
     labels, replaced = latest_labels(labels)
-    merged, found = merged_labels(labels), people_agreement(labels)
+    merged, agreements = merged_labels(labels), people_agreement(labels)
     _write(options.output, merged)
     if options.format == "json":
-        stated = {"agreement": found, "replaced": replaced}
+        stated = {"agreement": agreements, "replaced": replaced}
         say(msgspec.json.format(msgspec.json.encode(stated), indent=2).decode())
         return 0
     if replaced:
@@ -103,25 +103,26 @@ def _merge(options: Namespace) -> int:
         say(printable(f"  {where}: {change.rater} {change.earlier}, later {change.later}"))
     if (more := len(replaced) - _MOST_SHOWN) > 0:
         say(f"  and {more} more; --format json lists them")
-    for own in found:
-        say("\n".join(map(printable, _agreement_lines(own))))
+    for agreement in agreements:
+        say("\n".join(map(printable, _agreement_lines(agreement))))
     say(f"{counted(len(merged), 'line')} of {counted(len(options.files), 'file')}\nfile: {options.output}")
     return 0
 
 
-def _agreement_lines(own: "PeopleAgreement") -> Iterator[str]:
-    level = "turns" if own.level == "turn" else "whole conversations"
-    kappa, alpha = ("-" if value is None else f"{value:.3f}" for value in (own.kappa, own.alpha))
-    yield f"{own.criterion}, {level}: {own.labelled} scores are labelled, {own.shared} by two people or more"
-    yield f"  all agree on {own.agreed}; Cohen's kappa {kappa}, Krippendorff's alpha {alpha}"
-    for one in own.disagreements[:_MOST_SHOWN]:
-        turn = _turn_text(one.turn_index)
-        version = f" ({one.app_version})" if one.app_version else ""
-        said = ", ".join(f"{rater} {label}" for rater, label in one.labels.items())
-        yield f"  {one.conversation_id}{turn}{version}: {said}"
-    if (more := len(own.disagreements) - _MOST_SHOWN) > 0:
+def _agreement_lines(agreement: "PeopleAgreement") -> Iterator[str]:
+    level = "turns" if agreement.level == "turn" else "whole conversations"
+    kappa, alpha = ("-" if value is None else f"{value:.3f}" for value in (agreement.kappa, agreement.alpha))
+    labelled = f"{agreement.labelled} scores are labelled, {agreement.shared} by two people or more"
+    yield f"{agreement.criterion}, {level}: {labelled}"
+    yield f"  all agree on {agreement.agreed}; Cohen's kappa {kappa}, Krippendorff's alpha {alpha}"
+    for disagreement in agreement.disagreements[:_MOST_SHOWN]:
+        turn = _turn_text(disagreement.turn_index)
+        version = f" ({disagreement.app_version})" if disagreement.app_version else ""
+        answers = ", ".join(f"{rater} {label}" for rater, label in disagreement.labels.items())
+        yield f"  {disagreement.conversation_id}{turn}{version}: {answers}"
+    if (more := len(agreement.disagreements) - _MOST_SHOWN) > 0:
         yield f"  and {more} more; --format json lists them"
-    if own.disagreements:
+    if agreement.disagreements:
         yield "  all labels are kept: calibrate takes the majority, and leaves out what is equally divided"
 
 

@@ -158,10 +158,10 @@ def _check_extras(settings: RunSettings) -> None:
     check_places("--input", [path for path in settings.input if path not in streams])
     check_places("--eval_cases", settings.eval_cases)
     check_places("--output", [settings.output])
-    for place in settings.places:
+    for sink_place in settings.places:
         if settings.is_streaming:
-            check_appends(place)
-        find_service(place.option, place.url).check(place.option, place.url)
+            check_appends(sink_place)
+        find_service(sink_place.option, sink_place.url).check(sink_place.option, sink_place.url)
     cache = settings.judge.config.cache
     if cache and is_store_url(cache):
         check_store("--judge_cache", cache)
@@ -234,10 +234,10 @@ def dates_of(argv: Sequence[str]) -> Dates | None:
 
 def _check_folders(places: Sequence[str]) -> None:
     """Raises ConfigError if no date can have input, because the folder of all of them does not exist."""
-    for place in filter(names_date, places):
-        folder = os.path.dirname(place.partition("{date")[0]) or "."
-        if is_local(place) and not os.path.isdir(folder):
-            raise ConfigError(f"--input {place}: no date has input: there is no directory {folder}")
+    for pattern in filter(names_date, places):
+        folder = os.path.dirname(pattern.partition("{date")[0]) or "."
+        if is_local(pattern) and not os.path.isdir(folder):
+            raise ConfigError(f"--input {pattern}: no date has input: there is no directory {folder}")
 
 
 def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
@@ -249,8 +249,8 @@ def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
     parser.add_argument("--date")
     others = parser.parse_known_args(list(argv))[1]
     if len(dates.before) + len(dates.named) > 1 or dates.empty != "fail":  # once, not for every date
-        for place in raw_options(own_options(argv))[0].input or ():
-            check_google(f"--input {shown_place(place)}", "" if is_bigquery(place) else place)
+        for address in raw_options(own_options(argv))[0].input or ():
+            check_google(f"--input {shown_place(address)}", "" if is_bigquery(address) else address)
     lines = {day: [*others, "--date", day.isoformat()] for day in (*dates.before, *dates.named)}
     if len(lines) == 1:
         [(day, argv)] = lines.items()

@@ -453,7 +453,7 @@ def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[Fil
             if read.failure is not None:
                 current.add_failure(read.failure)
         elif isinstance(read, JoinedEvents):
-            for item in read.found:
+            for item in read.contents:
                 if isinstance(item, Failure):
                     files[item.source or ""].add_failure(item)
                 else:

@@ -40,12 +40,12 @@ class ArrayText:
         """Takes a file whose text begins with a bracket; parts of more than `limit` bytes are shortened."""
         self._file, self._limit = file, limit
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-        self._text, self._place = "", 0
+        self._text, self._position = "", 0
 
     def parts(self) -> Iterator[ArrayPart]:
         """Yields the parts up to the one without an end: what is cut off, or follows the array."""
         self._pass_space()
-        self._place += 1
+        self._position += 1
         while (part := self._part()).ends_at:
             yield part
             if part.ends_at == "]":
@@ -62,13 +62,13 @@ class ArrayText:
         self._pass_space()
         marks, searched = _Marks(), 0
         while (part := self._decoded()) is None:
-            end = marks.end(self._text, self._place + searched)
+            end = marks.end(self._text, self._position + searched)
             if end >= 0:
-                return self._ended(_bytes(self._text[self._place : end]), end)
-            held = _bytes(self._text[self._place :])
+                return self._ended(_bytes(self._text[self._position : end]), end)
+            held = _bytes(self._text[self._position :])
             if len(held) > self._limit:
                 return self._long(held, marks)
-            searched = len(self._text) - self._place
+            searched = len(self._text) - self._position
             if not self._more():
                 return ArrayPart(held, "")
         return part
@@ -76,8 +76,8 @@ class ArrayText:
     def _decoded(self) -> ArrayPart | None:
         """Reads up to the next comma if one JSON value stands before it, and all of that was read."""
         try:
-            value, end = _DECODER.raw_decode(self._text, self._place)
-            text = self._text[self._place : end].encode()
+            value, end = _DECODER.raw_decode(self._text, self._position)
+            text = self._text[self._position : end].encode()
         except (ValueError, RecursionError):
             return None
         behind = _NO_SPACE.search(self._text, end)
@@ -90,35 +90,35 @@ class ArrayText:
         text = held[: max(self._limit + 1, KEPT_RECORD_BYTES)]
         end = -1
         while end < 0:
-            self._place = len(self._text)
+            self._position = len(self._text)
             if not self._more():
                 return ArrayPart(text, "")
             end = marks.end(self._text, 0)
         return self._ended(text, end)
 
     def _ended(self, text: bytes, end: int) -> ArrayPart:
-        self._place = end + 1
+        self._position = end + 1
         return ArrayPart(text, "," if self._text[end] == "," else "]")
 
     def _rest(self) -> ArrayPart:
         """Returns what follows the array: as much of it as a failure keeps."""
         self._pass_space()
-        while len(self._text) - self._place < KEPT_RECORD_BYTES and self._more():
+        while len(self._text) - self._position < KEPT_RECORD_BYTES and self._more():
             pass
-        return ArrayPart(_bytes(self._text[self._place :]), "")
+        return ArrayPart(_bytes(self._text[self._position :]), "")
 
     def _pass_space(self) -> None:
-        while (char := _NO_SPACE.search(self._text, self._place)) is None:
-            self._place = len(self._text)
+        while (char := _NO_SPACE.search(self._text, self._position)) is None:
+            self._position = len(self._text)
             if not self._more():
                 return
-        self._place = char.start()
+        self._position = char.start()
 
     def _more(self) -> bool:
         """Reads as much again as is held, at least a block; returns whether there was more."""
-        held = self._text[self._place :]
+        held = self._text[self._position :]
         data = self._file.read(max(_BLOCK, len(held)))
-        self._text, self._place = held + self._decoder.decode(data, final=not data), 0
+        self._text, self._position = held + self._decoder.decode(data, final=not data), 0
         return bool(data)
 
 

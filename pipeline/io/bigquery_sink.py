@@ -44,11 +44,11 @@ from pyarrow.parquet import ParquetFile, ParquetWriter, write_table
 
 from turnwise.pipeline.io.bigquery_source import (
     Dataset,
+    google_error,
     open_client,
     parse_dataset,
     patient,
     storage_options,
-    told,
 )
 from turnwise.pipeline.io.sinks.base import RefusedRow, StreamChange
 from turnwise.pipeline.io.staging import (
@@ -182,11 +182,11 @@ def refused(url: str) -> Iterator[None]:
     except ConfigError as error:
         raise ConfigError(f"--store {url}: {error}") from None
     except (Forbidden, Unauthorized) as error:
-        raise ConfigError(f"--store {url}: no permission: {told(error)} ({_ROLES})") from None
+        raise ConfigError(f"--store {url}: no permission: {google_error(error)} ({_ROLES})") from None
     except GoogleAuthError as error:
-        raise ConfigError(f"--store {url}: no credentials: {told(error)}") from None
+        raise ConfigError(f"--store {url}: no credentials: {google_error(error)}") from None
     except (GoogleAPIError, OSError) as error:
-        raise ConfigError(f"--store {url}: cannot be used: {told(error)}") from None
+        raise ConfigError(f"--store {url}: cannot be used: {google_error(error)}") from None
 
 
 _FAILURES = "failures"
@@ -209,11 +209,11 @@ class BigQueryChanges:
     A row that a table does not take is a row of `failures` in its change.
     """
 
-    def __init__(self, place: SinkPlace, patience: float = _PATIENCE_S) -> None:
+    def __init__(self, sink_place: SinkPlace, patience: float = _PATIENCE_S) -> None:
         """Creates a writer; a service that does not answer is asked again for `patience` seconds."""
         self.stop = Event()
-        self._url, self._patience = place.url, patience
-        self._dataset, self._client = parse_dataset(place.url), open_writer()
+        self._url, self._patience = sink_place.url, patience
+        self._dataset, self._client = parse_dataset(sink_place.url), open_writer()
         self._columns = stream_tables()
 
     def write(self, changes: Sequence[StreamChange]) -> list[RefusedRow]:
@@ -273,9 +273,9 @@ class BigQueryChanges:
                 refusals = _refused_rows(self._answer(request))
             except (GoogleAPIError, GoogleAuthError) as error:
                 if not _may_pass(error):
-                    raise OSError(f"{what}: {told(error)}") from None
-                if not waiting.again(told(error)):
-                    raise OSError(waiting.gave_up(told(error))) from None
+                    raise OSError(f"{what}: {google_error(error)}") from None
+                if not waiting.again(google_error(error)):
+                    raise OSError(waiting.gave_up(google_error(error))) from None
             else:
                 waiting.end()
                 return refusals
@@ -290,14 +290,14 @@ class BigQueryChanges:
         raise ServiceUnavailable("the connection was closed without an answer")
 
 
-def try_stream(place: SinkPlace) -> None:
+def try_stream(sink_place: SinkPlace) -> None:
     """Makes the tables to which streams append, and the views that show their present rows.
 
     Raises ConfigError if they cannot be made or appended to, tables of batches have the names of the views,
     or a stream with the run's id is there.
     """
-    dataset = parse_dataset(place.url)
-    with refused(place.url):
+    dataset = parse_dataset(sink_place.url)
+    with refused(sink_place.url):
         client, location = _open_dataset(dataset, _TRIED_S)
         known = {table.table_id for table in client.list_tables(dataset.name) if table.table_type == "TABLE"}
         if taken := known & set(WAREHOUSE_TABLES):
@@ -312,9 +312,9 @@ def try_stream(place: SinkPlace) -> None:
         # Revisions begin at 0, and of each thing the highest one counts: rows of an earlier stream
         # with this id would hide the new ones.
         sql = f"SELECT 1 AS found FROM `{dataset.table(CHANGES)}` WHERE run_id = @run_id LIMIT 1"
-        if place.is_new and list(client.query(sql, _of_run(place.run_id), **options).result()):
+        if sink_place.is_new and list(client.query(sql, _of_run(sink_place.run_id), **options).result()):
             raise ConfigError(
-                f"holds a stream with the run id {place.run_id} already: name another --run_id, or "
+                f"holds a stream with the run id {sink_place.run_id} already: name another --run_id, or "
                 f"delete its rows of {CHANGES}"
             )
         # A table that was just made is not found for a moment.
@@ -379,7 +379,7 @@ def _failure_row(lost: _Lost) -> JsonObject:
 def _without_values(row: JsonObject) -> JsonObject:
     """Returns a row of `failures` without what came from the row that could not be written."""
     what = row["message"].partition(": ")[0]
-    return row | dict.fromkeys(_VALUES) | {"message": f"{what}, nor can its values be told here"}
+    return row | dict.fromkeys(_VALUES) | {"message": f"{what}, nor can its values be google_error here"}
 
 
 def _lost_text(lost: _Lost) -> str:
@@ -394,39 +394,41 @@ _TRIES = 6
 _CONFLICTS = ("concurrent update", "Could not serialize access")
 
 
-def try_tables(place: SinkPlace) -> None:
+def try_tables(sink_place: SinkPlace) -> None:
     """Makes the tables; raises ConfigError if files cannot be written below `--output`, or not be loaded."""
-    prepare_tables(place.url)
-    folder = staging_folder(place)
+    prepare_tables(sink_place.url)
+    folder = staging_folder(sink_place)
     try:
         make_folder(folder)
     except Exception as error:  # Beam's file systems raise errors of many libraries.
-        raise ConfigError(f"--output {place.output}: {' '.join(str(error).split())}") from None
-    with refused(place.url):
+        raise ConfigError(f"--output {sink_place.output}: {' '.join(str(error).split())}") from None
+    with refused(sink_place.url):
         # A file without rows is loaded in the way of all files, which tries permissions and locations.
         path, table = FileSystems.join(folder, "tried.parquet"), WAREHOUSE_TABLES[0]
         with FileSystems.create(path) as file:
             write_table(arrow_schema(staged_columns(table, by_version=False)).empty_table(), file)
-        with _loaded(parse_dataset(place.url), [StagedRows(table, None, path, 0, ())]):
+        with _loaded(parse_dataset(sink_place.url), [StagedRows(table, None, path, 0, ())]):
             pass
 
 
-def complete_tables(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
+def complete_tables(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
     """Loads the rows of a run into tables of their own, and puts them in place of an earlier run's at once.
 
     It can be repeated: the rows of the run are replaced again. Returns what was not written, one line each;
     raises OSError if nothing of the run was written.
     """
-    dataset = parse_dataset(place.url)
+    dataset = parse_dataset(sink_place.url)
     try:
         with _loaded(dataset, staged) as (client, loaded):
-            _replace_rows(client, _replacement(dataset, loaded), place.run_id)
+            _replace_rows(client, _replacement(dataset, loaded), sink_place.run_id)
     except (GoogleAPIError, GoogleAuthError, OSError) as error:
         rows = sum(part.rows for part in staged)
-        raise OSError(f"--store {place.url}: none of {rows} rows were written: {told(error)}") from None
+        raise OSError(
+            f"--store {sink_place.url}: none of {rows} rows were written: {google_error(error)}"
+        ) from None
     finally:
-        remove_earlier(place)
-    return lost_rows(place, staged)
+        remove_earlier(sink_place)
+    return lost_rows(sink_place, staged)
 
 
 @contextmanager
@@ -469,7 +471,7 @@ def _load(client: "Client", name: str, table: str, parts: Sequence[StagedRows]) 
             job.result()
         except GoogleAPIError as error:  # it does not tell what else went wrong, such as other rows
             reasons = [reason["message"] for reason in job.errors or ()]
-            raise OSError("; ".join(dict.fromkeys(reasons)) or told(error)) from None
+            raise OSError("; ".join(dict.fromkeys(reasons)) or google_error(error)) from None
     loaded = sum(job.output_rows or 0 for job in jobs)
     if loaded != (written := sum(part.rows for part in parts)):
         raise OSError(f"{loaded} instead of {written} rows of {table} were loaded")

@@ -384,16 +384,16 @@ def one_line(what: str, kind: type[ConfigError] | type[OSError]) -> Iterator[Non
     try:
         yield
     except (Forbidden, Unauthorized) as error:
-        raise kind(f"{what}: no permission: {told(error)} ({_ROLES})") from None
+        raise kind(f"{what}: no permission: {google_error(error)} ({_ROLES})") from None
     except GoogleAuthError as error:
-        raise kind(f"{what}: no credentials of Google Cloud: {told(error)}") from None
+        raise kind(f"{what}: no credentials of Google Cloud: {google_error(error)}") from None
     except RetryError as error:
-        raise kind(f"{what}: BigQuery does not answer: {told(error.cause or error)}") from None
+        raise kind(f"{what}: BigQuery does not answer: {google_error(error.cause or error)}") from None
     except (GoogleAPIError, WaitError, OSError) as error:
-        raise kind(f"{what}: {told(error)}") from None
+        raise kind(f"{what}: {google_error(error)}") from None
 
 
-def told(error: BaseException) -> str:
+def google_error(error: BaseException) -> str:
     """Returns what an error of Google's libraries says, or those of its job, in one line."""
     details = getattr(error, "errors", None) or ()
     reasons = [str(detail.get("message", "")) for detail in details if isinstance(detail, dict)]

@@ -247,12 +247,12 @@ class _Database(NamedTuple):
     Attributes:
         tables: Table -> its columns.
         rows: Yields the rows that a statement selects.
-        place: Column that holds the place of a row in its table; orders rows of one time.
+        order_column: Column that holds the place of a row in its table; orders rows of one time.
     """
 
     tables: Mapping[str, Sequence[str]]
     rows: Callable[[str], Iterator[JsonObject]]
-    place: str
+    order_column: str
 
 
 def _session_reader(database: _Database) -> Callable[[_Database], Iterator[JsonObject]]:
@@ -302,7 +302,7 @@ def _sessions(database: _Database) -> str:
 def _events(database: _Database) -> str:
     pairs = zip(_SESSION_KEYS, _EVENT_KEYS, strict=True)
     equal = " AND ".join(f"s.{of_session} = e.{of_event}" for of_session, of_event in pairs)
-    order = f"s.app_name, s.user_id, s.id, e.timestamp, e.{database.place}"
+    order = f"s.app_name, s.user_id, s.id, e.timestamp, e.{database.order_column}"
     chosen = _columns(database, "events", "e")
     return f"SELECT {chosen} FROM events AS e JOIN sessions AS s ON {equal} ORDER BY {order}"
 
@@ -314,7 +314,7 @@ def _columns(database: _Database, table: str, alias: str) -> str:
 
 def _agents_records(database: _Database) -> Iterator[JsonObject]:
     """Yields the items of each session; those of the newest branch, if the SDK divided them into branches."""
-    column = "id" if "id" in database.tables[_AGENTS] else database.place
+    column = "id" if "id" in database.tables[_AGENTS] else database.order_column
     chosen = f"SELECT m.session_id, m.message_data, m.{column} AS place"
     source = f"FROM {_AGENTS} AS m"
     if {"message_id", "branch_id", "id"} <= set(database.tables.get(_BRANCHES, ())):

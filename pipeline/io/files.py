@@ -251,7 +251,7 @@ class JoinedEvents(NamedTuple):
     """A conversation of events of one format, or failures; with the files of the events, in order."""
 
     format: str
-    found: Sequence[LoggedConversation | Failure]
+    contents: Sequence[LoggedConversation | Failure]
     sources: Sequence[str]
 
 
@@ -272,10 +272,10 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
             yield OpenedFile(shown_place(path))
             for record in file_records(path, limit):
                 read = ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
-                for item in read.found:
+                for item in read.contents:
                     if isinstance(item, ConversationEvent):
                         joining.add(item)
-                yield read._replace(found=_redacted(read.found, reader.redact))
+                yield read._replace(contents=_redacted(read.contents, reader.redact))
         for events, joined in joining.joined(Counter()):
             sources = list(dict.fromkeys(event.record.source for event in events))
             yield JoinedEvents(events[0].kind, _redacted(joined, reader.redact), sources)
@@ -289,14 +289,14 @@ def _redacted(items: Sequence[F], config: RedactConfig | None) -> Sequence[F]:
     from turnwise.transforms.scoring.redaction import redact_failure, redacted
 
     done = list[Any](items)
-    for place, item in enumerate(done):
+    for index, item in enumerate(done):
         if isinstance(item, Failure):
             redact_failure(item, config)
         elif isinstance(item, LoggedConversation):
             name = item.conversation.conversation_id
-            done[place] = item._replace(conversation=redacted(item.conversation, config, [name]))
+            done[index] = item._replace(conversation=redacted(item.conversation, config, [name]))
         elif isinstance(item, FoundCase):
-            done[place] = item._replace(case=redacted(item.case, config, [item.case.eval_id]))
+            done[index] = item._replace(case=redacted(item.case, config, [item.case.eval_id]))
     return done
 
 
@@ -307,7 +307,7 @@ def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCas
             if read.failure is not None:
                 yield read.failure
             continue
-        yield from (item for item in read.found if not isinstance(item, ConversationEvent))
+        yield from (item for item in read.contents if not isinstance(item, ConversationEvent))
 
 
 class Cases(NamedTuple):

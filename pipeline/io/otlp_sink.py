@@ -139,8 +139,8 @@ class _SendEventsFn(beam.DoFn):
 class OtlpSink:
     """Sends the scores of a run; other tables have no event."""
 
-    def __init__(self, place: SinkPlace) -> None:
-        self._url = place.url
+    def __init__(self, sink_place: SinkPlace) -> None:
+        self._url = sink_place.url
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
         """Adds the step that sends lists of rows."""
@@ -153,24 +153,26 @@ class OtlpSink:
 class OtlpChanges:
     """Sends the scores of a stream's changes; a later change of a conversation has a higher revision."""
 
-    def __init__(self, place: SinkPlace) -> None:
+    def __init__(self, sink_place: SinkPlace) -> None:
         self.stop = Event()
-        self._place, self._exporter = place, _Exporter(place.url)
+        self._sink_place, self._exporter = sink_place, _Exporter(sink_place.url)
 
     def write(self, changes: Sequence[StreamChange]) -> Sequence[RefusedRow]:
         """Sends changes; raises OSError if not all scores were delivered."""
         rows = [row for change in changes for row in plain_rows(change.rows.get("scores", ()))]
         if lost := self._exporter.send(rows):
-            raise OSError(f"--scores_to {shown_url(self._place.url)}: {lost}")
+            raise OSError(f"--scores_to {shown_url(self._sink_place.url)}: {lost}")
         return []
 
 
-def try_receiver(place: SinkPlace) -> None:
+def try_receiver(sink_place: SinkPlace) -> None:
     """Sends no events, before a run; raises ConfigError if the receiver does not take that."""
-    if problem := _Exporter(place.url).problem():
-        raise ConfigError(f"--scores_to {shown_url(place.url)}: it takes no OpenTelemetry logs: {problem}")
+    if problem := _Exporter(sink_place.url).problem():
+        raise ConfigError(
+            f"--scores_to {shown_url(sink_place.url)}: it takes no OpenTelemetry logs: {problem}"
+        )
 
 
-def lost_scores(place: SinkPlace, lost: Sequence[str]) -> list[str]:
+def lost_scores(sink_place: SinkPlace, lost: Sequence[str]) -> list[str]:
     """Returns what a run could not deliver, one line each."""
-    return [f"--scores_to {shown_url(place.url)}: {line}" for line in lost]
+    return [f"--scores_to {shown_url(sink_place.url)}: {line}" for line in lost]

@@ -27,45 +27,49 @@ from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.rows import DATE, WAREHOUSE_TABLES
 
 
-def prepare_dataset(place: SinkPlace) -> None:
+def prepare_dataset(sink_place: SinkPlace) -> None:
     """Makes the folder in which rows of a run are staged; raises ConfigError if it cannot be written."""
     try:
-        make_folder(staging_folder(place))
+        make_folder(staging_folder(sink_place))
     except Exception as error:  # Beam's file systems raise errors of many libraries.
-        raise ConfigError(f"--store {place.url}: cannot be written: {' '.join(str(error).split())}") from None
+        raise ConfigError(
+            f"--store {sink_place.url}: cannot be written: {' '.join(str(error).split())}"
+        ) from None
 
 
-def complete_dataset(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
+def complete_dataset(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
     """Puts the files of a run into their partitions, in place of those of an earlier run with the same id.
 
     It can be repeated after an error: files that are in their place stay there. Returns what was not written,
     one line each; raises OSError if files could not be written or removed.
     """
-    directory = staging_directory(place)
+    directory = staging_directory(sink_place)
     try:
         for part in staged:
             if part.path:
                 check_folder(part.path)
         for table in WAREHOUSE_TABLES:
-            _replace(directory, table, place, [part for part in staged if part.table == table and part.path])
+            _replace(
+                directory, table, sink_place, [part for part in staged if part.table == table and part.path]
+            )
     except OSError as error:
         rows = sum(part.rows for part in staged)
         text = " ".join(str(error).split())
-        raise OSError(f"--store {place.url}: not all of {rows} rows were written: {text}") from None
+        raise OSError(f"--store {sink_place.url}: not all of {rows} rows were written: {text}") from None
     finally:
-        remove_earlier(place)
-    return lost_rows(place, staged)
+        remove_earlier(sink_place)
+    return lost_rows(sink_place, staged)
 
 
-def _replace(directory: str, table: str, place: SinkPlace, staged: Sequence[StagedRows]) -> None:
-    names = dict(_final_names(table, place, staged))
+def _replace(directory: str, table: str, sink_place: SinkPlace, staged: Sequence[StagedRows]) -> None:
+    names = dict(_final_names(table, sink_place, staged))
     new = {FileSystems.join(directory, name): path for path, name in names.items()}
     if is_local(directory):
         for file in new:
             Path(file).parent.mkdir(parents=True, exist_ok=True)
     # In all partitions of the table: the day of an earlier run with this id may have been another one.
-    of_run = re.compile(re.escape(run_stem(place.run_id)) + r"\.\d{5}\.parquet")
-    paths = matching(FileSystems.join(directory, table, "*", "*", f"{run_stem(place.run_id)}.*.parquet"))
+    of_run = re.compile(re.escape(run_stem(sink_place.run_id)) + r"\.\d{5}\.parquet")
+    paths = matching(FileSystems.join(directory, table, "*", "*", f"{run_stem(sink_place.run_id)}.*.parquet"))
     old = {path for path in paths if of_run.fullmatch(path.rpartition("/")[2])}
     arrived = {file for file, path in new.items() if file in old and not FileSystems.exists(path)}
     stale = old - arrived - _replaceable(old, set(new))
@@ -74,12 +78,14 @@ def _replace(directory: str, table: str, place: SinkPlace, staged: Sequence[Stag
     publish(directory, list(names.items()))
 
 
-def _final_names(table: str, place: SinkPlace, staged: Sequence[StagedRows]) -> Iterator[tuple[str, str]]:
+def _final_names(
+    table: str, sink_place: SinkPlace, staged: Sequence[StagedRows]
+) -> Iterator[tuple[str, str]]:
     """Yields path and final name of every file."""
     numbers = Counter[str]()
     for part in sorted(staged, key=lambda part: part.path):
-        folder = f"{table}/{partition(DATE.name, place.date)}/{partition(VERSION, part.version)}"
-        yield part.path, f"{folder}/{run_stem(place.run_id)}.{numbers[folder]:05}.parquet"
+        folder = f"{table}/{partition(DATE.name, sink_place.date)}/{partition(VERSION, part.version)}"
+        yield part.path, f"{folder}/{run_stem(sink_place.run_id)}.{numbers[folder]:05}.parquet"
         numbers[folder] += 1
 
 

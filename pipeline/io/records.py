@@ -153,9 +153,9 @@ def file_records(
         unread()
 
 
-def unread_rest(stage: Stage, error: Exception, place: str) -> Failure:
+def unread_rest(stage: Stage, error: Exception, source: str) -> Failure:
     """Returns the failure of a file that cannot be read, or not to its end."""
-    return record_failure(stage, reading_error(error), Record(place, 0, b""))
+    return record_failure(stage, reading_error(error), Record(source, 0, b""))
 
 
 def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:

@@ -584,7 +584,7 @@ class RowsSink(Protocol):
 class Sink(RowsSink, Protocol):
     """Writes the tables of a run, and ends it."""
 
-    def finish(self, root: beam.Pipeline, told: "Sequence[PCollection[tuple[str, Told]]]") -> None:
+    def finish(self, root: beam.Pipeline, reports: "Sequence[PCollection[tuple[str, Told]]]") -> None:
         """Adds the steps that run after everything is written, given what the other steps told."""
 
 
@@ -594,7 +594,7 @@ class NullSink:
     def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
         """Discards the rows."""
 
-    def finish(self, root: beam.Pipeline, told: "Sequence[PCollection[tuple[str, Told]]]") -> None:
+    def finish(self, root: beam.Pipeline, reports: "Sequence[PCollection[tuple[str, Told]]]") -> None:
         """Does nothing."""
 
 
@@ -674,13 +674,13 @@ class RunSink(ShardSink):
         super().__init__(directory, output_format, services, folder=folder, keeps_stored=discard is not None)
         self._conclude, self._discard = conclude, discard
 
-    def finish(self, root: beam.Pipeline, told: "Sequence[PCollection[tuple[str, Told]]]") -> None:
+    def finish(self, root: beam.Pipeline, reports: "Sequence[PCollection[tuple[str, Told]]]") -> None:
         """Gives all files their final names, and writes `run.json`.
 
         Elsewhere than on a local disk, the workers share the renaming.
         """
         begun = self.begun(root)
-        parts, folder = [*self.written, *told, begun], AsSingleton(begun)  # there may be nothing else
+        parts, folder = [*self.written, *reports, begun], AsSingleton(begun)  # there may be nothing else
         if not is_local(self._directory):
             named = (
                 gathered(parts, "Write_All", "Write_Gather")

@@ -125,7 +125,7 @@ def _created(path: str) -> Any:
     return open(path, "wb") if is_local(path) else FileSystems.create(path)
 
 
-def lost_rows(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
+def lost_rows(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
     """Returns one line a table with rows that could not be written."""
     lines = []
     for table in WAREHOUSE_TABLES:
@@ -133,7 +133,7 @@ def lost_rows(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
         if lost:
             more = f"; and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
             what = f"{len(lost)} rows of {table} were not written: {'; '.join(lost[:_SHOWN])}{more}"
-            lines.append(f"--store {place.url}: {what}")
+            lines.append(f"--store {sink_place.url}: {what}")
     return lines
 
 
@@ -153,29 +153,35 @@ def run_stem(run_id: str) -> str:
     return stem if len(stem) <= _LONGEST_STEM else blake2b(run_id.encode(), digest_size=16).hexdigest()
 
 
-def _is_dataset(place: SinkPlace) -> bool:
-    return find_service("--store", place.url).takes_paths
+def _is_dataset(sink_place: SinkPlace) -> bool:
+    return find_service("--store", sink_place.url).takes_paths
 
 
-def staging_directory(place: SinkPlace) -> str:
+def staging_directory(sink_place: SinkPlace) -> str:
     """Returns where rows are staged: below a dataset of Parquet files itself, or below `--output`."""
-    return (place.url.partition(":")[2].rstrip("/") or "/") if _is_dataset(place) else place.output
+    return (
+        (sink_place.url.partition(":")[2].rstrip("/") or "/")
+        if _is_dataset(sink_place)
+        else sink_place.output
+    )
 
 
-def staging_folder(place: SinkPlace) -> str:
+def staging_folder(sink_place: SinkPlace) -> str:
     """Returns the folder of an attempt of a run."""
-    attempt = re.sub(r"\W", "", place.create_time)
-    return FileSystems.join(staging_directory(place), f"_staging.{run_stem(place.run_id)}.{attempt}")
+    attempt = re.sub(r"\W", "", sink_place.create_time)
+    return FileSystems.join(
+        staging_directory(sink_place), f"_staging.{run_stem(sink_place.run_id)}.{attempt}"
+    )
 
 
-def open_staging(place: SinkPlace) -> TableSink:
+def open_staging(sink_place: SinkPlace) -> TableSink:
     """Returns the sink of a run."""
-    return StagingSink(staging_folder(place), place.date, by_version=_is_dataset(place))
+    return StagingSink(staging_folder(sink_place), sink_place.date, by_version=_is_dataset(sink_place))
 
 
-def discard_staged(place: SinkPlace) -> None:
+def discard_staged(sink_place: SinkPlace) -> None:
     """Removes the files that a run has not completed; tables of BigQuery with them expire."""
-    _remove_folder(staging_folder(place))
+    _remove_folder(staging_folder(sink_place))
 
 
 def check_folder(path: str) -> None:
@@ -192,9 +198,9 @@ def _remove_folder(folder: str) -> None:
         FileSystems.delete(files)
 
 
-def remove_earlier(place: SinkPlace) -> None:
+def remove_earlier(sink_place: SinkPlace) -> None:
     """Removes what earlier attempts of a run left, because their process was killed."""
-    head, _, current = staging_folder(place).rpartition("/")
+    head, _, current = staging_folder(sink_place).rpartition("/")
     start = current.rpartition(".")[0]
     if is_local(head):
         names = {path.name for path in Path(head).glob(f"{start}.*")}

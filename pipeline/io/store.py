@@ -98,28 +98,33 @@ class StoreSink:
         return written
 
 
-def _execution(place: SinkPlace) -> Execution:
-    return Execution(place.run_id, timestamp_nanos(place.create_time), place.app or LOCAL_APP, place.date)
+def _execution(sink_place: SinkPlace) -> Execution:
+    return Execution(
+        sink_place.run_id,
+        timestamp_nanos(sink_place.create_time),
+        sink_place.app or LOCAL_APP,
+        sink_place.date,
+    )
 
 
-def open_sink(place: SinkPlace) -> StoreSink:
+def open_sink(sink_place: SinkPlace) -> StoreSink:
     """Returns the sink of a run; raises ConfigError if the store cannot be opened."""
-    try_store("--store", place.url).close()
-    return StoreSink(place.url, _execution(place))
+    try_store("--store", sink_place.url).close()
+    return StoreSink(sink_place.url, _execution(sink_place))
 
 
-def begin_run(place: SinkPlace, document: JsonObject) -> None:
+def begin_run(sink_place: SinkPlace, document: JsonObject) -> None:
     """Writes that a run has begun, and what is known of its `run.json`; raises StoreError."""
-    with closing(open_store(place.url)) as store:
-        store.write(lambda connection: begin(connection, _execution(place), document, time_ns()))
+    with closing(open_store(sink_place.url)) as store:
+        store.write(lambda connection: begin(connection, _execution(sink_place), document, time_ns()))
 
 
-def complete_run(place: SinkPlace, document: JsonObject) -> None:
+def complete_run(sink_place: SinkPlace, document: JsonObject) -> None:
     """Writes how a run ended, and removes its earlier executions.
 
     Raises StoreError if that fails, or a later execution is complete: the rows of this one are removed then.
     """
-    store, execution = shared_store(place.url), _execution(place)
+    store, execution = shared_store(sink_place.url), _execution(sink_place)
     try:
         store.write(lambda connection: complete(connection, execution, document, time_ns()))
     except StoreError:
@@ -135,22 +140,24 @@ def complete_run(place: SinkPlace, document: JsonObject) -> None:
     close_shared_stores()
 
 
-def break_off_run(place: SinkPlace, state: Broken, why: str) -> None:
+def break_off_run(sink_place: SinkPlace, state: Broken, why: str) -> None:
     """Writes that a run broke off, unless it was complete; what cannot be written is logged."""
     try:
-        with closing(open_store(place.url)) as store:
-            store.write(lambda connection: break_off(connection, _execution(place), state, why, time_ns()))
-            delete_unread(store, _execution(place))
+        with closing(open_store(sink_place.url)) as store:
+            store.write(
+                lambda connection: break_off(connection, _execution(sink_place), state, why, time_ns())
+            )
+            delete_unread(store, _execution(sink_place))
     except (ConfigError, StoreError) as error:
-        _LOG.warning("the store still holds run %s as RUNNING: %s", printable(place.run_id), error)
+        _LOG.warning("the store still holds run %s as RUNNING: %s", printable(sink_place.run_id), error)
     close_shared_stores()
 
 
-def left_in_store(place: SinkPlace) -> str:
+def left_in_store(sink_place: SinkPlace) -> str:
     """Describes an interrupted run's rows in its store, as part of a sentence; threads may still write."""
-    execution, run = _execution(place), printable(place.run_id)
+    execution, run = _execution(sink_place), printable(sink_place.run_id)
     try:
-        with closing(open_store(place.url, read_only=True)) as store:
+        with closing(open_store(sink_place.url, read_only=True)) as store:
             if not store.read(lambda connection: is_current(connection, execution)):
                 return f"the store keeps the earlier execution of run {run}"
             count = store.read(
@@ -162,9 +169,9 @@ def left_in_store(place: SinkPlace) -> str:
     return f"the store {holds} rows of run {run}"
 
 
-def replaced_in_store(place: SinkPlace, results: int) -> int | None:
+def replaced_in_store(sink_place: SinkPlace, results: int) -> int | None:
     """Returns how many of a run's results another one of it replaced, and writes it there; None: unknown."""
-    execution = _execution(place)
+    execution = _execution(sink_place)
 
     def work(connection: Connection) -> int:
         replaced = max(0, results - count_written(connection, execution, RESULT_ROWS))
@@ -173,7 +180,7 @@ def replaced_in_store(place: SinkPlace, results: int) -> int | None:
         return replaced
 
     try:
-        return shared_store(place.url).write(work)
+        return shared_store(sink_place.url).write(work)
     except (ConfigError, StoreError):
         return None
 

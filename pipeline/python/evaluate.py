@@ -168,7 +168,7 @@ def _judge(
     stated = {"backend": kind.name, "model": model, "cache": settings.config.cache if config.cache else None}
     stated_config = settings.config.model_copy(update=stated)
     check_several(kind, stated_config, criteria)
-    return replace(settings, config=stated_config, own=kind)
+    return replace(settings, config=stated_config, given_judge=kind)
 
 
 def _kind_of(backend: Backend) -> JudgeKind:

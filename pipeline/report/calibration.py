@@ -50,13 +50,13 @@ _MEANINGS = {
 }
 
 
-def calibration_text(found: Calibration, width: int) -> str:
+def calibration_text(calibration: Calibration, width: int) -> str:
     """Returns a calibration as text, in lines of at most a width."""
     width = max(width, _NARROWEST)
-    lines = [f"{counted(found.lines, 'line')} of labels, run {found.run_id}"]
-    lines += [problem_text(problem) for problem in found.problems]
-    for own in found.criteria:
-        lines += ["", *_criterion(own, found)]
+    lines = [f"{counted(calibration.lines, 'line')} of labels, run {calibration.run_id}"]
+    lines += [problem_text(problem) for problem in calibration.problems]
+    for calibrated in calibration.criteria:
+        lines += ["", *_criterion(calibrated, calibration)]
     return "\n".join(part for line in lines for part in _fitted(line, width))
 
 
@@ -74,97 +74,109 @@ def problem_text(problem: LabelProblem) -> str:
     return f"{problem.count} {_MEANINGS[problem.kind]}: {', '.join(problem.names)}{more}"
 
 
-def _criterion(own: CriterionCalibration, found: Calibration) -> Iterator[str]:
-    raters = f" by {own.raters} raters" if own.raters > 1 else ""
+def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> Iterator[str]:
+    raters = f" by {calibrated.raters} raters" if calibrated.raters > 1 else ""
     chosen = " and ".join(
         f"{count} {text}"
-        for count, text in ((own.random, "drawn at random"), (own.hand_picked, "hand-picked"))
+        for count, text in ((calibrated.random, "drawn at random"), (calibrated.hand_picked, "hand-picked"))
         if count
     )
-    level = "turns" if own.level == "turn" else "whole conversations"
-    yield f"{own.criterion}, {level}: {own.labelled} of {own.scores} scores are labelled{raters}, {chosen}"
-    if own.outcomes is not None:
-        yield from _outcomes(own.outcomes)
-    if own.numbers is not None:
-        yield from _numbers(own.numbers)
-    if own.between_people is not None:
-        yield f"between raters: Krippendorff's alpha {_number(own.between_people)}"
-    if own.threshold is not None:
-        yield f"threshold: {threshold_text(own.threshold, found)}"
-    elif own.no_threshold is not None and own.kind == "outcomes":
-        yield f"threshold: none is suggested: {own.no_threshold}"
-    measure = "pass rate" if own.measure == "pass_rate" else "mean"
-    if own.not_corrected is not None:
-        yield f"{measure}: not corrected: {own.not_corrected}"
-    elif own.corrected:
-        yield corrected_text(own.corrected[0], own.measure == "pass_rate")
-    yield from _groups(own)
+    level = "turns" if calibrated.level == "turn" else "whole conversations"
+    labelled = f"{calibrated.labelled} of {calibrated.scores} scores are labelled{raters}"
+    yield f"{calibrated.criterion}, {level}: {labelled}, {chosen}"
+    if calibrated.outcomes is not None:
+        yield from _outcomes(calibrated.outcomes)
+    if calibrated.numbers is not None:
+        yield from _numbers(calibrated.numbers)
+    if calibrated.between_people is not None:
+        yield f"between raters: Krippendorff's alpha {_number(calibrated.between_people)}"
+    if calibrated.threshold is not None:
+        yield f"threshold: {threshold_text(calibrated.threshold, calibration)}"
+    elif calibrated.no_threshold is not None and calibrated.kind == "outcomes":
+        yield f"threshold: none is suggested: {calibrated.no_threshold}"
+    measure = "pass rate" if calibrated.measure == "pass_rate" else "mean"
+    if calibrated.not_corrected is not None:
+        yield f"{measure}: not corrected: {calibrated.not_corrected}"
+    elif calibrated.corrected:
+        yield corrected_text(calibrated.corrected[0], calibrated.measure == "pass_rate")
+    yield from _groups(calibrated)
 
 
-def _outcomes(own: OutcomeAgreement) -> Iterator[str]:
-    tied = f"; {own.tied} with equally divided raters are left out" if own.tied else ""
-    agreement = f"{_percent(own.agreement)} of {own.agreement.count}"
-    yield f"agreement {agreement}{tied}; Cohen's kappa {_number(own.kappa)}"
-    table = own.confusion
-    no_score = [str(own.no_score_pass), str(own.no_score_fail)]
+def _outcomes(outcomes: OutcomeAgreement) -> Iterator[str]:
+    tied = f"; {outcomes.tied} with equally divided raters are left out" if outcomes.tied else ""
+    agreement = f"{_percent(outcomes.agreement)} of {outcomes.agreement.count}"
+    yield f"agreement {agreement}{tied}; Cohen's kappa {_number(outcomes.kappa)}"
+    table = outcomes.confusion
+    no_score = [str(outcomes.no_score_pass), str(outcomes.no_score_fail)]
     yield from _table(
         [
             ["", "people PASS", "people FAIL", "precision"],
-            ["criterion PASS", str(table.both_pass), str(table.false_pass), _percent(own.precision)],
-            ["criterion FAIL", str(table.false_fail), str(table.both_fail), _percent(own.fail_precision)],
-            *([["no score", *no_score, ""]] if own.no_score_pass or own.no_score_fail else []),
-            ["recall", _percent(own.recall), _percent(own.fail_recall), ""],
+            ["criterion PASS", str(table.both_pass), str(table.false_pass), _percent(outcomes.precision)],
+            [
+                "criterion FAIL",
+                str(table.false_fail),
+                str(table.both_fail),
+                _percent(outcomes.fail_precision),
+            ],
+            *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
+            ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
         ]
     )
 
 
-def _numbers(own: NumberAgreement) -> Iterator[str]:
-    yield f"value minus label: {_number(own.bias)}; distance: {_number(own.distance)}"
-    yield f"correlation {_number(own.correlation)}; Krippendorff's alpha {_number(own.alpha)}"
+def _numbers(numbers: NumberAgreement) -> Iterator[str]:
+    yield f"value minus label: {_number(numbers.bias)}; distance: {_number(numbers.distance)}"
+    yield f"correlation {_number(numbers.correlation)}; Krippendorff's alpha {_number(numbers.alpha)}"
 
 
-def threshold_text(own: ThresholdAdvice, found: Calibration) -> str:
+def threshold_text(advice: ThresholdAdvice, calibration: Calibration) -> str:
     """Returns what is said of the threshold."""
-    costs = f"a false PASS costs {found.false_pass_cost:g}, a false FAIL {found.false_fail_cost:g}"
+    costs = (
+        f"a false PASS costs {calibration.false_pass_cost:g}, a false FAIL {calibration.false_fail_cost:g}"
+    )
     basis = (
-        f"{own.threshold:g} ({own.range.low:g} to {own.range.high:g}) has the lowest cost of errors on "
-        f"{own.labels} labels of {counted(own.cases, 'case')} ({costs}): {_number(own.validated_cost)} a "
-        f"score in cross-validation, {own.cost:.3f} on the same labels"
+        f"{advice.threshold:g} ({advice.range.low:g} to {advice.range.high:g}) has the lowest cost of errors "
+        f"on {advice.labels} labels of {counted(advice.cases, 'case')} ({costs}): "
+        f"{_number(advice.validated_cost)} a score in cross-validation, {advice.cost:.3f} on the same labels"
     )
-    if own.present is None or own.present_cost is None:
+    if advice.present is None or advice.present_cost is None:
         return f"{basis}; the run has no threshold to compare with"
-    if own.word == "the present one":
+    if advice.word == "the present one":
         return f"{basis}; it is the present threshold"
-    return f"{basis}; the present one, {own.present:g}, costs {_number(own.present_cost)}: {own.word}"
-
-
-def corrected_text(own: Corrected, is_rate: bool) -> str:
-    """Returns the corrected figure of all scores."""
-    what = f"{'pass rate' if is_rate else 'mean'} of {_population(own, is_rate)}"
-    of_decided = own.no_score and own.covers == "all"
-    scored = f"as scored, of the {own.scores - own.no_score} decided" if of_decided else "as scored"
-    missing = f", whatever the {own.missing} drawn without a label are" if own.missing else ""
     return (
-        f"{what}: {_amount(own.raw, is_rate)} {scored}; corrected by {own.labels} "
-        f"labels {_amount(own.value, is_rate)}{_interval(own.interval, is_rate)}{missing}"
+        f"{basis}; the present one, {advice.present:g}, costs {_number(advice.present_cost)}: {advice.word}"
     )
 
 
-def _population(own: Corrected, is_rate: bool) -> str:
-    if own.covers == "all":
-        return f"all {own.scores}"
+def corrected_text(corrected: Corrected, is_rate: bool) -> str:
+    """Returns the corrected figure of all scores."""
+    what = f"{'pass rate' if is_rate else 'mean'} of {_population(corrected, is_rate)}"
+    of_decided = corrected.no_score and corrected.covers == "all"
+    scored = (
+        f"as scored, of the {corrected.scores - corrected.no_score} decided" if of_decided else "as scored"
+    )
+    missing = f", whatever the {corrected.missing} drawn without a label are" if corrected.missing else ""
+    return (
+        f"{what}: {_amount(corrected.raw, is_rate)} {scored}; corrected by {corrected.labels} "
+        f"labels {_amount(corrected.value, is_rate)}{_interval(corrected.interval, is_rate)}{missing}"
+    )
+
+
+def _population(corrected: Corrected, is_rate: bool) -> str:
+    if corrected.covers == "all":
+        return f"all {corrected.scores}"
     nothing = "an outcome" if is_rate else "a value"
     return (
-        f"the {own.scores - own.no_score} decided of {own.scores} (no label is of the {own.no_score} "
-        f"without {nothing}; it does not speak for all)"
+        f"the {corrected.scores - corrected.no_score} decided of {corrected.scores} (no label is of the "
+        f"{corrected.no_score} without {nothing}; it does not speak for all)"
     )
 
 
-def _groups(own: CriterionCalibration) -> Iterator[str]:
+def _groups(calibrated: CriterionCalibration) -> Iterator[str]:
     """Yields a table of app versions and slices; the rest are in the file."""
-    is_rate = own.measure == "pass_rate"
-    agreed = {(one.group, one.name): one for one in own.slices}
-    corrected = {(one.group, one.name): one for one in own.corrected[1:]}
+    is_rate = calibrated.measure == "pass_rate"
+    agreed = {(item.group, item.name): item for item in calibrated.slices}
+    corrected = {(item.group, item.name): item for item in calibrated.corrected[1:]}
     keys = [key for key in dict.fromkeys([*agreed, *corrected]) if key in agreed or corrected[key].labels]
     if not keys:
         return
@@ -216,14 +228,14 @@ def _interval(bounds: Bounds | None, is_rate: bool) -> str:
     return f" ({low} to {high})"
 
 
-def calibration_json(found: Calibration) -> bytes:
+def calibration_json(calibration: Calibration) -> bytes:
     """Returns a calibration as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(calibration), indent=2) + b"\n"
 
 
-def write_calibration(run: Run, found: Calibration) -> str:
+def write_calibration(run: Run, calibration: Calibration) -> str:
     """Writes `calibration.json` whole into the directory of its run, and returns its path."""
-    content = calibration_json(found)
+    content = calibration_json(calibration)
     if not is_local(run.directory):
         from turnwise.pipeline.io.run_writer import publish, write_partial
 
@@ -268,36 +280,49 @@ def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:
 _OTHER_COSTS = "it was computed with other costs of errors; calibrate the criterion again"
 
 
-def merged(earlier: Calibration | None, found: Calibration) -> Calibration:
+def merged(earlier: Calibration | None, calibration: Calibration) -> Calibration:
     """Returns a calibration with the criteria of an earlier one that it has no labels of."""
-    kept = _kept(earlier, found)
-    if earlier is None or not kept or not found.criteria:
-        return found
-    costs = found.false_pass_cost, found.false_fail_cost
+    kept = _kept(earlier, calibration)
+    if earlier is None or not kept or not calibration.criteria:
+        return calibration
+    costs = calibration.false_pass_cost, calibration.false_fail_cost
     if costs != (earlier.false_pass_cost, earlier.false_fail_cost):
         kept = [
-            replace(own, threshold=None, no_threshold=_OTHER_COSTS) if own.threshold else own for own in kept
+            replace(calibrated, threshold=None, no_threshold=_OTHER_COSTS)
+            if calibrated.threshold
+            else calibrated
+            for calibrated in kept
         ]
-    labels = list(dict.fromkeys([*earlier.labels, *found.labels]))
-    criteria = sorted([*kept, *found.criteria], key=lambda own: (own.criterion, own.level))
-    return replace(found, labels=labels, criteria=criteria)
+    labels = list(dict.fromkeys([*earlier.labels, *calibration.labels]))
+    criteria = sorted(
+        [*kept, *calibration.criteria], key=lambda calibrated: (calibrated.criterion, calibrated.level)
+    )
+    return replace(calibration, labels=labels, criteria=criteria)
 
 
-def merge_lines(earlier: Calibration | None, found: Calibration) -> Iterator[str]:
+def merge_lines(earlier: Calibration | None, calibration: Calibration) -> Iterator[str]:
     """Yields which criteria of an earlier calibration stay, and which are replaced."""
-    if not found.criteria:
+    if not calibration.criteria:
         return
-    kept = _kept(earlier, found)
-    replaced = [own for own in earlier.criteria if own not in kept] if earlier else []
+    kept = _kept(earlier, calibration)
+    replaced = [calibrated for calibrated in earlier.criteria if calibrated not in kept] if earlier else []
     for what, criteria in (("kept", kept), ("replaced", replaced)):
         if criteria:
-            names = ", ".join(f"{own.criterion} ({own.level})" for own in criteria)
+            names = ", ".join(f"{calibrated.criterion} ({calibrated.level})" for calibrated in criteria)
             yield printable(f"{what} of the earlier calibration: {names}")
 
 
-def _kept(earlier: Calibration | None, found: Calibration) -> list[CriterionCalibration]:
-    own = {(one.criterion, one.level) for one in found.criteria}
-    return [one for one in earlier.criteria if (one.criterion, one.level) not in own] if earlier else []
+def _kept(earlier: Calibration | None, calibration: Calibration) -> list[CriterionCalibration]:
+    replaced = {(calibrated.criterion, calibrated.level) for calibrated in calibration.criteria}
+    return (
+        [
+            calibrated
+            for calibrated in earlier.criteria
+            if (calibrated.criterion, calibrated.level) not in replaced
+        ]
+        if earlier
+        else []
+    )
 
 
 def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLine]:
@@ -306,13 +331,13 @@ def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLi
     Raises:
         ConfigError: A file cannot be read or holds no label, or a line is no label.
     """
-    found = []
+    labels = []
     for path in paths:
         lines = [*_lines(path, option)]
         if not lines:
             raise ConfigError(f"{option}{path}: holds no label")
-        found += lines
-    return found
+        labels += lines
+    return labels
 
 
 def _lines(path: str, option: str) -> Iterator[LabelLine]:

@@ -46,27 +46,27 @@ _DROPPED = (3,)
 """Columns that a narrow terminal leaves out. p stays: it explains a word beside an interval without 0."""
 
 
-def comparison_text(found: Comparison, width: int) -> str:
+def comparison_text(comparison: Comparison, width: int) -> str:
     """Returns a comparison as text, for a terminal of so many columns."""
     lines = [
-        *(first_page_lines(found.page, width) if found.page else ()),
-        *wrapped(printable(f"baseline {side_text(found.baseline)}"), width),
-        *wrapped(printable(f"candidate {side_text(found.candidate)}"), width),
-        *wrapped(printable(pairing_text(found)), width),
+        *(first_page_lines(comparison.page, width) if comparison.page else ()),
+        *wrapped(printable(f"baseline {side_text(comparison.baseline)}"), width),
+        *wrapped(printable(f"candidate {side_text(comparison.candidate)}"), width),
+        *wrapped(printable(pairing_text(comparison)), width),
         "",
-        *criteria_table(found, width),
+        *criteria_table(comparison, width),
         "",
     ]
     parts = [
-        *(f"{own.criterion}: {own.sentence}" for own in found.criteria),
-        *(f"{name}: not compared: {why}" for name, why in found.not_compared.items()),
-        *_slices(found),
-        families_text(found),
-        *(f"note: {note}" for note in found.notes),
+        *(f"{result.criterion}: {result.sentence}" for result in comparison.criteria),
+        *(f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()),
+        *_slices(comparison),
+        families_text(comparison),
+        *(f"note: {note}" for note in comparison.notes),
     ]
     lines += [line for part in parts for line in wrapped(printable(part), width)]
-    first = reading_text(found.page.read_first if found.page else (), width)
-    return "\n".join([*lines, *first.split("\n"), *_flips(found, width)])
+    first = reading_text(comparison.page.read_first if comparison.page else (), width)
+    return "\n".join([*lines, *first.split("\n"), *_flips(comparison, width)])
 
 
 def side_text(side: Side) -> str:
@@ -88,9 +88,9 @@ def failed_text(side: Side) -> str:
     return "the run failed: " if side.create_time else ""
 
 
-def pairing_text(found: Comparison) -> str:
+def pairing_text(comparison: Comparison) -> str:
     """Returns one line about the pairs."""
-    pairing = found.pairing
+    pairing = comparison.pairing
     if pairing.by == "nothing":
         return "not paired: two groups"
     counts = (
@@ -111,20 +111,21 @@ def pairing_text(found: Comparison) -> str:
 _TASK = "the task that the log names, or the same expectation after the same words of the user"
 
 
-def families_text(found: Comparison) -> str:
+def families_text(comparison: Comparison) -> str:
     """Returns one line about levels and adjustments."""
     return (
-        f"margin {found.margin:g} of the scale, level {found.alpha:g}; p adjusted by Holm over the criteria "
-        f"with outcomes, and over those without; slices and turns by Benjamini-Hochberg, q {found.q:g}"
+        f"margin {comparison.margin:g} of the scale, level {comparison.alpha:g}; p adjusted by Holm over the "
+        "criteria with outcomes, and over those without; slices and turns by Benjamini-Hochberg, q "
+        f"{comparison.q:g}"
     )
 
 
-def criteria_table(found: Comparison, width: int) -> list[str]:
+def criteria_table(comparison: Comparison, width: int) -> list[str]:
     """Returns the table of criteria, fitted to the terminal."""
-    lines = [[printable(cell) for cell in line] for line in criteria_lines(found)]
+    lines = [[printable(cell) for cell in line] for line in criteria_lines(comparison)]
     roles = [[lines[0][0], "baseline", "candidate", *lines[0][3:]], *lines[1:]]
     fewer, fewer_roles = (
-        [[cell for place, cell in enumerate(line) if place not in _DROPPED] for line in rows]
+        [[cell for index, cell in enumerate(line) if index not in _DROPPED] for line in rows]
         for rows in (lines, roles)
     )
     for rows in (lines, roles, fewer, fewer_roles):
@@ -147,35 +148,35 @@ def criteria_table(found: Comparison, width: int) -> list[str]:
             return aligned(split, [width - rest, *sizes])
     # One line a criterion has no room for its figures.
     names, *others = lines
-    told = (
+    texts = (
         f"{line[0]}: {line[2]} of {names[2]} against {line[1]} of {names[1]}, {line[4]}, "
         f"p (Holm) {line[5]}, {line[6]}"
         for line in others
     )
-    return [part for text in told for part in wrapped(text, max(width, _NARROWEST))]
+    return [part for text in texts for part in wrapped(text, max(width, _NARROWEST))]
 
 
-def _slices(found: Comparison) -> list[str]:
-    shown = [own for own in found.slices if own.stands_out]
-    units = {own.criterion: own for own in found.criteria}
+def _slices(comparison: Comparison) -> list[str]:
+    shown = [result for result in comparison.slices if result.stands_out]
+    units = {result.criterion: result for result in comparison.criteria}
     lines = [
-        f"slice {own.slice}: {own.criterion} "
-        f"{difference_cell(own.difference, units[own.criterion])}, "
-        f"q {shown_p(own.q)}, {counted(own.difference.pairs or own.difference.baseline_count, 'case')}"
-        for own in shown[:_SLICES_SHOWN]
+        f"slice {result.slice}: {result.criterion} "
+        f"{difference_cell(result.difference, units[result.criterion])}, q {shown_p(result.q)}, "
+        f"{counted(result.difference.pairs or result.difference.baseline_count, 'case')}"
+        for result in shown[:_SLICES_SHOWN]
     ]
     if len(shown) > _SLICES_SHOWN:
         lines.append(f"{len(shown) - _SLICES_SHOWN} more slices stand out (--format json)")
-    if found.slices and not shown:
-        lines.append(f"slices: none of {len(found.slices)} slices and criteria stands out")
+    if comparison.slices and not shown:
+        lines.append(f"slices: none of {len(comparison.slices)} slices and criteria stands out")
     return lines
 
 
-def _flips(found: Comparison, width: int) -> list[str]:
-    if not found.flips:
+def _flips(comparison: Comparison, width: int) -> list[str]:
+    if not comparison.flips:
         return []
     by_case: dict[tuple[str, str], list[Flip]] = {}
-    for flip in found.flips:
+    for flip in comparison.flips:
         by_case.setdefault((flip.kind, flip.case), []).append(flip)
     counts = Counter(kind for kind, _ in by_case)
     shown = ", ".join(
@@ -191,10 +192,10 @@ def _flips(found: Comparison, width: int) -> list[str]:
 def _flip_text(flips: Sequence[Flip]) -> str:
     """Returns the flips of one case as one line, with the reason of the first criterion that has one."""
     first = next((flip for flip in flips if flip.reason and flip.criterion != STATUS), flips[0])
-    place = "" if first.turn_index is None else f" {turn_name(first.turn_index)}:"
+    where = "" if first.turn_index is None else f" {turn_name(first.turn_index)}:"
     names = ", ".join(flip.criterion for flip in flips)
     case = first.case.rsplit("/", 1)[-1]
-    return f"  {first.kind.replace('_', ' ')} {case} ({names}):{place} {first.reason or 'no reason is known'}"
+    return f"  {first.kind.replace('_', ' ')} {case} ({names}):{where} {first.reason or 'no reason is known'}"
 
 
 MOST_CONVERSATIONS = 2_000
@@ -211,13 +212,13 @@ class EndComparison(NamedTuple):
     Attributes:
         page: The first page; None: nothing was compared.
         text: The table of differences; "": there is none.
-        found: The comparison; None: nothing was compared.
+        comparison: The comparison; None: nothing was compared.
         refused: Lines on why nothing was compared, or not with the baseline, and what to do; empty: it was.
     """
 
     page: FirstPage | None = None
     text: str = ""
-    found: Comparison | None = None
+    comparison: Comparison | None = None
     refused: Sequence[str] = ()
 
 
@@ -287,18 +288,24 @@ def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, mos
     problem = settings_problem(sides.baseline, sides.candidate)
     if problem:
         return _refused(problem, f"{command} --allow_different_judges")
-    found = compare(sides.baseline, sides.candidate, CompareOptions())
-    if why := nothing_common(found):
+    comparison = compare(sides.baseline, sides.candidate, CompareOptions())
+    if why := nothing_common(comparison):
         return _refused(why)
-    names = side_names(found)
-    difference = f"difference: {names[1]} less {names[0]}; {pairing_text(found)}"
-    notes = [f"{name}: not compared: {why}" for name, why in found.not_compared.items()]
-    notes += [f"{own.criterion}: inconclusive: {own.why_open}" for own in found.criteria if own.why_open]
-    lines = [*wrapped(printable(difference), width), *criteria_table(found, width)]
+    names = side_names(comparison)
+    difference = f"difference: {names[1]} less {names[0]}; {pairing_text(comparison)}"
+    notes = [f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()]
+    notes += [
+        f"{result.criterion}: inconclusive: {result.why_open}"
+        for result in comparison.criteria
+        if result.why_open
+    ]
+    lines = [*wrapped(printable(difference), width), *criteria_table(comparison, width)]
     lines += [line for note in notes for line in wrapped(printable(note), width)]
     more = [printable(f"{MORE}{command}")] if runs[-1].directory else []
     text = "\n".join(["", *lines, *more])
-    return EndComparison(first_page(found, runs[-1], sides.candidate_version, sides.how), text, found)
+    return EndComparison(
+        first_page(comparison, runs[-1], sides.candidate_version, sides.how), text, comparison
+    )
 
 
 def _refused(why: str, command: str = "", where: str = "") -> EndComparison:
@@ -306,17 +313,17 @@ def _refused(why: str, command: str = "", where: str = "") -> EndComparison:
     return EndComparison(refused=[*map(printable, lines)])
 
 
-def first_page(found: Comparison, run: Run, version: str | None, how: str) -> FirstPage:
+def first_page(comparison: Comparison, run: Run, version: str | None, how: str) -> FirstPage:
     """Returns the first page of a comparison.
 
     Args:
-        found: The comparison.
+        comparison: The comparison.
         run: The run of the candidate; its rows are read.
         version: The candidate's app version; None: not stated.
         how: How baseline and candidate were chosen, as a clause.
     """
     rows = [row for row in run.conversations() if row["app_version"] == version]
-    page = two_versions(found, GateConfig(**run.document.config.get("gate") or {}).primary, rows, how)
+    page = two_versions(comparison, GateConfig(**run.document.config.get("gate") or {}).primary, rows, how)
     return with_left_out(page, run.document.counts)
 
 
@@ -324,17 +331,21 @@ FailOn = Literal["worse", "not_noninferior"]
 _NAMES_SHOWN = 5
 
 
-def fail_on_problems(found: Comparison, fail_on: FailOn) -> list[str]:
+def fail_on_problems(comparison: Comparison, fail_on: FailOn) -> list[str]:
     """Returns why a comparison does not pass, one line each; what could not be compared never passes."""
     allowed = ("better", "same", "not worse", "differs", *(("inconclusive",) if fail_on == "worse" else ()))
-    unmeasured = [*_not_measured(found)]
+    unmeasured = [*_not_measured(comparison)]
     problems = [
-        f"{own.criterion}: {own.sentence}"
-        for own in found.criteria
-        if (own.overall.word not in allowed or own.overall.difference is None or _may_be_worse(own.missing))
-        and not (own.unmeasured and unmeasured)  # they say it
+        f"{result.criterion}: {result.sentence}"
+        for result in comparison.criteria
+        if (
+            result.overall.word not in allowed
+            or result.overall.difference is None
+            or _may_be_worse(result.missing)
+        )
+        and not (result.unmeasured and unmeasured)  # they say it
     ]
-    problems += [f"{name}: not compared: {why}" for name, why in found.not_compared.items()]
+    problems += [f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()]
     return [*problems, *unmeasured]
 
 
@@ -346,15 +357,15 @@ def _may_be_worse(missing: Missing | None) -> bool:
     return is_unknown or any(reading is not None and reading.word == "worse" for reading in readings)
 
 
-def _not_measured(found: Comparison) -> Iterator[str]:
+def _not_measured(comparison: Comparison) -> Iterator[str]:
     """Yields what is in no figure and may have been worse."""
-    a, b, pairing = found.baseline, found.candidate, found.pairing
-    for side, place in zip((a, b), run_places(a, b), strict=False):
+    a, b, pairing = comparison.baseline, comparison.candidate, comparison.pairing
+    for side, run_place in zip((a, b), run_places(a, b), strict=False):
         if side.rejected:
-            yield f"{place}: {side.rejected} records or conversations were rejected"
+            yield f"{run_place}: {side.rejected} records or conversations were rejected"
         for problem in side.problems:
             if not problem.startswith(GATE_PROBLEM):
-                yield f"{place}: {failed_text(side)}{problem}"
+                yield f"{run_place}: {failed_text(side)}{problem}"
     if pairing.baseline_only:
         names = _first(pairing.baseline_only_names, _NAMES_SHOWN, pairing.baseline_only)
         count = counted(pairing.baseline_only, "case")
@@ -434,9 +445,9 @@ def open_baseline(baseline: str) -> tuple[Run, str | None]:
     Returns the run, and the version that is named behind its directory (DIR#VERSION), if one is.
     """
     if not is_store_url(baseline):
-        place, _, version = baseline.rpartition("#")
-        if place and not Path(baseline).exists():
-            return open_run(place), version
+        directory, _, version = baseline.rpartition("#")
+        if directory and not Path(baseline).exists():
+            return open_run(directory), version
         return open_run(baseline), None
     check_store("--baseline", baseline.rpartition("#")[0])
     # Imported late: sqlalchemy.
@@ -462,35 +473,35 @@ def sides_of_runs(
     Raises:
         ConfigError: A run cannot be read or holds no conversation, or the versions are not clear.
     """
-    for each in directories:
-        each.check_results()
+    for directory in directories:
+        directory.check_results()
     runs = [read_versions(run) for run in directories]
     for run in runs:
         if not run.conversations:
             raise ConfigError(f"{run.run.directory}: holds no scored conversation")
-    own, other = runs[0], runs[-1]
+    base_run, other = runs[0], runs[-1]
     chosen: list[_Version]
     how = NAMED
-    order = version_order(own.first_times) if len(runs) == 1 and None in named else Order([], "")
+    order = version_order(base_run.first_times) if len(runs) == 1 and None in named else Order([], "")
     if len(order.versions) > 1 and named == NOT_NAMED:
         chosen, how = [order.versions[0], order.versions[-1]], order.how
     else:
         if len(order.versions) > 2:
             role, other_role, end = _CHOSEN_ENDS[named[0] is None]
             how = f"the {role} is as it was named, the {other_role} is the {end} other version {order.by}"
-        pairs = zip(options, (own, other), named, strict=True)
+        pairs = zip(options, (base_run, other), named, strict=True)
         given = [None if name is None else _find(run, option, name) for option, run, name in pairs]
         chosen = [
             _find_other(runs, i, named, given[1 - i], options[i]) if named[i] is None else given[i]
             for i in (0, 1)
         ]
-    if own.run.document.run_id == other.run.document.run_id and chosen[0] == chosen[1]:
+    if base_run.run.document.run_id == other.run.document.run_id and chosen[0] == chosen[1]:
         raise ConfigError(
-            f"{own.run.directory}: baseline and candidate are the same conversations of the same run; "
+            f"{base_run.run.directory}: baseline and candidate are the same conversations of the same run; "
             "nothing to compare"
         )
-    names = _names([own, other], chosen)
-    return Sides(own.side(chosen[0], names[0]), other.side(chosen[1], names[1]), chosen[1], how)
+    names = _names([base_run, other], chosen)
+    return Sides(base_run.side(chosen[0], names[0]), other.side(chosen[1], names[1]), chosen[1], how)
 
 
 def _find(run: RunVersions, option: str, wanted: str) -> _Version:
@@ -500,25 +511,25 @@ def _find(run: RunVersions, option: str, wanted: str) -> _Version:
         return wanted
     if wanted in (NO_VERSION, "") and None in known:
         return None
-    found = [own for own in known if own and wanted in (own.rsplit("/", 1)[-1], printable(own))]
-    if len(found) == 1:
-        return found[0]
-    what = "names several app versions" if found else "is no app version with scored conversations"
+    matches = [name for name in known if name and wanted in (name.rsplit("/", 1)[-1], printable(name))]
+    if len(matches) == 1:
+        return matches[0]
+    what = "names several app versions" if matches else "is no app version with scored conversations"
     raise ConfigError(f"{option} {wanted}: {what} in {run.run.directory} (there are: {_listed(run)})")
 
 
 def _find_other(
-    runs: Sequence[RunVersions], place: int, named: NamedSides, given: _Version, option: str
+    runs: Sequence[RunVersions], index: int, named: NamedSides, given: _Version, option: str
 ) -> _Version:
     """Returns the version of a side: the only one, or beside the named one the first or last other."""
-    run = runs[place if len(runs) > 1 else 0]
+    run = runs[index if len(runs) > 1 else 0]
     is_beside = len(runs) == 1 and named != NOT_NAMED
     left = [version for version in run.conversations if not (is_beside and version == given)]
     if len(left) == 1 and (len(runs) > 1 or is_beside):
         return left[0]
     order = version_order({version: run.first_times.get(version) for version in left if version})
     if is_beside and order.versions:  # the first as baseline, the last as candidate
-        return order.versions[-place]
+        return order.versions[-index]
     if len(run.conversations) == 1:
         why = f"holds one app version, {_listed(run)}; name a second directory to compare it with"
     else:
@@ -563,11 +574,11 @@ def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
     )
 
 
-def nothing_common(found: Comparison) -> str:
+def nothing_common(comparison: Comparison) -> str:
     """Returns why a comparison compares nothing, as one line; "": it compares something."""
-    why = "; ".join(f"{name}: {why}" for name, why in found.not_compared.items())
+    why = "; ".join(f"{name}: {why}" for name, why in comparison.not_compared.items())
     return (
         ""
-        if found.criteria
+        if comparison.criteria
         else f"baseline and candidate have no criterion in common: {why or 'neither has a score'}"
     )

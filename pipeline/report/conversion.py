@@ -48,8 +48,8 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
         ConfigError: There is no finished run, the target holds no scores, or the file cannot be written.
     """
     if target.scored is None:
-        said = f"is the output directory of a run; {target.name} holds no scores, so name the logs instead"
-        raise ConfigError(f"{directory}: {said}")
+        problem = f"is the output directory of a run; {target.name} holds no scores, so name the logs instead"
+        raise ConfigError(f"{directory}: {problem}")
     done, run = Conversion(to=target.name), open_run(directory)
     scores: defaultdict[ScoredId, list[ScoreRow]] = defaultdict(list)
     for score in run.scores():
@@ -64,13 +64,13 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
             transcript = cast(Transcript, row["transcript"])
             notes["cut transcripts"] += transcript["cut"]
             sets |= {row["eval_set_id"]} - {None}
-            own = scores.get(scored_id(row), [])
-            made = scored(_scored(row, transcript, own, app_name(output)), target)
+            score_rows = scores.get(scored_id(row), [])
+            made = scored(_scored(row, transcript, score_rows, app_name(output)), target)
             file.add(made.record)
             add_differences(done, made)
         done.written, done.output = file.count, output if file.count else None
     notes[_SETS] = len(sets) if len(sets) > 1 else 0
-    done.notes = {said: count for said, count in notes.items() if count}
+    done.notes = {problem: count for problem, count in notes.items() if count}
     return done
 
 
@@ -79,14 +79,14 @@ def _scored(
 ) -> RunOfConversation:
     """Returns a row with its scores; turns are numbered as they happened."""
     conversation = transcript_conversation(row, transcript)
-    places = {turn["index"]: place for place, turn in enumerate(recorded_turns(transcript))}
-    own: list[ScoreRow] = []
+    places = {turn["index"]: number for number, turn in enumerate(recorded_turns(transcript))}
+    numbered_scores: list[ScoreRow] = []
     for score in scores:
         index = score["turn_index"]
-        place = None if index is None else places.get(index, index)
+        number = None if index is None else places.get(index, index)
         if index is None or index in places:
-            own.append({**score, "turn_index": place})
-    return RunOfConversation(conversation, row["verdict"], own, name)
+            numbered_scores.append({**score, "turn_index": number})
+    return RunOfConversation(conversation, row["verdict"], numbered_scores, name)
 
 
 def app_name(output: str) -> str:
@@ -115,18 +115,18 @@ def _lines(done: Conversion, width: int) -> Iterator[str]:
     yield from _counts("to be looked at", done.notes, width)
     if done.lost_count:
         yield f"not converted: {done.lost_count}"
-        for one in done.rejected[:_SHOWN]:
-            place = f"{one.source}:{one.position}" if one.position else one.source
-            yield from wrapped(printable(f"  {place}: {one.reason}", _LONGEST), width, " " * 4)
+        for rejection in done.rejected[:_SHOWN]:
+            position = f"{rejection.source}:{rejection.position}" if rejection.position else rejection.source
+            yield from wrapped(printable(f"  {position}: {rejection.reason}", _LONGEST), width, " " * 4)
         if done.lost_count > _SHOWN:
             yield f"  ... and {done.lost_count - _SHOWN} more"
 
 
-def _counts(said: str, counts: Mapping[str, int], width: int) -> Iterator[str]:
+def _counts(head: str, counts: Mapping[str, int], width: int) -> Iterator[str]:
     if counts:
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         shown = ", ".join(f"{printable(name, _LONGEST)} {count}" for name, count in ordered)
-        yield from wrapped(f"{said}: {shown}", width)
+        yield from wrapped(f"{head}: {shown}", width)
 
 
 class RecordFile:
@@ -178,15 +178,15 @@ def record_file(path: str, target: Target) -> Iterator[RecordFile]:
     Raises:
         ConfigError: The file is there, or cannot be written.
     """
-    place = check_new_file(path, target)
-    partial = place.with_name(f"{place.name}.partial")
+    target_path = check_new_file(path, target)
+    partial = target_path.with_name(f"{target_path.name}.partial")
     try:
         with open(partial, "wb") as file:
-            writer = RecordFile(file, target, place.name)
+            writer = RecordFile(file, target, target_path.name)
             yield writer
             writer.end()
         if writer.count:
-            os.replace(partial, place)
+            os.replace(partial, target_path)
     except OSError as error:  # a full disk names no file
         error.filename = error.filename or path
         raise
@@ -200,19 +200,19 @@ def check_new_file(path: str, target: Target | None = None) -> Path:
     Raises:
         ConfigError: It is there already, has no directory, or cannot have that name.
     """
-    place = Path(path)
+    new_path = Path(path)
     if not is_local(path):
         raise ConfigError(f"{path}: only files of this machine are written")
-    if place.exists():
+    if new_path.exists():
         raise ConfigError(f"{path}: is there already; remove it, or name another file")
-    if not place.parent.is_dir():
-        raise ConfigError(f"{path}: there is no directory {place.parent}; make it first")
+    if not new_path.parent.is_dir():
+        raise ConfigError(f"{path}: there is no directory {new_path.parent}; make it first")
     try:
         if target is not None and target.document is not None:
-            target.document(place.name, {})
+            target.document(new_path.name, {})
     except ValueError as error:
         raise ConfigError(f"{path}: {error}") from None
-    return place
+    return new_path
 
 
 _CUT = "cut transcripts, which are refused: name the logs of the run instead"
@@ -236,18 +236,18 @@ def write_cases(
     done = Conversion(to=target.name)
     skipped: Counter[str] = Counter()
     with record_file(output, target) as file:
-        for one in given:
-            if isinstance(one, Failure):
-                add_rejected(done, one.source or "", one.position or 0, one.message)
+        for item in given:
+            if isinstance(item, Failure):
+                add_rejected(done, item.source or "", item.position or 0, item.message)
                 continue
             done.conversations += 1
-            if is_wanted(one):
-                if one.cut:
+            if is_wanted(item):
+                if item.cut:
                     skipped[_CUT] += 1
-                elif not one.conversation.turns:
+                elif not item.conversation.turns:
                     skipped[_NO_TURN] += 1
                 else:
-                    sample.add(one)
+                    sample.add(item)
             else:
                 skipped["not selected"] += 1
         skipped[_CASES_REPEATED] = sample.repeated
@@ -346,9 +346,9 @@ def log_candidates(paths: Sequence[str], reader: AnyReader) -> Iterator[Candidat
         if isinstance(item, Failure):
             yield item
         elif isinstance(item, FoundCase):
-            place = item.record
-            said = f"{item.case.eval_id} is an eval case already"
-            yield Failure("parse", "ValueError", said, place.source, place.position)
+            record = item.record
+            message = f"{item.case.eval_id} is an eval case already"
+            yield Failure("parse", "ValueError", message, record.source, record.position)
         else:
             yield logged_candidate(item.conversation, item.record.source, item.record.position)
 

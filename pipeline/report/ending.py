@@ -88,13 +88,18 @@ def end_run(
         document["to_read"] = list(map(_to_read, ReadingList(read(document).conversations()).rows()))
     if settings.config.gate.rules:
         of_rules = rule_problems(settings, partial(read, document), unused)
-        problems = [*problems, *(line for line in of_rules if not any(one in line for one in problems))]
-    place = settings.place
-    replaced = find_service("--store", place.url).replaced if place else None
+        problems = [
+            *problems,
+            *(line for line in of_rules if not any(problem in line for problem in problems)),
+        ]
+    sink_place = settings.store_place
+    replaced = find_service("--store", sink_place.url).replaced if sink_place else None
     ended = {
         "problems": problems,
         "exit_status": 1 if problems else 0,
-        "replaced_in_store": replaced(place, figures.counts["results"]) if place and replaced else None,
+        "replaced_in_store": replaced(sink_place, figures.counts["results"])
+        if sink_place and replaced
+        else None,
     }
     return redact_document(document | ended, settings.config.redact)
 
@@ -191,14 +196,16 @@ def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str
     try:
         rows = written_run(settings.output, document).failures() if kinds else iter(())
         # Workers write their rows in any order.
-        found = sorted(islice(rows, _LOOKED_AT), key=lambda row: (row["source"] or "", row["position"] or 0))
+        first_rows = sorted(
+            islice(rows, _LOOKED_AT), key=lambda row: (row["source"] or "", row["position"] or 0)
+        )
     except (ConfigError, OSError):  # the counts stand above
         return
     for kind in kinds:
-        row = next((row for row in found if kind == f"{row['stage']}: {row['error_type']}"), None)
+        row = next((row for row in first_rows if kind == f"{row['stage']}: {row['error_type']}"), None)
         if row is not None:
-            place = f"{row['source']}:{row['position']}: " if row["source"] else ""
-            yield printable(f"such as {place}{row['message']}", _LONGEST_MESSAGE)
+            where = f"{row['source']}:{row['position']}: " if row["source"] else ""
+            yield printable(f"such as {where}{row['message']}", _LONGEST_MESSAGE)
 
 
 def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figures:
@@ -224,7 +231,7 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
         else:
             number = sum(row["verdict"] is None for row in rows or ())
             reasons = reasons_lines(open_reasons(rows or ()), number, " in all versions")
-    sides = [] if ended.found is None else [ended.found.baseline, ended.found.candidate]
+    sides = [] if ended.comparison is None else [ended.comparison.baseline, ended.comparison.candidate]
     return figures._replace(
         page=page,
         difference=ended.text,
@@ -271,8 +278,8 @@ def _replaced_text(settings: RunSettings, document: JsonObject) -> str:
     if count is None:
         is_counted = find_service("--store", settings.store).replaced
         return "\nstore: results replaced within the run: not counted" if is_counted else ""
-    told = "results were replaced by others of the same conversation, case and app version"
-    return f"\nstore: {count} {told}" if count else ""
+    what = "results were replaced by others of the same conversation, case and app version"
+    return f"\nstore: {count} {what}" if count else ""
 
 
 def begun_document(settings: RunSettings) -> JsonObject:

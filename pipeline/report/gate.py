@@ -121,7 +121,7 @@ def gate_report(
         checks=list(checks_of(gated)),
         problems=problems,
         rejected=[
-            RejectedRecord(place=_place(row), message=row["message"]) for row in rejected_rows(failures)
+            RejectedRecord(place=_where(row), message=row["message"]) for row in rejected_rows(failures)
         ],
         to_read=read_first(gated),
         comparison=comparison,
@@ -150,16 +150,16 @@ def page_of_versions(
 
     `conversations` are all of them; None: too many to be read again.
     """
-    found = [row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"]
-    if not found:
+    verdict_rows = [row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"]
+    if not verdict_rows:
         return None
     passed, failed, missing = (
-        sum(row[name] for row in found) for name in ("pass_count", "fail_count", "no_score")
+        sum(row[name] for row in verdict_rows) for name in ("pass_count", "fail_count", "no_score")
     )
     passing = None
-    if len(found) == 1 and (share := found[0]["pass_rate"]) is not None:
-        passing = share, found[0]["pass_rate_low"], found[0]["pass_rate_high"]
-    elif len(found) > 1 and passed + failed:
+    if len(verdict_rows) == 1 and (share := verdict_rows[0]["pass_rate"]) is not None:
+        passing = share, verdict_rows[0]["pass_rate_low"], verdict_rows[0]["pass_rate_high"]
+    elif len(verdict_rows) > 1 and passed + failed:
         passing = passed / (passed + failed), None, None
     rejected = sum(counts.get(name) or 0 for name in REJECTED)
     verdicts = passed, failed, missing
@@ -269,18 +269,18 @@ def find_baseline(pattern: str | None, places: BaselinePlaces, document: JsonObj
         # Imported late: sqlalchemy.
         from turnwise.pipeline.runs.store import previous_run
 
-        found = previous_run(places.store, places.app, document)
+        earlier = previous_run(places.store, places.app, document)
         none = "the store holds no finished run of the same app and scoring settings before this one"
     elif pattern is not None and places.date is not None and names_date(pattern):
-        found = _earlier_output(pattern, date.fromisoformat(places.date), places.output)
+        earlier = _earlier_output(pattern, date.fromisoformat(places.date), places.output)
         none = f"there is no finished run on the {_NIGHTS} dates before {places.date}"
     else:
         return pattern
-    if found is None:
+    if earlier is None:
         complain(f"--baseline {pattern}: {none}: nothing is compared")
     else:
-        say(printable(f"baseline: {shown_place(found)}"))
-    return found
+        say(printable(f"baseline: {shown_place(earlier)}"))
+    return earlier
 
 
 _NIGHTS = 92
@@ -299,8 +299,8 @@ def _earlier_output(pattern: str, day: date, output: str) -> str | None:
 def check_baseline(settings: RunSettings) -> None:
     """Raises ConfigError if the baseline cannot be read, before anything runs."""
     if settings.baseline is not None:
-        own = settings.config.gate.rules
-        if settings.is_streaming and all(isinstance(rule, AllPassRule) for rule in own):
+        rules = settings.config.gate.rules
+        if settings.is_streaming and all(isinstance(rule, AllPassRule) for rule in rules):
             raise ConfigError("--baseline: the config has no rule that compares: add `gate` to it")
         # The versions of a batch are known when it has read its logs.
         if settings.is_streaming or not may_name_version(settings.baseline):
@@ -330,10 +330,10 @@ _STATUSES: dict[str, RuleStatus] = {"PASS": "passed", "FAIL": "failed"}
 
 def status_of(rules: Sequence[RuleResult], problems: Sequence[str]) -> RuleStatus:
     """Returns the status of a gate: what is inconclusive does not pass."""
-    found = {rule.status for rule in rules}
-    if problems or "failed" in found:
+    statuses = {rule.status for rule in rules}
+    if problems or "failed" in statuses:
         return "failed"
-    return "inconclusive" if "inconclusive" in found or not rules else "passed"
+    return "inconclusive" if "inconclusive" in statuses or not rules else "passed"
 
 
 def kinds_of(rule: RuleResult) -> Iterator[tuple[str, list[str], int]]:
@@ -355,8 +355,8 @@ def rule_line(rule: RuleResult) -> str:
     more_rejected = f" and {rule.more_rejected} more" if rule.more_rejected else ""
     rejected = f"; missing: {_distinct(rule.rejected, LONGEST_PLACE)}{more_rejected}" if rule.rejected else ""
     names = "".join(
-        f"{head}{_distinct(found, LONGEST_NAME)}" + (f" and {others} more" if others else "")
-        for head, found, others in kinds_of(rule)
+        f"{head}{_distinct(named, LONGEST_NAME)}" + (f" and {others} more" if others else "")
+        for head, named, others in kinds_of(rule)
     )
     return f"{rule.rule}{version}: {status}: {rule.why}{names}{rejected}"
 
@@ -381,20 +381,20 @@ def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
         rows = zip(columns.conversation_ids, columns.eval_ids, columns.sampled_out, strict=True)
         for row, (conversation, eval_id, sampled_out) in enumerate(rows):
             for name in names:
-                found = columns.given(row, name)
-                if found is None and name not in sampled_out:
+                observed = columns.given(row, name)
+                if observed is None and name not in sampled_out:
                     continue
-                found = found or Observed(why="sampled out")
+                observed = observed or Observed(why="sampled out")
                 yield GateCheck(
                     conversation_id=conversation,
                     app_version=version.app_version,
                     eval_id=eval_id,
                     criterion=name,
-                    status=_STATUSES.get(found.outcome or "", "inconclusive"),
-                    value=found.value,
-                    threshold=found.threshold,
-                    turn_index=found.turn_index,
-                    why=None if found.outcome == "PASS" else found.why,
+                    status=_STATUSES.get(observed.outcome or "", "inconclusive"),
+                    value=observed.value,
+                    threshold=observed.threshold,
+                    turn_index=observed.turn_index,
+                    why=None if observed.outcome == "PASS" else observed.why,
                 )
 
 
@@ -440,10 +440,10 @@ def rejected_of_run(
 
 
 def _places(rows: Iterable[FailureRow]) -> Iterator[str]:
-    return (_place(row) for row in rows if row["source"] is not None)
+    return (_where(row) for row in rows if row["source"] is not None)
 
 
-def _place(row: FailureRow) -> str:
+def _where(row: FailureRow) -> str:
     return f"{row['source']}:{row['position']}" if row["position"] else str(row["source"])
 
 
@@ -456,18 +456,18 @@ def gated_versions(
     """Returns the app versions of a run, with their comparisons with the baseline, if there is one."""
     rows: list[ConversationRow] = [{**row, "transcript": None} for row in run.conversations()]
     unrecorded = unrecorded_cases(rows, rejected_names(failures))
-    found, calibration = read_versions(run, tells_why=True).conversations, run.calibration()
+    conversations, calibration = read_versions(run, tells_why=True).conversations, run.calibration()
     return [
         GatedVersion(
             version,
-            found[version],
+            conversations[version],
             [row for row in rows if row["app_version"] == version],
             comparisons.get(version),
             baseline,
             calibration,
             unrecorded.get(version, ()),
         )
-        for version in sorted(found, key=lambda name: name or "")
+        for version in sorted(conversations, key=lambda name: name or "")
     ]
 
 
@@ -507,7 +507,8 @@ def junit_xml(report: GateReport) -> str:
         )
     if report.rejected:
         rejected = (
-            _case(_REJECTED, one.place, ("error", "rejected", one.message)) for one in report.rejected
+            _case(_REJECTED, rejection.place, ("error", "rejected", rejection.message))
+            for rejection in report.rejected
         )
         suites.append(_suite(_REJECTED, rejected))
     by_criterion: dict[str, list[GateCheck]] = {}
@@ -523,17 +524,17 @@ def junit_xml(report: GateReport) -> str:
 
 
 def _suite(name: str, cases: Iterable[ET.Element]) -> ET.Element:
-    found = list(cases)
+    listed = list(cases)
     counts = {
-        "tests": len(found),
-        "failures": sum(case.find("failure") is not None for case in found),
-        "errors": sum(case.find("error") is not None for case in found),
-        "skipped": sum(case.find("skipped") is not None for case in found),
+        "tests": len(listed),
+        "failures": sum(case.find("failure") is not None for case in listed),
+        "errors": sum(case.find("error") is not None for case in listed),
+        "skipped": sum(case.find("skipped") is not None for case in listed),
     }
     suite = ET.Element(
         "testsuite", {"name": _text(name), **{key: str(number) for key, number in counts.items()}}
     )
-    suite.extend(found)
+    suite.extend(listed)
     return suite
 
 
@@ -548,22 +549,26 @@ def _rule_junit(rule: RuleResult) -> ET.Element:
 
 
 def _check(check: GateCheck) -> ET.Element:
-    place = f"{check.app_version}.{check.criterion}" if check.app_version else check.criterion
+    class_name = f"{check.app_version}.{check.criterion}" if check.app_version else check.criterion
     if check.status == "passed":
-        return _case(place, check.conversation_id, None)
+        return _case(class_name, check.conversation_id, None)
     turn = "" if check.turn_index is None else f"{turn_name(check.turn_index)}: "
     if check.status == "inconclusive":
         return _case(
-            place, check.conversation_id, ("skipped", "inconclusive", f"{turn}{check.why or 'no verdict'}")
+            class_name,
+            check.conversation_id,
+            ("skipped", "inconclusive", f"{turn}{check.why or 'no verdict'}"),
         )
     value = "" if check.value is None else f"value {check.value:.6g}"
     threshold = "" if check.threshold is None else f"threshold {check.threshold:g}"
     body = ", ".join(part for part in (value, threshold) if part)
-    return _case(place, check.conversation_id, ("failure", "failed", f"{turn}{check.why or 'failed'}"), body)
+    return _case(
+        class_name, check.conversation_id, ("failure", "failed", f"{turn}{check.why or 'failed'}"), body
+    )
 
 
-def _case(place: str, name: str, ending: tuple[str, str, str] | None, body: str = "") -> ET.Element:
-    case = ET.Element("testcase", {"classname": _text(place), "name": _text(name)})
+def _case(class_name: str, name: str, ending: tuple[str, str, str] | None, body: str = "") -> ET.Element:
+    case = ET.Element("testcase", {"classname": _text(class_name), "name": _text(name)})
     if ending is not None:
         tag, kind, message = ending
         ET.SubElement(case, tag, {"type": kind, "message": _text(message)}).text = _text(body) or None

@@ -43,7 +43,7 @@ class _Chunks:
         self._directory, self._limit = directory, limit
         self.inline: list[str] = []
 
-    def place(self, report_id: str, chunks: Iterable[tuple[list[int], str]]) -> PlacedChunks:
+    def put(self, report_id: str, chunks: Iterable[tuple[list[int], str]]) -> PlacedChunks:
         chunk_of: dict[int, int] = {}
         size = number = 0
         for number, (places, text) in enumerate(chunks):
@@ -77,7 +77,7 @@ def write_report(
     directory = path.parent / REPORT_DATA
     _clear(directory)
     chunks = _Chunks(None if single_file else directory, inline_characters)
-    report = build_report(runs, compared, chunks.place, keeps_few=single_file)
+    report = build_report(runs, compared, chunks.put, keeps_few=single_file)
     _write(path, page(report, chunks.inline))
     return report
 
@@ -88,7 +88,7 @@ def report_page(runs: Sequence[Run], compared: Compared, home: str = "") -> str:
     `home` is the address that its name leads to; "": nowhere.
     """
     chunks = _Chunks(None, INLINE_CHARACTERS)
-    report = build_report(runs, compared, chunks.place, keeps_few=True)
+    report = build_report(runs, compared, chunks.put, keeps_few=True)
     return page(report, chunks.inline, home)
 
 
@@ -248,7 +248,7 @@ def compare_versions(
     read = [read_versions(run) for run in runs]
     keyed = list(_sides(read, run_names(runs)))
     how = version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS
-    for option, name, place in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
+    for option, name, index in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
         if name is not None:
             known = [side.name for _, side in keyed]
             at = next(
@@ -256,27 +256,27 @@ def compare_versions(
             )
             if at is None:
                 raise ConfigError(f"{option} {name}: is no app version here (there are: {', '.join(known)})")
-            keyed.insert(place, keyed.pop(at))
+            keyed.insert(index, keyed.pop(at))
             how = NAMED
     if candidate is not None and keyed and baseline in (keyed[-1][1].name, keyed[-1][0].app_version):
         raise ConfigError(f"--candidate {candidate}: is the baseline, too; nothing to compare")
-    found: list[tuple[Comparison, FirstPage]] = []
+    result: list[tuple[Comparison, FirstPage]] = []
     refused: list[str] = []
     for (first, last), why in _pairs([key for key, _ in keyed], how).items():
-        if len(found) > MOST_COMPARED:
+        if len(result) > MOST_COMPARED:
             break
         key, side = keyed[last]
         comparison = compare_sides(keyed[first][1], side)
         if isinstance(comparison, str):
             refused.append(comparison)
-            if how == NAMED and not found:
+            if how == NAMED and not result:
                 break  # no other pair answers what was asked
             continue
-        found.append((comparison, first_page(comparison, runs[key.run], key.app_version or None, why)))
+        result.append((comparison, first_page(comparison, runs[key.run], key.app_version or None, why)))
     if len(refused) > 1:
         more = "1 more pair" if len(refused) == 2 else f"{len(refused) - 1} more pairs"
         refused[1:] = [f"For such a reason, {more} of versions cannot be compared."]
-    return Compared([one for one, _ in found], refused, [page for _, page in found])
+    return Compared([pair for pair, _ in result], refused, [page for _, page in result])
 
 
 def _pairs(keys: Sequence[VersionKey], how: str) -> dict[tuple[int, int], str]:
@@ -286,8 +286,8 @@ def _pairs(keys: Sequence[VersionKey], how: str) -> dict[tuple[int, int], str]:
     pairs = {(0, last): how} if last > 0 else {}
     earlier = {key.run for key in keys if key.run < keys[last].run} if keys else set()
     if len(earlier) > 1 and how != NAMED:
-        before = [place for place, key in enumerate(keys) if key.run == max(earlier)]
-        same = [place for place in before if keys[place].app_version == keys[last].app_version]
+        before = [index for index, key in enumerate(keys) if key.run == max(earlier)]
+        same = [index for index in before if keys[index].app_version == keys[last].app_version]
         pairs = {((same or before)[-1], last): _OF_LAST_RUNS} | pairs
     elif others and how != NAMED:
         pairs[last - 1, last] = _OF_LAST
@@ -296,8 +296,8 @@ def _pairs(keys: Sequence[VersionKey], how: str) -> dict[tuple[int, int], str]:
 
 def _sides(runs: Sequence[RunVersions], names: Sequence[str]) -> Iterator[tuple[VersionKey, ComparedSide]]:
     """Yields the stated versions; all of them where no log states one."""
-    found = [VersionKey(i, version or "") for i, run in enumerate(runs) for version in run.conversations]
-    keys = in_display_order(found, [run.first_times for run in runs])
+    versions = [VersionKey(i, version or "") for i, run in enumerate(runs) for version in run.conversations]
+    keys = in_display_order(versions, [run.first_times for run in runs])
     stated = any(key.app_version for key in keys)
     for key, name in zip(keys, short_names(keys, names), strict=True):
         if key.app_version or not stated:

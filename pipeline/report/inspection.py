@@ -55,7 +55,7 @@ def inspection_text(
         has_starter: Whether a starter config could be written for the logs.
     """
     files, others = inspection.files, inspection.other_files
-    below = _common_folder([each.path for each in files])
+    below = _common_folder([file.path for file in files])
     names = ", ".join(printable(name.removeprefix(below)) for name in others[:_PATHS_SHOWN])
     more = ", ..." if len(others) > _PATHS_SHOWN else ""
     text = ""
@@ -88,7 +88,7 @@ def _common_folder(paths: Sequence[str]) -> str:
 
 def _table(files: Sequence[FileInspection], below: str, width: int, most: int) -> Iterator[str]:
     # Those of which something is to be mended first.
-    every = [_row(each, below) for each in sorted(files, key=lambda each: each.is_read)]
+    every = [_row(file, below) for file in sorted(files, key=lambda file: file.is_read)]
     total = [str(sum(int(row[i]) for row in every)) for i in range(2, 7)]
     rows = [list(_HEADINGS), *every[:most]]
     if len(every) > 1:
@@ -111,24 +111,24 @@ def _table(files: Sequence[FileInspection], below: str, width: int, most: int) -
         yield cut(_GAP.join((*texts, *cells)), width)
 
 
-def _row(each: FileInspection, below: str) -> list[str]:
-    formats = ", ".join(filter(None, each.formats)) or ("not recognised" if each.records else "-")
-    not_read = sum(note.count for note in each.not_read)
-    numbers = (each.conversations, each.turns, each.calls, each.cases, not_read)
-    return [printable(each.path.removeprefix(below)), formats, *map(str, numbers)]
+def _row(inspected: FileInspection, below: str) -> list[str]:
+    formats = ", ".join(filter(None, inspected.formats)) or ("not recognised" if inspected.records else "-")
+    not_read = sum(note.count for note in inspected.not_read)
+    numbers = (inspected.conversations, inspected.turns, inspected.calls, inspected.cases, not_read)
+    return [printable(inspected.path.removeprefix(below)), formats, *map(str, numbers)]
 
 
 def _notes(files: Sequence[FileInspection], below: str, width: int) -> Iterator[str]:
     """Yields what could not be read, and what was not understood, in at most eight lines."""
     notes: dict[tuple[str, str], Noted] = {}
-    of_files = [("not read", note) for each in files for note in each.not_read]
-    for what, note in of_files + [(note.what, note) for each in files for note in each.findings]:
+    of_files = [("not read", note) for file in files for note in file.not_read]
+    for what, note in of_files + [(note.what, note) for file in files for note in file.findings]:
         known = notes.setdefault((what, note.message), replace(note, count=0))
         known.count += note.count
     texts = [_note(what, note, below) for (what, _), note in [*notes.items()][:_NOTES_SHOWN]]
-    empty = [each.path for each in files if not each.records and not each.not_read]
+    empty = [file.path for file in files if not file.records and not file.not_read]
     texts += [f"{printable(path.removeprefix(below))}: the file holds nothing" for path in empty]
-    if joined := sum(each.joined for each in files):
+    if joined := sum(file.joined for file in files):
         texts.append(f"{counted(joined, 'event')} joined into conversations by their ids")
     if len(notes) > _NOTES_SHOWN:
         texts.append(f"... {len(notes) - _NOTES_SHOWN} more kinds of problems; --json has them")
@@ -139,20 +139,20 @@ def _notes(files: Sequence[FileInspection], below: str, width: int) -> Iterator[
 
 
 def _note(what: str, note: Noted, below: str) -> str:
-    place = note.source.removeprefix(below)
-    where = f"{place}, line {note.position}" if note.position else place
+    source = note.source.removeprefix(below)
+    where = f"{source}, line {note.position}" if note.position else source
     more = f"{note.count} times, first " if note.count > 1 else ""
     return printable(f"{what}: {more}{where}: {note.message}", _LONGEST)
 
 
 def _examples(files: Sequence[FileInspection], width: int, most: int) -> Iterator[str]:
     """Yields the first conversation, and the first case, in a few lines each."""
-    examples = [each.example for each in files if each.example]
+    examples = [file.example for file in files if file.example]
     for example in {example["kind"] == "conversation": example for example in examples[::-1]}.values():
         version = f", {example['app_version']}" if example.get("app_version") else ""
         yield cut(printable(f"example: {example['kind']} {example['id']}{version}"), width)
-        for who, said in example["lines"][:most]:
-            yield cut(printable(f"  {who}: {said}"), width)
+        for who, text in example["lines"][:most]:
+            yield cut(printable(f"  {who}: {text}"), width)
 
 
 def _merged(uses: Iterable[CriterionUse]) -> dict[str, CriterionUse]:
@@ -165,16 +165,16 @@ def _merged(uses: Iterable[CriterionUse]) -> dict[str, CriterionUse]:
 
 def _criteria(files: Sequence[FileInspection], width: int, most: int) -> Iterator[str]:
     """Yields the criteria that the files can feed; of those that eval cases would add, some."""
-    uses = _merged(use for each in files for use in each.criteria)
-    tried, cases = sum(each.tried for each in files), sum(each.cases for each in files)
+    uses = _merged(use for file in files for use in file.criteria)
+    tried, cases = sum(file.tried for file in files), sum(file.cases for file in files)
     of_cases = [
         name
-        for name in _merged(use for each in files for use in each.case_criteria)
+        for name in _merged(use for file in files for use in file.case_criteria)
         if name not in uses or uses[name].applies == "cases"
     ]
     if not tried and not cases:
         return
-    which = "the first " if tried < sum(each.conversations for each in files) else ""
+    which = "the first " if tried < sum(file.conversations for file in files) else ""
     yield "criteria" + (f", tried on {which}{counted(tried, 'conversation')}" if tried else "")
     judged = [*filter(_is_judged, of_cases)]
     needed = {applies: [use for use in uses.values() if use.applies == applies] for applies in ORDER}
@@ -205,8 +205,8 @@ def _is_judged(name: str) -> bool:
 
 def _hints(inspection: Inspection, width: int) -> Iterator[str]:
     """Yields what a run of these files would lack, with the next step."""
-    naming = sum(each.names_case for each in inspection.files)
-    if naming and not any(each.cases for each in inspection.files):
+    naming = sum(file.names_case for file in inspection.files)
+    if naming and not any(file.cases for file in inspection.files):
         yield from wrapped(nameless_text(naming), width)
     if inspection.no_version:
         yield from wrapped(inspection.no_version, width)
@@ -217,8 +217,8 @@ def _next_step(
 ) -> list[str]:
     """Returns the command that these files are for, in lines that can be copied."""
     agent = agent_folder(paths[0]) if len(paths) == 1 else None
-    logs = [each.path for each in files if each.conversations or each.joined]
-    cases = [each.path for each in files if each.cases and each.path not in logs]
+    logs = [file.path for file in files if file.conversations or file.joined]
+    cases = [file.path for file in files if file.cases and file.path not in logs]
     configs = [config] if config else _with_note(files, ConfigInLogsError)
     command = f"turnwise run --input {_paths(logs if cases or configs else paths)}"
     if agent is not None:
@@ -235,8 +235,8 @@ def _next_step(
         return []
     states_nothing = not any(
         use.applies == "scored" and use.criterion in DEFAULT_CRITERIA
-        for each in files
-        for use in each.criteria
+        for file in files
+        for use in file.criteria
     )
     if not (has_starter and logs) or cases or configs or agent:
         return _copied(f"next: {command} --output out", width)
@@ -251,7 +251,7 @@ def _next_step(
 
 
 def _with_note(files: Sequence[FileInspection], kind: type[ValueError]) -> list[str]:
-    return [each.path for each in files if any(note.what == kind.__name__ for note in each.not_read)]
+    return [file.path for file in files if any(note.what == kind.__name__ for note in file.not_read)]
 
 
 def _paths(paths: Sequence[str]) -> str:
@@ -334,7 +334,7 @@ _MOST_RECORDS = 200
 
 
 def _needs_mapping(read: ReadRecord) -> bool:
-    failed = [each.error_type for each in read.found if isinstance(each, Failure)]
+    failed = [failure.error_type for failure in read.contents if isinstance(failure, Failure)]
     return read.format is None or UnreadMessagesError.__name__ in failed
 
 

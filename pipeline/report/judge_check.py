@@ -58,7 +58,7 @@ def check_text(check: JudgeCheck) -> str:
     """Returns the table by criterion, what was not measured, and what was used."""
     lines = [["criterion", "questions", *PERTURBATIONS], *map(_row, check.criteria)]
     table = aligned([[printable(cell) for cell in line] for line in lines])
-    notes = [note for each in check.criteria for note in _notes(each)]
+    notes = [note for checked in check.criteria for note in _notes(checked)]
     used = [f"used: {_cost(check.used)}"] if check.used else []
     return "\n".join(
         ["share of verdicts that change (95 % interval; changed of measured)", *table, *notes, *used]
@@ -123,12 +123,12 @@ def draw(settings: RunSettings, size: int, seed: int) -> Drawn:
     cases = sort_inputs("--eval_cases", settings.eval_cases, EvalCase) if settings.eval_cases else None
     kept = asyncio.run(_kept(collected.samples(logs, cases), settings.selection, size, seed))
     rejected = sum(row["stage"] != "check" for row in collected.result({}).failures)
-    errors = Counter(failure.criterion or "" for found in kept for failure in found.failures)
+    errors = Counter(failure.criterion or "" for drawn_sample in kept for failure in drawn_sample.failures)
     questions: dict[object, CheckedQuestion] = {}
-    for place, found in enumerate(kept):
-        for name, asked in found.questions.items():
+    for index, drawn_sample in enumerate(kept):
+        for name, asked in drawn_sample.questions.items():
             for question in asked:
-                questions.setdefault((name, question.prompt), CheckedQuestion(name, place, question))
+                questions.setdefault((name, question.prompt), CheckedQuestion(name, index, question))
     return Drawn(list(questions.values()), len(kept), dict(errors), rejected)
 
 
@@ -140,14 +140,14 @@ async def _kept(
     for number, sample in enumerate(samples):
         conversation = sample.conversation
         named = f"{seed}\0{conversation.conversation_id}\0{conversation.app_version or ''}"
-        place = hash_place(named)
-        if len(heap) == size and place >= -heap[0][0]:
+        position = hash_place(named)
+        if len(heap) == size and position >= -heap[0][0]:
             continue
-        found = await questions_about(sample, selection.of(sample).judged, selection.redact)
-        if found.questions or found.failures:
+        drawn_sample = await questions_about(sample, selection.of(sample).judged, selection.redact)
+        if drawn_sample.questions or drawn_sample.failures:
             add = heappush if len(heap) < size else heapreplace
-            add(heap, (-place, -number, found))
-    return [found for _, _, found in sorted(heap, key=lambda one: one[:2], reverse=True)]
+            add(heap, (-position, -number, drawn_sample))
+    return [drawn_sample for _, _, drawn_sample in sorted(heap, key=lambda entry: entry[:2], reverse=True)]
 
 
 ONE_MODEL = "judge-check checks one model: name it with --judge_model"
@@ -182,7 +182,7 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
         raise ConfigError(f"judge-check needs a judge with a model; the judge is {kind.name} (see --judge)")
     config, selection = settings.judge.config, settings.selection
     asked = (*selection.judged, *selection.of_dialects)
-    if config.panel or config.cascade or any(len(each.options.by_model()) > 1 for each in asked):
+    if config.panel or config.cascade or any(len(question.options.by_model()) > 1 for question in asked):
         raise ConfigError(ONE_MODEL)
     drawn = draw(settings, options.sample, options.seed)
     estimate = vote_on_all(drawn.questions, replace(settings.judge, only_estimates=True), options.votes)[1]
@@ -196,9 +196,11 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
     try_judge(settings)
     voted, used = vote_on_all(drawn.questions, settings.judge, options.votes)
     stated = [criterion.name for criterion in settings.selection.judged]
-    names = list(dict.fromkeys([*stated, *(each.criterion for each in drawn.questions), *drawn.errors]))
-    found = criterion_figures(names, voted, drawn.errors, options.votes)
-    return _document(settings, options, drawn, estimate, used, found)
+    names = list(
+        dict.fromkeys([*stated, *(question.criterion for question in drawn.questions), *drawn.errors])
+    )
+    figures = criterion_figures(names, voted, drawn.errors, options.votes)
+    return _document(settings, options, drawn, estimate, used, figures)
 
 
 def _document(
@@ -242,11 +244,11 @@ def vote_on_all(
         raise Interrupted(signal.number, kept="") from None
     usage = worker.counts.take()
     prices = judge.config.prices
-    is_counted = not any(own.uncounted for own in usage.values())
+    is_counted = not any(used.uncounted for used in usage.values())
     return voted, CheckCost(
-        calls=sum(own.calls for own in usage.values()),
-        tokens_in=sum(own.tokens_in for own in usage.values()) if is_counted else None,
-        tokens_out=sum(own.tokens_out for own in usage.values()) if is_counted else None,
+        calls=sum(used.calls for used in usage.values()),
+        tokens_in=sum(used.tokens_in for used in usage.values()) if is_counted else None,
+        tokens_out=sum(used.tokens_out for used in usage.values()) if is_counted else None,
         cost=total_cost(usage, prices),
     )
 
@@ -264,5 +266,5 @@ def _answered(worker: JudgeWorker, questions: Sequence[CheckedQuestion], number:
 
 
 async def _all(questions: Sequence[CheckedQuestion], ask: Ask, number: int) -> list[VotedQuestion]:
-    votes = await asyncio.gather(*(vote_on(each, ask, number) for each in questions))
-    return [VotedQuestion(each, own) for each, own in zip(questions, votes, strict=True)]
+    votes = await asyncio.gather(*(vote_on(question, ask, number) for question in questions))
+    return [VotedQuestion(question, vote) for question, vote in zip(questions, votes, strict=True)]

@@ -52,9 +52,9 @@ def gate_markdown(report: GateReport) -> str:
     return "\n".join(_gate(report)) + "\n"
 
 
-def comparison_markdown(found: Comparison) -> str:
+def comparison_markdown(comparison: Comparison) -> str:
     """Returns a comparison: the answer, a row a case, the table of criteria, and the details folded."""
-    return "\n".join(_comparison(found)) + "\n"
+    return "\n".join(_comparison(comparison)) + "\n"
 
 
 def shown(text: str, width: int = _LONGEST) -> str:
@@ -95,7 +95,11 @@ def _gate(report: GateReport) -> Iterator[str]:
     yield from [*(f"- {reason}" for reason in reasons), ""] if reasons else ()
     flips = report.comparison.flips if report.comparison is not None else []
     yield from _cases(report.page.read_first if report.page is not None else report.to_read, flips)
-    passed = [[one.rule, one.app_version or "", one.why] for one in report.rules if one.status == "passed"]
+    passed = [
+        [result.rule, result.app_version or "", result.why]
+        for result in report.rules
+        if result.status == "passed"
+    ]
     details = [*_table(["passed", "version", "why"], passed)] if passed else []
     if report.comparison is not None:
         details += [*_criteria(report.comparison), *_changed(flips), *_notes(report.comparison)]
@@ -132,12 +136,12 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
     }
     others = _lost_criteria(flips)
     rows: dict[tuple[str, str | None], tuple[str, str]] = {}
-    for one in listed:
-        kind = kinds.get(one.conversation_id)
-        change = _VERDICTS.get(one.verdict, "no verdict") if kind is None else _CHANGES.get(kind, kind)
-        key = one.eval_id or one.conversation_id, one.app_version
-        lost = others.get(one.conversation_id) if kind not in _LOST else None
-        why = one.why or "no reason is known"
+    for check in listed:
+        kind = kinds.get(check.conversation_id)
+        change = _VERDICTS.get(check.verdict, "no verdict") if kind is None else _CHANGES.get(kind, kind)
+        key = check.eval_id or check.conversation_id, check.app_version
+        lost = others.get(check.conversation_id) if kind not in _LOST else None
+        why = check.why or "no reason is known"
         rows.setdefault(key, (f"{lost}; {why}" if lost else why, change))
     if rows:
         short = last_parts(case for case, _ in rows)
@@ -149,7 +153,7 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
         width = 4 if len(versions) > 1 else 3
         head = ["read first", "case", "verdict", "version"]
         yield from _table(head[:width], [row[:width] for row in cells])
-        shown_ids = {one.conversation_id for one in listed}
+        shown_ids = {check.conversation_id for check in listed}
         gone: dict[str, set[str]] = {}
         for flip in flips:
             if flip.kind == "regressed" or (flip.kind in _LOST and flip.criterion == STATUS):
@@ -179,33 +183,40 @@ def _change(flip: Flip) -> str:
     return _CHANGES.get(flip.kind, flip.kind)
 
 
-def _comparison(found: Comparison) -> Iterator[str]:
-    yield from (f"## {shown(found.candidate.name)} against {shown(found.baseline.name)}", "")
-    if found.page is not None:
-        yield from (*_answer(found.page), *_cases(found.page.read_first, found.flips))
-    yield from _criteria(found)
+def _comparison(comparison: Comparison) -> Iterator[str]:
+    yield from (f"## {shown(comparison.candidate.name)} against {shown(comparison.baseline.name)}", "")
+    if comparison.page is not None:
+        yield from (*_answer(comparison.page), *_cases(comparison.page.read_first, comparison.flips))
+    yield from _criteria(comparison)
     lines = [
         *(
-            f"baseline {side_text(found.baseline)}",
-            f"candidate {side_text(found.candidate)}",
-            pairing_text(found),
+            f"baseline {side_text(comparison.baseline)}",
+            f"candidate {side_text(comparison.candidate)}",
+            pairing_text(comparison),
         ),
-        *(f"{own.criterion}: {own.sentence}" for own in found.criteria),
-        families_text(found),
+        *(f"{result.criterion}: {result.sentence}" for result in comparison.criteria),
+        families_text(comparison),
     ]
-    if found.page is not None:
-        lines.append(found.page.chosen)
-    yield from _folded([*(f"- {shown(line)}" for line in lines), *_notes(found), "", *_changed(found.flips)])
+    if comparison.page is not None:
+        lines.append(comparison.page.chosen)
+    yield from _folded(
+        [*(f"- {shown(line)}" for line in lines), *_notes(comparison), "", *_changed(comparison.flips)]
+    )
 
 
-def _criteria(found: Comparison) -> Iterator[str]:
-    head, *rows = criteria_lines(found)
+def _criteria(comparison: Comparison) -> Iterator[str]:
+    head, *rows = criteria_lines(comparison)
     yield from _table([*head[:-1], "word"], rows)
-    units = {own.criterion: own for own in found.criteria}
+    units = {result.criterion: result for result in comparison.criteria}
     slices = [
-        [own.slice, own.criterion, difference_cell(own.difference, units[own.criterion]), shown_p(own.q)]
-        for own in found.slices
-        if own.stands_out
+        [
+            result.slice,
+            result.criterion,
+            difference_cell(result.difference, units[result.criterion]),
+            shown_p(result.q),
+        ]
+        for result in comparison.slices
+        if result.stands_out
     ]
     if slices:
         yield from _table(["slice that stands out", "criterion", "difference", "q"], slices)
@@ -232,9 +243,9 @@ def _changed(flips: Sequence[Flip]) -> Iterator[str]:
         yield from (f"{len(by_case) - _MOST_CASES} more in the JSON file.", "")
 
 
-def _notes(found: Comparison) -> Iterator[str]:
-    yield from (f"- {shown(f'{name}: not compared: {why}')}" for name, why in found.not_compared.items())
-    yield from (f"- note: {shown(note)}" for note in found.notes)
+def _notes(comparison: Comparison) -> Iterator[str]:
+    yield from (f"- {shown(f'{name}: not compared: {why}')}" for name, why in comparison.not_compared.items())
+    yield from (f"- note: {shown(note)}" for note in comparison.notes)
 
 
 def _folded(lines: Sequence[str]) -> Iterator[str]:

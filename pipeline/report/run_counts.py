@@ -18,13 +18,13 @@ from turnwise.transforms.scoring.panels import STAGE
 
 def flips_by_criterion(rows: Iterable[Mapping[str, Any]]) -> dict[str, Flips]:
     """Returns the verdicts of every judged criterion, over all app versions."""
-    found: dict[str, Flips] = {}
+    flips: dict[str, Flips] = {}
     for row in rows:
         kind = CRITERIA.get(row["criterion"])
         if kind is not None and issubclass(kind, JudgedCriterion):
-            known = found.get(row["criterion"], Flips())
-            found[row["criterion"]] = known.plus(Flips(row["voted"], row["flipped"]))
-    return found
+            known = flips.get(row["criterion"], Flips())
+            flips[row["criterion"]] = known.plus(Flips(row["voted"], row["flipped"]))
+    return flips
 
 
 _FAILURE, FINDING, _VERSION = "failure ", "finding ", "version "
@@ -87,7 +87,7 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
     `unread_records` are records, too, and rejected.
     """
     number = Counter(counts)
-    found: RunCounts = {
+    counts_of_run: RunCounts = {
         "records": number["records"] + number["unread_records"],
         "parsed_records": number["parsed_records"],
         "rejected_records": number["rejected_records"] + number["unread_records"],
@@ -106,12 +106,12 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
     }
     for name in (SHORT_OF_BUDGET, LEFT_BY_BUDGET, SHORT_OF_BATCH, LEFT_BY_BATCH):
         if number[name]:
-            found[name] = number[name]  # type: ignore[literal-required]
+            counts_of_run[name] = number[name]  # type: ignore[literal-required]
     if number[NO_CASES_GIVEN]:
-        found["no_cases_given"] = number[NO_CASES_GIVEN]
+        counts_of_run["no_cases_given"] = number[NO_CASES_GIVEN]
     if unversioned := _largest_first(_of(counts, NO_VERSION)):
-        found["no_version"] = unversioned
-    return found
+        counts_of_run["no_version"] = unversioned
+    return counts_of_run
 
 
 def records_by_worker(counts: Mapping[str, int]) -> dict[str, int]:

@@ -84,13 +84,13 @@ def judge_document(
             "limits": _limits(settings),
             **({} if settings.judge.batch_wait_s is None else {"batch_jobs": dict(JUDGING.jobs)}),
             "cost": total_cost(usage, config.prices),
-            "usage": {model: _figures(own) for model, own in sorted(usage.items())},
-            **{name: found for name, found in (joint or {}).items() if name != INAPPLICABLE},
+            "usage": {model: _figures(used) for model, used in sorted(usage.items())},
+            **{name: figures for name, figures in (joint or {}).items() if name != INAPPLICABLE},
         }
     document[INAPPLICABLE] = (joint or {}).get(INAPPLICABLE, {})
     flips = flips_by_criterion(rows)
     return document | {
-        "flips": {name: {**own._asdict(), "flip_rate": own.rate} for name, own in flips.items()}
+        "flips": {name: {**used._asdict(), "flip_rate": used.rate} for name, used in flips.items()}
     }
 
 
@@ -135,9 +135,9 @@ def divided_text(settings: RunSettings) -> str:
 
 def usage_of(figures: JsonObject) -> JudgeUsage:
     """Returns the usage of a model, of the figures that `judge_document` gives."""
-    own = {name: number for name, number in figures.items() if name != "mean_latency_ms"}
+    stated = {name: number for name, number in figures.items() if name != "mean_latency_ms"}
     total = round((figures["mean_latency_ms"] or 0) * figures["calls"])
-    return JudgeUsage(**own | {"unusable": Counter(own["unusable"]), "latency_ms": total})
+    return JudgeUsage(**stated | {"unusable": Counter(stated["unusable"]), "latency_ms": total})
 
 
 def judge_text(settings: RunSettings, usage: UsageByModel, rows: Iterable[MetricsByAppVersionRow]) -> str:
@@ -146,14 +146,14 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Iterable[Metric
     if kind.answer:
         is_asked = settings.selection.judged or (kind.is_judging and settings.eval_cases)
         return kind.note if is_asked else ""
-    lines = [f"judge: {model}: {_usage_text(own)}" for model, own in sorted(usage.items())]
+    lines = [f"judge: {model}: {_usage_text(used)}" for model, used in sorted(usage.items())]
     jobs = ", ".join(f"{job} ({printable(status)})" for job, status in JUDGING.jobs.items())
     lines += [f"judge: batch jobs: {jobs}"] if jobs else []
     lines += _money_lines("cost", usage, settings.judge)
     flips = ", ".join(
-        f"{name} {own.flipped:,} of {own.voted:,} ({own.rate:.1%})"
-        for name, own in flips_by_criterion(rows).items()
-        if own.voted
+        f"{name} {used.flipped:,} of {used.voted:,} ({used.rate:.1%})"
+        for name, used in flips_by_criterion(rows).items()
+        if used.voted
     )
     return "\n".join([*lines, *([f"judge: verdicts that flip between votes: {flips}"] if flips else [])])
 
@@ -179,9 +179,9 @@ def _usage_text(usage: JudgeUsage) -> str:
 def estimate_text(settings: RunSettings, usage: UsageByModel) -> str:
     """Returns the estimated calls and tokens: if all samples agree, and at most."""
     lines = [
-        f"{model}: {own.calls:,} calls if answers agree, {own.samples:,} at the most; "
-        f"about {own.tokens_in:,} tokens in and {own.tokens_out:,} out"
-        for model, own in sorted(usage.items())
+        f"{model}: {used.calls:,} calls if answers agree, {used.samples:,} at the most; "
+        f"about {used.tokens_in:,} tokens in and {used.tokens_out:,} out"
+        for model, used in sorted(usage.items())
     ]
     return (
         "\n".join([*lines, *_money_lines("about", usage, settings.judge)])
@@ -277,19 +277,19 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
     options = {criterion.name: criterion.options for criterion in settings.judged}
     config = settings.judge.config
     panels = {
-        name: panel_figures(options[name].panel, found)
-        for name, found in by_criterion(counts, JOINT_PANEL).items()
+        name: panel_figures(options[name].panel, figures)
+        for name, figures in by_criterion(counts, JOINT_PANEL).items()
         if name in options
     }
     cascades = {
-        name: cascade_figures(cascade.model, found, config.prices, config.candidates)
-        for name, found in by_criterion(counts, JOINT_CASCADE).items()
+        name: cascade_figures(cascade.model, figures, config.prices, config.candidates)
+        for name, figures in by_criterion(counts, JOINT_CASCADE).items()
         if name in options and (cascade := options[name].cascade)
     }
     inapplicable = {
-        name: {key: found[key] for key in (VERDICTS, INAPPLICABLE)}
-        | {"share": found[INAPPLICABLE] / found[VERDICTS]}
-        for name, found in by_criterion(counts, JUDGED).items()
+        name: {key: figures[key] for key in (VERDICTS, INAPPLICABLE)}
+        | {"share": figures[INAPPLICABLE] / figures[VERDICTS]}
+        for name, figures in by_criterion(counts, JUDGED).items()
     }
     return {"not_applicable": inapplicable, "panels": panels, "cascades": cascades}
 
@@ -297,33 +297,33 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
 def joint_text(joint: JsonObject) -> str:
     """Returns the lines about answers that say `not applicable`, panels and cascades; "": there are none."""
     inapplicable = ", ".join(
-        f"{name} {found[INAPPLICABLE]:,} of {found[VERDICTS]:,} answers ({found['share']:.1%})"
-        for name, found in joint.get(INAPPLICABLE, {}).items()
-        if found[INAPPLICABLE]
+        f"{name} {figures[INAPPLICABLE]:,} of {figures[VERDICTS]:,} answers ({figures['share']:.1%})"
+        for name, figures in joint.get(INAPPLICABLE, {}).items()
+        if figures[INAPPLICABLE]
     )
-    panels = (f"panel: {name}: {_panel_text(found)}" for name, found in joint.get("panels", {}).items())
+    panels = (f"panel: {name}: {_panel_text(figures)}" for name, figures in joint.get("panels", {}).items())
     cascades = (
-        f"cascade: {name}: {_cascade_text(found)}" for name, found in joint.get("cascades", {}).items()
+        f"cascade: {name}: {_cascade_text(figures)}" for name, figures in joint.get("cascades", {}).items()
     )
     lines = [f"judge: not applicable: {inapplicable}"] if inapplicable else []
     return "\n".join([*lines, *panels, *cascades])
 
 
-def _panel_text(found: JsonObject) -> str:
-    parts = [f"{found['decided']:,} of {found['questions']:,} questions decided"]
-    if found["agreement"] is not None:
-        parts.append(f"agreement {found['agreement']:.0%}")
-    parts.append("alpha not defined" if found["alpha"] is None else f"alpha {found['alpha']:.2f}")
+def _panel_text(figures: JsonObject) -> str:
+    parts = [f"{figures['decided']:,} of {figures['questions']:,} questions decided"]
+    if figures["agreement"] is not None:
+        parts.append(f"agreement {figures['agreement']:.0%}")
+    parts.append("alpha not defined" if figures["alpha"] is None else f"alpha {figures['alpha']:.2f}")
     members = []
-    for model, member in found["members"].items():
+    for model, member in figures["members"].items():
         bias = "bias unknown" if member["bias"] is None else f"bias {member['bias']:+.0%}"
         unmeasured = f", {member['unmeasured']:,} without a verdict" if member["unmeasured"] else ""
         members.append(f"{model} {bias}{unmeasured}")
     return f"{', '.join(parts)}; {'; '.join(members)}"
 
 
-def _cascade_text(found: JsonObject) -> str:
-    doubts = ((kind.replace("_", " "), number) for kind, number in found["unsure"].items())
+def _cascade_text(figures: JsonObject) -> str:
+    doubts = ((kind.replace("_", " "), number) for kind, number in figures["unsure"].items())
     unsure = ", ".join(f"{number:,} {kind}" for kind, number in doubts if number)
     saved = ", ".join(
         f"{kind} unknown"
@@ -331,10 +331,10 @@ def _cascade_text(found: JsonObject) -> str:
         else f"cost {number:,.2f}"
         if kind == "cost"
         else f"{number:,} {kind}"
-        for kind, number in found["saved"].items()
+        for kind, number in figures["saved"].items()
     )
     why = f" ({unsure})" if unsure else ""
-    return f"{found['went_on']:,} of {found['questions']:,} questions went on{why}; saved about {saved}"
+    return f"{figures['went_on']:,} of {figures['questions']:,} questions went on{why}; saved about {saved}"
 
 
 _REASONS_SHOWN = 3
@@ -450,9 +450,9 @@ def _repeats(row: MetricsByAppVersionRow | None) -> str:
     repeats = repeated(row)
     if repeats is None:
         return "-"
-    place = min(max(repeats["runs"], 2), len(repeats["pass_hat_k"])) - 1
-    hat, at = repeats["pass_hat_k"][place], repeats["pass_at_k"][place]
-    figures = ([share_text(each[name]) for name in ("value", "low", "high")] for each in (hat, at))
+    index = min(max(repeats["runs"], 2), len(repeats["pass_hat_k"])) - 1
+    hat, at = repeats["pass_hat_k"][index], repeats["pass_at_k"][index]
+    figures = ([share_text(figure[name]) for name in ("value", "low", "high")] for figure in (hat, at))
     shown = (f"{value} ({low[:-1]} to {high[:-1]})" for value, low, high in figures)
     all_cases = hat["cases"] == repeats["cases"]
     cases = "" if all_cases else f", {hat['cases']} of {repeats['cases']} cases"
@@ -567,8 +567,8 @@ _NEXT_STEPS = {
 
 def first_asked(counts: RunCounts) -> list[str]:
     """Returns the kinds of failures of which a message says more than the report, the most frequent ones."""
-    said = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
-    return [kind for kind in counts["failures"] if not kind.endswith(said)][:_REASONS_SHOWN]
+    mistaken = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
+    return [kind for kind in counts["failures"] if not kind.endswith(mistaken)][:_REASONS_SHOWN]
 
 
 def _with_step(kind: str, number: int) -> str:
@@ -698,12 +698,12 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         custom_text(settings.criteria),
         guesses_text(figures.guesses),
     ]
-    found: list[str] = []
+    lines_of_text: list[str] = []
     for line in "\n".join(part for part in parts if part).split("\n"):
         # Commands stay whole, so that they can be copied.
         is_whole = columns(line) <= width or line.startswith((COMPARE, MORE))
-        found += [line] if is_whole else wrapped(line, width)
-    return "\n".join(found)
+        lines_of_text += [line] if is_whole else wrapped(line, width)
+    return "\n".join(lines_of_text)
 
 
 def _table_of_versions(settings: RunSettings, figures: Figures, width: int) -> str:
@@ -742,12 +742,12 @@ def gate_problems(
             f"{_see(settings, 'failures')}{option}"
         )
     if files := counts.get("unread_files", 0):
-        said = f"{counted(files, 'named file')} could not be read at all"
-        problems.append(f"{said}; {_see(settings, 'failures')}")
+        problem = f"{counted(files, 'named file')} could not be read at all"
+        problems.append(f"{problem}; {_see(settings, 'failures')}")
     broken = sum(number for kind, number in counts["failures"].items() if kind.endswith(_INCOMPLETE))
     if broken:
-        said = f"{counted(broken, 'input')} could not be read to the end"
-        problems.append(f"{said}: an unknown number of records is missing; {_see(settings, 'failures')}")
+        problem = f"{counted(broken, 'input')} could not be read to the end"
+        problems.append(f"{problem}: an unknown number of records is missing; {_see(settings, 'failures')}")
     has_given = settings.eval_cases or counts["rejected_cases"]
     if has_given and not counts["cases"] and not settings.is_streaming:
         problems.append(f"no eval case was read: {_why_no_case(settings, counts)}")

@@ -153,7 +153,7 @@ class StoredRuns:
         configs = [document.config for document in self._documents(stored[1], 1)]
         to_read = None
         if self._with_details:
-            of_sides = [[*self._rows(own, CONVERSATIONS.c.severity_score > 0)] for own in stored]
+            of_sides = [[*self._rows(run, CONVERSATIONS.c.severity_score > 0)] for run in stored]
             for side, rows in zip(sides, of_sides, strict=True):
                 side.side.destructive = count_destructive(rows)
             to_read = of_sides[1]
@@ -187,14 +187,18 @@ class StoredRuns:
         if len(by_id) > 1:
             counts = Counter[str]()
             name = f"{side} ({len(by_id)} runs)" if side else f"These {len(by_id)} runs"
-            for one in by_id.values():
-                counts.update({name: n for name, n in one.counts.items() if isinstance(n, int)})
-            failed = [one for one in by_id.values() if one.exit_status]
+            for stored_run in by_id.values():
+                counts.update({name: n for name, n in stored_run.counts.items() if isinstance(n, int)})
+            failed = [stored_run for stored_run in by_id.values() if stored_run.exit_status]
             document = replace(
                 document,
                 counts=counts,
                 exit_status=1 if failed else 0,
-                problems=[f"{one.run_id}: {why}" for one in failed for why in one.problems or ["no reason"]],
+                problems=[
+                    f"{stored_run.run_id}: {why}"
+                    for stored_run in failed
+                    for why in stored_run.problems or ["no reason"]
+                ],
             )
         document = replace(document, run_id=name or document.run_id)
         ids = [name for record in records for name in record.run_ids]
@@ -500,7 +504,7 @@ def _why_nothing(connection: Connection, app: str, name: str) -> str:
     """Returns why there is nothing of a version or run: it does not count, or all is rejected."""
     named = key_text(version_id(name))
     lost = "; ".join(
-        [state.told() for state in stored_runs.unread_runs(connection, app, named, named)][:_SHOWN]
+        [state.sentence() for state in stored_runs.unread_runs(connection, app, named, named)][:_SHOWN]
     )
     rejected = [
         loss for loss in stored_runs.rejected_records(connection, app) if named in (loss.version, loss.run)
@@ -598,7 +602,7 @@ def _add_unread(connection: Connection, app: str, compared: _Side) -> None:
     for state in stored_runs.unread_runs(
         connection, app, version, run, and_unknown=compared.is_b and version is not None
     ):
-        text = f"{state.told()}, and is not compared" if not state.is_counted else state.told()
+        text = f"{state.sentence()}, and is not compared" if not state.is_counted else state.sentence()
         if state.unread_nanos < oldest:
             side.notes.append(f"{side.name}: {text}")
             continue
@@ -725,7 +729,7 @@ def _read(connection: Connection, run_id: str, document: RunDocument, names: Any
     of_run = CONVERSATIONS.c.evaluation_run.in_(names)
     contents = connection.execute(select(CONVERSATIONS.c.name, CONVERSATIONS.c.content).where(of_run)).all()
     rows = ((name, json.loads(content)) for name, content in contents if content)
-    known: dict[str, ConversationRow] = dict(sorted(rows, key=_place))
+    known: dict[str, ConversationRow] = dict(sorted(rows, key=_order))
     # Conversations about which the judge was not asked, by version and criterion.
     left_out = Counter(
         (key_text(version_id(row["app_version"] or "")), key_text(criterion))
@@ -771,7 +775,7 @@ def _scores(
             yield conversation, cast("ScoreRow", score)
 
 
-def _place(named: tuple[str, ConversationRow]) -> tuple[str, int, str]:
+def _order(named: tuple[str, ConversationRow]) -> tuple[str, int, str]:
     """Returns what sorts conversations as their records stand in the logs."""
     name, row = named
     return row["source"] or "", row["position"] or 0, name

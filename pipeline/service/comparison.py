@@ -109,7 +109,7 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
         for row in rows:
             state = RunState.of(row)
             if not state.is_counted:
-                raise ServiceError("FAILED_PRECONDITION", f"{state.told()}, and is not compared")
+                raise ServiceError("FAILED_PRECONDITION", f"{state.sentence()}, and is not compared")
             counted = count_by_evaluation(connection, row["name"], row["execution"]).items()
             counts.append(
                 {

@@ -84,7 +84,7 @@ def mcp_server(service: runs.Service, workers: Workers) -> "Server[Any]":
     """Returns an MCP server that lists and calls the tools."""
 
     async def list_tools(context: Any, params: Any) -> mcp_types.ListToolsResult:
-        reads_only = _own(service, context).read_only
+        reads_only = _of_request(service, context).read_only
         possible = {name: tool for name, tool in TOOLS.items() if not (reads_only and tool.changes)}
         return mcp_types.ListToolsResult(tools=[listed_tool(name, tool) for name, tool in possible.items()])
 
@@ -93,7 +93,7 @@ def mcp_server(service: runs.Service, workers: Workers) -> "Server[Any]":
         if tool is None:
             raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
         try:
-            work = partial(_call, _own(service, context), tool, params.arguments or {})
+            work = partial(_call, _of_request(service, context), tool, params.arguments or {})
             value = await workers.run(work, changes=tool.changes)
         except ServiceError as error:
             return mcp_types.CallToolResult(content=[_text(error.to_value())], is_error=True)
@@ -108,7 +108,7 @@ def mcp_server(service: runs.Service, workers: Workers) -> "Server[Any]":
     )
 
 
-def _own(service: runs.Service, context: Any) -> runs.Service:
+def _of_request(service: runs.Service, context: Any) -> runs.Service:
     """Returns the service for a request; over stdio, it is this process's own."""
     return service if context.request is None else service.of(may_write(context.request))
 

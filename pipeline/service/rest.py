@@ -352,7 +352,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
     f"{_PLACE}/operations/*:cancel": ("POST",),
     f"{_PLACE}/securitySettings": ("GET", "PATCH"),
     **{f"{_APP}/{name}": whole for name, (whole, _) in _COLLECTIONS.items()},
-    **{f"{_APP}/{name}/*": one for name, (_, one) in _COLLECTIONS.items()},
+    **{f"{_APP}/{name}/*": single for name, (_, single) in _COLLECTIONS.items()},
     **{f"{_APP}{action}": ("POST",) for action in _ACTIONS},
 }
 

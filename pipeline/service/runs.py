@@ -190,7 +190,7 @@ def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) ->
             value["error"] = {"code": _INTERNAL, "message": row["error"]}
         elif row["repeat_state"] in get_args(Broken):
             # A later execution broke off.
-            value["error"] = {"code": _ABORTED, "message": stored_runs.RunState.of(row).told()}
+            value["error"] = {"code": _ABORTED, "message": stored_runs.RunState.of(row).sentence()}
         values.append(value)
     return values
 
@@ -287,7 +287,7 @@ def _run(
         return {"run": summary, "points": list(_points(row, metrics, wanted))}
     rejected = summary.get("rejectedRecordCount")
     if not state.is_counted:
-        reason = state.told()
+        reason = state.sentence()
     elif row["results"]:
         reason = _elsewhere(row) or "it kept no metrics"
     else:
@@ -448,7 +448,7 @@ def _later(connection: Connection, app: str, run: str) -> list[str]:
     last = max((states[name].update_nanos for name in names if name in states), default=0)
     unread = stored_runs.unread_runs(connection, app, None, None, and_unknown=True)
     others = [state for state in unread if state.is_counted or state.name not in names]
-    return [state.told() for state in others if state.unread_nanos > last]
+    return [state.sentence() for state in others if state.unread_nanos > last]
 
 
 def _score(score: JsonObject) -> JsonObject:

@@ -171,7 +171,7 @@ def _measured(runs: Sequence[JsonObject]) -> list[tuple[str, str]]:
             criteria.setdefault(point["criterion"], set()).add(point.get("level", ""))
     return [
         (name, level)
-        for name, levels in sorted(criteria.items(), key=lambda one: (one[0] != STATUS, one[0]))
+        for name, levels in sorted(criteria.items(), key=lambda entry: (entry[0] != STATUS, entry[0]))
         for level in sorted(levels - {""} or {""})
     ]
 

@@ -278,7 +278,7 @@ def subcommand_parser(command: str, name: str, subcommand: Subcommand) -> Option
 def run_subcommand(command: str, subcommands: Mapping[str, Subcommand], argv: Sequence[str]) -> int:
     """Runs a subcommand of a command, and returns its exit status; raises ConfigError."""
     if not argv or argv[0] in ("-h", "--help"):
-        lines = "\n".join(f"  {name:<10} {own.summary}" for name, own in subcommands.items())
+        lines = "\n".join(f"  {name:<10} {declared.summary}" for name, declared in subcommands.items())
         say(f"usage: turnwise {command} COMMAND [options]\n\ncommands:\n{lines}")
         return 0 if argv else 2
     if argv[0] not in subcommands:

@@ -99,9 +99,9 @@ class RunSettings(Struct, frozen=True):
     workers: int = 1
 
     @property
-    def place(self) -> SinkPlace | None:
+    def store_place(self) -> SinkPlace | None:
         """The store that takes the tables as well; None: there is none."""
-        return next((place for place in self.places if place.option == "--store"), None)
+        return next((sink_place for sink_place in self.places if sink_place.option == "--store"), None)
 
     @property
     def places(self) -> tuple[SinkPlace, ...]:
@@ -394,7 +394,9 @@ def with_batches(
         raise ConfigError("--judge_batch: its jobs are kept in the judge cache; name one: --judge_cache FILE")
     routes = Routes(config, os.environ, judge.kind)
     stated = [JudgeModelOptions(), *_options_of(criteria)]
-    models = [each.judge_model or config.model for own in stated for each in own.within(config).by_model()]
+    models = [
+        member.judge_model or config.model for panel in stated for member in panel.within(config).by_model()
+    ]
     for kind in [judge.kind, *(routes.find(model).kind for model in models if judge.kind.connect)]:
         if not kind.has_batches:
             able = ", ".join(sorted(name for name, known in JUDGES.items() if known.has_batches))

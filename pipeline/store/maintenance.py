@@ -197,7 +197,7 @@ def find_conversation(connection: Connection, name: str, app: str) -> Subject:
         raise ConfigError(
             f"{len(apps)} apps have a conversation {name}: name one by --app: {', '.join(apps)}"
         )
-    return _subject(connection, [ConversationKey(apps[0], own) for own in ids] if apps else [], [name])
+    return _subject(connection, [ConversationKey(apps[0], id_) for id_ in ids] if apps else [], [name])
 
 
 def _ends(column: ColumnElement[str], name: str) -> ColumnElement[bool]:

@@ -46,9 +46,15 @@ from turnwise.transforms.metrics.state import SumPart, Sums, add_parts
 from turnwise.transforms.review.problems import MOST_READ, to_read
 
 _MOST_CONSIDERED = 10_000
-_KEPT = [own.name for own in columns("scores") if own.name not in (*SCORE_COLUMNS, "run_id", "app_version")]
-_OF_CONVERSATION = [own.name for own in CONVERSATION_ROWS.c if own.name in ConversationRow.__annotations__]
-_OF_FAILURE = [own.name for own in FAILURE_ROWS.c if own.name in FailureRow.__annotations__]
+_KEPT = [
+    column.name
+    for column in columns("scores")
+    if column.name not in (*SCORE_COLUMNS, "run_id", "app_version")
+]
+_OF_CONVERSATION = [
+    column.name for column in CONVERSATION_ROWS.c if column.name in ConversationRow.__annotations__
+]
+_OF_FAILURE = [column.name for column in FAILURE_ROWS.c if column.name in FailureRow.__annotations__]
 _UNREAD = ("name", "app", "conversation", "update_nanos", "execution")
 
 

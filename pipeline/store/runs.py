@@ -85,7 +85,7 @@ class RunState(NamedTuple):
         nanos = 0 if self.is_counted else self.update_nanos
         return max(nanos, self.repeat_nanos or 0)
 
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Returns what is said of a run that does not count, or of a later execution that is not read."""
         if not self.is_counted:
             return f"run {self.run_id} {_standing(self.state, self.create_nanos, self.update_nanos)}"

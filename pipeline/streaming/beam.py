@@ -236,8 +236,8 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
             try_staging(options)
         try_judge(settings)
         is_updated = bool(options.view_as(GoogleCloudOptions).update)
-        for place in settings.places:
-            prepare_service(place._replace(is_new=not is_updated))
+        for sink_place in settings.places:
+            prepare_service(sink_place._replace(is_new=not is_updated))
         run_to_the_end(pipeline)
         return 0
 

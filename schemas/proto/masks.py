@@ -261,25 +261,25 @@ def parse_filter(text: str) -> Condition | None:
 
 class _FilterParser:
     def __init__(self, tokens: list[_Token]) -> None:
-        self._tokens, self._place = tokens, 0
+        self._tokens, self._position = tokens, 0
 
     def whole(self) -> Condition:
         condition = self._all(0)
-        if self._place < len(self._tokens):
+        if self._position < len(self._tokens):
             raise FilterError(f"{shown(self._peek()[1])} is not expected")
         return condition
 
     def _peek(self) -> _Token:
-        return self._tokens[self._place] if self._place < len(self._tokens) else ("end", "the end")
+        return self._tokens[self._position] if self._position < len(self._tokens) else ("end", "the end")
 
     def _take(self) -> _Token:
         token = self._peek()
-        self._place += 1
+        self._position += 1
         return token
 
     def _takes(self, *token: str) -> bool:
         is_next = self._peek() == token
-        self._place += is_next
+        self._position += is_next
         return is_next
 
     def _all(self, depth: int) -> Condition:

@@ -123,15 +123,17 @@ class _SchemaWriter:
             return {**_OBJECT, "additionalProperties": self._field(get_args(hint)[1], inner)}
         return self._field(first, field)
 
-    def _named(self, kind: type[Any], place: _Place) -> JsonObject:
+    def _named(self, kind: type[Any], field_place: _Place) -> JsonObject:
         if issubclass(kind, OpenEnum):
             # Values of a newer API version are printed as numbers.
             self._defs[kind.__name__] = {"anyOf": [{"enum": list(kind.__members__)}, {"type": "integer"}]}
             return {"$ref": f"#/$defs/{kind.__name__}"}
-        if place.is_hidden:
+        if field_place.is_hidden:
             return _OBJECT
         # A message that is also reached through a list is described as what a mask can name.
-        (self._waiting.appendleft if place.is_partial else self._waiting.append)((kind, place.is_partial))
+        (self._waiting.appendleft if field_place.is_partial else self._waiting.append)(
+            (kind, field_place.is_partial)
+        )
         # Clients that follow no references read by the type what an argument must be.
         return {**_OBJECT, "$ref": f"#/$defs/{kind.PROTO}"}
 

@@ -159,7 +159,7 @@ OF_RUN = ""
 """Key of what a run gathers in one place when it ends."""
 
 
-def told(tag: str, value: Any) -> Any:
+def reported(tag: str, value: Any) -> Any:
     """Returns an output of the end of a bundle that the run gathers when it ends."""
     return TaggedOutput(tag, GlobalWindows.windowed_value((OF_RUN, value)))
 
@@ -189,7 +189,7 @@ class CountingDoFn(InspectedDoFn):
         """Returns the counts, and passes them to Beam."""
         for name, number in self.counts.items():
             Metrics.counter(NAMESPACE, name).inc(number)
-        return [told(COUNTS, dict(self.counts))] if self.counts else []
+        return [reported(COUNTS, dict(self.counts))] if self.counts else []
 
 
 FAILURES = "failures"
@@ -350,7 +350,7 @@ class _MatchFn(CountingDoFn):
         yield from super().finish_bundle()
         if self._used:
             # Not among Beam's counters: there may be as many as conversations.
-            yield told(COUNTS, {f"{USED_CASE}{key.text}": 1 for key in self._used})
+            yield reported(COUNTS, {f"{USED_CASE}{key.text}": 1 for key in self._used})
 
     def process(self, logged: LoggedConversation, cases: Sequence[bytes] | None = None) -> list[Any]:
         if cases is not self._cases:
@@ -458,7 +458,7 @@ class BundleSums:
             outputs += [(ROWS, rows) for rows in self._taken()]
         finished = [TaggedOutput(tag, GlobalWindows.windowed_value(value)) for tag, value in outputs]
         chosen = self._to_read.rows()
-        return [*finished, told(TO_READ, chosen)] if chosen else finished
+        return [*finished, reported(TO_READ, chosen)] if chosen else finished
 
     def _taken(self) -> list[tuple[str, Any]]:
         """Returns the collected rows by table, and collects new ones."""

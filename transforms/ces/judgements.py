@@ -127,7 +127,7 @@ class Judgements:
         outcomes = _with_values(sample.eval_case, outcomes, values)
         for answer in self.answers():
             if answer.score is not None:
-                outcomes[answer.place] = replace(outcomes[answer.place], outcome=_outcome(answer.score))
+                outcomes[answer.position] = replace(outcomes[answer.position], outcome=_outcome(answer.score))
         return outcomes
 
     def why(self, name: str, indices: Iterable[int] = ()) -> str:
@@ -176,7 +176,7 @@ def _with_values(
     """Decides the expectations whose values were compared by meaning."""
     by_place: dict[int, list[JudgedItem]] = {}
     for value in values:
-        by_place.setdefault(value.place, []).append(value)
+        by_place.setdefault(value.position, []).append(value)
     return [
         _with_verdicts(case, outcome, by_place[index]) if index in by_place else outcome
         for index, outcome in enumerate(outcomes)

@@ -274,10 +274,10 @@ def _scenario_outcomes(
     shown = [_outcome(outcome, responses) for outcome in outcomes]
     texts = [text for turn in sample.conversation.turns for text in turn_texts(turn)]
     for answer in judgements.answers() if judgements else ():
-        if outcomes[answer.place].outcome == "PASS" and answer.quote:
+        if outcomes[answer.position].outcome == "PASS" and answer.quote:
             text = next((text for text in texts if contains_quote(answer.quote, text)), None)
             if text is not None:
-                shown[answer.place]["observedAgentResponse"] = agent_message(text)
+                shown[answer.position]["observedAgentResponse"] = agent_message(text)
     return shown
 
 

@@ -167,7 +167,7 @@ class JudgedItem(Struct, frozen=True):
             variable, `response` for a tool's response.
         score: 0..1; of all but rubrics 1.0 yes or 0.0 no; None: not judged.
         reason: Reason of the score, or why there is none.
-        place: Index of its expectation among the outcomes.
+        position: Index of its expectation among the outcomes.
         prompt: Text that was judged; None: the config has none.
         quote: The agent's words that decide.
     """
@@ -175,7 +175,7 @@ class JudgedItem(Struct, frozen=True):
     name: str
     score: float | None
     reason: str | None = None
-    place: int = 0
+    position: int = 0
     prompt: str | None = None
     quote: str | None = None
 

@@ -378,12 +378,12 @@ class OpenValue(NamedTuple):
     """A value to be compared by meaning.
 
     Attributes:
-        place: Index of its expectation among the outcomes.
+        position: Index of its expectation among the outcomes.
         name: Parameter or variable; `response` for a tool's response.
         directive: The `$matchType` directive of the case.
     """
 
-    place: int
+    position: int
     name: str
     directive: JsonObject
     actual: JsonValue

@@ -147,14 +147,14 @@ class Mark(NamedTuple):
     Attributes:
         start: First byte, as logged.
         end: Byte after the last, as logged.
-        place: The range in code points.
+        span: The range in code points.
         sources: Distinct indexes of the existing references that it names.
         unknown: Names of references that do not exist.
     """
 
     start: int
     end: int
-    place: TextRange
+    span: TextRange
     sources: tuple[int, ...]
     unknown: tuple[str, ...]
 
@@ -164,7 +164,7 @@ class Mark(NamedTuple):
 
     def offsets(self) -> JsonObject:
         """Returns the range in code points (`start`, `end`; null: invalid) and in bytes."""
-        code_points = {"start": self.place.start, "end": self.place.end}
+        code_points = {"start": self.span.start, "end": self.span.end}
         return {**code_points, "start_byte": self.start, "end_byte": self.end}
 
     def details(self) -> JsonObject:
@@ -198,7 +198,7 @@ def marks_of(turn: Turn, answer: GroundedAnswer) -> Marks:
             if name.isascii() and name.isdecimal() and len(name) <= _LONGEST_INDEX and int(name) < count
         }
         unknown = dict.fromkeys(name for name in logged.sources if name not in known)
-        span = text.place(logged.start, logged.end)
+        span = text.text_range(logged.start, logged.end)
         return Mark(logged.start, logged.end, span, tuple(dict.fromkeys(known.values())), tuple(unknown))
 
     return Marks(text, list(map(mark, answer.citations)), list(map(mark, answer.claims)))
@@ -238,13 +238,13 @@ class CitationValidity(OfAnswer):
         """Checks the citations."""
         marks, checked = marks_of(turn, answer), list[JsonObject]()
         for index, mark in enumerate(marks.citations):
-            problems = [mark.place.problem] if mark.place.problem else []
+            problems = [mark.span.problem] if mark.span.problem else []
             if mark.unknown:
                 problems.append(UNKNOWN_REFERENCE)
             elif not mark.sources:
                 problems.append(NO_SOURCE)
             checked.append({"citation": index, **mark.details(), "problems": problems})
-            if mark.place.problem:
+            if mark.span.problem:
                 end = min(mark.end, mark.start + _QUOTED_BYTES)
                 checked[-1]["text"] = marks.text.cut(mark.start, end)
         if not checked:
@@ -305,7 +305,7 @@ class CitedSource(NamedTuple):
     @property
     def marks_text(self) -> bool:
         """Whether the source exists and the citation marks text."""
-        return self.source is not None and self.mark.place.problem is None
+        return self.source is not None and self.mark.span.problem is None
 
     def details(self) -> JsonObject:
         """Returns the details of a score."""
@@ -333,7 +333,7 @@ class Grounds:
             raise TooLargeError(f"more than {MAX_MARKS} claims, or references in citations")
         self.answer, self.marks, self.language = answer, marks, language
         pairs = zip(marks.claims, answer.claims, strict=True)
-        self._claims = [(mark, claim) for mark, claim in pairs if mark.place.problem is None]
+        self._claims = [(mark, claim) for mark, claim in pairs if mark.span.problem is None]
         self._texts: dict[int, str] = {}
 
     def cited_sources(self) -> list[CitedSource]:
@@ -346,7 +346,7 @@ class Grounds:
 
     def cited_text(self, mark: Mark) -> str:
         """Returns the text of a valid range."""
-        return self.marks.text.text[mark.place.start : mark.place.end]
+        return self.marks.text.text[mark.span.start : mark.span.end]
 
     def source_text(self, source: int) -> str:
         """Returns the text of a source."""
@@ -410,8 +410,8 @@ class Grounds:
             raise TooLargeError(f"{len(spans)} sentences; at most {MAX_SENTENCES} are judged")
         cited: list[list[int]] = []
         for span in spans:
-            marks = [mark for mark in self.marks.citations if mark.place.problem is None]
-            marks = [m for m in marks if (m.place.start or 0) < span.end and span.start < (m.place.end or 0)]
+            marks = [mark for mark in self.marks.citations if mark.span.problem is None]
+            marks = [m for m in marks if (m.span.start or 0) < span.end and span.start < (m.span.end or 0)]
             cited.append(sorted({source for mark in marks for source in mark.sources}))
         questions = [
             SupportQuestion(text[span.start : span.end], tuple(map(self.source_text, sources)))
@@ -606,7 +606,7 @@ def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:
         problems[MISSING_TEXT].append("the answer has no text")
     for name, group in (("citations", marks.citations), ("groundingSupports", marks.claims)):
         for i, mark in enumerate(group):
-            if kind := mark.place.problem:
+            if kind := mark.span.problem:
                 size = len(marks.text.data)
                 problems[kind].append(f"{name}[{i}]: bytes {mark.start} to {mark.end} of {size}")
             for source in mark.unknown:
@@ -628,7 +628,7 @@ def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:
 
 
 def _add_repeated(citations: Sequence[Mark], problems: dict[str, list[str]]) -> None:
-    places = [(c.start, c.end, i) for i, c in enumerate(citations) if c.place.problem is None]
+    places = [(c.start, c.end, i) for i, c in enumerate(citations) if c.span.problem is None]
     meanings = [(c.start, c.end, frozenset((*c.sources, *c.unknown))) for c in citations]
     furthest, holder = -1, -1
     for start, end, i in sorted(places):

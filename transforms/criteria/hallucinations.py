@@ -373,7 +373,7 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
 
 def _explanation(claims: Sequence[ActionClaim], unsaid: Sequence[Action]) -> str:
     wrong = [
-        f"{_WRONG[c.verdict]}: “{c.quote}” (turn index {c.place.turn})" for c in claims if c.verdict in _WRONG
+        f"{_WRONG[c.verdict]}: “{c.quote}” (turn index {c.span.turn})" for c in claims if c.verdict in _WRONG
     ]
     wrong += [f"done but not said: {call_text(action.call)} (turn index {action.turn})" for action in unsaid]
     if not wrong:
@@ -423,7 +423,7 @@ class ReportedFailures(MeasuredCriterion, UsesToolEffects):
         if not open_calls:
             return None
         language = sample.conversation.language
-        said = [
+        spoken = [
             text[span.start : span.end]
             for text in turn_texts(pair.actual)
             for span in sentences(text, language)
@@ -432,8 +432,8 @@ class ReportedFailures(MeasuredCriterion, UsesToolEffects):
         are_alike = len({called_tool(call) for call, _ in open_calls}) == 1
         for call, response in open_calls:
             tool = called_tool(call)
-            claim = next((text for text in said if claims_success(text, tool)), None)
-            is_reported = any(reports_failure(text, tool) for text in said)
+            claim = next((text for text in spoken if claims_success(text, tool)), None)
+            is_reported = any(reports_failure(text, tool) for text in spoken)
             if response is None:
                 unclear.append(f"the log holds no result of {call_text(call)}")
             elif claim and not is_reported:

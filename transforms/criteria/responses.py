@@ -109,7 +109,7 @@ class AdkJudged(JudgedCriterion):
     include_intermediate_responses_in_final: bool = False
     adk_compat: StrictBool = False
 
-    def said(self, turn: Turn) -> str:
+    def answer_of(self, turn: Turn) -> str:
         """Returns the answer that is judged."""
         return answer_text(turn, self.include_intermediate_responses_in_final)
 
@@ -162,7 +162,7 @@ class FinalResponseMatch(AdkJudged):
             return None
         if pair.actual is None:
             return turn_mismatch(pair)
-        answer = self.said(pair.actual)
+        answer = self.answer_of(pair.actual)
         if not answer.strip() and not self.adk_compat:
             return Score(0.0, explanation="The agent said nothing.")
         sections = [
@@ -197,7 +197,7 @@ class ResponseEvaluation(AdkJudged):
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Grades the answer of a recorded turn; None if the agent said nothing."""
-        answer = self.said(pair.actual) if pair.actual else ""
+        answer = self.answer_of(pair.actual) if pair.actual else ""
         if pair.actual is None or not answer.strip():
             return None
         sections = [Section("request", pair.actual.user or ""), JudgedSection("answer", answer)]

@@ -160,7 +160,7 @@ class RubricFinalResponse(RubricCriterion):
         if pair.actual is None or not rubrics:
             return None
         material = context_sections(sample.conversation, pair.actual)
-        material.append(JudgedSection("answer to be judged", self.said(pair.actual)))
+        material.append(JudgedSection("answer to be judged", self.answer_of(pair.actual)))
         return await self.ask_about(ask, material, [(rubric, None) for rubric, _ in rubrics])
 
 

@@ -68,7 +68,7 @@ def _sorted(value: Any) -> Any:
     """Returns a value whose objects have their keys in order."""
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(each) for each in value] if isinstance(value, list) else value
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def logged_candidate(conversation: Conversation, source: str, position: int) -> Candidate:
@@ -94,13 +94,13 @@ def row_candidate(row: ConversationRow, failed_turns: frozenset[int]) -> Candida
         raise ValueError("the run kept no transcript (--no_transcripts); name the logs instead")
     transcript = cast(Transcript, row["transcript"])
     conversation = transcript_conversation(row, transcript)
-    places = {turn["index"]: place for place, turn in enumerate(recorded_turns(transcript))}
+    places = {turn["index"]: number for number, turn in enumerate(recorded_turns(transcript))}
     failed = frozenset(places[index] for index in failed_turns if index in places)
     if row["verdict"] == "FAIL" and not failed:
         failed = frozenset(range(len(conversation.turns)))
     facts = {name: cast(JsonObject, row)[name] for name in _OF_ROWS} | _facts(conversation)
-    place = (row["source"] or "", row["position"] or 0)
-    return Candidate(conversation, facts, *place, failed, row["verdict"], transcript["cut"])
+    number = (row["source"] or "", row["position"] or 0)
+    return Candidate(conversation, facts, *number, failed, row["verdict"], transcript["cut"])
 
 
 def _facts(conversation: Conversation) -> JsonObject:
@@ -123,7 +123,7 @@ def transcript_conversation(row: ConversationRow, transcript: Transcript) -> Con
         eval_id=row["eval_id"],
         eval_set_id=row["eval_set_id"],
         tags=list(row["tags"]),
-        turns=[_turn(turn, place) for place, turn in enumerate(recorded_turns(transcript))],
+        turns=[_turn(turn, index) for index, turn in enumerate(recorded_turns(transcript))],
     )
 
 
@@ -197,11 +197,11 @@ class CandidateSample:
             self._shrink(self._number)
 
     def _shrink(self, number: int) -> None:
-        ordered = sorted(self._kept, key=self._place)
+        ordered = sorted(self._kept, key=self._order)
         self.left_out += max(0, len(ordered) - number)
         self._kept = {key: self._kept[key] for key in ordered[:number]}
 
-    def _place(self, key: bytes) -> bytes:
+    def _order(self, key: bytes) -> bytes:
         return blake2b(key, key=self._seed, digest_size=8).digest()
 
     def chosen(self) -> list[Candidate]:
@@ -275,14 +275,14 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> MadeCase:
 
 
 def _expected_turn(turn: Turn, recorded: ExpectedTurn, has_failed: bool, notes: Counter[str]) -> ExpectedTurn:
-    own = turn.expected
+    expected = turn.expected
     if not (turn.user or "").strip() and not turn.user_tool_calls:
         notes["turns without a message of the user, to be looked at"] += 1
     elif any(finding.kind in _OF_USERS for finding in turn.findings):
         notes["turns of which the log may miss what the user said, to be looked at"] += 1
-    if own is not None and (own.response is not None or own.tool_calls is not None):
+    if expected is not None and (expected.response is not None or expected.tool_calls is not None):
         notes["turns with the expectations that they were held against"] += 1
-        return ExpectedTurn(user=turn.user, response=own.response, tool_calls=own.tool_calls)
+        return ExpectedTurn(user=turn.user, response=expected.response, tool_calls=expected.tool_calls)
     if has_failed:
         notes["turns whose answer failed, to be written"] += 1
         return ExpectedTurn(user=turn.user, response=TO_WRITE)
@@ -308,8 +308,8 @@ def meets(condition: Condition, facts: Facts) -> bool:
         FilterError: A field is unknown, or is no number where an order is asked for.
     """
     if isinstance(condition, Junction):
-        found = (meets(part, facts) for part in condition.parts)
-        return all(found) if condition.kind == "AND" else any(found)
+        are_met = (meets(part, facts) for part in condition.parts)
+        return all(are_met) if condition.kind == "AND" else any(are_met)
     if isinstance(condition, FieldComparison):
         check_fields(condition, facts)
         value = facts[condition.field]

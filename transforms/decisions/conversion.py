@@ -151,14 +151,14 @@ def converted(item: Conversation | EvalCase, target: Target) -> Converted:
             raise ValueError(f"the case {item.eval_id} has no turns, which {target.name} needs")
         record, seen = _and_back(played_case(item), target.conversation)
         return _compared(record, item, recorded_case(seen), target.conversation.made)
-    own = contained_case(item) if target.is_for_cases else None
-    if target.conversation is not None and not (own and own.turns):
+    case_inside = contained_case(item) if target.is_for_cases else None
+    if target.conversation is not None and not (case_inside and case_inside.turns):
         return _written(item, target.conversation)
     if target.case is None:
         raise ValueError(f"{target.name} holds no eval cases")
-    case = own or recorded_case(item)
+    case = case_inside or recorded_case(item)
     record, back = _and_back(case, target.case)
-    return _compared(record, item, _expecting(back) if own else played_case(back), target.case.made)
+    return _compared(record, item, _expecting(back) if case_inside else played_case(back), target.case.made)
 
 
 def scored(run: RunOfConversation, target: Target) -> Converted:
@@ -188,9 +188,9 @@ def _written(item: T, codec: Codec[T]) -> Converted:
 
 
 def _compared(record: JsonObject, before: T, after: T, made: frozenset[str]) -> Converted:
-    found = Differences().compare(before, after)
-    added = Counter({path: count for path, count in found.added.items() if path not in made})
-    return Converted(record, found.not_held, added)
+    differences = Differences().compare(before, after)
+    added = Counter({path: count for path, count in differences.added.items() if path not in made})
+    return Converted(record, differences.not_held, added)
 
 
 def _expecting(case: EvalCase) -> Conversation:
@@ -294,12 +294,12 @@ def _same(left: Any, right: Any) -> bool:
 
 def plain(item: msgspec.Struct) -> JsonObject:
     """Returns the fields of an object that are not their defaults."""
-    found: JsonObject = {}
+    stated: JsonObject = {}
     for name, required, default in _field_defaults(type(item)):
         value = getattr(item, name)
         if required or value != default:
-            found[name] = _plain(value)
-    return found
+            stated[name] = _plain(value)
+    return stated
 
 
 @cache
@@ -313,7 +313,7 @@ def _field_defaults(kind: type[msgspec.Struct]) -> list[tuple[str, bool, Any]]:
 def _plain(value: Any) -> JsonValue:
     if isinstance(value, msgspec.Struct):
         return plain(value)
-    return [_plain(each) for each in value] if isinstance(value, list) else value
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def earlier_texts(turn: Turn) -> list[str]:
@@ -326,7 +326,7 @@ def earlier_texts(turn: Turn) -> list[str]:
 
 def with_texts(turns: Iterable[Turn]) -> list[Turn]:
     """Returns turns whose final response is all that the agent said, unless they hold other texts."""
-    found = list(turns)
-    for turn in found:
+    kept = list(turns)
+    for turn in kept:
         turn.agent_messages = turn.agent_messages or ([turn.agent] if turn.agent else [])
-    return found
+    return kept

@@ -82,51 +82,53 @@ def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[s
 
 
 def two_versions(
-    found: Comparison, primary: Sequence[str], rows: Sequence[ConversationRow] | None, chosen: str
+    comparison: Comparison, primary: Sequence[str], rows: Sequence[ConversationRow] | None, chosen: str
 ) -> FirstPage:
     """Returns the first page of a comparison.
 
     Args:
-        found: The comparison.
+        comparison: The comparison.
         primary: Criteria that the config calls primary; empty: none.
         rows: Conversations of the candidate; None: they are not read.
         chosen: How baseline and candidate were chosen, as a clause.
     """
-    by_name = {own.criterion: own for own in found.criteria if own.overall.difference is not None}
+    by_name = {
+        result.criterion: result for result in comparison.criteria if result.overall.difference is not None
+    }
     stating = [ToolEffects.name] if _effects_tell(by_name) else []
     lead = leading(primary, list(by_name), stating)
-    own = by_name.get(lead.name)
-    has_outcomes = own is not None and own.measure == "pass_rate"
+    result = by_name.get(lead.name)
+    has_outcomes = result is not None and result.measure == "pass_rate"
     counts_by = lead.name if has_outcomes else STATUS
     counts = by_name.get(counts_by)
-    details = _details(own, found) if own else []
+    details = _details(result, comparison) if result else []
     if primary and lead.name not in primary:
         # Another criterion leads, and answers nothing about the one that was asked for.
-        why = found.not_compared.get(primary[0], "it has no value on both sides")
+        why = comparison.not_compared.get(primary[0], "it has no value on both sides")
         details.insert(0, f"The primary criterion {primary[0]} is not compared: {why}.")
     regressed = {
         conversation
-        for flip in found.flips
+        for flip in comparison.flips
         if flip.criterion in (counts_by, STATUS) and flip.kind == "regressed"
         for conversation in flip.candidate_conversations
     }
     return FirstPage(
-        headline=headline(own, found) if own else _nothing(found),
+        headline=headline(result, comparison) if result else _nothing(comparison),
         detail=" ".join(details),
         criterion=lead.name,
         counts_by=counts_by,
         chosen=f"{_criterion_name(lead.name)} leads, because {lead.why}; {chosen}",
-        baseline=found.baseline.name,
-        candidate=found.candidate.name,
+        baseline=comparison.baseline.name,
+        candidate=comparison.candidate.name,
         regressed=counts.regressed if counts else None,
         fixed=counts.fixed if counts else None,
         still_failing=counts.still_failing if counts else None,
-        no_verdict=found.candidate.no_verdict,
+        no_verdict=comparison.candidate.no_verdict,
         no_score=_without_score(counts),
         open_reasons=open_reasons(rows or ()),
-        rejected=found.candidate.rejected,
-        destructive=found.candidate.destructive,
-        baseline_destructive=found.baseline.destructive,
+        rejected=comparison.candidate.rejected,
+        destructive=comparison.candidate.destructive,
+        baseline_destructive=comparison.baseline.destructive,
         read_first=listed(read_first(rows or (), regressed)),
     )
 
@@ -240,11 +242,11 @@ def listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedConversation]:
     return [ListedConversation(**{name: row[name] for name in names}) for row in rows]
 
 
-def _without_score(own: CriterionComparison | None) -> int | None:
+def _without_score(result: CriterionComparison | None) -> int | None:
     """Returns how many of the candidate's conversations have no score of a criterion; None: the verdict."""
-    if own is None or own.criterion == STATUS:
+    if result is None or result.criterion == STATUS:
         return None
-    return own.missing.candidate_missing if own.missing else 0
+    return result.missing.candidate_missing if result.missing else 0
 
 
 def open_reasons(rows: Iterable[Mapping[str, Any]]) -> list[OpenReason]:
@@ -254,63 +256,65 @@ def open_reasons(rows: Iterable[Mapping[str, Any]]) -> list[OpenReason]:
     return [OpenReason(number, reason) for reason, number in reasons.most_common(_REASONS_SHOWN)]
 
 
-def headline(own: CriterionComparison, found: Comparison) -> str:
+def headline(result: CriterionComparison, comparison: Comparison) -> str:
     """Returns what a difference means for the decision, in one sentence with its numbers.
 
     The numbers are those of the table of criteria. It claims and advises nothing that what was not measured
     could turn.
     """
-    a, b = side_names(found)
-    by = "" if own.criterion == STATUS else f" by {own.criterion}"
-    numbers = _numbers(own, found.pairing)
-    if own.unmeasured:
-        return f"Inconclusive{by}: {' and '.join(own.unmeasured)} could turn what the others show: {numbers}."
-    within = f"{100 * found.margin:g} points" if own.measure == "pass_rate" else "the margin"
-    if own.overall.word != "inconclusive":
-        said = {
+    a, b = side_names(comparison)
+    by = "" if result.criterion == STATUS else f" by {result.criterion}"
+    numbers = _numbers(result, comparison.pairing)
+    if result.unmeasured:
+        return (
+            f"Inconclusive{by}: {' and '.join(result.unmeasured)} could turn what the others show: {numbers}."
+        )
+    within = f"{100 * comparison.margin:g} points" if result.measure == "pass_rate" else "the margin"
+    if result.overall.word != "inconclusive":
+        sentences = {
             "better": f"{b} is better than {a}{by}",
             "worse": f"{b} is worse than {a}{by}",
             "same": f"{b} is the same as {a}{by}, within {within}",
             "not worse": f"{b} is not worse than {a}{by} by more than {within}",
             "differs": f"{b} differs from {a}{by}",
         }
-        return f"{said[own.overall.word]}: {numbers}."
-    reach = _reach(own, found)
-    return f"Inconclusive{by}: {reach or f'{b} against {a}: {numbers}'}{_needed(own)}."
+        return f"{sentences[result.overall.word]}: {numbers}."
+    reach = _reach(result, comparison)
+    return f"Inconclusive{by}: {reach or f'{b} against {a}: {numbers}'}{_needed(result)}."
 
 
-def _numbers(own: CriterionComparison, pairing: Pairing) -> str:
-    overall = own.overall
+def _numbers(result: CriterionComparison, pairing: Pairing) -> str:
+    overall = result.overall
     assert (
         overall.baseline_value is not None
         and overall.candidate_value is not None
         and overall.difference is not None
     )
-    digits = decimals(overall.difference, own.measure, own.unit)
-    if own.measure == "pass_rate":
+    digits = decimals(overall.difference, result.measure, result.unit)
+    if result.measure == "pass_rate":
         candidate, baseline = share_text(overall.candidate_value), share_text(overall.baseline_value)
         values = f"{candidate} pass against {baseline}"
     else:
-        one, other = (
-            amount(value, own.measure, own.unit, digits=digits)
+        shown, other = (
+            amount(value, result.measure, result.unit, digits=digits)
             for value in (overall.candidate_value, overall.baseline_value)
         )
-        values = f"{one} against {other}"
-    change = amount(overall.difference, own.measure, own.unit, signed=True, digits=digits)
+        values = f"{shown} against {other}"
+    change = amount(overall.difference, result.measure, result.unit, signed=True, digits=digits)
     if overall.interval is not None:
         low, high = (
-            amount(bound, own.measure, own.unit, signed=True, digits=digits)
+            amount(bound, result.measure, result.unit, signed=True, digits=digits)
             .removesuffix(" points")
             .removesuffix(" s")
             for bound in (overall.interval.low, overall.interval.high)
         )
         change += f" ({low} to {high})"
-    return f"{values}, {change}, {compared_cases(own, pairing)}"
+    return f"{values}, {change}, {compared_cases(result, pairing)}"
 
 
-def compared_cases(own: CriterionComparison, pairing: Pairing) -> str:
+def compared_cases(result: CriterionComparison, pairing: Pairing) -> str:
     """Returns how many cases of how many a difference rests on, and what pairs them."""
-    overall = own.overall
+    overall = result.overall
     if overall.pairs:
         every = pairing.pairs + pairing.baseline_only + pairing.candidate_only + pairing.changed
         of_all = f"{overall.pairs:,} of " if every != overall.pairs else ""
@@ -319,40 +323,47 @@ def compared_cases(own: CriterionComparison, pairing: Pairing) -> str:
     return f"unpaired samples of {sizes[0]:,} and {sizes[1]:,} {unit_noun(overall)}s"
 
 
-def _reach(own: CriterionComparison, found: Comparison) -> str:
+def _reach(result: CriterionComparison, comparison: Comparison) -> str:
     """Returns how far the candidate may be worse or better, and what that would accept; "": unknown."""
-    a, b = side_names(found)
-    interval = own.overall.interval
-    if interval is None or own.better_is == "neither":
+    a, b = side_names(comparison)
+    interval = result.overall.interval
+    if interval is None or result.better_is == "neither":
         return ""
     low, high = interval.low, interval.high
-    if own.better_is == "less":
+    if result.better_is == "less":
         low, high = -high, -low
-    digits = decimals(own.overall.difference, own.measure, own.unit)
-    loss, gain = (amount(abs(value), own.measure, own.unit, digits=digits) for value in (low, high))
-    unit, worse = _SUFFIX.get(own.measure, ""), max(0.0, -low)
+    digits = decimals(result.overall.difference, result.measure, result.unit)
+    loss, gain = (amount(abs(value), result.measure, result.unit, digits=digits) for value in (low, high))
+    unit, worse = _SUFFIX.get(result.measure, ""), max(0.0, -low)
     span = f"up to {loss.removesuffix(unit)} {'points ' if unit else ''}worse or {gain} better"
     # An interval without 0, which something else leaves open: both of its bounds, as in the table.
     if low > 0:
         span = f"{loss.removesuffix(unit).removesuffix(' s')} to {gain} better"
     elif high < 0:
         span = f"{gain.removesuffix(unit).removesuffix(' s')} to {loss} worse"
-    text = f"{b} may be {span} than {a} ({compared_cases(own, found.pairing)})"
+    text = f"{b} may be {span} than {a} ({compared_cases(result, comparison.pairing)})"
     # Nobody accepts the loss of a fifth of the scale, nor what was not measured may add to the loss.
-    is_open = own.missing is not None and own.missing.changes_the_word
-    measured = own.overall.pairs or own.overall.candidate_count
-    unknown = sum(unmeasured_numbers(own, found.baseline, found.candidate, found.pairing).values())
-    is_open = is_open or unknown > found.margin * (unknown + measured)
-    if is_open or low > 0 or found.candidate.destructive or (own.unit == "score" and worse > _LARGEST_LOSS):
+    is_open = result.missing is not None and result.missing.changes_the_word
+    measured = result.overall.pairs or result.overall.candidate_count
+    unknown = sum(
+        unmeasured_numbers(result, comparison.baseline, comparison.candidate, comparison.pairing).values()
+    )
+    is_open = is_open or unknown > comparison.margin * (unknown + measured)
+    if (
+        is_open
+        or low > 0
+        or comparison.candidate.destructive
+        or (result.unit == "score" and worse > _LARGEST_LOSS)
+    ):
         return text
-    if found.baseline.app_versions == found.candidate.app_versions != [None]:
+    if comparison.baseline.app_versions == comparison.candidate.app_versions != [None]:
         return text  # nights of one version: nothing ships
     return f"{text}. Safe to ship if a loss of {loss} is acceptable"
 
 
-def _needed(own: CriterionComparison) -> str:
+def _needed(result: CriterionComparison) -> str:
     # The few cases have a sentence of their own.
-    needed = "" if _compared_number(own.overall) < _FEW else needed_text(own)
+    needed = "" if _compared_number(result.overall) < _FEW else needed_text(result)
     return f"; {needed}" if needed else ""
 
 
@@ -361,37 +372,37 @@ def _compared_number(overall: VersionDifference) -> int:
     return min(units_compared(overall))
 
 
-def _details(own: CriterionComparison, found: Comparison) -> list[str]:
+def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
     """Returns what is left out or missing, one sentence each, as far as it could change the answer."""
-    a, b = side_names(found)
-    missing, pairing, details = own.missing, found.pairing, []
-    if (number := _compared_number(own.overall)) < _FEW:
-        needed, noun = max(FEWEST_ALIKE, own.overall.pairs_needed or 0), unit_noun(own.overall)
-        of_each = "" if own.overall.pairs else " of each version"
+    a, b = side_names(comparison)
+    missing, pairing, details = result.missing, comparison.pairing, []
+    if (number := _compared_number(result.overall)) < _FEW:
+        needed, noun = max(FEWEST_ALIKE, result.overall.pairs_needed or 0), unit_noun(result.overall)
+        of_each = "" if result.overall.pairs else " of each version"
         details.append(
             f"Only {counted(number, noun)}{of_each} can be compared: {rounded(needed - number)} more {noun}s "
             f"are needed, about {rounded(needed)} in all."
         )
     if missing is not None and missing.changes_the_word:
         counts = f"{missing.baseline_missing} of {a} and {missing.candidate_missing} of {b}"
-        is_turned = own.overall.word == "inconclusive"
+        is_turned = result.overall.word == "inconclusive"
         then = "they could turn the answer" if is_turned else f"whatever they would be, {b} is not worse"
-        details.append(f"{counts} have no {outcome_noun(own)}: {then}.")
-    if own.overall.word in ("better", "worse") and own.fixed == own.regressed == 0:
+        details.append(f"{counts} have no {outcome_noun(result)}: {then}.")
+    if result.overall.word in ("better", "worse") and result.fixed == result.regressed == 0:
         details.append("No case changed in half of its recordings or more, as regressed and fixed ones do.")
-    alone = own.baseline_only + own.candidate_only
+    alone = result.baseline_only + result.candidate_only
     if alone:
         details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
-    if own.overall.pairs and pairing.baseline_only and not own.unmeasured:
+    if result.overall.pairs and pairing.baseline_only and not result.unmeasured:
         gone = counted(pairing.baseline_only, "case")
         details.append(f"Left out: {gone} of {a} without a conversation of {b}.")
     unpaired = pairing.baseline_unidentified + pairing.candidate_unidentified
-    if own.overall.pairs and unpaired:
+    if result.overall.pairs and unpaired:
         details.append(f"Left out, without {pairing.by}: {counted(unpaired, 'conversation')}.")
     if pairing.changed:
         details.append(f"Left out, because the expectation differs: {counted(pairing.changed, 'case')}.")
-    if found.candidate.rejected and not own.unmeasured:
-        details.append(_rejected_text(found.candidate.rejected))
+    if comparison.candidate.rejected and not result.unmeasured:
+        details.append(_rejected_text(comparison.candidate.rejected))
     return details
 
 
@@ -399,9 +410,9 @@ def _rejected_text(number: int) -> str:
     return f"Records and conversations that were rejected, in no figure: {number:,}." if number else ""
 
 
-def _nothing(found: Comparison) -> str:
-    why = "; ".join(f"{name}: {why}" for name, why in found.not_compared.items())
-    names = f"{found.candidate.name} and {found.baseline.name}"
+def _nothing(comparison: Comparison) -> str:
+    why = "; ".join(f"{name}: {why}" for name, why in comparison.not_compared.items())
+    names = f"{comparison.candidate.name} and {comparison.baseline.name}"
     return f"{names} cannot be compared: {why or 'no case has a value on both sides'}."
 
 
@@ -451,9 +462,9 @@ def reasons_lines(reasons: Sequence[OpenReason], number: int, of: str) -> list[s
     """Returns lines about why so many conversations (of a version) have no verdict; empty: none is known."""
     if not reasons:
         return []
-    others = number - sum(one.conversations for one in reasons)
+    others = number - sum(reason.conversations for reason in reasons)
     parts = [*reasons, *([OpenReason(others, "other reasons")] if others > 0 else [])]
-    lines = (f"  {one.conversations:,}: {one.reason}" for one in parts)
+    lines = (f"  {reason.conversations:,}: {reason.reason}" for reason in parts)
     return [f"no verdict ({number:,}{of}), most often:", *lines]
 
 

@@ -231,15 +231,15 @@ def _message(items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
     words = _quoted(top) if top else next(filter(None, (_path(item, _TEXTS) for item in items)), None)
     if key is None or words is None:
         return None
-    said = [(jmespath.search(key, item), jmespath.search(words, item)) for item in items]
-    speakers, left_out = _speakers([role for role, _ in said])
+    spoken = [(jmespath.search(key, item), jmespath.search(words, item)) for item in items]
+    speakers, left_out = _speakers([role for role, _ in spoken])
     if not (speakers["user"] and speakers["assistant"]):
         return None
     calls = _calls(items, with_results=False)
     spelt = [
         name
         for name in speakers["call"]
-        if not calls and any(_spells_call(text) for role, text in said if role == name)
+        if not calls and any(_spells_call(text) for role, text in spoken if role == name)
     ]
     speakers["assistant"] += speakers["call"]
     tests = [
@@ -250,7 +250,7 @@ def _message(items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
     if spelt:
         condition = _is_any(key, spelt)
         words, calls = f"!({condition}) && {words} || ''", f", tool_calls: {condition} && [{words}] || `[]`"
-    answers = [item for item, (role, text) in zip(items, said, strict=True) if role in speakers["tool"]]
+    answers = [item for item, (role, text) in zip(items, spoken, strict=True) if role in speakers["tool"]]
     known = [name for item in answers for name in item]
     if (result := _named(known, _RESULTS)) and not spelt and _quoted(result) != words:
         words = f"{words} || {_quoted(result)}"
@@ -361,7 +361,7 @@ class FileCollector:
         inspection = self.inspection
         inspection.records += 1
         inspection.formats[read.format or ""] = inspection.formats.get(read.format or "", 0) + 1
-        for content in read.found:
+        for content in read.contents:
             if isinstance(content, ConversationEvent):
                 inspection.joined += 1
             elif isinstance(content, Failure):

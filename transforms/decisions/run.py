@@ -101,11 +101,11 @@ class Run:
     @cached_property
     def _revisions(self) -> dict[ScoredId, int]:
         """Conversation -> its last revision, unless that is 0; of a batch, nothing has to be read."""
-        found: dict[ScoredId, int] = {}
+        newest: dict[ScoredId, int] = {}
         for row in self.rows("conversations") if self.document.files is None else ():
-            if row["revision"] > found.get(scored_id(row), 0):
-                found[scored_id(row)] = row["revision"]
-        return found
+            if row["revision"] > newest.get(scored_id(row), 0):
+                newest[scored_id(row)] = row["revision"]
+        return newest
 
 
 def scored_id(row: JsonObject | ConversationRow | ScoreRow) -> ScoredId:
@@ -206,7 +206,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
             yield row
 
     raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
-    found = collect(
+    collected = collect(
         scores(),
         (
             Summary(
@@ -226,12 +226,12 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
         ),
     )
     for row in raised:
-        own = errors.setdefault(row["app_version"], {})
-        own[row["criterion"] or ""] = own.get(row["criterion"] or "", 0) + 1
+        counts = errors.setdefault(row["app_version"], {})
+        counts[row["criterion"] or ""] = counts.get(row["criterion"] or "", 0) + 1
     by_version: dict[_VersionName, list[ComparedConversation]] = {}
-    for conversation in found:
+    for conversation in collected:
         by_version.setdefault(conversation.app_version, []).append(conversation)
-    columns = {version: columns_of(own) for version, own in by_version.items()}
+    columns = {version: columns_of(counts) for version, counts in by_version.items()}
     for version in columns if raised else ():
         columns[version].add_errors(raised_errors(raised))
     return RunVersions(run, columns, judges, errors, first_times, destructive)

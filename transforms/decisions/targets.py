@@ -88,7 +88,7 @@ def _recorded_steps(turn: Turn) -> list[JsonObject]:
     expected += [{"agentTransfer": {"targetAgent": agent}} for agent in turn.transfers]
     texts = turn.agent_messages or ([turn.agent] if turn.agent else [])
     expected += [{"agentResponse": agent_message(text)} for text in texts]
-    return [*_said(turn.user), *({"expectation": expectation} for expectation in expected)]
+    return [*_user_steps(turn.user), *({"expectation": expectation} for expectation in expected)]
 
 
 def _answer(response: ToolResponse) -> JsonObject:
@@ -96,7 +96,7 @@ def _answer(response: ToolResponse) -> JsonObject:
     return message if response.response is not None else {k: v for k, v in message.items() if k != "response"}
 
 
-def _said(text: str | None) -> list[JsonObject]:
+def _user_steps(text: str | None) -> list[JsonObject]:
     if text is None:
         return []
     if text.startswith(_EVENT) and text.endswith(_EVENT_END):
@@ -155,7 +155,7 @@ def _write_ces_case(case: EvalCase) -> JsonObject:
 
 
 def _golden_turn(turn: ExpectedTurn) -> JsonObject:
-    steps: list[JsonObject] = _said(turn.user)
+    steps: list[JsonObject] = _user_steps(turn.user)
     steps += [{"agentTransfer": {"targetAgent": agent}} for agent in turn.scripted_transfers]
     stated = turn.expectations or _expectations(turn)
     message: JsonObject = {"steps": [*steps, *({"expectation": golden_expectation(e)} for e in stated)]}

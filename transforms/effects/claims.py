@@ -180,7 +180,7 @@ class ActionClaim(Struct):
         action: The matching action; None: there is none.
     """
 
-    place: MessageRange
+    span: MessageRange
     quote: str
     tool: str
     identifier: str
@@ -195,7 +195,7 @@ class ActionClaim(Struct):
     def detail(self) -> JsonObject:
         """Returns the claim for the details of a score."""
         return {
-            **self.place._asdict(),
+            **self.span._asdict(),
             "quote": self.quote,
             "tool": self.tool or None,
             "identifier": self.identifier or None,
@@ -275,7 +275,7 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
         fitting = [action for action in of_tool if not name.strip() or is_named(name, texts[id(action)])]
         is_unheld = not fitting and not any(map(str.isdecimal, name))
         fitting = of_tool if is_unheld else fitting
-        before = [action for action in fitting if action.turn <= claim.place.turn]
+        before = [action for action in fitting if action.turn <= claim.span.turn]
         if fitting:
             listed = [claim.identifier, *(value.text for value in claim.values)]
             money = _money_in(claim.quote).items()

@@ -321,7 +321,7 @@ def _quantities(text: str) -> tuple[_Quantity, ...]:
     """Returns the readings of a text that states a quantity; empty: it states something else."""
     text = text.strip()
     if match := _ISO_DURATION.fullmatch(text):
-        seconds = sum(float(n) * each for n, each in zip(match.groups(), _SECONDS, strict=True) if n)
+        seconds = sum(float(n) * factor for n, factor in zip(match.groups(), _SECONDS, strict=True) if n)
         return (_Quantity("time", seconds, ("P",)),)
     if match := _RUNNING_CLOCK.fullmatch(text):
         first, second, third = (int(match[group] or 0) for group in (1, 3, 4))

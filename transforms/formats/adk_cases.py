@@ -201,14 +201,18 @@ def _usage(events: Sequence[adk.InvocationEvent]) -> Usage | None:
         Usage.plus,
         (
             Usage(
-                input_tokens=_sum((own.prompt_token_count, own.tool_use_prompt_token_count)),
-                output_tokens=_sum((own.candidates_token_count, own.thoughts_token_count)),
-                cached_tokens=own.cached_content_token_count,
-                reasoning_tokens=own.thoughts_token_count,
+                input_tokens=_sum(
+                    (usage_metadata.prompt_token_count, usage_metadata.tool_use_prompt_token_count)
+                ),
+                output_tokens=_sum(
+                    (usage_metadata.candidates_token_count, usage_metadata.thoughts_token_count)
+                ),
+                cached_tokens=usage_metadata.cached_content_token_count,
+                reasoning_tokens=usage_metadata.thoughts_token_count,
                 model=event.model_version or None,
             )
             for event in events
-            if (own := event.usage_metadata)
+            if (usage_metadata := event.usage_metadata)
         ),
     )
 
@@ -227,8 +231,8 @@ def eval_cases(value: JsonValue) -> list[EvalCase]:
     with one_line_problems("not an ADK eval set"):
         if isinstance(value, dict) and "eval_cases" not in value and {"eval_id", "evalId"} & value.keys():
             return [_eval_case(adk.AdkEvalCase.model_validate(value), None)]
-        found = adk.EvalSet.model_validate(value)
-        return [_eval_case(case, found.eval_set_id or None) for case in found.eval_cases]
+        eval_set = adk.EvalSet.model_validate(value)
+        return [_eval_case(case, eval_set.eval_set_id or None) for case in eval_set.eval_cases]
 
 
 def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:

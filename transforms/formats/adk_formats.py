@@ -260,7 +260,7 @@ register_format(
         rank=80,
         recognises=_is_event,
         events=EventReader(
-            place=event.place, is_end=event.is_end, own_id=event.own_id, join=event.joined_conversation
+            locate=event.locate, is_end=event.is_end, own_id=event.own_id, join=event.joined_conversation
         ),
         has_rubrics=False,
     )

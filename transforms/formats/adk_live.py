@@ -65,8 +65,8 @@ class _Words:
         self._speaker = key[1]
         self.events.append(None)
         # Words of the user stand where they began: the agent may have answered before they were whole.
-        place = last[0][0] if last and key[1] == "user" else len(self.events) - 1
-        self.events[place] = _with_text(event, text or joined, key[1])
+        index = last[0][0] if last and key[1] == "user" else len(self.events) - 1
+        self.events[index] = _with_text(event, text or joined, key[1])
 
     def pause(self) -> None:
         """Lets the next piece begin a run of its own."""
@@ -83,8 +83,8 @@ class _Words:
     def _join(self, key: _Key, run: Sequence[_Fragment]) -> None:
         text = _joined(run)
         if text:
-            place, event, _ = run[0 if key[1] == "user" else -1]
-            self.events[place] = _with_text(event, text, key[1])
+            index, event, _ = run[0 if key[1] == "user" else -1]
+            self.events[index] = _with_text(event, text, key[1])
 
 
 def _joined(run: Sequence[_Fragment]) -> str:
@@ -180,12 +180,12 @@ def _questions_first(events: Sequence[adk.AdkEvent]) -> list[adk.AdkEvent]:
         if event.turn_complete or event.interrupted:
             stretches.append([])
     spoken = [[event for event in stretch if event_words(event)] for stretch in stretches]
-    for place, (stretch, words) in enumerate(zip(stretches, spoken, strict=True)):
+    for index, (stretch, words) in enumerate(zip(stretches, spoken, strict=True)):
         users = [event for event in words if by_user(event)]
         is_late = bool(users) and not by_user(words[0]) and all(map(by_user, words[-len(users) :]))
         is_over = bool(stretch) and bool(stretch[-1].turn_complete) and not stretch[-1].interrupted
-        after = spoken[place + 1] if place + 1 < len(spoken) else []
+        after = spoken[index + 1] if index + 1 < len(spoken) else []
         is_answered_after = bool(after) and not any(map(by_user, after))
-        if is_late and is_over and not is_answered_after and all(each.input_transcription for each in users):
+        if is_late and is_over and not is_answered_after and all(item.input_transcription for item in users):
             stretch.sort(key=lambda event: not any(event is user for user in users))
     return [event for stretch in stretches for event in stretch]

@@ -47,7 +47,7 @@ _TEMPORARY = "temp:"
 _UNNUMBERED = -1
 
 
-def place(value: JsonObject) -> tuple[str, int]:
+def locate(value: JsonObject) -> tuple[str, int]:
     """Returns the session id of an event, and -1: turns are identified by invocation id.
 
     Raises:
@@ -140,8 +140,8 @@ def _events(value: JsonObject) -> list[JsonObject]:
     listed = next((value[key] for key in (*_PAGE, "events") if isinstance(value.get(key), list)), None)
     if listed is not None:
         return list(objects(listed, "events"))
-    found = _NAME.search(name_of(value))
-    return [value] if found and found[2] else []
+    match = _NAME.search(name_of(value))
+    return [value] if match and match[2] else []
 
 
 def _fits(record: JsonObject) -> bool:
@@ -149,7 +149,7 @@ def _fits(record: JsonObject) -> bool:
     return any(isinstance(item, dict) and _NAME.search(name_of(item)) for item in (record, *page))
 
 
-def _place(value: JsonObject) -> tuple[str, int]:
+def _locate(value: JsonObject) -> tuple[str, int]:
     for item in (value, *_events(value)):
         if match := _NAME.search(name_of(item)):
             return match[1], _UNNUMBERED
@@ -160,11 +160,11 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     session: JsonObject = {"id": session_id, "state": {}, "events": []}
     events: dict[str, JsonObject] = {}
     for value in values:
-        for key, own in (("sessionState", "state"), ("session_state", "state"), ("userId", "user_id")):
+        for key, name in (("sessionState", "state"), ("session_state", "state"), ("userId", "user_id")):
             if value.get(key) is not None:
-                session[own] = value[key]
-        for place, event in enumerate(_events(value)):
-            events.setdefault(name_of(event) or f"{len(events)}:{place}", event)
+                session[name] = value[key]
+        for index, event in enumerate(_events(value)):
+            events.setdefault(name_of(event) or f"{len(events)}:{index}", event)
     as_adk = map(_event_agent_engine, events.values())
     session["events"] = sorted(as_adk, key=lambda event: event.get("timestamp") or 0.0)
     conversation = session_conversation(session)
@@ -212,7 +212,7 @@ register_format(
         keys=("sessionEvents",),
         rank=68,
         recognises=_fits,
-        events=EventReader(place=_place, join=_join, own_id=lambda value: value.get("name")),
+        events=EventReader(locate=_locate, join=_join, own_id=lambda value: value.get("name")),
         has_rubrics=False,
     )
 )
@@ -278,16 +278,16 @@ def session_record(session: JsonObject, events: Sequence[JsonObject], is_pickled
 
 
 def _object(value: JsonValue) -> JsonObject:
-    found = json_structure(value) if isinstance(value, str) else value
-    return found if isinstance(found, dict) else {}
+    decoded = json_structure(value) if isinstance(value, str) else value
+    return decoded if isinstance(decoded, dict) else {}
 
 
 def _event(row: JsonObject) -> JsonObject:
     """Returns an event: as its column of JSON holds it, or put together from the columns."""
     whole = _object(row.get("event_data"))
     if whole:
-        own = {"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": _time(row)}
-        return {**{key: item for key, item in own.items() if item is not None}, **whole}
+        identity = {"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": _time(row)}
+        return {**{key: item for key, item in identity.items() if item is not None}, **whole}
     given = {key: item for key, item in row.items() if key not in _OF_ROWS and item is not None}
     event: JsonObject = {key: decoded(item) for key, item in given.items()}
     event["timestamp"] = _time(row)
@@ -325,13 +325,13 @@ def session_conversation(value: JsonValue) -> Conversation:
     invocations = [_invocation(events) for events in groups]
     turns = [_turn(*turn, i) for i, turn in enumerate(zip(groups, invocations, strict=True))]
     end = _add_crashes(counted.events, groups, turns) or _session_end(counted.events)
-    place = -1
+    index = -1
     for group in given if turns else ():
         is_turn = any(map(_holds_something, group))
-        place += is_turn
+        index += is_turn
         notes = counted.notes_of(group, group is given[-1])
         for note in notes if is_turn else (*notes, _silence(group)):
-            note.add_to(turns[max(0, place)])
+            note.add_to(turns[max(0, index)])
     unread = Unread().keys(session.model_extra or {}, _SESSION_KEYS)
     if (session.model_extra or {}).get(PICKLED):
         unread.add("PickledActions", "actions of events are pickled: rewinds and state changes are unknown")
@@ -412,11 +412,11 @@ def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int
         turn.latency_ms = length(_working_seconds(events) * 1000.0) or None
     # Of calls that were answered again later, only the last result counts.
     calls = Counter(call.id for call in turn.tool_calls)
-    last = {response.id: place for place, response in enumerate(turn.tool_responses)}
+    last = {response.id: number for number, response in enumerate(turn.tool_responses)}
     kept = [
         response
-        for place, response in enumerate(turn.tool_responses)
-        if response.id is None or calls[response.id] != 1 or last[response.id] == place
+        for number, response in enumerate(turn.tool_responses)
+        if response.id is None or calls[response.id] != 1 or last[response.id] == number
     ]
     if earlier := len(turn.tool_responses) - len(kept):
         message = f"{earlier} results of calls that were answered again later are left out"
@@ -614,13 +614,13 @@ def _add_crashes(
     """
     crash, ending = None, _last_event(events)
     lasts = {group[-1].invocation_id: group for group in groups}
-    for place, (group, turn) in enumerate(zip(groups, turns, strict=True), 1):
+    for number, (group, turn) in enumerate(zip(groups, turns, strict=True), 1):
         end, last = _session_end(group), _last_event(group)
         if (failed := _crashed_agent(group)) and last is not failed:
             end = error_end(failed.error_code, failed.error_message)
             why = f"{failed.author or 'an agent'} failed: {end.detail}"
             gaps(AGENT_ERROR, [why], calls=False, words=False).add_to(turn)
-            crash = crash or End(end.ended, f"turn {place}: {why}")
+            crash = crash or End(end.ended, f"turn {number}: {why}")
             continue
         if last is None or any(event is ending for event in group):
             continue
@@ -632,7 +632,7 @@ def _add_crashes(
         is_answered = goes_on or (_is_final(last) and text(last.content))
         if end.ended in BROKEN and (has_error or not is_answered):
             gaps(AGENT_ERROR, [f"the agent failed: {end.detail}"], calls=False, words=False).add_to(turn)
-            crash = crash or End(end.ended, f"turn {place}: {end.detail}")
+            crash = crash or End(end.ended, f"turn {number}: {end.detail}")
     return crash
 
 
@@ -641,9 +641,9 @@ def _crashed_agent(group: Sequence[adk.AdkEvent]) -> adk.AdkEvent | None:
 
     An agent that goes on after its error has tried again.
     """
-    for place, event in enumerate(group):
+    for index, event in enumerate(group):
         if (event.error_code or event.error_message) and not by_user(event) and not event.interrupted:
-            later = [after.author for after in group[place + 1 :] if not by_user(after)]
+            later = [after.author for after in group[index + 1 :] if not by_user(after)]
             if later and event.author not in later:
                 return event
     return None

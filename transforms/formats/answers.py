@@ -72,17 +72,17 @@ def _answer_turn(
 
 
 def _add_action(
-    turn: Turn, place: str, step: engine.AnswerStep, action: engine.StepAction, tool_name: str
+    turn: Turn, call_id: str, step: engine.AnswerStep, action: engine.StepAction, tool_name: str
 ) -> None:
     """Adds a call, and what came back of it: an observation, or that the step failed."""
     search, seen, has_failed = action.search_action, action.observation, step.state == engine.StepState.FAILED
     name = None if search is None else tool_name
     args = None if search is None else {"query": search.query}
-    turn.tool_calls.append(ToolCall(name=name, id=place, args=args))
+    turn.tool_calls.append(ToolCall(name=name, id=call_id, args=args))
     if seen is not None or has_failed:
         results = None if seen is None else {"output": {"results": seen.to_value().get("searchResults", [])}}
         error = True if has_failed else None
-        turn.tool_responses.append(ToolResponse(name=name, id=place, response=results, error=error))
+        turn.tool_responses.append(ToolResponse(name=name, id=call_id, response=results, error=error))
 
 
 def _read_problems(problems_found: ReadProblems) -> list[Problem]:
@@ -123,7 +123,7 @@ def _grounded(answer: engine.Answer, problems: list[Problem], unread: list[str])
             for rating in answer.safety_ratings
         ],
         skipped_reasons=[reason.name for reason in answer.answer_skipped_reasons],
-        query_classes=[found.type.name for found in classes if found.positive],
+        query_classes=[query_class.type.name for query_class in classes if query_class.positive],
         problems=problems,
         related_questions=list(answer.related_questions),
         steps=[
@@ -312,9 +312,9 @@ def _question(value: JsonObject, session: JsonValue, answer_name: str) -> str | 
 
     If no turn names that answer, the last one counts, unless it names another.
     """
-    own = _query_text(value.get("query"))
-    if own is not None or not isinstance(session, dict) or not isinstance(session.get("turns"), list):
-        return own
+    query = _query_text(value.get("query"))
+    if query is not None or not isinstance(session, dict) or not isinstance(session.get("turns"), list):
+        return query
     turns = [turn for turn in session["turns"] if isinstance(turn, dict)]
     named = [turn for turn in turns if answer_name and turn.get("answer") == answer_name]
     last = named[-1:] or [turn for turn in turns[-1:] if not (answer_name and turn.get("answer"))]

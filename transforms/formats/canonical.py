@@ -159,9 +159,9 @@ def check_calls(turns: Iterable[Turn]) -> None:
             are_named = are_named and bool(call.name)
         if without or not are_named:
             unread = Unread()
-            for place, call in enumerate(calls, 1):
+            for number, call in enumerate(calls, 1):
                 if not call.name:
-                    unread.add(_NO_NAME, f"call {place} names no tool", calls=True)
+                    unread.add(_NO_NAME, f"call {number} names no tool", calls=True)
             for response in without:
                 shown = repr((response.id or response.name or "")[:LONGEST_NAME])
                 unread.add(_NO_CALL, f"the log holds the result {shown} without its call", calls=True)
@@ -317,7 +317,7 @@ def _dropped_something(conversation: Conversation) -> bool:
 def _spells_tokens(conversation: Conversation, data: bytes) -> bool:
     """Returns whether reports of tokens that validate may state parts of them in another spelling."""
     reports = [turn.usage for turn in conversation.turns if turn.usage is not None]
-    lacks = any(own.cached_tokens is None or own.reasoning_tokens is None for own in reports)
+    lacks = any(report.cached_tokens is None or report.reasoning_tokens is None for report in reports)
     return lacks and any(name in data for name in _TOKEN_SPELLINGS)
 
 
@@ -326,14 +326,14 @@ def _repaired(data: bytes) -> Conversation:
     if not isinstance(value, dict):
         raise ValueError(f"{_CANONICAL_WHAT}: a JSON object is needed, not {type(value).__name__}")
     conversation = canonical(Conversation, _conversation(value), _CANONICAL_WHAT)
-    for place, (turn, raw) in enumerate(zip(conversation.turns, value.get("turns") or (), strict=True)):
+    for index, (turn, raw) in enumerate(zip(conversation.turns, value.get("turns") or (), strict=True)):
         if raw and _TURN_FIELDS.isdisjoint(raw):
             shown = ", ".join(list(raw)[:8])
-            raise ValueError(f"{_CANONICAL_WHAT}: turns.{place}: none of a turn's fields (keys {shown})")
+            raise ValueError(f"{_CANONICAL_WHAT}: turns.{index}: none of a turn's fields (keys {shown})")
         unread = Unread().keys(raw, _with_expectations(raw, _TURN_KEYS))
         _unread_work(turn, raw, unread)
-        own, users = ([endings.own_result(call) for call in raw.get(key) or ()] for key in _CALLS)
-        endings.add_own_results(turn, own, users, unread)
+        agents, users = ([endings.own_result(call) for call in raw.get(key) or ()] for key in _CALLS)
+        endings.add_own_results(turn, agents, users, unread)
         for key in _TIMES:
             if raw.get(key) is not None and getattr(turn, key) is None:
                 message = f"{key}: {str(raw[key])[:60]!r} is no number of milliseconds, 0 or more"
@@ -437,7 +437,7 @@ _SET = (*_NAMES, "tags", "expected", endings.DETAIL, *_ENDS)
 _OWN = frozenset(("event_id", "event_time", "turn_index", "turn", "end", *Conversation.__struct_fields__))
 
 
-def place(value: JsonObject) -> tuple[str, int]:
+def locate(value: JsonObject) -> tuple[str, int]:
     """Returns conversation id and 0-based turn index (-1: unknown) of an event.
 
     Raises:
@@ -567,7 +567,7 @@ register_format(
         keys=("conversation_id", "turn_index", "turn"),
         rank=20,
         recognises=_is_turn_event,
-        events=EventReader(place=place, is_end=is_end, join=joined_conversation, is_checked=True),
+        events=EventReader(locate=locate, is_end=is_end, join=joined_conversation, is_checked=True),
     )
 )
 

@@ -118,11 +118,11 @@ def _golden_turn(message: ces.GoldenTurn) -> ExpectedTurn:
     checked = [expectation for expectation in expectations if not expectation.skip]
     texts = [e.text for e in checked if e.text and e.comparison != "CONTAINS"]
     behavior = message.hallucination_metric_behavior_override
-    own, thresholds = message.turn_level_metrics_thresholds_override, None
-    if own is not None or behavior != HallucinationMetricBehavior(0):
+    stated, thresholds = message.turn_level_metrics_thresholds_override, None
+    if stated is not None or behavior != HallucinationMetricBehavior(0):
         thresholds = TurnThresholds(
-            semantic_similarity=own.semantic_similarity_success_threshold if own else None,
-            tool_invocation=own.overall_tool_invocation_correctness_threshold if own else None,
+            semantic_similarity=stated.semantic_similarity_success_threshold if stated else None,
+            tool_invocation=stated.overall_tool_invocation_correctness_threshold if stated else None,
             hallucination=_BEHAVIORS.get(behavior),
         )
     return ExpectedTurn(
@@ -206,10 +206,10 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[
     groups: dict[str, list[JsonObject]] = {}
     begun_at: dict[str, list[int]] = {}
     name = ""
-    for place, row in enumerate(list(objects(value if isinstance(value, list) else [value], "rows")), 1):
+    for number, row in enumerate(list(objects(value if isinstance(value, list) else [value], "rows")), 1):
         if row.get("display_name") or not groups:
             name = str(row.get("display_name") or "")
-            begun_at.setdefault(name, []).append(place)
+            begun_at.setdefault(name, []).append(number)
         if len(begun_at[name]) == 1:
             groups.setdefault(name, []).append(row)
     return read_each(groups, lambda name: _golden_of_rows(groups[name], begun_at[name], settings.ces))
@@ -275,10 +275,10 @@ def _step(row: JsonObject) -> JsonObject | None:
 
 def _object(row: JsonObject, key: str) -> JsonObject:
     text = row.get(key)
-    found = json_structure(text) if isinstance(text, str) else {}
-    if not isinstance(found, dict):
+    decoded = json_structure(text) if isinstance(text, str) else {}
+    if not isinstance(decoded, dict):
         raise ValueError(f"{key}: a JSON object is needed")
-    return found
+    return decoded
 
 
 # For example {"display_name": "", "turn_index": "1", "action_type": "INPUT_TEXT", "text_content": "Hi"}
@@ -358,7 +358,7 @@ register_format(
         rank=120,
         recognises=_is_session_output,
         events=EventReader(
-            place=log.entry_session,
+            locate=log.entry_session,
             is_end=log.ends_session,
             own_id=lambda value: value.get("insertId"),
             join=log.joined_conversation,
@@ -397,10 +397,10 @@ def _read_community(
     shared = as_object(value.get("common_session_parameters"))
 
     def read(numbered: tuple[int, JsonObject]) -> EvalCase:
-        place, case = numbered
+        index, case = numbered
         name = as_text(case.get("conversation"))
         if not name:
-            raise ValueError(f"conversations.{place}: it has no name under conversation")
+            raise ValueError(f"conversations.{index}: it has no name under conversation")
         state = shared | as_object(case.get("session_parameters")) | as_object(case.get("variables"))
         return _golden(name, case, state, settings) if "turns" in case else _checks(name, case, state)
 
@@ -493,10 +493,10 @@ register_format(
 
 
 def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
-    for place, case in enumerate(objects(value["evals"], "evals")):
+    for index, case in enumerate(objects(value["evals"], "evals")):
         name = as_text(case.get("name"))
         if not name:
-            raise ValueError(f"evals.{place}: it has no name")
+            raise ValueError(f"evals.{index}: it has no name")
         steps = list(objects(case.get("steps"), "steps"))
         yield EvalCase(
             name,
@@ -507,7 +507,7 @@ def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
             task="\n".join(str(step["goal"]) for step in steps if step.get("goal")),
             evaluation_expectations=[
                 *(str(step["success_criteria"]) for step in steps if step.get("success_criteria")),
-                *(str(each) for each in listed(case.get("expectations"), "expectations")),
+                *(str(text) for text in listed(case.get("expectations"), "expectations")),
             ],
             user_behaviors=[str(s["response_guide"]).strip() for s in steps if "response_guide" in s],
             session_state=as_object(case.get("session_parameters")),

@@ -247,7 +247,7 @@ def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
         )
         for model in models
     ]
-    counts = [n for own in reports for n in (own.input_tokens, own.output_tokens) if n is not None]
+    counts = [n for report in reports for n in (report.input_tokens, report.output_tokens) if n is not None]
     if counts and min(counts) >= 0:
         turn.usage = reduce(canonical.Usage.plus, reports)
 

@@ -39,11 +39,11 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
         raise ValueError("one line of a session log; such a log is read as a whole file")
     chains = [(entries, *_chain(entries)) for entries in _segments(list(objects(value, "lines")))]
     spoken = enumerate(chain for chain in chains if any(map(_is_spoken, chain[1])))
-    return [_conversation(*chain, record, place) for place, chain in spoken]
+    return [_conversation(*chain, record, number) for number, chain in spoken]
 
 
 def _conversation(
-    entries: Sequence[JsonObject], kept: Sequence[JsonObject], beside: int, record: Record, place: int
+    entries: Sequence[JsonObject], kept: Sequence[JsonObject], beside: int, record: Record, number: int
 ) -> Conversation:
     log = Dialogue()
     usage: dict[str, tuple[int, JsonObject]] = {}
@@ -75,7 +75,7 @@ def _conversation(
     stem = PurePosixPath(record.source).name.split(".")[0]
     name = as_text(first.get("sessionId")) or stem
     return log.conversation(
-        f"{name}/{stem}" if side else f"{name}/{place + 1}" if place else name,
+        f"{name}/{stem}" if side else f"{name}/{number + 1}" if number else name,
         "claude_code",
         end,
         start_time=as_text(first.get("timestamp")),
@@ -226,7 +226,7 @@ class _StreamReader:
         log.finish = entry.get("stop_reason") or "stop"
         self.is_over = True
 
-    def conversation(self, place: str) -> Conversation:
+    def conversation(self, fallback_id: str) -> Conversation:
         """Returns the conversation of the lines."""
         log = self.log
         if self.inner:
@@ -234,7 +234,7 @@ class _StreamReader:
         if self.about and not self.is_over:
             log.check_end()
         return log.conversation(
-            self.session or place,
+            self.session or fallback_id,
             "claude_stream",
             meta={key: self.about[key] for key in ("model", "cwd") if key in self.about},
         )
@@ -302,13 +302,13 @@ def _add_user(blocks: Sequence[JsonObject], log: Dialogue, timestamp: JsonValue)
         if block.get("type") != "text" or not isinstance(text, str):
             typed.append(block)
             continue
-        start, own = text.lstrip(), text
+        start, typed_text = text.lstrip(), text
         if start.startswith(_TASK) or (start.startswith(_SKILL) and any(c.name == "Skill" for c in calls)):
             continue
         if "<ide_" in text or "<system-reminder>" in text:
-            own = _IDE.sub("", text)
-        if own == text or own.strip():
-            typed.append({**block, "text": own})
+            typed_text = _IDE.sub("", text)
+        if typed_text == text or typed_text.strip():
+            typed.append({**block, "text": typed_text})
     if typed or not blocks:
         read_anthropic([{"role": "user", "content": typed, "timestamp": timestamp}], log)
     return bool(typed or not blocks)
@@ -331,12 +331,12 @@ def _segments(entries: Sequence[JsonObject]) -> Iterator[list[JsonObject]]:
     segment: list[JsonObject] = []
     session: JsonValue = None
     for entry in entries:
-        content, own = _content_of(entry), entry.get("sessionId") or session
+        content, session_id = _content_of(entry), entry.get("sessionId") or session
         cleared = isinstance(content, str) and CLEAR in content
-        if segment and (cleared or (session is not None and own != session)):
+        if segment and (cleared or (session is not None and session_id != session)):
             yield segment
             segment = []
-        session = own
+        session = session_id
         if not cleared:
             segment.append(entry)
     if segment:

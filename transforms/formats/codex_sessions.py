@@ -54,7 +54,7 @@ class _RolloutReader:
         self.typed = [str(p.get("message")).strip() for p in payloads if p.get("type") == "user_message"]
         self.only_typed = _only_typed(payloads)
         spoken = [p for p in payloads if p.get("type") == "message" and p.get("role") == "assistant"]
-        self.said = {text.strip() for item in spoken for text in (*_texts(item), "\n".join(_texts(item)))}
+        self.spoken = {text.strip() for item in spoken for text in (*_texts(item), "\n".join(_texts(item)))}
         self.end: End | None = None
         self.is_running = False
         self.started: dict[str, str] = {}
@@ -76,7 +76,7 @@ class _RolloutReader:
             elif (
                 payload.get("type") == "agent_message"
                 and as_text(payload.get("message"))
-                and text not in self.said
+                and text not in self.spoken
             ):
                 log.agent(text)
                 self.end = None
@@ -126,14 +126,14 @@ class _RolloutReader:
             self.is_running = False
             log.failure = line.get("error") or "turn.failed"
 
-    def conversation(self, place: str) -> Conversation:
+    def conversation(self, fallback_id: str) -> Conversation:
         """Returns the conversation of the lines."""
         if self.is_running and not self.end:
             self.log.check_end()
         for kind in self.started.values():
             self.log.unread.part(kind or "an item without a type")
         return self.log.conversation(
-            as_text(self.about.get("id")) or place,
+            as_text(self.about.get("id")) or fallback_id,
             "codex",
             self.end,
             start_time=as_text(self.about.get("timestamp")),

@@ -36,7 +36,7 @@ from turnwise.transforms.formats.registry import (
 from turnwise.transforms.text.dates import rfc3339, time_seconds
 
 
-def _place(value: JsonObject) -> tuple[str, int]:
+def _locate(value: JsonObject) -> tuple[str, int]:
     name, position = as_text(value.get("conversation_name")), value.get("turn_position")
     try:
         index = int(position) if isinstance(position, int | str) else -1
@@ -52,7 +52,7 @@ def _join_dialogflow(session_id: str, values: Sequence[JsonObject]) -> Conversat
     leaps: list[tuple[int, int, int]] = []
     last: int | None = None
     for row in values:
-        position = _place(row)[1]
+        position = _locate(row)[1]
         before = last or 0
         if position > before + 1 or position == last:
             leaps.append((len(log.turns), before, position))
@@ -67,8 +67,8 @@ def _join_dialogflow(session_id: str, values: Sequence[JsonObject]) -> Conversat
         start_time=as_text(first.get("request_time")),
         meta={key: first[key] for key in ("project_id", "agent_id") if key in first},
     )
-    for place, before, position in leaps:
-        add_leap(made.turns[min(place, len(made.turns) - 1)], before, position, first=1)
+    for index, before, position in leaps:
+        add_leap(made.turns[min(index, len(made.turns) - 1)], before, position, first=1)
     return made
 
 
@@ -85,7 +85,7 @@ register_format(
         keys=("conversation_name", "turn_position", "request", "response"),
         rank=86,
         recognises=lambda record: record.keys() >= {"conversation_name", "turn_position"},
-        events=EventReader(place=_place, join=_join_dialogflow),
+        events=EventReader(locate=_locate, join=_join_dialogflow),
         time_keys=("request_time",),
         has_rubrics=False,
     )
@@ -105,8 +105,8 @@ _ACTIONS_WITHOUT_CALLS = key_set(
 
 def _plain(value: JsonValue) -> JsonObject:
     """Returns an object, or that of a JSON text, with its keys in snake_case."""
-    found = json_structure(value) if isinstance(value, str) else value
-    return {snake(key): item for key, item in as_object(found).items() if item is not None}
+    decoded = json_structure(value) if isinstance(value, str) else value
+    return {snake(key): item for key, item in as_object(decoded).items() if item is not None}
 
 
 def _add_row(row: JsonObject, log: Dialogue) -> End | None:
@@ -147,9 +147,9 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
         if not sent:
             log.unread.add(UNREAD, "partial_responses are in a form that is not read", words=True)
     messages = [*earlier, *messages]
-    said = len(log.turn.agent_messages)
+    messages_before = len(log.turn.agent_messages)
     ends = [_message(_plain(message), log) for message in messages]
-    if row.get("response_utterances") and len(log.turn.agent_messages) == said:
+    if row.get("response_utterances") and len(log.turn.agent_messages) == messages_before:
         log.agent(str(row["response_utterances"]))
     if not response:
         log.unread.add(NO_ANSWER, "a row holds no response", calls=True, words=True)
@@ -202,9 +202,9 @@ def _message(message: JsonObject, log: Dialogue) -> End | None:
             log.agent("\n".join(str(text) for text in texts) if isinstance(texts, list) else str(texts or ""))
         elif kind == "output_audio_text":
             spoken = _plain(held)
-            said = str(spoken.get("text") or _MARKUP.sub("", str(spoken.get("ssml") or "")).strip())
-            if said not in log.turn.agent_messages:  # as a text in writing
-                log.agent(said)
+            words = str(spoken.get("text") or _MARKUP.sub("", str(spoken.get("ssml") or "")).strip())
+            if words not in log.turn.agent_messages:  # as a text in writing
+                log.agent(words)
         elif kind == "tool_call":
             call = _plain(held)
             name = as_text(call.get("action") or call.get("tool"))
@@ -328,10 +328,10 @@ def _insights(value: JsonObject, record: Record) -> Conversation:
     speakers = [speaker for speaker, _ in runs]
     log.general.add(CONTENT_OFF, _WORDS_ONLY, calls=True)
     if AGENT in speakers and "person" in speakers[speakers.index(AGENT) :]:
-        place = speakers.index("person", speakers.index(AGENT))
-        left, end = sum(len(run) for _, run in runs[place:]), End("hand_off", "to a person")
+        handover = speakers.index("person", speakers.index(AGENT))
+        left, end = sum(len(run) for _, run in runs[handover:]), End("hand_off", "to a person")
         log.general.add("HandOff", f"{left} segments from the hand-off to a person on are left out")
-        runs = runs[:place]
+        runs = runs[:handover]
     elif "person" in speakers:
         log.general.add("HandOff", "a person is the agent of this conversation")
     for speaker, run in runs:

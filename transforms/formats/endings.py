@@ -197,7 +197,7 @@ def own_result(call: JsonValue) -> ToolResponse | None:
 
 def _with_own_results(
     calls: Sequence[ToolCall],
-    own: Sequence[ToolResponse | None],
+    results: Sequence[ToolResponse | None],
     responses: list[ToolResponse],
     unread: Unread,
 ) -> list[ToolResponse]:
@@ -206,14 +206,14 @@ def _with_own_results(
     A response answers its call before the call's own result does. A failure that only the call states is
     added to it.
     """
-    if not any(own):
+    if not any(results):
         return responses
     merged, answers = list(responses), pair_responses(calls, responses)
-    for place, (call, held) in enumerate(zip(calls, own, strict=True)):
-        given = answers[place]
+    for index, (call, held) in enumerate(zip(calls, results, strict=True)):
+        given = answers[index]
         if held is not None and given is None:
             held.name, held.id = call.name, call.id
-            answers[place] = held
+            answers[index] = held
             merged.append(held)
         elif held is not None and given is not None:
             given.error = given.error or held.error
@@ -221,7 +221,7 @@ def _with_own_results(
                 shown = repr((call.name or "")[:_LONGEST_NAME])
                 message = f"the call {shown} holds another result than its tool response"
                 unread.add(UNREAD, message, calls=True)
-    if any(one is not other for one, other in zip(pair_responses(calls, merged), answers, strict=True)):
+    if any(paired is not other for paired, other in zip(pair_responses(calls, merged), answers, strict=True)):
         message = "calls hold results and have no ids: nothing says which call a result is of"
         unread.add(UNREAD, message, calls=True)
     return merged
@@ -229,12 +229,12 @@ def _with_own_results(
 
 def add_own_results(
     turn: Turn,
-    own: Sequence[ToolResponse | None],
+    results: Sequence[ToolResponse | None],
     users: Sequence[ToolResponse | None],
     unread: Unread,
 ) -> None:
     """Adds to a turn the results that its calls, and those of the user, hold; see `_with_own_results`."""
-    turn.tool_responses = _with_own_results(turn.tool_calls, own, turn.tool_responses, unread)
+    turn.tool_responses = _with_own_results(turn.tool_calls, results, turn.tool_responses, unread)
     by_user = turn.user_tool_responses
     turn.user_tool_responses = _with_own_results(turn.user_tool_calls, users, by_user, unread)
 

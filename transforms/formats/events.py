@@ -60,7 +60,7 @@ def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
     events = _event_reader(name)
-    session_id, turn_index = events.place(value)
+    session_id, turn_index = events.locate(value)
     if not UNNUMBERED <= turn_index <= _LARGEST_INDEX:
         raise ValueError(f"there is no turn {turn_index}")
     event_id = (
@@ -99,14 +99,14 @@ def may_hold_groups(input_format: str) -> bool:
 def in_order(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
     """Returns events by turn index, then time, then place in their source."""
     times = ((-inf if event.event_time is None else event.event_time, event) for event in events)
-    ordered = sorted(times, key=lambda pair: (pair[1].turn_index, pair[0], _place(pair[1])))
+    ordered = sorted(times, key=lambda pair: (pair[1].turn_index, pair[0], _order(pair[1])))
     return [event for _, event in ordered]
 
 
 def distinct(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
     """Returns events with distinct ids; of several with one id, the one with the lowest position."""
     by_id: dict[str, ConversationEvent] = {}
-    for event in sorted(events, key=_place):
+    for event in sorted(events, key=_order):
         by_id.setdefault(event.event_id, event)
     return list(by_id.values())
 
@@ -126,8 +126,8 @@ def add_clashes(
     by_id = {event.event_id: event.record.data for event in kept}
     pairs = ((event.event_id, event.record.data, by_id[event.event_id]) for event in given)
     clashing = {name for name, left, right in pairs if left != right and _content(left) != _content(right)}
-    said = "several different events have the id {!r}; only the first is read"
-    gaps(UNREAD, (said.format(name[:60]) for name in sorted(clashing))).add_to_all(conversation.turns)
+    text = "several different events have the id {!r}; only the first is read"
+    gaps(UNREAD, (text.format(name[:60]) for name in sorted(clashing))).add_to_all(conversation.turns)
 
 
 def _content(data: bytes) -> JsonObject:
@@ -135,7 +135,7 @@ def _content(data: bytes) -> JsonObject:
     return {key: value for key, value in from_json(data).items() if key not in _OF_DELIVERY}
 
 
-def _place(event: ConversationEvent) -> tuple[str, int, int]:
+def _order(event: ConversationEvent) -> tuple[str, int, int]:
     """Returns the source, the record's position in it, and of several events in the record the place."""
     record = event.record
     return record.source, record.position, record.receipts[0].part if record.receipts else 0
@@ -207,18 +207,18 @@ def named_events(group: str, given: Sequence[ConversationEvent], counts: Counter
             kind, read = given[0].kind, lend
             error = _unforeseen_event(error, kind, given, lambda them: read(group, [*map(dump_json, them)]))
         return NamedEvents([], [record_failure("parse", error, event.record, group) for event in given])
-    pieces = Counter(piece.place for piece in lent)
+    pieces = Counter(piece.position for piece in lent)
     done: Counter[int] = Counter()
     events: list[ConversationEvent] = []
-    for place, name, data in lent:
-        record = given[place].record
-        if pieces[place] > 1:
+    for index, name, data in lent:
+        record = given[index].record
+        if pieces[index] > 1:
             # The record is settled when the outcomes of all conversations that share it are stored.
-            n, of = done[place], pieces[place]
+            n, of = done[index], pieces[index]
             record = record._replace(receipts=tuple(r._replace(piece=n, pieces=of) for r in record.settles()))
         if data != record.data:
             record = record._replace(data=data)
-        done[place] += 1
-        named = given[place]._replace(session_id=name, record=record)
+        done[index] += 1
+        named = given[index]._replace(session_id=name, record=record)
         events.append(named._replace(is_end=False, turn_index=UNNUMBERED, group=""))
     return NamedEvents(events, [])

@@ -63,14 +63,14 @@ def _register(
 
     def read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation | ValueError]:
         beside = {k: v for k, v in value.items() if k not in left_out} if isinstance(value, dict) else {}
-        place = record_place(record)
+        fallback_id = record_place(record)
 
-        def one(chat: JsonObject) -> Conversation:
+        def read_chat(chat: JsonObject) -> Conversation:
             held = {**beside, "source": name, **{key: item for key, item in chat.items() if item is not None}}
             log = Dialogue()
             errors = objects_in(held.pop(_ERRORS, []))
             DIALECTS[dialect].read(held.pop("messages"), log)
-            made = conversation(DIALECTS[dialect], log, held, place)
+            made = conversation(DIALECTS[dialect], log, held, fallback_id)
             for error in errors if made.turns else ():
                 kind, is_lost = str(error.get("kind") or AGENT_ERROR), not error["is_answered"]
                 unread = gaps(kind, [str(error["text"])], calls="kind" in error, words=is_lost)
@@ -81,7 +81,7 @@ def _register(
             gaps("ContentNotRecorded", missing, words=False).add_to_all(made.turns)
             return made
 
-        return read_each(chats(value), one)
+        return read_each(chats(value), read_chat)
 
     register_format(
         Format(
@@ -237,17 +237,17 @@ def _of_chatgpt(value: JsonValue) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     call_id: JsonValue = None
     for message in reversed(branch):
-        role, own = as_object(message.get("author")).get("role"), message.get("id")
+        role, message_id = as_object(message.get("author")).get("role"), message.get("id")
         is_hidden = as_object(message.get("metadata")).get("is_visually_hidden_from_conversation")
         content, tool = as_object(message.get("content")), message.get("recipient") or "all"
         kind, text = content.get("content_type"), _chatgpt_text(content)
         if role == "tool":
             messages.append(_result(text, call_id))
         elif role == "assistant" and tool != "all":
-            call_id = own
+            call_id = message_id
             args = decoded(text) if isinstance(text, str) else None
             messages.append(
-                _agent(None, _call(tool, args if isinstance(args, dict) else {"input": text}, own))
+                _agent(None, _call(tool, args if isinstance(args, dict) else {"input": text}, message_id))
             )
         elif message and not is_hidden and role != "system" and kind not in _CHATGPT_THOUGHTS:
             messages.append({"role": role, "content": text})
@@ -304,7 +304,7 @@ def _of_gemini_cli(value: JsonValue) -> Iterator[JsonObject]:
             continue
         if kind == "error":
             failed.append(
-                (max(sum(each["role"] == "user" for each in messages) - 1, 0), as_text(content) or kind)
+                (max(sum(entry["role"] == "user" for entry in messages) - 1, 0), as_text(content) or kind)
             )
             continue
         if kind != "gemini":
@@ -335,8 +335,8 @@ def _of_gemini_cli(value: JsonValue) -> Iterator[JsonObject]:
         answered[-1] = bool(made_message["content"]) and not made_message.get("tool_calls")
         answered[-1] = answered[-1] and made_message["role"] == "assistant"
     errors: list[JsonObject] = [
-        {"turn": place, "text": text, "is_answered": any(answered[place : place + 1])}
-        for place, text in failed
+        {"turn": index, "text": text, "is_answered": any(answered[index : index + 1])}
+        for index, text in failed
     ]
     at_end = (e["text"] for e in errors if e["turn"] == len(answered) - 1 and not e["is_answered"])
     yield {
@@ -368,7 +368,7 @@ def _of_swe_agent(value: JsonValue) -> Iterator[JsonObject]:
     held = as_object(value)
     messages: list[JsonObject] = []
     waiting: list[str] = []
-    for place, message in enumerate(objects_in(first_of(held, ("history", "messages")))):
+    for index, message in enumerate(objects_in(first_of(held, ("history", "messages")))):
         role, content = message.get("role"), message.get("content")
         is_example = message.get("message_type") == "demonstration" or message.get("is_demo")
         if is_example or role in ("system", "exit"):
@@ -378,15 +378,15 @@ def _of_swe_agent(value: JsonValue) -> Iterator[JsonObject]:
             block = _COMMAND.search(content) if isinstance(content, str) and "history" not in held else None
             action = block[1] if block else message.get("action")
             if not calls and isinstance(action, str) and action.strip():
-                calls = [_call("bash", {"command": action.strip()}, f"step-{place}")]
+                calls = [_call("bash", {"command": action.strip()}, f"step-{index}")]
             waiting = [str(call.get("id")) for call in calls]
             text = first_of(message, ("thought", "content"))
-            said = _COMMAND.sub("", text).strip() if block and isinstance(text, str) else text
-            messages.append(_agent(said, *calls))
+            spoken = _COMMAND.sub("", text).strip() if block and isinstance(text, str) else text
+            messages.append(_agent(spoken, *calls))
         elif waiting:
             # All that follows an action is what it showed, whoever is said to have sent it.
-            ids, own = message.get("tool_call_ids"), waiting.pop(0)
-            messages.append(_result(content, ids[0] if isinstance(ids, list) and ids else own))
+            ids, waiting_id = message.get("tool_call_ids"), waiting.pop(0)
+            messages.append(_result(content, ids[0] if isinstance(ids, list) and ids else waiting_id))
         else:
             messages.append({"role": role, "content": content})
     status = as_object(held.get("info")).get("exit_status")
@@ -489,7 +489,7 @@ def _events_of(value: JsonValue) -> list[JsonObject]:
     """Returns the events of a record; older results pair an action with its observation."""
     events = value if isinstance(value, list) else first_of(as_object(value), _OF_EVENTS)
     held = events if isinstance(events, list) else []
-    return objects_in([event for each in held for event in (each if isinstance(each, list) else [each])])
+    return objects_in([event for item in held for event in (item if isinstance(item, list) else [item])])
 
 
 _OF_EVENTS = ("history", "trajectory", "events")
@@ -521,9 +521,9 @@ def _of_event(event: JsonObject) -> Iterator[JsonObject]:
         reply = _first(as_object(by_model.get("model_response")), "choices")
         calls = objects_in(as_object(reply.get("message")).get("tool_calls"))
         asked = next((call for call in calls if call.get("id") == call_id), None)
-        own = call_id or as_text(event.get("id"))
+        event_id = call_id or as_text(event.get("id"))
         name = by_model.get("function_name") or action
-        yield _agent(args.get("thought") or None, asked or _call(name, given, own))
+        yield _agent(args.get("thought") or None, asked or _call(name, given, event_id))
     elif isinstance(seen, str):
         extras = as_object(event.get("extras"))
         code = first_of(extras, ("exit_code",)) or as_object(extras.get("metadata")).get("exit_code")
@@ -544,13 +544,13 @@ def _of_sdk_event(event: JsonObject) -> Iterator[JsonObject]:
     elif kind == "ActionEvent":
         action = {k: v for k, v in as_object(event.get("action")).items() if k != "kind"}
         asked = as_object(event.get("tool_call"))
-        said = "\n".join(str(part.get("text") or "") for part in objects_in(event.get("thought")))
+        thought = "\n".join(str(part.get("text") or "") for part in objects_in(event.get("thought")))
         name = event.get("tool_name")
         if name == "finish":
-            yield _agent(first_of(action, ("message",)) or said)
+            yield _agent(first_of(action, ("message",)) or thought)
         elif name != "think":
             args = first_of(as_object(asked.get("function")) or asked, ("arguments",)) or action
-            yield _agent(said or None, _call(name, args, call_id))
+            yield _agent(thought or None, _call(name, args, call_id))
     elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
         if event.get("tool_name") in ("finish", "think"):
             return
@@ -721,10 +721,13 @@ def _of_contact_lens(value: JsonValue) -> Iterator[JsonObject]:
         "conversation_id": as_object(held.get("CustomerMetadata")).get("ContactId"),
         "language": held.get("LanguageCode"),
         "messages": [
-            {"role": named.get(role, role) if isinstance(role, str) else None, "content": said.get("Content")}
-            for said in objects_in(held.get("Transcript"))
-            if said.get("Type", "MESSAGE") == "MESSAGE"
-            for role in (roles.get(said.get("ParticipantId"), said.get("ParticipantId")),)
+            {
+                "role": named.get(role, role) if isinstance(role, str) else None,
+                "content": entry.get("Content"),
+            }
+            for entry in objects_in(held.get("Transcript"))
+            if entry.get("Type", "MESSAGE") == "MESSAGE"
+            for role in (roles.get(entry.get("ParticipantId"), entry.get("ParticipantId")),)
         ],
     }
 

@@ -113,16 +113,16 @@ def _stated(places: Places, value: JsonValue) -> list[list[str]]:
     """Returns all texts of the three, in order, at the first name of the first place that states each."""
     stated: list[list[str]] = [[], [], []]
     for path, names in places:
-        paths = [each.split(".") if each else [] for each in path.split(BOTH)]
+        paths = [part.split(".") if part else [] for part in path.split(BOTH)]
         records = value if isinstance(value, list) else [value]
         holders = [holder for item in records for steps in paths for holder in _objects(item, steps)]
-        for place, keys in enumerate(names if holders else ()):
-            for key in keys if not stated[place] else ():
-                stated[place] = [text for holder in holders if (text := _text(_held(holder, key)))]
-                if len(set(stated[place])) > 1 and place:
-                    shown = ", ".join(list(dict.fromkeys(stated[place]))[:3])
+        for index, keys in enumerate(names if holders else ()):
+            for key in keys if not stated[index] else ():
+                stated[index] = [text for holder in holders if (text := _text(_held(holder, key)))]
+                if len(set(stated[index])) > 1 and index:
+                    shown = ", ".join(list(dict.fromkeys(stated[index]))[:3])
                     raise ValueError(f"the conversation names several eval cases or sets: {shown}")
-                if stated[place]:
+                if stated[index]:
                     break
         if all(stated):
             break
@@ -160,8 +160,8 @@ def identity_at(paths: Paths, value: JsonValue, is_alone: bool = True) -> Identi
         ValueError: A path leads to several texts of a record of several conversations; one line.
     """
     stated: list[str | None] = []
-    for name, each in zip(Paths._fields, paths, strict=True):
-        texts = next((texts for path in each if (texts := _texts_at(path, value))), [])
+    for name, stated_paths in zip(Paths._fields, paths, strict=True):
+        texts = next((texts for path in stated_paths if (texts := _texts_at(path, value))), [])
         if len(set(texts)) > 1 and not is_alone:
             raise ValueError(
                 f"{name}_from leads to several values in a record of several conversations, "
@@ -196,15 +196,17 @@ def identify(
     Raises:
         ValueError: The records name several eval cases; one line.
     """
-    own, kept = _own(conversation), _kept(conversation)
+    stated_inside, kept = _stated_inside(conversation), _kept(conversation)
     given = identity_at(paths, value, is_alone)
     _add_unread_paths(conversation, paths, given, value)
     if is_alone:
         keyed, stated = identity_at(_KEY_PATHS, value), _stated(places, value)
-        known = _first(given, keyed, own, Identity(*(texts[-1] if texts else None for texts in stated)), kept)
+        known = _first(
+            given, keyed, stated_inside, Identity(*(texts[-1] if texts else None for texts in stated)), kept
+        )
         add_several_versions(conversation, known, _texts_at(KEYS[0], value) or stated[0])
     else:
-        known = _first(given, own, kept, Identity(stated_identity(places, value).app_version))
+        known = _first(given, stated_inside, kept, Identity(stated_identity(places, value).app_version))
     conversation.app_version, conversation.eval_id, conversation.eval_set_id = known
 
 
@@ -225,8 +227,8 @@ def add_several_versions(conversation: Conversation, known: Identity, versions: 
 
 def _add_unread_paths(conversation: Conversation, paths: Paths, given: Identity, value: JsonValue) -> None:
     """Adds a finding for paths of the config that lead to an object or a list, and to no text."""
-    for name, each, text in zip(Paths._fields, paths, given, strict=True):
-        for path in each if text is None else ():
+    for name, stated_paths, text in zip(Paths._fields, paths, given, strict=True):
+        for path in stated_paths if text is None else ():
             kinds = [type(held) for held in _values(value, path.split(".")) if isinstance(held, dict | list)]
             if kinds:
                 what = "an object" if kinds[0] is dict else "a list"
@@ -236,11 +238,11 @@ def _add_unread_paths(conversation: Conversation, paths: Paths, given: Identity,
 
 def identify_kept(conversation: Conversation) -> None:
     """Adds, in place, what a conversation's own labels, state and meta state."""
-    known = _first(_own(conversation), _kept(conversation))
+    known = _first(_stated_inside(conversation), _kept(conversation))
     conversation.app_version, conversation.eval_id, conversation.eval_set_id = known
 
 
-def _own(conversation: Conversation) -> Identity:
+def _stated_inside(conversation: Conversation) -> Identity:
     version = conversation.app_version
     stated = version if version and version.strip() else None
     return Identity(stated, conversation.eval_id, conversation.eval_set_id)
@@ -256,7 +258,7 @@ def _first_text(holder: JsonObject, keys: Sequence[str]) -> str | None:
 
 
 def _first(*identities: Identity) -> Identity:
-    return Identity(*(next(filter(None, each), None) for each in zip(*identities, strict=True)))
+    return Identity(*(next(filter(None, texts), None) for texts in zip(*identities, strict=True)))
 
 
 def _text(value: JsonValue) -> str | None:
@@ -293,8 +295,8 @@ def _values(value: JsonValue, steps: Sequence[str]) -> Iterator[JsonValue]:
         value = json_structure(value)
     if isinstance(value, list):
         if steps[0].isdecimal():
-            place = int(steps[0])
-            yield from _values(value[place], steps[1:]) if place < len(value) else ()
+            index = int(steps[0])
+            yield from _values(value[index], steps[1:]) if index < len(value) else ()
         elif _are_pairs(value):
             value = key_values(value)
         else:

@@ -142,13 +142,13 @@ class MappedRecord:
                 yield path
                 return
             for key, item in value.items():
-                place = f"{path}.{key}" if path else key
+                inner_path = f"{path}.{key}" if path else key
                 if key in read:
-                    yield from self._unread(item, place, whole)
+                    yield from self._unread(item, inner_path, whole)
                 elif may_hold_work(key, item) or (
                     id(value) in self._interpreter.calls and _may_end(key, item)
                 ):
-                    yield place
+                    yield inner_path
 
 
 _LABELS = frozenset(("id", "type", "kind", "index", "time", "timestamp", "description", "title"))
@@ -236,7 +236,7 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
         fields |= part["fields"]
     read, key = (_of_turns, "turn") if "turn" in parts[0] else (_of_messages, "message")
     conversation = read([part.get(key) for part in parts], fields, session_id)
-    unread = list(dict.fromkeys(place for part in parts for place in part["unread"]))
+    unread = list(dict.fromkeys(path for part in parts for path in part["unread"]))
     return _with_gaps(conversation, any(part["states_calls"] for part in parts), unread)
 
 
@@ -266,7 +266,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
 
 def _with_gaps(conversation: Conversation, states_calls: bool, places: Sequence[str]) -> Conversation:
     message = "the mapping does not read {!r}; it may hold calls or results"
-    missing = [message.format(place[:_LONGEST_PLACE]) for place in places]
+    missing = [message.format(path[:_LONGEST_PLACE]) for path in places]
     if not states_calls and not any(turn.tool_calls for turn in conversation.turns):
         missing.append(_NO_CALLS)
     gaps(UNREAD, missing, words=False).add_to_all(conversation.turns)
@@ -274,15 +274,15 @@ def _with_gaps(conversation: Conversation, states_calls: bool, places: Sequence[
 
 
 def _of_turns(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:
-    turns = [_turn(turn, place) for place, turn in enumerate(objects(list(held), "turns"))]
+    turns = [_turn(turn, index) for index, turn in enumerate(objects(list(held), "turns"))]
     check_calls(turns)
     return _conversation(turns, fields, name, UNKNOWN)
 
 
-def _turn(turn: JsonObject, place: int) -> Turn:
+def _turn(turn: JsonObject, index: int) -> Turn:
     given = {key: item for key, item in turn.items() if item is not None}
     if not given:
-        raise ValueError(f"{_WHAT}: turns.{place}: nothing is found in it")
+        raise ValueError(f"{_WHAT}: turns.{index}: nothing is found in it")
     for key in _CALLS:
         if key in given:
             calls = [call_fields(call) for call in objects(given[key], key)]
@@ -290,9 +290,9 @@ def _turn(turn: JsonObject, place: int) -> Turn:
     if "tool_responses" in given:
         answers = objects(given["tool_responses"], "tool_responses")
         given["tool_responses"] = [canonical(ToolResponse, answer, _WHAT) for answer in answers]
-    made, unread = canonical(Turn, {**given, "turn_index": place}, _WHAT), Unread()
-    own, users = ([own_result(call) for call in turn.get(key) or ()] for key in _CALLS)
-    add_own_results(made, own, users, unread)
+    made, unread = canonical(Turn, {**given, "turn_index": index}, _WHAT), Unread()
+    agents, users = ([own_result(call) for call in turn.get(key) or ()] for key in _CALLS)
+    add_own_results(made, agents, users, unread)
     return unread.add_to(made)
 
 
@@ -320,8 +320,8 @@ def _with_calls(message: JsonValue) -> JsonValue:
 
 
 def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: End) -> Conversation:
-    own = stated_end(fields.get("ended"), fields.get("ended_detail"))
-    end = end if own == UNKNOWN else own
+    stated = stated_end(fields.get("ended"), fields.get("ended_detail"))
+    end = end if stated == UNKNOWN else stated
     tags = fields.get("tags")
     given = {
         **fields,
@@ -356,7 +356,7 @@ register_format(
         help="parts of conversations, by the mapping of the config",
         rank=190,
         recognises=lambda record: isinstance(record.get(PART), dict),
-        events=EventReader(place=lambda value: (str(value[PART]["conversation_id"]), -1), join=_join),
+        events=EventReader(locate=lambda value: (str(value[PART]["conversation_id"]), -1), join=_join),
         has_rubrics=False,
     )
 )

@@ -114,7 +114,7 @@ register_format(
         rank=88,
         recognises=_fits,
         events=EventReader(
-            place=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_bedrock
+            locate=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_bedrock
         ),
         time_keys=("eventTime",),
         has_rubrics=False,

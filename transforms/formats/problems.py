@@ -37,8 +37,8 @@ def canonical(kind: type[T], value: JsonObject, what: str, *, strict: bool = Fal
         return msgspec.convert(value, kind, strict=strict, from_attributes=True)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$")
-        place = path.rstrip("`").replace("[", ".").replace("]", "").removeprefix(".")
-        raise ValueError(f"{what}: {place}: {message}" if place else f"{what}: {message}") from None
+        path_text = path.rstrip("`").replace("[", ".").replace("]", "").removeprefix(".")
+        raise ValueError(f"{what}: {path_text}: {message}" if path_text else f"{what}: {message}") from None
 
 
 def checked(conversation: Conversation) -> Conversation:
@@ -123,7 +123,7 @@ def unforeseen(error: BaseException, data: bytes, read: Callable[[bytes], object
     Returns:
         One line; with the path of the innermost value without which the rest can be read, if one is found.
     """
-    own = f" ({type(error).__name__}: {error})" if is_added else ""
+    added_error = f" ({type(error).__name__}: {error})" if is_added else ""
     whole: JsonValue = from_json(data)
     trials = min(_MOST_TRIALS, _MOST_BYTES // len(data))
     path: list[str | int] = []
@@ -142,8 +142,8 @@ def unforeseen(error: BaseException, data: bytes, read: Callable[[bytes], object
         path.append(step)
         held = held[step]
     if not path and isinstance(whole, dict | list):
-        return f"a value in the record has a type or a size that is not expected{own}"
-    return f"{'.'.join(map(str, path)) or 'the record'}: {shown(held)} is not expected here{own}"
+        return f"a value in the record has a type or a size that is not expected{added_error}"
+    return f"{'.'.join(map(str, path)) or 'the record'}: {shown(held)} is not expected here{added_error}"
 
 
 def _faulty_step(
@@ -163,9 +163,9 @@ def _faulty_step(
             if half is None:
                 break
             tried = half
-        found = next((step for step in tried if is_read([step], spare)), None)
-        if found is not None:
-            return found
+        faulty = next((step for step in tried if is_read([step], spare)), None)
+        if faulty is not None:
+            return faulty
     return None
 
 
@@ -178,7 +178,11 @@ def _without(
     )
     if isinstance(value, dict):
         return {key: item for key, item in (value | inner).items() if item is not _GONE}
-    return [item for place, each in enumerate(value) if (item := inner.get(place, each)) is not _GONE]
+    return [
+        item
+        for index, value_inside in enumerate(value)
+        if (item := inner.get(index, value_inside)) is not _GONE
+    ]
 
 
 _NO_LETTER = re.compile(r"[^a-z]")
@@ -194,9 +198,9 @@ def check_one_conversation(messages: Sequence[JsonValue]) -> None:
     Raises:
         ValueError: They do; one line that names the column and what to do.
     """
-    keys = dict.fromkeys(key for each in messages if isinstance(each, dict) for key in each)
+    keys = dict.fromkeys(key for message in messages if isinstance(message, dict) for key in message)
     for key in keys:
-        values = [each.get(key) for each in messages if isinstance(each, dict)]
+        values = [message.get(key) for message in messages if isinstance(message, dict)]
         ids = list(dict.fromkeys(str(v) for v in values if isinstance(v, str | int) and v != ""))
         if len(ids) > 1 and _END.sub("", _NO_LETTER.sub("", key.lower())) in _NAMES:
             shown = ", ".join(repr(name[:_SHOWN]) for name in ids[:2])

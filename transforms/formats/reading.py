@@ -115,10 +115,10 @@ class LogReader:
         try:
             value = from_json(record.data)
             is_case = isinstance(value, dict) and "conversation_id" not in value
-            found = CaseReader(self._settings.ces).read(record) if is_case else ()
+            read_items = CaseReader(self._settings.ces).read(record) if is_case else ()
         except RAISED:
             return False
-        return any(isinstance(item, EvalCase) for item in found)
+        return any(isinstance(item, EvalCase) for item in read_items)
 
     def _read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
         chosen = self._chosen
@@ -171,8 +171,8 @@ class LogReader:
             return [self._named_event(read_event(kind.name, value, record), value)]
         if kind.read_log is None:
             raise CaseInLogsError(f"a record of the format {kind.name} holds no conversation; {CASES_GO_TO}")
-        found = [_checked(item, record) for item in kind.read_log(value, record, self._settings)]
-        return [self._identified(item, kind, value, len(found) == 1) for item in found]
+        items = [_checked(item, record) for item in kind.read_log(value, record, self._settings)]
+        return [self._identified(item, kind, value, len(items) == 1) for item in items]
 
     def _identified(
         self, item: Conversation | ValueError, kind: Format, value: JsonValue, is_alone: bool
@@ -253,13 +253,13 @@ class MissingPageError(NoConversation):
 
 def _next_page(value: JsonValue) -> list[NoConversation]:
     held = value if isinstance(value, dict) else {}
-    said = [_GOES_ON] if first_of(held, NEXT_PAGE) else []
+    findings = [_GOES_ON] if first_of(held, NEXT_PAGE) else []
     if held.get("status") in ("Running", "Scheduled", "Failed", "Cancelled", "Timeout"):
-        said.append(f"the query has the status {held['status']}: its results are not whole")
+        findings.append(f"the query has the status {held['status']}: its results are not whole")
     lines = log_lines(value)
     if others := sum(not isinstance(json_structure(line), dict) for line in lines):
-        said.append(f"{others} of {len(lines)} messages of the log are no JSON object, and are left out")
-    return list(map(MissingPageError, said))
+        findings.append(f"{others} of {len(lines)} messages of the log are no JSON object, and are left out")
+    return list(map(MissingPageError, findings))
 
 
 _GOES_ON = "the list goes on on another page, which is scored only if it is given, too"
@@ -324,9 +324,9 @@ def _named(conversation: Conversation, record: Record) -> Conversation:
     return conversation
 
 
-def _checked(found: Conversation | ValueError, record: Record) -> Conversation | ValueError:
+def _checked(content: Conversation | ValueError, record: Record) -> Conversation | ValueError:
     try:
-        return found if isinstance(found, ValueError) else with_turns(checked(_named(found, record)))
+        return content if isinstance(content, ValueError) else with_turns(checked(_named(content, record)))
     except ValueError as error:
         return error
 
@@ -411,8 +411,8 @@ def parse_record(
     """Returns what a log record holds; of several things in one record each has its own receipt."""
     counts["records"] += 1
     try:
-        found = reader.read(record)
-        if not found:
+        items = reader.read(record)
+        if not items:
             raise ValueError("the record holds no conversation")
     except NoConversation as error:
         counts["parsed_records"] += 1
@@ -423,10 +423,10 @@ def parse_record(
         return [record_failure("read" if damage else "parse", damage or error, record)]
     counts["parsed_records"] += 1
     parts: list[LoggedConversation | ConversationEvent | Failure] = []
-    for part, item in enumerate(found):
+    for part, item in enumerate(items):
         held = item.record if isinstance(item, ConversationEvent) else record
-        if len(found) > 1:
-            held = held._replace(receipts=(Receipt(held.source, held.position, part, len(found)),))
+        if len(items) > 1:
+            held = held._replace(receipts=(Receipt(held.source, held.position, part, len(items)),))
         if isinstance(item, ConversationEvent):
             parts.append(item._replace(record=held))
             continue
@@ -556,11 +556,11 @@ class ReadRecord(NamedTuple):
 
     Attributes:
         format: Name of its format; None: it could not be recognised.
-        found: Its conversations, its cases, the event that it is, or failures.
+        contents: Its conversations, its cases, the event that it is, or failures.
     """
 
     format: str | None
-    found: Sequence[Found]
+    contents: Sequence[Found]
 
 
 class AnyReader:
@@ -584,12 +584,12 @@ class AnyReader:
         name = kind.name if kind else None
         if kind is not None and not kind.is_log:
             return ReadRecord(name, self._read_cases(record))
-        found = parse_record(self._logs, record, Counter())
-        if kind and kind.read_cases and any(isinstance(one, Failure) for one in found):
+        contents = parse_record(self._logs, record, Counter())
+        if kind and kind.read_cases and any(isinstance(content, Failure) for content in contents):
             cases = self._read_cases(record)
             if any(isinstance(item, FoundCase) for item in cases) or b'"conversation_id"' not in record.data:
                 return ReadRecord(name, cases)
-        return ReadRecord(name, found)
+        return ReadRecord(name, contents)
 
     def _kind(self, record: Record) -> Format | None:
         if self._input_format != AUTO:

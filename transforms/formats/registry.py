@@ -40,7 +40,9 @@ def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
     score, missing, kind = order[0]
     if score < 0:
         return None
-    others = (each for each in order if each[2] is not kind and each[1] and each[0] >= 0)
+    others = (
+        candidate for candidate in order if candidate[2] is not kind and candidate[1] and candidate[0] >= 0
+    )
     _, lacks, second = next(others, (0, (), kind))
     further = f"; {_lacking(lacks)} missing for {second.name} ({second.help})" if lacks else ""
     if not missing:
@@ -102,7 +104,7 @@ class Lent(NamedTuple):
     """An event of a group, or a piece of it, with its conversation.
 
     Attributes:
-        place: 0-based place of the event in the group.
+        position: 0-based place of the event in the group.
         conversation_id: Id of the conversation.
         data: UTF-8 JSON of the event or of the piece.
 
@@ -111,7 +113,7 @@ class Lent(NamedTuple):
     'c1'
     """
 
-    place: int
+    position: int
     conversation_id: str
     data: bytes
 
@@ -143,25 +145,25 @@ class EventReader(Struct, frozen=True, kw_only=True):
     """Functions that read and join the events of a format.
 
     Attributes:
-        place: Returns the conversation's id and the 0-based turn index (-1: unknown); raises ValueError.
+        locate: Returns the conversation's id and the 0-based turn index (-1: unknown); raises ValueError.
         join: Joins the id and the events of a conversation, given in order; raises ValueError.
         is_end: Returns whether an event says that its conversation ended.
         own_id: Returns the event's id; None: equal records are the same event. `event_id` goes before it.
         is_checked: Whether the types of what `join` returns need no check.
         group: Returns the group of an event ("": it has none), for events that may not name their
-            conversation: `place` then returns "" as the id.
+            conversation: `locate` then returns "" as the id.
         lend: Returns the events of a whole group with their conversations, from the group and the events'
             texts; raises `NoConversation` if there is none.
 
     >>> import turnwise
     >>> def join(call, events):
     ...     return turnwise.Conversation(call, turns=[turnwise.Turn(user=each["said"]) for each in events])
-    >>> reader = turnwise.EventReader(place=lambda value: (value["call"], value["line"]), join=join)
-    >>> reader.place({"call": "c1", "line": 0, "said": "Hi"})
+    >>> reader = turnwise.EventReader(locate=lambda value: (value["call"], value["line"]), join=join)
+    >>> reader.locate({"call": "c1", "line": 0, "said": "Hi"})
     ('c1', 0)
     """
 
-    place: Callable[[JsonObject], tuple[str, int]]
+    locate: Callable[[JsonObject], tuple[str, int]]
     join: Callable[[str, Sequence[JsonObject]], Conversation]
     is_end: Test = lambda value: False
     own_id: Callable[[JsonObject], JsonValue] = lambda value: None
@@ -395,11 +397,13 @@ def no_version_text(sources: Iterable[str], paths: Sequence[str]) -> str:
         paths: What the config names.
     """
     holders: dict[tuple[str, ...], list[str]] = {}
-    for place, names in (each for source in dict.fromkeys(sources) for each in (*_places(source), *OF_KEPT)):
+    for field_path, names in (
+        entry for source in dict.fromkeys(sources) for entry in (*_places(source), *OF_KEPT)
+    ):
         if names.app_version:
             keys = tuple(key for key in names.app_version if key != KEYS[0])
             where = holders.setdefault(keys, [])
-            where += [place] if place not in where else []
+            where += [field_path] if field_path not in where else []
     texts = [
         f"{', '.join(keys)} ({', '.join(p or 'at the top' for p in where)})"
         for keys, where in holders.items()
@@ -414,6 +418,6 @@ def no_version_text(sources: Iterable[str], paths: Sequence[str]) -> str:
 def _places(source: str) -> Places:
     """Returns the places of the formats that make conversations of a source."""
     kinds = [kind for kind in FORMATS.values() if source.startswith(kind.source or kind.name)]
-    return tuple(dict.fromkeys(place for kind in kinds for place in kind.places)) or (
+    return tuple(dict.fromkeys(entry for kind in kinds for entry in kind.places)) or (
         OF_SPANS if source.startswith("spans") else OF_ANY
     )

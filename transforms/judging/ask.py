@@ -249,7 +249,7 @@ class Ask(Protocol):
 class Rationed(Protocol):
     """Protocol of a judge that leaves out conversations, so that its budget lasts."""
 
-    def within_budget(self, place: float) -> Ask:
+    def within_budget(self, position: float) -> Ask:
         """Returns who is asked about a conversation at a place in [0, 1)."""
 
 

@@ -111,9 +111,9 @@ class Batches:
         owed: Key of a request whose answer comes later -> the reason; no other vote is asked for instead.
     """
 
-    def __init__(self, config: JudgeConfig, connections: Connections, place: ReplyPlace, wait_s: float):
+    def __init__(self, config: JudgeConfig, connections: Connections, reply_place: ReplyPlace, wait_s: float):
         """Takes a place for the records of jobs, and how many seconds a run waits for answers."""
-        self._connections, self._place, self._wait_s = connections, place, wait_s
+        self._connections, self._reply_place, self._wait_s = connections, reply_place, wait_s
         self._delay_s = max(0.01, config.retry_delay_s)
         self.owed: dict[bytes, str] = {}
         self._jobs: list[_Job] = []
@@ -159,7 +159,7 @@ class Batches:
         except PlaceError as error:
             _LOG.warning("%s; the next run takes up the batch jobs again", error)
         finally:
-            await asyncio.to_thread(self._place.close)
+            await asyncio.to_thread(self._reply_place.close)
             await self._connections.aclose()
 
     def _gather(self, waiting: _Gathered) -> None:
@@ -186,7 +186,7 @@ class Batches:
     async def _take_up(self) -> None:
         """Finds the jobs whose answers were not read."""
         try:
-            rows = await asyncio.to_thread(lambda: list(self._place.read([_JOBS])))
+            rows = await asyncio.to_thread(lambda: list(self._reply_place.read([_JOBS])))
         except PlaceError as error:
             _LOG.warning("%s; earlier batch jobs are not taken up", error)
             return
@@ -273,10 +273,10 @@ class Batches:
                     raise
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
-            if made := await self._found(job):
+            if made := await self._known_job(job):
                 return made
 
-    async def _found(self, job: _Job) -> str | None:
+    async def _known_job(self, job: _Job) -> str | None:
         backend, record = self._backend(job.record.judge), job.record
         return await backend.about_job(partial(backend.batch_api.find_job, record.name), record.model, None)
 
@@ -285,7 +285,7 @@ class Batches:
         backend, pause = self._backend(job.record.judge), self._delay_s
         while True:
             try:
-                if not job.record.job and not (made := await self._found(job)):
+                if not job.record.job and not (made := await self._known_job(job)):
                     return await self._end(job, BatchState("not made", is_ended=True))
                 job.record.job = job.record.job or made or ""
                 look = partial(backend.batch_api.job, job.record.job, job.record.requests)
@@ -350,7 +350,7 @@ class Batches:
         for start in range(0, len(keys), _READ_AT_ONCE):
             part = keys[start : start + _READ_AT_ONCE]
             known: dict[bytes, dict[int, str]] = defaultdict(dict)
-            for question, number, text, *_ in self._place.read(part):
+            for question, number, text, *_ in self._reply_place.read(part):
                 known[question][number] = text
             rows: list[ReplyRow] = []
             for question in part:
@@ -363,14 +363,14 @@ class Batches:
                         continue
                     tokens = reply.tokens_in or 0, reply.tokens_out or 0
                     rows.append((question, next(numbers), reply.text, reply.model, *tokens))
-            self._place.write(rows)
+            self._reply_place.write(rows)
 
     async def _keep(self, job: _Job) -> None:
         text = msgspec.json.encode(job.record).decode()
-        await asyncio.to_thread(self._place.write, [(_JOBS, job.number, text, job.record.model, 0, 0)])
+        await asyncio.to_thread(self._reply_place.write, [(_JOBS, job.number, text, job.record.model, 0, 0)])
 
     async def _end_record(self, job: _Job) -> None:
-        await asyncio.to_thread(self._place.write, [(_JOBS, job.number, "", job.record.model, 0, 0)])
+        await asyncio.to_thread(self._reply_place.write, [(_JOBS, job.number, "", job.record.model, 0, 0)])
         if job.record.job:
             backend = self._backend(job.record.judge)
             try:

@@ -71,9 +71,9 @@ class ReplyCache:
     needed cannot be had.
     """
 
-    def __init__(self, place: ReplyPlace):
+    def __init__(self, reply_place: ReplyPlace):
         """Takes the place of the replies, and starts the thread."""
-        self._place = place
+        self._reply_place = reply_place
         self._queue: SimpleQueue[_Put | _Lookup | None] = SimpleQueue()
         self._has_failed = False
         self._thread = threading.Thread(target=self._work, name="turnwise-judge-cache", daemon=True)
@@ -109,22 +109,22 @@ class ReplyCache:
             is_open = None not in batch
             if puts := [(item[0], item[1], *item[2]) for item in batch if item and len(item) == 3]:
                 try:
-                    self._place.write(puts)
+                    self._reply_place.write(puts)
                 except PlaceError as error:
                     self._warn(error)
             if looks := [item for item in batch if item and len(item) == 2]:
                 self._answer(looks)
-        self._place.close()
+        self._reply_place.close()
 
     def _answer(self, looks: Sequence[_Lookup]) -> None:
         known: dict[bytes, CachedReplies] = {}
         failure: PlaceError | None = None
         try:
-            for row in self._place.read(list({question for question, _ in looks})):
+            for row in self._reply_place.read(list({question for question, _ in looks})):
                 known.setdefault(row[0], {})[row[1]] = CachedReply(*row[2:])
         except PlaceError as error:
             self._warn(error)
-            failure = error if self._place.is_needed else None
+            failure = error if self._reply_place.is_needed else None
 
         def answer() -> None:
             for question, waiting in looks:
@@ -139,7 +139,7 @@ class ReplyCache:
     def _warn(self, error: Exception) -> None:
         if not self._has_failed:
             self._has_failed = True
-            _LOG.warning("%s; %s", error, _NEEDED if self._place.is_needed else _ASKED_ANEW)
+            _LOG.warning("%s; %s", error, _NEEDED if self._reply_place.is_needed else _ASKED_ANEW)
 
 
 _SPENT = Fault("budget", SPENT)
@@ -226,7 +226,7 @@ class Judge:
             given.append(self._given(model, answer, number not in new))
         return given
 
-    def within_budget(self, place: float) -> Ask:
+    def within_budget(self, position: float) -> Ask:
         """Returns who is asked about a conversation; see `Budget.left_out`. What the cache holds is free."""
         if not self._budget.is_shared_out:
             return self
@@ -242,7 +242,7 @@ class Judge:
                 kept = {}
             if any(number not in kept for number in samples):
                 async with deciding:  # once a conversation, at the first question that needs a call
-                    decided = decided or [await self._budget.left_out(place)]
+                    decided = decided or [await self._budget.left_out(position)]
             why = decided[0] if decided else None
             if why is None:
                 return await self(question, samples)

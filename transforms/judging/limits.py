@@ -151,7 +151,7 @@ def total_cost(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices
     """Returns the total cost; None: a used model has no price, or did not state its tokens."""
     asked = {model: used for model, used in usage.items() if used.calls}
     costs = [(used, price_of(prices, model)) for model, used in asked.items()]
-    known = [used.cost(own) for used, own in costs if own is not None and not used.uncounted]
+    known = [used.cost(cost) for used, cost in costs if cost is not None and not used.uncounted]
     return sum(known) if len(known) == len(costs) else None
 
 
@@ -181,7 +181,7 @@ def spent_on(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices])
     return Amounts(
         sum(used.calls for used in usage.values()),
         sum(used.tokens_in + used.tokens_out for used in usage.values()),
-        sum(used.cost(own) for model, used in usage.items() if (own := price_of(prices, model))),
+        sum(used.cost(price) for model, used in usage.items() if (price := price_of(prices, model))),
     )
 
 
@@ -238,7 +238,7 @@ class Budget:
         self,
         config: JudgeConfig,
         spent: Amounts = NOTHING,
-        place: ReplyPlace | None = None,
+        reply_place: ReplyPlace | None = None,
         run: str = "",
         clock: Callable[[], float] = time.time,
     ):
@@ -250,7 +250,7 @@ class Budget:
         self._is_priced = config.max_cost is not None
         limits = (config.max_calls, config.max_tokens, config.max_cost)
         self._limits = Amounts(*(inf if limit is None else limit for limit in limits))
-        self._place, self._run, self._per, self._clock = place, run, config.per, clock
+        self._reply_place, self._run, self._per, self._clock = reply_place, run, config.per, clock
         self._spent = spent
         self._due: dict[str, Amounts] = {}  # what calls took beyond what the place has counted for them
         self._refused_until = -inf
@@ -267,26 +267,26 @@ class Budget:
     @property
     def is_shared_out(self) -> bool:
         """Whether conversations are left out, so that the budget of a period lasts."""
-        return self._per != "run" and self._place is not None
+        return self._per != "run" and self._reply_place is not None
 
-    async def left_out(self, place: float) -> str | None:
+    async def left_out(self, position: float) -> str | None:
         """Returns why a conversation is not judged, so that the budget of a period lasts; None: it is judged.
 
         `place`: its place in [0, 1), always the same. The counters of a period hold the conversations that
         came as calls, and those that are judged as tokens.
         """
-        if self._place is None or not self.is_shared_out:
+        if self._reply_place is None or not self.is_shared_out:
             return None
         # One after the other: of many that come at once, each must see that the ones before may call.
         async with self._deciding:
             try:
-                why = await self._decided(self._place, place)
+                why = await self._decided(self._reply_place, position)
             except PlaceError:  # its calls say so
                 return None
             self._promised += why is None
             return why
 
-    async def _decided(self, counters: ReplyPlace, place: float) -> str | None:
+    async def _decided(self, counters: ReplyPlace, position: float) -> str | None:
         now, (length, _) = self._clock(), _PERIODS[self._per]
         names = self._counter(now), self._counter(now - length)
         spent, before = [await asyncio.to_thread(counters.spent, name) for name in names]
@@ -305,11 +305,11 @@ class Budget:
             came_before.calls,
             now % length / length,
         )
-        counted = Amounts(1, place < share)
+        counted = Amounts(1, position < share)
         await asyncio.to_thread(counters.spend, f"{names[0]} conversations", counted, NO_LIMITS)
         if is_spent:
             return SPENT
-        return None if place < share else f"left out, so that the judge's budget lasts for the {self._per}"
+        return None if position < share else f"left out, so that the judge's budget lasts for the {self._per}"
 
     def _counter(self, now: float) -> str:
         """Returns the name of the counter of the run, or of the hour or day of UTC."""
@@ -335,7 +335,7 @@ class Budget:
             settled = self._settled
             reserved = self._reservation(model, prompt_tokens, answers)
             expected = reserved.expected
-            if self._place is None:
+            if self._reply_place is None:
                 is_left = self._limits.covers(self._spent.plus(expected))
             else:
                 async with self._reserving:  # what one writes of what is due, no other can
@@ -345,14 +345,14 @@ class Budget:
                 self._spent, self._flying = self._spent.plus(expected), self._flying.plus(expected)
                 return reserved
             least = self._spent.minus(self._flying)._replace(calls=self._spent.calls)
-            if self._place is None:  # else others may have given something back
+            if self._reply_place is None:  # else others may have given something back
                 may_fit = self._limits.covers(least.plus(expected))
             else:
                 may_fit = self._limits[1:] != NO_LIMITS[1:]
             if not settled.is_set() and not (self._flying.calls and may_fit):
                 break
             await settled.wait()
-        if self._place is not None:
+        if self._reply_place is not None:
             self._refused_until = time.monotonic() + _REFUSED_S
         return None
 
@@ -383,17 +383,17 @@ class Budget:
 
     async def write(self) -> None:
         """Tells the place what the finished calls took; raises PlaceError if it does not answer."""
-        for counter in list(self._due) if self._place is not None else ():
+        for counter in list(self._due) if self._reply_place is not None else ():
             await self._write(counter, NOTHING, NO_LIMITS)
 
     async def _write(self, counter: str, expected: Amounts, limits: Amounts) -> bool:
         """Adds the expected amounts of a call, and what is due, at the place; see `ReplyPlace.spend`."""
-        assert self._place is not None
+        assert self._reply_place is not None
         due = self._due.pop(counter, NOTHING)
         # What may be written already is not written again if that would free what was spent.
         still_due = Amounts(*(max(0.0, amount) for amount in due))
         try:
-            is_written = await asyncio.to_thread(self._place.spend, counter, expected.plus(due), limits)
+            is_written = await asyncio.to_thread(self._reply_place.spend, counter, expected.plus(due), limits)
             still_due = NOTHING if is_written else due
         finally:
             if still_due != NOTHING:

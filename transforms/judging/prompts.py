@@ -148,8 +148,8 @@ def agent_sections(conversation: Conversation, turn: Turn | None = None) -> list
     if not isinstance(by_turn, list):
         return []
     if turn is not None:
-        place = position(conversation, turn)
-        by_turn = by_turn[place : place + 1]
+        index = position(conversation, turn)
+        by_turn = by_turn[index : index + 1]
     agents: JsonObject = {}
     for details in by_turn[: len(conversation.turns)]:
         agents |= details if isinstance(details, dict) else {}
@@ -163,9 +163,9 @@ def agent_sections(conversation: Conversation, turn: Turn | None = None) -> list
 
 def context_sections(conversation: Conversation, turn: Turn) -> list[Section]:
     """Renders what an answer stands on: the agents, the turns before it, and its turn without its texts."""
-    place = position(conversation, turn)
-    earlier = dialogue_sections(conversation, place)
-    return [*agent_sections(conversation, turn), *earlier, *_work(conversation, place)]
+    index = position(conversation, turn)
+    earlier = dialogue_sections(conversation, index)
+    return [*agent_sections(conversation, turn), *earlier, *_work(conversation, index)]
 
 
 def position(conversation: Conversation, turn: Turn) -> int:
@@ -285,8 +285,8 @@ def _search_sections(grounding: JsonValue, number: int) -> list[Section]:
     def taken(metadata: JsonObject, *keys: str) -> list[JsonValue]:  # what is no list stays
         return [v for key in keys if isinstance(metadata.get(key), list) for v in metadata.pop(key)]
 
-    def limited(word: str, found: Iterable[Section]) -> None:
-        listed = list(found)
+    def limited(word: str, results: Iterable[Section]) -> None:
+        listed = list(results)
         more = len(listed) - MAX_FOUND
         sections.extend(listed[:MAX_FOUND])
         if more > 0:

@@ -49,22 +49,22 @@ def check_provider(model: str, paths: Iterable[str] | None = None) -> None:
     if paths is None:
         paths = [path for kind in JUDGES.values() for path in kind.paths or ()]
     if slash and provider_of(model) is None and first not in paths:
-        known = sorted(name for each in JUDGES.values() for name in each.provider)
+        known = sorted(name for judge in JUDGES.values() for name in judge.provider)
         raise ConfigError(f"judge_model {model}: unknown provider {first} (there are: {', '.join(known)})")
 
 
-def route_of(own: JudgeKind, model: str) -> Route:
+def route_of(run_judge: JudgeKind, model: str) -> Route:
     """Returns where the questions for a model go.
 
     Raises:
         ConfigError: Its name begins with an unknown provider.
     """
-    kind = provider_of(model) if own.provider else None
+    kind = provider_of(model) if run_judge.provider else None
     if kind is not None:
         return Route(kind, model.partition("/")[2])
-    if own.paths is not None:
-        check_provider(model, own.paths)
-    return Route(own, model)
+    if run_judge.paths is not None:
+        check_provider(model, run_judge.paths)
+    return Route(run_judge, model)
 
 
 class Routes:
@@ -74,8 +74,8 @@ class Routes:
     environment.
     """
 
-    def __init__(self, config: JudgeConfig, environ: Mapping[str, str], own: JudgeKind):
-        self._config, self._environ, self._own = config, environ, own
+    def __init__(self, config: JudgeConfig, environ: Mapping[str, str], run_judge: JudgeKind):
+        self._config, self._environ, self._own = config, environ, run_judge
 
     def find(self, model: str) -> Route:
         """Returns where the questions for a model go; raises ConfigError for an unknown provider."""
@@ -149,11 +149,15 @@ class Connections:
     """A backend for the models of all judges. The run's own judge is connected at once, others when asked."""
 
     def __init__(
-        self, routes: Routes, own: JudgeKind, environ: Mapping[str, str], note_retry: Callable[[str], None]
+        self,
+        routes: Routes,
+        run_judge: JudgeKind,
+        environ: Mapping[str, str],
+        note_retry: Callable[[str], None],
     ):
         """Connects the run's own judge; raises ConfigError if that fails."""
         self._routes, self._environ, self._note_retry = routes, environ, note_retry
-        self._backends = {own.name: self._connected(own)}
+        self._backends = {run_judge.name: self._connected(run_judge)}
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
         """Makes one call; see Backend; raises AuthenticationError if a judge cannot be connected."""

@@ -41,7 +41,7 @@ class JudgeSettings(Struct, frozen=True):
         workers: Number of worker processes among which the limits are divided.
         shares_budget: Whether all worker processes count in one budget, in the place of the cache.
         only_estimates: Count what would be asked of a model, and ask nothing.
-        own: A judge that was handed in, in place of the one that the config names.
+        given_judge: A judge that was handed in, in place of the one that the config names.
         is_named: Whether an option or the config names a judge; False: it was found by its credentials, or by
             the model of a criterion.
         spent: What an earlier attempt of the run spent of limits that nothing else remembers.
@@ -52,7 +52,7 @@ class JudgeSettings(Struct, frozen=True):
     concurrency: int = 64
     run_id: str = ""
     only_estimates: bool = False
-    own: JudgeKind | None = None
+    given_judge: JudgeKind | None = None
     is_named: bool = True
     workers: int = 1
     shares_budget: bool = False
@@ -72,7 +72,7 @@ class JudgeSettings(Struct, frozen=True):
     @property
     def kind(self) -> JudgeKind:
         """The judge; raises ConfigError if the config names none that there is."""
-        return self.own or find_judge(self.config)
+        return self.given_judge or find_judge(self.config)
 
     def key(self) -> str:
         """Returns a text that is the same for equal settings."""
@@ -93,14 +93,14 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
     assert kind.connect
     routes = Routes(config, environ, kind)
     requests = Requests(config, routes)
-    place = open_place(config.cache, min(PATIENCE_S, config.timeout_s)) if config.cache else None
-    cache = ReplyCache(place) if place else None
+    reply_place = open_place(config.cache, min(PATIENCE_S, config.timeout_s)) if config.cache else None
+    cache = ReplyCache(reply_place) if reply_place else None
     if settings.only_estimates:
         return Estimator(config, requests, counts, cache)
     limited = config.model_copy(update=settings.per_worker)
-    if settings.shares_budget and place is None:
+    if settings.shares_budget and reply_place is None:
         raise ConfigError("judge: its budget is shared, and there is no judge.cache to hold it")
-    shared = place if settings.shares_budget else None
+    shared = reply_place if settings.shares_budget else None
     pace = Pace(limited.requests_per_minute)
 
     def note_retry(model: str) -> None:

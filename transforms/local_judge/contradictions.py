@@ -103,8 +103,8 @@ def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str
     difference = only_difference(_without_answer(claim.text), around)
     if difference is None:
         return None
-    if difference.said:
-        return f"{source} says {quoted_names([difference.held])}, not {quoted_names([difference.said])}."
+    if difference.stated:
+        return f"{source} says {quoted_names([difference.held])}, not {quoted_names([difference.stated])}."
     return f"{source} says the contrary: “{span.quote}”."
 
 
@@ -270,7 +270,7 @@ _LEAST_ALIGNED, _LEAST_OF_A_PRONOUN = 2, 4
 class OneDifference(NamedTuple):
     """The values in which a claim and the evidence differ; "": one of both is negated."""
 
-    said: str = ""
+    stated: str = ""
     held: str = ""
 
 

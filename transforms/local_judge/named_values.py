@@ -144,7 +144,7 @@ _PAIRS = (
     (r"\bout[ -]of[ -](?=(?:stock|service|order|print)\b)", "not in "),
 )
 _MAY_BE_TWO = re.compile(r"\b(?:n(?:e\s|['’]|on?[\s-]|on[a-z])|out[ -]of|aucun|rien|jamais)", re.IGNORECASE)
-_ONE_NEGATION = [(re.compile(pair, re.IGNORECASE), one) for pair, one in _PAIRS]
+_ONE_NEGATION = [(re.compile(pattern, re.IGNORECASE), text) for pattern, text in _PAIRS]
 _JOINS = word_set("and but or und aber oder et mais ou y pero o")
 _FORWARD = re.compile("不|没有|沒有|未")
 _LAST_RUN = re.compile(r"[^\s\u3040-\u309f]+(?=[\s\u3040-\u309f]*$)")

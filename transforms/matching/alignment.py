@@ -48,8 +48,8 @@ class _Band:
                 here[start:end] = np.maximum.accumulate(sums[::-1])[::-1]
 
     def best(self, row: int, column: int) -> float:
-        place = column - row - self._first + 1
-        return float(self._best[row, place]) if 0 <= place < self._size + 2 else 0.0
+        offset = column - row - self._first + 1
+        return float(self._best[row, offset]) if 0 <= offset < self._size + 2 else 0.0
 
     def pairs(self) -> AlignedPlaces:
         """Returns the pairs of a path of the best sum, in order; of equal ones the one that pairs first."""
@@ -130,13 +130,13 @@ class _Recorded:
         texts: dict[str, list[int]] = {}
         tools: dict[frozenset[str | None], list[int]] = {}
         sizes: list[int] = []
-        for place, turn in enumerate(turns):
+        for index, turn in enumerate(turns):
             features = _features(turn.user, turn.tool_calls)
             sizes.append(features.size)
-            texts.setdefault(features.text, []).append(place)
-            tools.setdefault(features.tools, []).append(place)
+            texts.setdefault(features.text, []).append(index)
+            tools.setdefault(features.tools, []).append(index)
             for token, count in features.counts.items():
-                places.setdefault(token, []).append(place)
+                places.setdefault(token, []).append(index)
                 counts.setdefault(token, []).append(count)
         self._tokens = {token: (np.array(places[token]), np.array(counts[token])) for token in places}
         self._texts = {text: np.array(at) for text, at in texts.items()}
@@ -234,11 +234,11 @@ def count_matches(
     owners = {j: i for i, j in enumerate(partners) if j is not None}
     for i in range(len(expected)):
         if partners[i] is None:
-            _place(i, fitting, partners, owners)
+            _assign(i, fitting, partners, owners)
     return partners
 
 
-def _place(i: int, fitting: list[list[int]], partners: list[int | None], owners: dict[int, int]) -> None:
+def _assign(i: int, fitting: list[list[int]], partners: list[int | None], owners: dict[int, int]) -> None:
     """Finds a partner for one more expected element, moving others along a shortest augmenting path."""
     came_from: dict[int, int] = {}
     waiting = deque([i])

@@ -82,8 +82,8 @@ class TurnChecker:
         self._next_partner = iter(self.partners)
         self.responses = list(turn.tool_responses)
         self.transfers = list(turn.transfers)
-        self.said = turn_texts(turn)
-        self.texts = list(self.said)
+        self.spoken = turn_texts(turn)
+        self.texts = list(self.spoken)
 
     def outcomes(self) -> list[ExpectationOutcome]:
         """Returns what became of every expectation, in order."""
@@ -126,7 +126,7 @@ class TurnChecker:
         return ExpectationOutcome(expectation, _OUTCOMES[verdicts[best]], candidates[best], "tool_response")
 
     def _agent_response(self, expectation: Expectation) -> ExpectationOutcome:
-        wanted, texts = expectation.text or "", self.said
+        wanted, texts = expectation.text or "", self.spoken
         is_by_meaning = expectation.comparison == "SEMANTIC_SIMILARITY"
         if not texts:
             is_off = is_by_meaning and not self.case.similarity_enabled

@@ -145,9 +145,9 @@ class Sample:
         if stated_case(conversation) is not None:
             self.unit = self.run_of = case.key.text
             return
-        said = [turn.user for turn in turns]
+        asked = [turn.user for turn in turns]
         if case.digest is not None:
-            self.unit = f"\0{case.digest}\0{said!r}"
+            self.unit = f"\0{case.digest}\0{asked!r}"
 
     def calls(self, pair: TurnPair) -> PairedCalls:
         """Returns the expected and the made calls of a pair, paired once."""
@@ -289,12 +289,12 @@ def _greetings(turns: Sequence[ExpectedTurn | Turn]) -> int:
     The agent or an event of the app (a welcome) begins the first one, or the user says no more than hello.
     """
     for i, turn in enumerate(turns):
-        said = (turn.user or "").strip()
+        text = (turn.user or "").strip()
         # Without any words of a user, no turn is known to be before the first question.
         is_welcome = i == 0 and bool(turns[1:] and turns[1].user) and not _is_asked(turn)
         is_calling = bool(turn.tool_calls) or (isinstance(turn, Turn) and bool(turn.transfers))
         is_unknown = isinstance(turn, Turn) and any(finding.kind in _GAPS for finding in turn.findings)
-        if is_calling or is_unknown or not (is_welcome or _GREETING.fullmatch(said)):
+        if is_calling or is_unknown or not (is_welcome or _GREETING.fullmatch(text)):
             return i
     return len(turns)
 
@@ -382,8 +382,8 @@ def unanswered_turn(sample: Sample) -> str | None:
     if conversation.labels.get("reward") is not None:
         return None
     turns = conversation.turns
-    for place, turn in enumerate(turns):
-        is_last = place == len(turns) - 1
+    for index, turn in enumerate(turns):
+        is_last = index == len(turns) - 1
         is_due = not (conversation.ended or conversation.ended_detail) if is_last else _is_asked(turn)
         if not is_due or not _is_silent(turn):
             continue
@@ -400,8 +400,8 @@ def unanswered_turn(sample: Sample) -> str | None:
 
 
 def _is_asked(turn: ExpectedTurn | Turn) -> bool:
-    said = (turn.user or "").strip()
-    return bool(said) and not _EVENT.fullmatch(said)
+    text = (turn.user or "").strip()
+    return bool(text) and not _EVENT.fullmatch(text)
 
 
 def _is_silent(turn: Turn) -> bool:
@@ -718,50 +718,52 @@ _LISTS = ("intermediate_responses", "scripted_transfers", "rubrics")
 
 
 def joined_turns(
-    given: list[ExpectedTurn], own: Sequence[ExpectedTurn], recorded: Sequence[Turn]
+    given: list[ExpectedTurn], stated_turns: Sequence[ExpectedTurn], recorded: Sequence[Turn]
 ) -> list[ExpectedTurn]:
     """Returns the turns of a case, with what the record expects itself in place of what the case does.
 
     With equal numbers of turns, turn i is joined with turn i; otherwise the recorded turns are aligned with
     the case's. No turn of the case is left out. `own` is empty where the record expects nothing.
     """
-    if all(turn == _NOTHING for turn in own):
+    if all(turn == _NOTHING for turn in stated_turns):
         return given
     if not given:
-        return list(own)
-    if len(own) == len(given):
-        return [_joined(case, turn) for case, turn in zip(given, own, strict=True)]
+        return list(stated_turns)
+    if len(stated_turns) == len(given):
+        return [_joined(case, turn) for case, turn in zip(given, stated_turns, strict=True)]
     joined: list[ExpectedTurn] = []
     for i, j in align(given, recorded):
-        if i is None and j is not None and own[j] != _NOTHING:
-            joined.append(msgspec.structs.replace(own[j], user=own[j].user or recorded[j].user))
+        if i is None and j is not None and stated_turns[j] != _NOTHING:
+            joined.append(
+                msgspec.structs.replace(stated_turns[j], user=stated_turns[j].user or recorded[j].user)
+            )
         elif i is not None:
-            joined.append(given[i] if j is None else _joined(given[i], own[j]))
+            joined.append(given[i] if j is None else _joined(given[i], stated_turns[j]))
     return joined
 
 
-def _joined(case: ExpectedTurn, own: ExpectedTurn) -> ExpectedTurn:
-    if own == _NOTHING:
+def _joined(case: ExpectedTurn, stated_turn: ExpectedTurn) -> ExpectedTurn:
+    if stated_turn == _NOTHING:
         return case
     # What the record states something of: words, calls, and the further kinds of expectations.
-    stated = {_group(expectation) for expectation in own.expectations}
-    stated |= {_WORDS} if own.response is not None else set()
-    stated |= {_CALLS} if own.tool_calls is not None else set()
-    words, calls = (own if _WORDS in stated else case), (own if _CALLS in stated else case)
+    stated = {_group(expectation) for expectation in stated_turn.expectations}
+    stated |= {_WORDS} if stated_turn.response is not None else set()
+    stated |= {_CALLS} if stated_turn.tool_calls is not None else set()
+    words, calls = (stated_turn if _WORDS in stated else case), (stated_turn if _CALLS in stated else case)
     expectations: list[Expectation] = []
-    if case.expectations or own.expectations:  # else neither has the CES form
+    if case.expectations or stated_turn.expectations:  # else neither has the CES form
         kept = [expectation for expectation in turn_expectations(case) if _group(expectation) not in stated]
-        expectations = [*turn_expectations(own), *kept]
+        expectations = [*turn_expectations(stated_turn), *kept]
     return ExpectedTurn(
-        user=case.user if own.user is None else own.user,
+        user=case.user if stated_turn.user is None else stated_turn.user,
         response=words.response,
         adk_text=words.adk_text,
         adk_reads=words.adk_reads and calls.adk_reads,
         tool_calls=calls.tool_calls,
         expectations=expectations,
-        thresholds=own.thresholds or case.thresholds,
-        unread=own.unread or case.unread,
-        **{name: getattr(own, name) or getattr(case, name) for name in _LISTS},
+        thresholds=stated_turn.thresholds or case.thresholds,
+        unread=stated_turn.unread or case.unread,
+        **{name: getattr(stated_turn, name) or getattr(case, name) for name in _LISTS},
     )
 
 

@@ -329,13 +329,13 @@ def call_problem(problem: ReviewProblem, sample: Sample) -> CallProblem | None:
         return None
     details = problem.score.details or {}
     if problem.term == DESTRUCTIVE:
-        return _told(DESTRUCTIVE, details[DESTRUCTIVE], "destructive and not expected: ")
+        return _problem_of(DESTRUCTIVE, details[DESTRUCTIVE], "destructive and not expected: ")
     if not problem.compares_calls or problem.score.label is not None:
         return None
     return _by_details(details) or _by_calls(*_calls_at(problem.turn, sample), details)
 
 
-def _told(kind: str, calls: Sequence[JsonValue], head: str) -> CallProblem:
+def _problem_of(kind: str, calls: Sequence[JsonValue], head: str) -> CallProblem:
     more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
     return CallProblem(kind, str(calls[0]).partition("(")[0], f"{head}{calls[0]}{more}")
 
@@ -346,12 +346,12 @@ def _by_details(details: JsonObject) -> CallProblem | None:
         return None
     missing, wrong, extra = (_entries(details, key) for key in ("missing", "wrong_arguments", "extra"))
     if missing:
-        return _told(_MISSING, missing, "missing ")
+        return _problem_of(_MISSING, missing, "missing ")
     if wrong and isinstance(wrong[0], dict) and isinstance(wrong[0].get("expected"), str):
         tool = wrong[0]["expected"].partition("(")[0]
         differences = [Difference(**item) for item in wrong[0]["arguments"]]
         return CallProblem(_WRONG, tool, _differing(tool, differences) or f"called {wrong[0]['actual']}")
-    return _told(_EXTRA, extra, "not expected: ") if extra else None
+    return _problem_of(_EXTRA, extra, "not expected: ") if extra else None
 
 
 def _entries(details: JsonObject, key: str) -> list[JsonValue]:

@@ -92,8 +92,8 @@ def _redacted(evaluated: EvaluatedConversation, config: RedactConfig) -> Evaluat
     if redactor is None:
         redactor = scored.redactor = redactor_of(config, scored.sample, _foreign_texts(scored))
     else:
-        said = [(row["reason"], row["explanation"], row["details"]) for row in evaluated.scores]
-        redactor.learn([{"details": said}])
+        texts = [(row["reason"], row["explanation"], row["details"]) for row in evaluated.scores]
+        redactor.learn([{"details": texts}])
     if redactor is None or not redactor.has_values(scored.sample.record.source):
         return evaluated
     scored.slices = {redactor.identity(name): turns for name, turns in scored.slices.items()}
@@ -130,9 +130,9 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     )
     traces = {turn.span.rpartition("/")[0] if turn.span else None for turn in conversation.turns}
     trace = traces.pop() if len(traces) == 1 else None
-    for place, pair in enumerate(sample.pairs):
+    for index, pair in enumerate(sample.pairs):
         if pair.actual is not None and pair.actual.timestamp is not None:
-            times[place] = rfc3339(pair.actual.timestamp)
+            times[index] = rfc3339(pair.actual.timestamp)
     key = conversation_key(sample)
     rows: list[ScoreRow] = []
     for entry in scored.scores:
@@ -544,15 +544,15 @@ def limited(transcript: Transcript, kept: int | None = None, most: int = MOST_BY
     room = most - _size({**shortened, "turns": []}) - 64
     chosen, last = set(), len(turns) - 1
     # The one to keep, then alternately from the start and from the end.
-    named = [place for place, turn in enumerate(turns) if turn["index"] == kept]
-    ends = [place for i in range(len(turns) // 2 + 1) for place in (i, last - i) if 0 <= place <= last]
-    for place in dict.fromkeys([*named, *ends]):
-        size = len(dump_json(cast(JsonValue, turns[place]))) + 1
+    named = [index for index, turn in enumerate(turns) if turn["index"] == kept]
+    ends = [index for i in range(len(turns) // 2 + 1) for index in (i, last - i) if 0 <= index <= last]
+    for index in dict.fromkeys([*named, *ends]):
+        size = len(dump_json(cast(JsonValue, turns[index]))) + 1
         if size <= room:
             room -= size
-            chosen.add(place)
+            chosen.add(index)
     cut.left_out["turns"] = len(turns) - len(chosen)
-    return {**shortened, "turns": [turns[place] for place in sorted(chosen)]}
+    return {**shortened, "turns": [turns[index] for index in sorted(chosen)]}
 
 
 def _size(transcript: Transcript) -> float:

@@ -266,7 +266,7 @@ def cascade_figures(
     asked = {"tokens_in": number["first_tokens_in"], "tokens_out": number["first_tokens_out"]}
     tokens = sum(figures["tokens_in"] + figures["tokens_out"] for figures in spared.values())
     is_known = not (candidates or number["first_uncounted"])
-    known = {model: own for model in {first, *spared} if (own := price_of(prices, model))}
+    known = {model: price for model in {first, *spared} if (price := price_of(prices, model))}
     is_priced = is_known and known.keys() == {first, *spared}
     cost = sum(_cost(known[model], figures) for model, figures in spared.items()) if is_priced else 0.0
     return {

@@ -183,7 +183,7 @@ async def _settle(
         score = await joint_score(comparer, compare, ask)
         judged += [score] if score is not None else []
         items = items_of(score)
-        answers |= {pairs[item.place]: item.score == 1.0 for item in items if item.score is not None}
+        answers |= {pairs[item.position]: item.score == 1.0 for item in items if item.score is not None}
         result = _score(criterion.with_answers(answers), sample, [])
         result.criterion = criterion
     overall = result.overall

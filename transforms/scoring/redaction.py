@@ -147,7 +147,9 @@ class Redactor:
 
     def _learn_paths(self, value: JsonValue, path: tuple[str, ...], name: str = "") -> None:
         for key, paths in (("paths", self._paths), ("keep", self._keep)):
-            self.reached.update(f"redact.{key} {'.'.join(own)}" for own in paths if _ends(path, [own]))
+            self.reached.update(
+                f"redact.{key} {'.'.join(stated)}" for stated in paths if _ends(path, [stated])
+            )
         if _ends(path, self._keep):
             self._kept.update(str(leaf) for leaf in _leaves(value))
         elif _ends(path, self._paths):
@@ -341,9 +343,12 @@ class Redactor:
         findings = service_findings(self._config, text)
         if bool(_may_hold(plain) if len(plain) <= _SHORT else _candidates((), ()).search(plain)):
             shown = find(cue + plain, self._config.kinds, self._config.regions, hint)
-            moved = (one._replace(start=one.start - len(cue), end=one.end - len(cue)) for one in shown)
-            findings = chain((one for one in moved if one.start >= 0), findings)
-        for start, end, kind, key in chain(self._own(text), findings):
+            moved = (
+                finding._replace(start=finding.start - len(cue), end=finding.end - len(cue))
+                for finding in shown
+            )
+            findings = chain((finding for finding in moved if finding.start >= 0), findings)
+        for start, end, kind, key in chain(self._by_patterns(text), findings):
             if not any(a <= start and end <= b for a, b in kept) and (places := _take(taken, start, end)):
                 marker = mark(kind, key, text[start:end])
                 spans += [(*ends, marker) for ends in places]
@@ -373,7 +378,7 @@ class Redactor:
                 self._markers = {key: name for key, name in self._markers.items() if name != other}
                 self._spelled[part] = marker
 
-    def _own(self, text: str) -> Iterator[Finding]:
+    def _by_patterns(self, text: str) -> Iterator[Finding]:
         """Yields what the patterns of the config match."""
         readable = text if text.isascii() else _HALVES.sub("?", text)
         for name, pattern in self._config.patterns.items():

@@ -190,7 +190,7 @@ async def cascade_score(
     score = await run(cheap, recorder)
     if not recorder.answers or score is None:
         return score
-    late = next((each.reason for each in recorder.samples if (each.reason or "").endswith(LATER)), None)
+    late = next((item.reason for item in recorder.samples if (item.reason or "").endswith(LATER)), None)
     if late is not None:  # whether the other judge is needed is not known before
         return Score(None, reason=late, judge=score.judge)
     if score.judge and cascade.min_confidence is not None:

@@ -343,7 +343,7 @@ class Utf8Text:
         block = offset // _BLOCK
         return self._before[block] + self._characters(block * _BLOCK, offset)
 
-    def place(self, start: int, end: int) -> TextRange:
+    def text_range(self, start: int, end: int) -> TextRange:
         """Returns a byte range in code points."""
         if not (0 <= start <= len(self.data) and 0 <= end <= len(self.data)):
             return TextRange(None, None, OUTSIDE)

@@ -257,8 +257,8 @@ def find(
     """
     if _NO_WIDTH in text:
         at = [index for index, char in enumerate(text) if char != _NO_WIDTH]
-        for one in find(text.replace(_NO_WIDTH, ""), kinds, regions, hint):
-            yield one._replace(start=at[one.start], end=at[one.end - 1] + 1)
+        for finding in find(text.replace(_NO_WIDTH, ""), kinds, regions, hint):
+            yield finding._replace(start=at[finding.start], end=at[finding.end - 1] + 1)
         return
     for kind, finder in _FINDERS.items():
         if kind in kinds:
@@ -413,13 +413,13 @@ def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
         return (
             (start, end) if is_value and not text.startswith("<", start) and not match["short"] else (at, at)
         )
-    one = _VALUE.match(text, at)
-    value = one["value"].rstrip(".?)") if one else ""
-    if one is None or _NO_VALUE.fullmatch(value) or (not link and not text[at - 1].isspace()):
+    value_match = _VALUE.match(text, at)
+    value = value_match["value"].rstrip(".?)") if value_match else ""
+    if value_match is None or _NO_VALUE.fullmatch(value) or (not link and not text[at - 1].isspace()):
         return at, at
     if before[-1:] in ("?", "&"):  # the next parameter of an address
         value = value.partition("&")[0]
-    start, end = one.start("value"), one.start("value") + len(value)
+    start, end = value_match.start("value"), value_match.start("value") + len(value)
     has_digit = any(map(str.isdigit, value))
     if match["short"]:
         return (start, end) if is_symbol and has_digit and any(map(str.isalpha, value)) else (at, at)

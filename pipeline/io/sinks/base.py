@@ -57,21 +57,21 @@ class RunRecord(NamedTuple):
 
 @contextmanager
 def recorded(
-    record: RunRecord, place: SinkPlace, document: JsonObject, goes_on: bool = False
+    record: RunRecord, sink_place: SinkPlace, document: JsonObject, goes_on: bool = False
 ) -> Iterator[None]:
     """Writes that a run begins, given what is known of its `run.json`, and if it breaks off that it did.
 
     `goes_on`: the run may go on elsewhere when this process ends.
     """
-    record.begin(place, document)
+    record.begin(sink_place, document)
     try:
         yield
     except KeyboardInterrupt:
         if not goes_on:
-            record.break_off(place, "CANCELLED", "interrupted")
+            record.break_off(sink_place, "CANCELLED", "interrupted")
         raise
     except BaseException as error:
-        record.break_off(place, "ERROR", error_text(error))
+        record.break_off(sink_place, "ERROR", error_text(error))
         raise
 
 
@@ -224,7 +224,7 @@ class SinkKind(Struct, frozen=True, kw_only=True):
     >>> class Nothing:
     ...     def write_table(self, rows, table, part=""):
     ...         pass
-    >>> turnwise.SinkKind(name="null", help="null://", schemes=("null",), open=lambda place: Nothing()).name
+    >>> turnwise.SinkKind(name="null", help="null://", schemes=("null",), open=lambda url: Nothing()).name
     'null'
     """
 
@@ -236,13 +236,13 @@ class SinkKind(Struct, frozen=True, kw_only=True):
     option: Literal["--store", "--scores_to"] = "--store"
     open: Callable[[SinkPlace], TableSink] | None = None
     append: Callable[[SinkPlace], ChangeWriter] | None = None
-    prepare: Callable[[SinkPlace], None] = lambda place: None
+    prepare: Callable[[SinkPlace], None] = lambda given: None
     check: Callable[[str, str], None] = lambda option, url: None
     absolute: Callable[[str], str] = lambda url: url
     takes_paths: bool = False
     complete: Callable[[SinkPlace, Sequence[Any]], Sequence[str]] | None = None
-    discard: Callable[[SinkPlace], None] = lambda place: None
-    left: Callable[[SinkPlace], str] = lambda place: f"{shown_url(place.url)} may hold rows of it"
+    discard: Callable[[SinkPlace], None] = lambda given: None
+    left: Callable[[SinkPlace], str] = lambda given: f"{shown_url(given.url)} may hold rows of it"
     replaced: Callable[[SinkPlace, int], int | None] | None = None
     record: RunRecord | None = None
 
@@ -290,7 +290,7 @@ def register_sink(item: SinkKind) -> SinkKind:
     >>> class Nothing:
     ...     def write_table(self, rows, table, part=""):
     ...         pass
-    >>> null = turnwise.SinkKind(name="null", help="null://", schemes=("null",), open=lambda place: Nothing())
+    >>> null = turnwise.SinkKind(name="null", help="null://", schemes=("null",), open=lambda url: Nothing())
     >>> turnwise.register_sink(null) is null
     True
     """
@@ -329,12 +329,12 @@ def find_service(option: str, url: str) -> SinkKind:
     raise ConfigError(f"{option} {shown_url(url)}: {fault} ({hint})")
 
 
-def open_service(place: SinkPlace) -> TableSink:
+def open_service(sink_place: SinkPlace) -> TableSink:
     """Returns the service of a place; raises ConfigError if it cannot be opened."""
-    kind = find_service(place.option, place.url)
+    kind = find_service(sink_place.option, sink_place.url)
     assert kind.open
     with hook_errors(f"sink {kind.name}: open"):
-        sink = kind.open(place)
+        sink = kind.open(sink_place)
     if not callable(getattr(sink, "write_table", None)):
         raise ConfigError(
             f"sink {kind.name}: open returned {type(sink).__name__}, which has no method write_table"
@@ -358,63 +358,63 @@ class _Writers:
 
 def open_changes(places: Sequence[SinkPlace]) -> ChangeWriter:
     """Returns what writes a stream's changes to its services; raises ConfigError if one cannot be opened."""
-    return _Writers([_open_changes(place) for place in places])
+    return _Writers([_open_changes(sink_place) for sink_place in places])
 
 
-def _open_changes(place: SinkPlace) -> ChangeWriter:
-    kind = find_service(place.option, place.url)
+def _open_changes(sink_place: SinkPlace) -> ChangeWriter:
+    kind = find_service(sink_place.option, sink_place.url)
     assert kind.append
     with hook_errors(f"sink {kind.name}: append"):
-        return kind.append(place)
+        return kind.append(sink_place)
 
 
-def check_appends(place: SinkPlace) -> None:
+def check_appends(sink_place: SinkPlace) -> None:
     """Raises ConfigError if a service takes no streams."""
-    if not find_service(place.option, place.url).append:
+    if not find_service(sink_place.option, sink_place.url).append:
         able = ", ".join(
             _addresses(kind)
             for _, kind in sorted(SINKS.items())
-            if kind.append and kind.option == place.option
+            if kind.append and kind.option == sink_place.option
         )
         raise ConfigError(
-            f"{place.option} {shown_url(place.url)}: takes no stream; one goes to {able}, "
+            f"{sink_place.option} {shown_url(sink_place.url)}: takes no stream; one goes to {able}, "
             "or into JSON Lines in --output, which DuckDB reads"
         )
 
 
-def prepare_service(place: SinkPlace) -> None:
+def prepare_service(sink_place: SinkPlace) -> None:
     """Raises ConfigError, before anything runs, if rows cannot be written to a service."""
-    kind = find_service(place.option, place.url)
+    kind = find_service(sink_place.option, sink_place.url)
     with hook_errors(f"sink {kind.name}: prepare"):
-        kind.prepare(place)
+        kind.prepare(sink_place)
 
 
-def completes(place: SinkPlace) -> bool:
+def completes(sink_place: SinkPlace) -> bool:
     """Returns whether the end of a run needs what a service returned for the tables."""
-    return find_service(place.option, place.url).complete is not None
+    return find_service(sink_place.option, sink_place.url).complete is not None
 
 
-def complete_service(place: SinkPlace, elements: Sequence[Any]) -> list[str]:
+def complete_service(sink_place: SinkPlace, elements: Sequence[Any]) -> list[str]:
     """Ends the writing of a run's tables to its service; returns what was not written, one line each."""
-    complete = find_service(place.option, place.url).complete
+    complete = find_service(sink_place.option, sink_place.url).complete
     try:
-        return list(complete(place, elements)) if complete else []
+        return list(complete(sink_place, elements)) if complete else []
     except (ConfigError, OSError) as error:
         return [str(error)]
     except RAISED as error:
-        return [f"{place.option} {shown_url(place.url)}: {error_text(error)}"]
+        return [f"{sink_place.option} {shown_url(sink_place.url)}: {error_text(error)}"]
 
 
-def discard_service(place: SinkPlace) -> None:
+def discard_service(sink_place: SinkPlace) -> None:
     """Removes what a run has staged for its service; what cannot be removed is logged."""
     try:
-        find_service(place.option, place.url).discard(place)
+        find_service(sink_place.option, sink_place.url).discard(sink_place)
     except OSError as error:
         _LOG.warning("staged rows of a run cannot be removed: %s", error_text(error))
 
 
 @contextmanager
-def discarding(place: SinkPlace | None, goes_on: bool = False) -> Iterator[None]:
+def discarding(sink_place: SinkPlace | None, goes_on: bool = False) -> Iterator[None]:
     """Removes in the end what a run has staged, unless a signal came and it goes on elsewhere."""
     interrupted = False
     try:
@@ -423,8 +423,8 @@ def discarding(place: SinkPlace | None, goes_on: bool = False) -> Iterator[None]
         interrupted = True
         raise
     finally:
-        if place and not (interrupted and goes_on):
-            discard_service(place)
+        if sink_place and not (interrupted and goes_on):
+            discard_service(sink_place)
 
 
 def row_writer(file: BinaryIO, table: str, output_format: str) -> RowWriter:

@@ -47,11 +47,11 @@ register_sink(
         schemes=("bigquery",),
         open=_staging("open_staging"),
         append=_bigquery("BigQueryChanges"),
-        prepare=lambda place: _bigquery("try_stream" if place.is_streaming else "try_tables")(place),
+        prepare=lambda given: _bigquery("try_stream" if given.is_streaming else "try_tables")(given),
         check=_check_tables,
         complete=_bigquery("complete_tables"),
         discard=_staging("discard_staged"),
-        left=lambda place: f"{place.url} holds all of it or nothing",
+        left=lambda given: f"{given.url} holds all of it or nothing",
     )
 )
 
@@ -81,7 +81,7 @@ register_sink(
         absolute=_absolute_dataset,
         complete=_parquet("complete_dataset"),
         discard=_staging("discard_staged"),
-        left=lambda place: f"{place.url} holds nothing of it, unless it was just being completed",
+        left=lambda given: f"{given.url} holds nothing of it, unless it was just being completed",
     )
 )
 
@@ -103,6 +103,6 @@ register_sink(
         prepare=_otlp("try_receiver"),
         check=_check_receiver,
         complete=_otlp("lost_scores"),
-        left=lambda place: f"{place.url} may have scores of it",
+        left=lambda given: f"{given.url} may have scores of it",
     )
 )

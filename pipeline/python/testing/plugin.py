@@ -61,9 +61,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         number = f"{len(read.unused)} eval case{'s have' if len(read.unused) > 1 else ' has'} no recording"
         metafunc.definition.warn(UnusedCaseWarning(f"{number}: {names_text(read.unused)}"))
     root = f"{metafunc.config.rootpath}/"
-    places = [f"unreadable:{recording.place.removeprefix(root)}" for recording in read.unreadable]
+    places = [f"unreadable:{recording.where.removeprefix(root)}" for recording in read.unreadable]
     metafunc.parametrize(
-        _RECORDING, [*read.found, *read.unreadable], ids=[*read.ids(), *places], indirect=True
+        _RECORDING, [*read.recordings, *read.unreadable], ids=[*read.ids(), *places], indirect=True
     )
 
 
@@ -134,7 +134,7 @@ def turnwise_recording(request: pytest.FixtureRequest) -> "Recording":
 
     recording: Recording | UnreadableRecording = request.param
     if not isinstance(recording, Recording):
-        pytest.fail(f"{recording.place}: {recording.message}", pytrace=False)
+        pytest.fail(f"{recording.where}: {recording.message}", pytrace=False)
     return recording
 
 

@@ -60,11 +60,11 @@ class UnreadableRecording(NamedTuple):
     """A recording or an eval case that could not be read.
 
     Attributes:
-        place: File, and line or index.
+        where: File, and line or index.
         message: Why, in one line.
     """
 
-    place: str
+    where: str
     message: str
 
 
@@ -72,24 +72,24 @@ class Recordings(NamedTuple):
     """What a directory of recordings holds.
 
     Attributes:
-        found: Recordings, in the order of their files.
+        recordings: Recordings, in the order of their files.
         unreadable: Records and cases that could not be read, files of recordings without a record, and
             recordings whose case is not there.
         unused: Ids of the eval cases without a recording.
     """
 
-    found: list[Recording]
+    recordings: list[Recording]
     unreadable: list[UnreadableRecording]
     unused: list[str]
 
     def ids(self) -> list[str]:
         """Returns an id for each recording: that of the conversation, with the place where it is repeated."""
-        numbers = Counter(recording.conversation.conversation_id for recording in self.found)
+        numbers = Counter(recording.conversation.conversation_id for recording in self.recordings)
         return [
             name
             if numbers[name] == 1
             else f"{name}@{recording.source.rsplit('/', 1)[-1]}:{recording.position}"
-            for recording in self.found
+            for recording in self.recordings
             for name in [recording.conversation.conversation_id]
         ]
 
@@ -122,8 +122,8 @@ def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str
             continue
         if sample.eval_case is not None:
             unused.pop(sample.eval_case.key, None)
-        read.found.append(Recording(sample.conversation, sample.eval_case, *sample.record[:2]))
-    if not read.found and all(content.message == _EMPTY for content in read.unreadable):
+        read.recordings.append(Recording(sample.conversation, sample.eval_case, *sample.record[:2]))
+    if not read.recordings and all(content.message == _EMPTY for content in read.unreadable):
         raise ConfigError(f"recordings {' '.join(recordings)}: there is no conversation")
     return read._replace(unused=[key.eval_id for key in unused])
 

@@ -60,9 +60,9 @@ def run_stream(settings: RunSettings) -> int:
     check_stream_directory(settings)
     open_alert_sink(settings.stream.alerts, Path(settings.output) / ALERTS_FILE)
     try_judge(settings)
-    for place in settings.places:
+    for sink_place in settings.places:
         is_new = settings.overwrite or not _holds_stream(settings)
-        prepare_service(place._replace(is_new=is_new))
+        prepare_service(sink_place._replace(is_new=is_new))
     keep_inputs(settings)
     open_own_judge(settings)
     stop = Event()

@@ -346,7 +346,7 @@ def joined(*labels, rows=ROWS):
         for one in group
         if one.answers
     }
-    return answers, {problem.kind: problem.count for problem in problems.found()}
+    return answers, {problem.kind: problem.count for problem in problems.listed()}
 
 
 @pytest.mark.parametrize(
@@ -393,7 +393,7 @@ def test_turns_and_conversations_are_apart():
     ]
     found = joined_labels(lines, judged_scores(rows, SCALES), SCALES, problems)
     assert sorted(found.groups) == [("safe", "conversation"), ("safe", "turn")]
-    assert found.numbers == {("safe", "turn")} and problems.found() == []
+    assert found.numbers == {("safe", "turn")} and problems.listed() == []
 
 
 def queue_row(name, outcome, number=0):

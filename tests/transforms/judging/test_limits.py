@@ -125,7 +125,7 @@ def test_many_calls_in_flight_use_all_of_a_budget(limit, tokens, answered, share
     """They are expected to take 420 tokens, so the third waits to see what the first two take."""
     prices = {"m": TokenPrices(input_per_million=1e6, output_per_million=1e6)}
     place = open_place(str(tmp_path / "replies.sqlite")) if shared else None
-    budget = Budget(JudgeConfig(**limit, prices=prices), place=place)
+    budget = Budget(JudgeConfig(**limit, prices=prices), reply_place=place)
 
     async def call():
         reserved = await budget.reserve("m", 20)
@@ -217,7 +217,7 @@ class Table:
 def test_what_could_not_be_written_frees_nothing(answer, counted):
     """The place may have written it before it failed: only what a call took beyond its estimate is due."""
     table = Table()
-    budget = Budget(JudgeConfig(max_calls=9), place=table)
+    budget = Budget(JudgeConfig(max_calls=9), reply_place=table)
 
     async def use():
         budget.settle("m", await budget.reserve("m", 5), (5, answer))
@@ -236,7 +236,7 @@ def test_what_could_not_be_written_frees_nothing(answer, counted):
 def test_what_is_refused_leaves_what_earlier_calls_took_due():
     """A process that may not call any more still tells the others what it took."""
     table = Table()
-    budget = Budget(JudgeConfig(max_tokens=1_500), place=table)
+    budget = Budget(JudgeConfig(max_tokens=1_500), reply_place=table)
 
     async def use():
         budget.settle("m", await budget.reserve("m", 5), (5, 1_000))
@@ -260,7 +260,7 @@ class Days:
         self.start()
 
     def start(self):
-        self.budget = Budget(self.config, place=open_place(self.path), clock=lambda: self.now)
+        self.budget = Budget(self.config, reply_place=open_place(self.path), clock=lambda: self.now)
 
     def come(self, number, name="c", hours=0.0):
         """Returns why those of a number of conversations that have no answer have none."""

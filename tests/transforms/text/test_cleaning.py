@@ -173,7 +173,7 @@ def test_a_range_of_characters_comes_back(text, data):
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     before, marked = (t.encode("utf-8", "surrogatepass") for t in (text[:start], text[start:end]))
-    place = Utf8Text(text).place(len(before), len(before) + len(marked))
+    place = Utf8Text(text).text_range(len(before), len(before) + len(marked))
     assert place == (TextRange(start, end) if start < end else TextRange(None, None, EMPTY))
 
 
@@ -181,7 +181,7 @@ def test_a_range_of_characters_comes_back(text, data):
 @given(TEXTS | LONG, st.integers(-3, 5000), st.integers(-3, 5000))
 def test_a_range_is_valid_exactly_if_it_can_be_decoded(text, start, end):
     utf8 = Utf8Text(text)
-    place, data = utf8.place(start, end), text.encode("utf-8", "surrogatepass")
+    place, data = utf8.text_range(start, end), text.encode("utf-8", "surrogatepass")
     if not (0 <= start <= len(data) and 0 <= end <= len(data)):
         assert place.problem == OUTSIDE
         return
@@ -203,7 +203,7 @@ def test_a_range_is_valid_exactly_if_it_can_be_decoded(text, start, end):
     ],
 )
 def test_places(text, start, end, place):
-    assert Utf8Text(text).place(start, end) == place
+    assert Utf8Text(text).text_range(start, end) == place
 
 
 def test_parts_of_characters_are_replaced():

@@ -91,7 +91,7 @@ def calibrate(
         run_id=run_id,
         labels=[*files],
         lines=len(lines),
-        problems=problems.found(),
+        problems=problems.listed(),
         false_pass_cost=costs.false_pass,
         false_fail_cost=costs.false_fail,
         criteria=criteria,

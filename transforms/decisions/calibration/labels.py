@@ -102,13 +102,13 @@ class LabelLine(NamedTuple):
     """A label and where it stands."""
 
     label: HumanLabel
-    place: str
+    where: str
 
     @property
     def name(self) -> str:
         """How texts name it."""
         turn = "" if self.label.turn_index is None else f" {turn_name(self.label.turn_index)}"
-        return f"{self.label.conversation_id}{turn} {self.label.criterion} ({self.place})"
+        return f"{self.label.conversation_id}{turn} {self.label.criterion} ({self.where})"
 
 
 class LabelledScore(Struct):
@@ -143,7 +143,7 @@ class LabelProblems:
         """Adds lines of a kind."""
         self._lines[kind] += [line.name for line in lines]
 
-    def found(self) -> list[LabelProblem]:
+    def listed(self) -> list[LabelProblem]:
         """Returns the kinds that there are, in the order of their definition."""
         kinds = (kind for kind in get_args(LabelProblemKind) if self._lines.get(kind))
         return [
@@ -412,7 +412,7 @@ def label_queue(
     draw = LabelDraw(seed=seed, size=len(drawn), of=len(order), unit="conversation") if drawn else None
     lines = [_open(row, draw, number) for number, unit in enumerate(drawn, 1) for row in units[unit]]
     lines += [_open(row) for unit in picked for row in units[unit]]
-    counts = {key: len(set(own) & set(picked)) for key, own in strata.items()}
+    counts = {key: len(set(members) & set(picked)) for key, members in strata.items()}
     return LabelQueue(lines, len(drawn), len(order), counts, len(disputed.intersection(picked)))
 
 
@@ -536,9 +536,9 @@ def _agreement(key: CriterionKey, scores: Sequence[Sequence[HumanLabel]]) -> Peo
         for label in group:
             by_rater[label.rater or ""].add(label_number(label.label))
         answers.append({rater: min(values) for rater, values in by_rater.items() if len(values) == 1})
-    shared = [(group, own) for group, own in zip(scores, answers, strict=True) if len(own) > 1]
+    shared = [(group, given) for group, given in zip(scores, answers, strict=True) if len(given) > 1]
     is_number = any(isinstance(label.label, float) for group in scores for label in group)
-    pairs = [(own[raters[0]], own[raters[1]]) for _, own in shared] if len(raters) == 2 else []
+    pairs = [(given[raters[0]], given[raters[1]]) for _, given in shared] if len(raters) == 2 else []
     differ = [
         Disagreement(
             group[0].conversation_id,
@@ -546,8 +546,8 @@ def _agreement(key: CriterionKey, scores: Sequence[Sequence[HumanLabel]]) -> Peo
             next((label.app_version for label in group if label.app_version), None),
             {label.rater or "": label.label for label in group if label.label is not None},
         )
-        for group, own in shared
-        if len(set(own.values())) > 1
+        for group, given in shared
+        if len(set(given.values())) > 1
     ]
     return PeopleAgreement(
         *key,
@@ -556,7 +556,7 @@ def _agreement(key: CriterionKey, scores: Sequence[Sequence[HumanLabel]]) -> Peo
         shared=len(shared),
         agreed=len(shared) - len(differ),
         kappa=None if is_number else cohens_kappa(pairs),
-        alpha=krippendorffs_alpha([list(own.values()) for _, own in shared]) if shared else None,
+        alpha=krippendorffs_alpha([list(given.values()) for _, given in shared]) if shared else None,
         disagreements=differ,
     )
 
@@ -566,15 +566,15 @@ def _by_score(labels: Iterable[HumanLabel]) -> dict[tuple[object, ...], list[Hum
     places: dict[tuple[str, int | None, str], list[HumanLabel]] = defaultdict(list)
     for label in labels:
         places[label.conversation_id, label.turn_index, label.criterion].append(label)
-    found: dict[tuple[object, ...], list[HumanLabel]] = defaultdict(list)
-    for place, group in places.items():
+    grouped: dict[tuple[object, ...], list[HumanLabel]] = defaultdict(list)
+    for scored_turn, group in places.items():
         known = {(label.score_id, label.app_version) for label in group}
-        with_id = {one for one in known if one[0]}
+        with_id = {name for name in known if name[0]}
         for label in group:
-            own = label.score_id, label.app_version
+            named_score = label.score_id, label.app_version
             fitting = [
-                one for one in with_id or known - {(None, None)} if label.app_version in (None, one[1])
+                name for name in with_id or known - {(None, None)} if label.app_version in (None, name[1])
             ]
             is_other = label.score_id is None and len(fitting) == 1
-            found[place, *(fitting[0] if is_other else own)].append(label)
-    return found
+            grouped[scored_turn, *(fitting[0] if is_other else named_score)].append(label)
+    return grouped

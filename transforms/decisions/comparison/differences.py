@@ -80,7 +80,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     measured = [(measure, estimate(matched, measure, options)) for measure in measures]
     parts = _compare_parts(matched, measured, options) if options.details else Parts([], {}, 0)
     criteria = _compare_criteria(matched, measured, parts.turns, options, (a, b))
-    criteria = [with_correction(own, a, b) for own in criteria]
+    criteria = [with_correction(result, a, b) for result in criteria]
     return Comparison(
         baseline=_side(whole[0], pairing.by),
         candidate=_side(whole[1], pairing.by),
@@ -94,20 +94,20 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         flips=flips(matched, measures) if options.details else [],
         settings_changes=changes,
         notes=[*comparison_notes(a, b, paired, changes, parts.left_out), *calibration_notes(criteria, a, b)],
-        word=next((own.overall.word for own in criteria if own.criterion == STATUS), None),
+        word=next((result.overall.word for result in criteria if result.criterion == STATUS), None),
     )
 
 
 def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure], dict[str, str]]:
     """Returns what is compared, verdicts first and then as configured, and why other criteria are not."""
-    own, other = a.conversations.criteria, b.conversations.criteria
+    base, other = a.conversations.criteria, b.conversations.criteria
     documents = [side.document for side in (a, b) if side.document is not None]
-    order = [STATUS, *(name for document in documents for name in document.criteria), *own]
-    names = sorted((name for name in own if name in other), key=order.index)
+    order = [STATUS, *(name for document in documents for name in document.criteria), *base]
+    names = sorted((name for name in base if name in other), key=order.index)
     thresholds = {name for document in documents for name in document.thresholds}
-    missing = {name: f"{b.name} has no score of it" for name in own if name not in other}
-    missing |= {name: f"{a.name} has no score of it" for name in other if name not in own}
-    return [measure_of(name, [own[name], other[name]], name in thresholds) for name in names], missing
+    missing = {name: f"{b.name} has no score of it" for name in base if name not in other}
+    missing |= {name: f"{a.name} has no score of it" for name in other if name not in base}
+    return [measure_of(name, [base[name], other[name]], name in thresholds) for name in names], missing
 
 
 def _side(side: ComparedSide, by: PairedBy) -> Side:
@@ -154,19 +154,19 @@ def _compare_criteria(
     sides: tuple[ComparedSide, ComparedSide],
 ) -> list[CriterionComparison]:
     """Returns the compared criteria; the words rest on p-values adjusted by Holm within each family."""
-    found = []
+    compared_criteria = []
     for measure, whole in measured:
         other_p = [
             other.p
             for of, other in measured
             if of is not measure and _family(of) == _family(measure) and other.p is not None
         ]
-        own = _compare(matched, measure, whole, other_p, options)
-        own = held_open(own, *sides, matched.pairing, options.margin)
-        text = sentence(own, sides[0].name, sides[1].name, matched.pairing.by)
-        why, of_turns = why_open(own, sides[1].name), turns.get(measure.criterion, [])
-        found.append(msgspec.structs.replace(own, sentence=text, why_open=why, turns=of_turns))
-    return found
+        result = _compare(matched, measure, whole, other_p, options)
+        result = held_open(result, *sides, matched.pairing, options.margin)
+        text = sentence(result, sides[0].name, sides[1].name, matched.pairing.by)
+        why, of_turns = why_open(result, sides[1].name), turns.get(measure.criterion, [])
+        compared_criteria.append(msgspec.structs.replace(result, sentence=text, why_open=why, turns=of_turns))
+    return compared_criteria
 
 
 def _compare(
@@ -272,7 +272,7 @@ def _compare_parts(
     q_of = {id(part): q for part, q in zip(with_p, q_values, strict=True)}
     overall = {measure.criterion: whole for measure, whole in measured}
     shrunk = _shrunk([part for part in parts if part.slice], overall, options)
-    found: list[SliceDifference] = []
+    differences: list[SliceDifference] = []
     turns: dict[str, list[TurnDifference]] = {}
     for part in parts:
         q = q_of.get(id(part))
@@ -281,7 +281,7 @@ def _compare_parts(
         difference = part.estimate.as_part(word_for(part.estimate, scaled, part.measure, options))
         criterion, stands_out = part.measure.criterion, q is not None and q < options.q
         if part.slice:
-            found.append(
+            differences.append(
                 SliceDifference(
                     slice=part.slice,
                     criterion=criterion,
@@ -297,7 +297,7 @@ def _compare_parts(
             )
             turns.setdefault(criterion, []).append(turn)
     ordered = sorted(
-        found, key=lambda s: (not s.stands_out, 2.0 if s.difference.p is None else s.difference.p)
+        differences, key=lambda s: (not s.stands_out, 2.0 if s.difference.p is None else s.difference.p)
     )
     return Parts(ordered, turns, len(slices) - len(kept))
 
@@ -313,16 +313,18 @@ def _slices(matched: MatchedValues, wanted: Sequence[str]) -> dict[str, MatchedV
     a, b = (
         _slice_names(side.observed.conversations, wanted) for side in (matched.baseline, matched.candidate)
     )
-    names = {name for side in (a, b) for own in side for name in own}
-    found = {name: _within(matched, [name in own for own in a], [name in own for own in b]) for name in names}
-    return {name: own for name, own in found.items() if 0 < _size(own) < _size(matched)}
+    names = {name for side in (a, b) for part in side for name in part}
+    parts = {
+        name: _within(matched, [name in part for part in a], [name in part for part in b]) for name in names
+    }
+    return {name: part for name, part in parts.items() if 0 < _size(part) < _size(matched)}
 
 
 def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) -> None:
     """Raises ConfigError if no conversation has a slice of one of the wanted names."""
     for name in wanted:
         if not any(any(_slice_names(side, [name])) for side in sides):
-            tags = {tag for side in sides for own in side.tags.used() for tag in own}
+            tags = {tag for side in sides for tags_of_row in side.tags.used() for tag in tags_of_row}
             has_language = any(any(side.languages) for side in sides)
             named = sorted({tag.partition(":")[0] for tag in tags if ":" in tag})
             has_agent = any(any(side.agents or ()) for side in sides)
@@ -333,23 +335,23 @@ def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) ->
 
 
 def _slice_names(conversations: ConversationColumns, wanted: Sequence[str]) -> list[set[str]]:
-    found = [{tag for tag in tags if is_wanted(tag, wanted)} for tags in conversations.tags]
+    slices = [{tag for tag in tags if is_wanted(tag, wanted)} for tags in conversations.tags]
     if LANGUAGE in wanted:
-        for names, language in zip(found, conversations.languages, strict=True):
+        for names, language in zip(slices, conversations.languages, strict=True):
             names |= {f"{LANGUAGE}:{language}"} if language else set()
     if AGENT in wanted and conversations.agents is not None:
-        for names, agents in zip(found, conversations.agents, strict=True):
+        for names, agents in zip(slices, conversations.agents, strict=True):
             names |= {f"{AGENT}:{agent}" for agent in agents}
-    return found
+    return slices
 
 
 def _within(matched: MatchedValues, is_in_a: Sequence[bool], is_in_b: Sequence[bool]) -> MatchedValues:
     """Returns the part of the conversations in a slice; a case belongs to it if any of its runs does."""
-    own, other = np.asarray(is_in_a, np.bool_), np.asarray(is_in_b, np.bool_)
-    kept = matched.baseline.count(own) + matched.candidate.count(other) > 0
+    in_a, other = np.asarray(is_in_a, np.bool_), np.asarray(is_in_b, np.bool_)
+    kept = matched.baseline.count(in_a) + matched.candidate.count(other) > 0
     names = [name for name, is_kept in zip(matched.names, kept.tolist(), strict=True) if is_kept]
     return MatchedValues(
-        names, matched.baseline.within(own, kept), matched.candidate.within(other, kept), matched.pairing
+        names, matched.baseline.within(in_a, kept), matched.candidate.within(other, kept), matched.pairing
     )
 
 
@@ -357,9 +359,9 @@ def _of_slice(
     name: str, matched: MatchedValues, measures: Sequence[CriterionMeasure], options: CompareOptions
 ) -> Iterator[_Part]:
     for measure in measures:
-        found = estimate(matched, measure, options)
-        if found.baseline_count or found.candidate_count:
-            yield _Part(measure, found, slice=name)
+        estimated = estimate(matched, measure, options)
+        if estimated.baseline_count or estimated.candidate_count:
+            yield _Part(measure, estimated, slice=name)
 
 
 def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: CompareOptions) -> Iterator[_Part]:
@@ -371,17 +373,19 @@ def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: Compar
     )
     number = 0
     for turn in sorted(a.keys() & b.keys()):
-        own, other = a[turn], b[turn]
+        base_runs, other = a[turn], b[turn]
         if not is_paired:
-            own, other = own.at(own.counts > 0), other.at(other.counts > 0)
-            found = group_estimate(own, other, measure, options)
+            base_runs, other = base_runs.at(base_runs.counts > 0), other.at(other.counts > 0)
+            estimated = group_estimate(base_runs, other, measure, options)
         else:
-            kept = (own.counts > 0) & (other.counts > 0)
-            names = [matched.names[place] for place in np.flatnonzero(kept).tolist()]
+            kept = (base_runs.counts > 0) & (other.counts > 0)
+            names = [matched.names[index] for index in np.flatnonzero(kept).tolist()]
             if not names:
                 continue
-            found = paired_estimate(PairedRuns(names, own.at(kept), other.at(kept)), measure, options)
-        yield _Part(measure, found, "", turn)
+            estimated = paired_estimate(
+                PairedRuns(names, base_runs.at(kept), other.at(kept)), measure, options
+            )
+        yield _Part(measure, estimated, "", turn)
         number += 1
         if number == MOST_TURNS:
             return
@@ -398,13 +402,13 @@ def _shrunk(
             continue
         error = (interval.high - interval.low) / 2 / normal_quantile(1 - options.alpha / 2)
         by_criterion.setdefault(part.measure.criterion, []).append((id(part), difference, error**2))
-    found: dict[int, float] = {}
-    for criterion, own in by_criterion.items():
+    shrunk: dict[int, float] = {}
+    for criterion, entries in by_criterion.items():
         whole = overall[criterion].difference
         if whole is not None:
-            places, differences, variances = zip(*own, strict=True)
-            found |= zip(places, shrink(differences, variances, whole), strict=True)
-    return found
+            places, differences, variances = zip(*entries, strict=True)
+            shrunk |= zip(places, shrink(differences, variances, whole), strict=True)
+    return shrunk
 
 
 # Ratios of quantiles of latencies and counts, with bootstrap intervals over cases.
@@ -432,7 +436,7 @@ def _quantile_ratios(
     """
     if matched.pairing.by == "nothing":  # every conversation is resampled by itself
         sizes = len(matched.baseline.rows), len(matched.candidate.rows)
-        names = [f"{side} {place}" for side, size in zip("ab", sizes, strict=True) for place in range(size)]
+        names = [f"{side} {index}" for side, size in zip("ab", sizes, strict=True) for index in range(size)]
         cases = np.arange(sizes[0]), np.arange(sizes[0], sum(sizes))
         rows = matched.baseline.rows, matched.candidate.rows
     else:
@@ -444,16 +448,16 @@ def _quantile_ratios(
         )
         rows = matched.baseline.cases.rows, matched.candidate.cases.rows
     sides = zip((matched.baseline, matched.candidate), rows, cases, strict=True)
-    a, b = (_ordered(side, own, of, measure) for side, own, of in sides)
+    a, b = (_ordered(side, values, of, measure) for side, values, of in sides)
     if not len(a.values) or not len(b.values):
         return []
     replicates = max(_FEWEST_REPLICATES, min(_REPLICATES, _MOST_DRAWS // max(len(a.cases), len(b.cases))))
-    used = [np.unique(own.cases) for own in (a, b)]
+    used = [np.unique(values.cases) for values in (a, b)]
     is_enough = min(map(len, used)) >= _FEWEST_CASES
     wanted = np.union1d(*used).tolist() if is_enough else []
     weights = {case: resampling_weights(SEED, names[case], replicates) for case in wanted}
-    drawn = [_drawn(own, weights, replicates) if is_enough else None for own in (a, b)]
-    return [_ratio(place, a, b, drawn, options) for place in range(len(QUANTILES))]
+    drawn = [_drawn(values, weights, replicates) if is_enough else None for values in (a, b)]
+    return [_ratio(index, a, b, drawn, options) for index in range(len(QUANTILES))]
 
 
 def _ordered(side: SideValues, rows: Integers, cases: Integers, measure: CriterionMeasure) -> _Values:
@@ -462,26 +466,26 @@ def _ordered(side: SideValues, rows: Integers, cases: Integers, measure: Criteri
     return _Values(cases[places[order]], values[order])
 
 
-def _drawn(own: _Values, weights: Mapping[int, "np.typing.NDArray[np.uint8]"], replicates: int) -> Numbers:
+def _drawn(values: _Values, weights: Mapping[int, "np.typing.NDArray[np.uint8]"], replicates: int) -> Numbers:
     """Returns the quantiles of every replicate; an array of (quantiles, replicates)."""
-    counts = np.stack([weights[case] for case in own.cases.tolist()]).cumsum(axis=0, dtype=np.int32)
+    counts = np.stack([weights[case] for case in values.cases.tolist()]).cumsum(axis=0, dtype=np.int32)
     totals = counts[-1]
-    found = np.full((len(QUANTILES), replicates), np.nan)
-    for place, quantile in enumerate(QUANTILES):
-        positions = np.minimum((counts < quantile * totals).sum(axis=0), len(own.values) - 1)
-        found[place] = np.where(totals > 0, own.values[positions], np.nan)
-    return found
+    quantiles = np.full((len(QUANTILES), replicates), np.nan)
+    for index, quantile in enumerate(QUANTILES):
+        positions = np.minimum((counts < quantile * totals).sum(axis=0), len(values.values) - 1)
+        quantiles[index] = np.where(totals > 0, values.values[positions], np.nan)
+    return quantiles
 
 
 def _ratio(
-    place: int, a: _Values, b: _Values, drawn: Sequence[Numbers | None], options: CompareOptions
+    index: int, a: _Values, b: _Values, drawn: Sequence[Numbers | None], options: CompareOptions
 ) -> QuantileRatio:
-    quantile, (own, other) = QUANTILES[place], drawn
+    quantile, (base, other) = QUANTILES[index], drawn
     baseline_value, candidate_value = (interpolated_quantile(side.values, quantile) for side in (a, b))
     interval = None
-    if own is not None and other is not None and not (own[place] <= 0).any():
+    if base is not None and other is not None and not (base[index] <= 0).any():
         # A replicate that draws no case has no quantile (NaN), and is left out.
-        ratios = np.sort(other[place] / own[place])
+        ratios = np.sort(other[index] / base[index])
         known = ratios[~np.isnan(ratios)]
         tails = options.alpha / 2, 1 - options.alpha / 2
         interval = Bounds(*(interpolated_quantile(known, share) for share in tails))

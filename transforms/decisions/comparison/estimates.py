@@ -212,46 +212,47 @@ def word_for(
         interval, equivalence = (Bounds(-high, -low) for low, high in (interval, equivalence))
     # What does not matter is a share of the scale; on an open scale, a share of A's mean.
     unit = abs(estimate.baseline_value or 0.0) if measure.span is None else measure.span
-    found = word(sign * difference, p_adjusted, interval, equivalence, options.margin * unit, options.alpha)
-    if found in ("same", "not worse") and estimate.fewest_alike is not None:
+    decided = word(sign * difference, p_adjusted, interval, equivalence, options.margin * unit, options.alpha)
+    if decided in ("same", "not worse") and estimate.fewest_alike is not None:
         return "inconclusive"
-    return "inconclusive" if measure.better_is == "neither" and found == "not worse" else found
+    return "inconclusive" if measure.better_is == "neither" and decided == "not worse" else decided
 
 
 # Differences between figures that human labels have corrected.
 
 
-def with_correction(own: CriterionComparison, a: ComparedSide, b: ComparedSide) -> CriterionComparison:
+def with_correction(result: CriterionComparison, a: ComparedSide, b: ComparedSide) -> CriterionComparison:
     """Returns a criterion with the corrected difference, if the figures of both sides are corrected."""
-    base, candidate = _corrected(own, a), _corrected(own, b)
+    base, candidate = _corrected(result, a), _corrected(result, b)
     if base is None or candidate is None or base.covers != candidate.covers:
-        return own
-    found = _difference(base, candidate)
-    if found is None:
-        return own
+        return result
+    corrected = _difference(base, candidate)
+    if corrected is None:
+        return result
     decided = "" if base.covers == "all" else ", of what the criterion decided alone"
-    scale, digits, unit = (100, 1, " points") if own.measure == "pass_rate" else (1, 3, "")
+    scale, digits, unit = (100, 1, " points") if result.measure == "pass_rate" else (1, 3, "")
     value, low, high = (
         f"{scale * number:+.{digits}f}"
-        for number in (found.difference, found.interval.low, found.interval.high)
+        for number in (corrected.difference, corrected.interval.low, corrected.interval.high)
     )
-    labels = f"{found.baseline_labels} and {found.candidate_labels} labels"
+    labels = f"{corrected.baseline_labels} and {corrected.candidate_labels} labels"
     text = f"corrected by {labels} of people: {value}{unit} ({low} to {high}){decided}"
-    return replace(own, corrected=found, sentence=f"{own.sentence}; {text}")
+    return replace(result, corrected=corrected, sentence=f"{result.sentence}; {text}")
 
 
 def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, b: ComparedSide) -> list[str]:
     """Returns notes about words that corrected differences do not bear out, and sides without labels."""
     notes = [
-        f"{own.criterion}: {own.overall.word} by the scores, but not shown by the figures that labels correct"
-        for own in criteria
-        if own.corrected is not None and not _bears_out(own, own.corrected)
+        f"{result.criterion}: {result.overall.word} by the scores, but not shown by the figures that labels "
+        "correct"
+        for result in criteria
+        if result.corrected is not None and not _bears_out(result, result.corrected)
     ]
     notes += [
-        f"{own.criterion}: the labels of one side cover what has no score, those of the "
+        f"{result.criterion}: the labels of one side cover what has no score, those of the "
         "other do not: no difference is corrected"
-        for own in criteria
-        if len({figure.covers for side in (a, b) if (figure := _corrected(own, side)) is not None}) > 1
+        for result in criteria
+        if len({figure.covers for side in (a, b) if (figure := _corrected(result, side)) is not None}) > 1
     ]
     for calibrated, other in ((a, b), (b, a)):
         if calibrated.calibration is not None and other.calibration is None:
@@ -261,31 +262,35 @@ def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, 
     return notes
 
 
-def _bears_out(own: CriterionComparison, found: CorrectedDifference) -> bool:
-    word, is_more = own.overall.word, own.better_is != "less"
+def _bears_out(result: CriterionComparison, corrected: CorrectedDifference) -> bool:
+    word, is_more = result.overall.word, result.better_is != "less"
     if word in ("better", "worse"):
-        return found.interval.low > 0 if (word == "better") == is_more else found.interval.high < 0
+        return corrected.interval.low > 0 if (word == "better") == is_more else corrected.interval.high < 0
     return True
 
 
-def _corrected(own: CriterionComparison, side: ComparedSide) -> Corrected | None:
+def _corrected(result: CriterionComparison, side: ComparedSide) -> Corrected | None:
     """Returns the figure of whole conversations of a side; None: it is not corrected."""
     if side.calibration is None:
         return None
     versions = {*side.conversations.app_versions}
-    return corrected_figure(side.calibration, own.criterion, own.measure, versions)
+    return corrected_figure(side.calibration, result.criterion, result.measure, versions)
 
 
 def corrected_figure(
     calibration: Calibration | None, criterion: str, measure: str, versions: set[str | None]
 ) -> Corrected | None:
     """Returns what labels say of the whole conversations of app versions; None: nothing."""
-    for one in calibration.criteria if calibration is not None else ():
-        if (one.criterion, one.level, one.measure) == (criterion, "conversation", measure):
-            own = [figure for figure in one.corrected if figure.group == "app_version"]
-            if not own:
-                return next((figure for figure in one.corrected if figure.group == "all"), None)
-            return next((figure for figure in own if {figure.name} == versions), None)
+    for calibrated in calibration.criteria if calibration is not None else ():
+        if (calibrated.criterion, calibrated.level, calibrated.measure) == (
+            criterion,
+            "conversation",
+            measure,
+        ):
+            of_versions = [figure for figure in calibrated.corrected if figure.group == "app_version"]
+            if not of_versions:
+                return next((figure for figure in calibrated.corrected if figure.group == "all"), None)
+            return next((figure for figure in of_versions if {figure.name} == versions), None)
     return None
 
 

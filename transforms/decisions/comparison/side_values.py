@@ -59,8 +59,8 @@ def _runs_at(values: Numbers, places: Integers, size: int) -> Runs:
         np.divide(np.bincount(places, values, size), counts, out=means, where=counts > 0)
     else:
         listed, ends = values.tolist(), np.cumsum(counts).tolist()
-        for place in np.flatnonzero(counts).tolist():
-            means[place] = fmean(listed[ends[place] - int(counts[place]) : ends[place]])
+        for index in np.flatnonzero(counts).tolist():
+            means[index] = fmean(listed[ends[index] - int(counts[index]) : ends[index]])
     return Runs(counts, means)
 
 
@@ -138,7 +138,9 @@ class _Common(NamedTuple):
 
 def _common(a: CaseNames, b: CaseNames) -> _Common:
     names = common(a, b) - {None, ""}
-    counts = ((name, n) for own in (a, b) for name, n in zip(own.values, own.counts().tolist(), strict=True))
+    counts = (
+        (name, n) for side in (a, b) for name, n in zip(side.values, side.counts().tolist(), strict=True)
+    )
     return _Common(len(names), sum(number for name, number in counts if name in names))
 
 
@@ -213,23 +215,23 @@ class CriterionMeasure(Struct, frozen=True):
         scale = (0.0, 1.0) if self.measure == "pass_rate" else self.scale
         return value if value is None or scale is None or scale[0] <= value <= scale[1] else None
 
-    def applies(self, found: CriterionColumn) -> Bools:
+    def applies(self, column: CriterionColumn) -> Bools:
         """Returns which scores count at all.
 
         A value outside the scale (CES's -1: no claim) does not. Where outcomes are compared, one that only
         informs does not either.
         """
-        always = found.where(lambda kind: kind.outcome is not None or not kind.has_value)
+        always = column.where(lambda kind: kind.outcome is not None or not kind.has_value)
         if self.is_of_values:
-            return always | found.is_within(self.scale)
-        return always | (found.where(lambda kind: kind.threshold is not None) & found.is_within(self.scale))
+            return always | column.is_within(self.scale)
+        return always | (column.where(lambda kind: kind.threshold is not None) & column.is_within(self.scale))
 
-    def values_of(self, found: CriterionColumn) -> Numbers:
+    def values_of(self, column: CriterionColumn) -> Numbers:
         """Returns what is compared of every score; NaN: no score."""
         if self.is_of_values:
-            return np.where(found.has_value, found.values, np.nan)
-        outcomes = [None if kind is None else kind.outcome for kind in found.kinds.values]
-        return _shares(outcomes, found.kinds.places)
+            return np.where(column.has_value, column.values, np.nan)
+        outcomes = [None if kind is None else kind.outcome for kind in column.kinds.values]
+        return _shares(outcomes, column.kinds.places)
 
     def turn_values_of(self, turns: TurnScores) -> Numbers:
         """Returns what is compared of every score of a turn; NaN: no score, or outside the scale."""
@@ -250,18 +252,18 @@ def _shares(outcomes: Sequence[str | None], places: Integers) -> Numbers:
     return np.asarray([_SHARES.get(outcome, np.nan) for outcome in outcomes], np.float64)[places]
 
 
-def measure_of(criterion: str, found: Sequence[CriterionColumn], has_threshold: bool) -> CriterionMeasure:
+def measure_of(criterion: str, columns: Sequence[CriterionColumn], has_threshold: bool) -> CriterionMeasure:
     """Returns what of a criterion is compared, of what it gave the conversations of both sides."""
     kind = CRITERIA.get(criterion)
     unit = kind.unit if kind else "score"
-    kinds = {kind for own in found for kind in own.kinds.used() if kind is not None}
+    kinds = {kind for column in columns for kind in column.kinds.used() if kind is not None}
     # A criterion may only inform in all conversations although the config gives it a threshold.
     has_values = [kind for kind in kinds if kind.has_value]
     only_informs = bool(has_values) and all(kind.threshold is None for kind in has_values)
     has_outcomes = (
         criterion == STATUS or any(kind.outcome for kind in kinds) or (has_threshold and not only_informs)
     )
-    values = np.concatenate([own.values[own.has_value] for own in found])
+    values = np.concatenate([column.values[column.has_value] for column in columns])
     is_share = has_outcomes or (unit == "score" and bool(len(values)) and are_binary(values))
     measure: ComparedMeasure = "pass_rate" if is_share else "mean"
     # A pass is better, whichever side of the threshold it lies on.
@@ -310,22 +312,22 @@ class _ObservedColumns:
     def at(self, rows: Iterable[int], measure: CriterionMeasure) -> list[Observed]:
         """Returns what a criterion gave some conversations, where it applies."""
         is_seen = self.values(measure).is_seen
-        found = (self.conversations.given(row, measure.criterion) for row in rows if is_seen[row])
-        return [own for own in found if own is not None]
+        observed = (self.conversations.given(row, measure.criterion) for row in rows if is_seen[row])
+        return [score for score in observed if score is not None]
 
     def values(self, measure: CriterionMeasure) -> _RowValues:
         """Returns what is compared of every conversation."""
         if measure not in self._values:
-            found = self.column(measure)
-            values, is_seen = measure.values_of(found), measure.applies(found)
+            column = self.column(measure)
+            values, is_seen = measure.values_of(column), measure.applies(column)
             is_decided = is_seen & ~np.isnan(values)
             self._values[measure] = _RowValues(np.where(is_decided, values, 0.0), is_seen, is_decided)
         return self._values[measure]
 
     def is_binary(self, measure: CriterionMeasure) -> bool:
         """Returns whether all values of a criterion are 0 or 1, where it applies."""
-        found = self.column(measure)
-        return are_binary(found.values[self.values(measure).is_seen])
+        column = self.column(measure)
+        return are_binary(column.values[self.values(measure).is_seen])
 
     def details(self, measure: CriterionMeasure) -> ScoreDetails | None:
         """Returns the reasons, turns and votes of a criterion; None: they were not read."""
@@ -333,14 +335,14 @@ class _ObservedColumns:
 
     def column(self, measure: CriterionMeasure) -> CriterionColumn:
         """Returns what a criterion gave every conversation."""
-        found = self.conversations.criteria.get(measure.criterion)
-        return empty_column(len(self.conversations)) if found is None else found
+        column = self.conversations.criteria.get(measure.criterion)
+        return empty_column(len(self.conversations)) if column is None else column
 
     def is_drawn(self, criterion: str) -> Bools:
         """Returns which conversations a sample rate did not leave out of a criterion."""
         if criterion not in self._drawn:
             sampled_out = self.conversations.sampled_out
-            is_drawn = np.asarray([criterion not in own for own in sampled_out.values], np.bool_)
+            is_drawn = np.asarray([criterion not in left_out for left_out in sampled_out.values], np.bool_)
             self._drawn[criterion] = is_drawn[sampled_out.places]
         return self._drawn[criterion]
 
@@ -393,19 +395,19 @@ class SideValues:
         rows = self.cases.rows
         turns = details.turns.at(rows)
         values, places = measure.turn_values_of(turns), np.repeat(np.arange(len(rows)), turns.sizes)
-        found = {}
+        by_turn = {}
         for index in np.unique(turns.indices).tolist():
             kept = (turns.indices == index) & ~np.isnan(values)
-            own = _runs_at(values[kept], places[kept], len(rows))
-            has_value = own.counts > 0
-            one_each = own.means[has_value]
+            runs = _runs_at(values[kept], places[kept], len(rows))
+            has_value = runs.counts > 0
+            one_each = runs.means[has_value]
             if measure.measure == "pass_rate" and len(one_each) < kept.sum():
                 least = np.ones(len(rows))
                 np.minimum.at(least, places[kept], values[kept])
                 one_each = least[has_value]
             if len(one_each):
-                found[index] = _runs_at(one_each, self._places[has_value], len(self.cases))
-        return found
+                by_turn[index] = _runs_at(one_each, self._places[has_value], len(self.cases))
+        return by_turn
 
     def votes(self, measure: CriterionMeasure) -> tuple[int, int]:
         """Returns the verdicts of a judge with two votes or more, and how many of them are not unanimous."""
@@ -417,8 +419,8 @@ class SideValues:
 
     def single_values(self, measure: CriterionMeasure, rows: Integers) -> tuple[Integers, Numbers]:
         """Returns all values of conversations, those of turns where there are any, each with its place."""
-        found, details = self.observed.column(measure), self.observed.details(measure)
-        whole = np.where(found.has_value, found.values, np.nan)[rows]
+        column, details = self.observed.column(measure), self.observed.details(measure)
+        whole = np.where(column.has_value, column.values, np.nan)[rows]
         if details is None:
             sizes, values = np.ones(len(rows), np.int64), whole
         else:
@@ -429,9 +431,9 @@ class SideValues:
         places, is_known = np.repeat(np.arange(len(rows)), sizes), ~np.isnan(values)
         return places[is_known], values[is_known]
 
-    def at(self, place: int, measure: CriterionMeasure) -> list[Observed]:
+    def at(self, index: int, measure: CriterionMeasure) -> list[Observed]:
         """Returns what a criterion gave the conversations of one case, where it applies."""
-        return self.observed.at(self.cases[place], measure)
+        return self.observed.at(self.cases[index], measure)
 
     def count_missing(self, measure: CriterionMeasure) -> int:
         """Returns to how many conversations a criterion applies without deciding."""
@@ -441,8 +443,8 @@ class SideValues:
     @cached_property
     def alone(self) -> "SideValues":
         """The same conversations by the cases of the side alone; see `ConversationColumns.own_cases`."""
-        own = rows_by_case(self.observed.conversations.own_cases().at(self.rows).compact())
-        return SideValues(self.observed, self.rows, CaseRows(self.rows[own.rows], own.sizes))
+        grouped = rows_by_case(self.observed.conversations.own_cases().at(self.rows).compact())
+        return SideValues(self.observed, self.rows, CaseRows(self.rows[grouped.rows], grouped.sizes))
 
     def within(self, is_in: Bools, is_kept: Bools) -> "SideValues":
         """Returns a slice: its conversations, and the cases that are kept."""

@@ -66,7 +66,7 @@ class CodedColumn(Struct, Generic[_Held], eq=False):
 
     def used(self) -> list[_Held]:
         """Returns the values that any row has."""
-        return [self.values[place] for place in np.flatnonzero(self.counts()).tolist()]
+        return [self.values[index] for index in np.flatnonzero(self.counts()).tolist()]
 
     def compact(self) -> "CodedColumn[_Held]":
         """Returns the column with the values of its rows alone, by the first row of each."""
@@ -75,7 +75,7 @@ class CodedColumn(Struct, Generic[_Held], eq=False):
         rows[self.places[::-1]] = np.arange(len(self))[::-1]
         ordered = used[np.argsort(rows[used])]
         rows[ordered] = np.arange(len(used))
-        return CodedColumn([self.values[place] for place in ordered.tolist()], rows[self.places])
+        return CodedColumn([self.values[index] for index in ordered.tolist()], rows[self.places])
 
     def recoded(self, values: Iterable[_Hashed]) -> "CodedColumn[_Hashed]":
         """Returns the column with other values in place of its own, which may be equal to each other."""

@@ -133,7 +133,7 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
             f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
         )
     sizes = zip(matched.baseline_cases.sizes.tolist(), matched.candidate_cases.sizes.tolist(), strict=True)
-    uneven = [(own, other) for own, other in sizes if own != other]
+    uneven = [(runs_a, other) for runs_a, other in sizes if runs_a != other]
     if uneven:
         runs = [sum(side) for side in zip(*uneven, strict=True)]
         yield (
@@ -148,11 +148,11 @@ def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
     versions = [{*side.conversations.app_versions.used()} for side in (a, b)]
     if versions[0] != versions[1]:
         return
-    own, other = (
+    ids_a, other = (
         {*zip(side.conversations.conversation_ids, side.conversations.app_versions, strict=True)}
         for side in (a, b)
     )
-    if own == other and matched.pairing.by != "nothing":
+    if ids_a == other and matched.pairing.by != "nothing":
         yield "both sides are the same recordings: differences are those of the measurement, not of the agent"
         return
     if None in versions[0]:
@@ -174,40 +174,41 @@ def run_places(a: ComparedSide | Side, b: ComparedSide | Side) -> list[str]:
 
 
 def _rejected(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
-    for side, place in zip((a, b), run_places(a, b), strict=False):
+    for side, run_place in zip((a, b), run_places(a, b), strict=False):
         if side.rejected:
-            yield f"{place}: records or conversations that were rejected, not in the figures: {side.rejected}"
+            what = "records or conversations that were rejected, not in the figures"
+            yield f"{run_place}: {what}: {side.rejected}"
         for problem in side.problems:
             if not problem.startswith(GATE_PROBLEM):  # a rule of the run says nothing of its figures
-                yield f"{place}: {'the run failed: ' if side.document else ''}{problem}"
+                yield f"{run_place}: {'the run failed: ' if side.document else ''}{problem}"
     places = [a.source, b.source] if a.source != b.source else [a.name, b.name]
-    for side, place in zip((a, b), places, strict=True):
+    for side, run_place in zip((a, b), places, strict=True):
         for criterion, count in sorted(side.errors.items()):
-            yield f"{place}: {counted(count, 'error')} of {criterion}"
+            yield f"{run_place}: {counted(count, 'error')} of {criterion}"
 
 
 def _settings_notes(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
     """Yields other versions of turnwise, where the sample rates differ, and what sampling left out."""
     if a.document is not None and b.document is not None:
-        own, other = a.document, b.document
-        versions = [document.versions.get("turnwise") for document in (own, other)]
+        base, other = a.document, b.document
+        versions = [document.versions.get("turnwise") for document in (base, other)]
         if versions[0] != versions[1]:
             yield f"the baseline was scored by turnwise {versions[0]}, the candidate by {versions[1]}"
-        rates = [(SAMPLE_RATE, own.judge, other.judge)]
-        for name in sorted(own.criteria.keys() & other.criteria.keys()):
-            rates.append((f"criteria.{name}.{SAMPLE_RATE}", own.criteria[name], other.criteria[name]))
+        rates = [(SAMPLE_RATE, base.judge, other.judge)]
+        for name in sorted(base.criteria.keys() & other.criteria.keys()):
+            rates.append((f"criteria.{name}.{SAMPLE_RATE}", base.criteria[name], other.criteria[name]))
         for what, before, after in rates:
             if before.get(SAMPLE_RATE) != after.get(SAMPLE_RATE):
                 a_rate, b_rate = before.get(SAMPLE_RATE), after.get(SAMPLE_RATE)
                 yield f"{what}: {a_rate} for the baseline, {b_rate} for the candidate"
     hidden = {side.source: redacted_text(side.document.redacted) for side in (a, b) if side.document}
-    yield from (f"{place}: {text}" for place, text in hidden.items() if text)
+    yield from (f"{path}: {text}" for path, text in hidden.items() if text)
     for side in (a, b):
-        found = Counter[str]()
+        numbers = Counter[str]()
         sampled_out = side.conversations.sampled_out
         for names, number in zip(sampled_out.values, sampled_out.counts().tolist(), strict=True):
-            found.update(dict.fromkeys(names, number))
-        for name, number in sorted((+found).items()):
+            numbers.update(dict.fromkeys(names, number))
+        for name, number in sorted((+numbers).items()):
             yield f"{side.name}: {counted(number, 'conversation')} sampled out of {name}: not in its figures"
 
 
@@ -221,12 +222,12 @@ SAMPLE_RATE = "sample_rate"
 
 def settings_changes(a: ComparedSide, b: ComparedSide) -> list[SettingsChange]:
     """Returns what is not the same for both sides, as far as it concerns criteria that both have."""
-    found = list(_judges(a, b))
+    changes = list(_judges(a, b))
     if a.document is not None and b.document is not None:
-        found += _verdict(a.document, b.document)
-        found += _settings(a.document, b.document, sorted(a.judges.keys() & b.judges.keys()))
-        return found
-    return [*found, *_applied_thresholds(a.conversations, b.conversations)]
+        changes += _verdict(a.document, b.document)
+        changes += _settings(a.document, b.document, sorted(a.judges.keys() & b.judges.keys()))
+        return changes
+    return [*changes, *_applied_thresholds(a.conversations, b.conversations)]
 
 
 def beyond_verdicts(changes: Sequence[SettingsChange]) -> list[SettingsChange]:
@@ -236,9 +237,9 @@ def beyond_verdicts(changes: Sequence[SettingsChange]) -> list[SettingsChange]:
 
 def _verdict(a: RunDocument, b: RunDocument) -> Iterator[SettingsChange]:
     """Yields a change if the verdicts do not rest on the same criteria."""
-    own, other = (sorted(document.thresholds) for document in (a, b))
-    if own != other:
-        before, after = (", ".join(names) or "none" for names in (own, other))
+    base, other = (sorted(document.thresholds) for document in (a, b))
+    if base != other:
+        before, after = (", ".join(names) or "none" for names in (base, other))
         yield SettingsChange(
             what="criteria of the verdict", baseline=before, candidate=after, criteria=[STATUS]
         )
@@ -248,9 +249,9 @@ def _judges(a: ComparedSide, b: ComparedSide) -> Iterator[SettingsChange]:
     """Yields changes of the judge's model or prompt, by what stands in the scores."""
     changes: dict[tuple[str, str], list[str]] = {}
     for criterion in sorted(a.judges.keys() & b.judges.keys()):
-        own, other = a.judges[criterion], b.judges[criterion]
-        if own and other and own != other:
-            changes.setdefault((_listed(own), _listed(other)), []).append(criterion)
+        base, other = a.judges[criterion], b.judges[criterion]
+        if base and other and base != other:
+            changes.setdefault((_listed(base), _listed(other)), []).append(criterion)
     for (before, after), criteria in changes.items():
         yield SettingsChange(
             what="judge model, prompt version", baseline=before, candidate=after, criteria=criteria
@@ -267,16 +268,16 @@ def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator
         for path, before, after in _differences(a.criteria[criterion], b.criteria[criterion]):
             if path != SAMPLE_RATE:
                 yield _change(f"criteria.{criterion}.{path}", before, after, [criterion])
-    own, other = (document.scoring_settings["config"] for document in (a, b))
-    for path, before, after in _differences(own, other):
+    base, other = (document.scoring_settings["config"] for document in (a, b))
+    for path, before, after in _differences(base, other):
         yield _change(path, before, after, common)
     used = [criterion for criterion in judged if criterion in common]
     if not used:
         return
-    own, other = (
+    base, other = (
         {key: (document.config.get("judge") or {}).get(key) for key in _JUDGE_KEYS} for document in (a, b)
     )
-    for path, before, after in _differences(own, other):
+    for path, before, after in _differences(base, other):
         yield _change(f"judge.{path}", before, after, used)
 
 
@@ -310,47 +311,47 @@ _KINDS: tuple[FlipKind, ...] = ("regressed", "newly_missing", "fixed", "newly_me
 def flips(matched: MatchedValues, measures: Sequence[CriterionMeasure]) -> list[Flip]:
     """Returns the flips of all criteria that have outcomes: regressed ones first, by criterion and case."""
     shares = [measure for measure in measures if measure.measure == "pass_rate"]
-    found = [flip for measure in shares for flip in _flips(matched, measure)]
-    order = {measure.criterion: place for place, measure in enumerate(shares)}
-    return sorted(found, key=lambda flip: (_KINDS.index(flip.kind), order[flip.criterion], flip.case))
+    changed = [flip for measure in shares for flip in _flips(matched, measure)]
+    order = {measure.criterion: index for index, measure in enumerate(shares)}
+    return sorted(changed, key=lambda flip: (_KINDS.index(flip.kind), order[flip.criterion], flip.case))
 
 
 def _flips(matched: MatchedValues, measure: CriterionMeasure) -> Iterator[Flip]:
     sides = matched.baseline, matched.candidate
     seen = [side.count_seen(measure).tolist() for side in sides]
     shares = [_shares(side, measure) for side in sides]
-    for place, (own, other) in enumerate(zip(*shares, strict=True)):
-        kind = _kind(own, other) if seen[0][place] and seen[1][place] else None
+    for index, (base, other) in enumerate(zip(*shares, strict=True)):
+        kind = _kind(base, other) if seen[0][index] and seen[1][index] else None
         if kind is not None:
-            yield _flip(matched, place, measure, kind, (own, other))
+            yield _flip(matched, index, measure, kind, (base, other))
 
 
 def _flip(
     matched: MatchedValues,
-    place: int,
+    index: int,
     measure: CriterionMeasure,
     kind: FlipKind,
     shares: tuple[float | None, float | None],
 ) -> Flip:
     a, b = (side.observed.conversations for side in (matched.baseline, matched.candidate))
-    rows_a, rows_b = matched.baseline.cases[place], matched.candidate.cases[place]
+    rows_a, rows_b = matched.baseline.cases[index], matched.candidate.cases[index]
     is_of_a = kind in ("fixed", "newly_measured")
-    found = matched.baseline.at(place, measure) if is_of_a else matched.candidate.at(place, measure)
-    not_passed = [own for own in found if measure.value_of(own.value, own.outcome) != 1.0]
-    why = next((own for own in not_passed if own.why), not_passed[0] if not_passed else None)
+    observed = matched.baseline.at(index, measure) if is_of_a else matched.candidate.at(index, measure)
+    not_passed = [item for item in observed if measure.value_of(item.value, item.outcome) != 1.0]
+    why = next((item for item in not_passed if item.why), not_passed[0] if not_passed else None)
     languages = [*(b.languages[row] for row in rows_b), *(a.languages[row] for row in rows_a)]
     tags = [*(a.tags[row] for row in rows_a), *(b.tags[row] for row in rows_b)]
     return Flip(
         criterion=measure.criterion,
         kind=kind,
-        case=matched.names[place],
+        case=matched.names[index],
         baseline_conversations=[a.conversation_ids[row] for row in rows_a],
         candidate_conversations=[b.conversation_ids[row] for row in rows_b],
         baseline_share=shares[0],
         candidate_share=shares[1],
         turn_index=why.turn_index if why else None,
         reason=why.why if why else None,
-        tags=sorted({tag for own in tags for tag in own}),
+        tags=sorted({tag for item in tags for tag in item}),
         language=next(filter(None, languages), None),
     )
 
@@ -385,16 +386,16 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
 
     Thresholds that differ from case to case are compared where both sides have the case.
     """
-    own, other = _by_criterion(a), _by_criterion(b)
-    gates, other_gates = _gates(own), _gates(other)
+    base, other = _by_criterion(a), _by_criterion(b)
+    gates, other_gates = _gates(base), _gates(other)
     seen, other_seen = map(_seen, (a, b))
     if seen and other_seen and ({*gates} - other_seen or {*other_gates} - seen):
         before, after = (", ".join(names) or "none" for names in (gates, other_gates))
         yield SettingsChange(
             what="criteria of the verdict", baseline=before, candidate=after, criteria=[STATUS]
         )
-    for criterion in sorted(own.keys() & other.keys()):
-        applied = own[criterion], other[criterion]
+    for criterion in sorted(base.keys() & other.keys()):
+        applied = base[criterion], other[criterion]
         pairs = [(applied[0].thresholds, applied[1].thresholds)]
         if any(len(thresholds) > 1 for thresholds in pairs[0]):
             sides = [of_side.by_case() for of_side in applied]
@@ -420,11 +421,11 @@ class _HeldCases(NamedTuple):
         return {kind.threshold for kind in self.kinds.used() if kind is not None}
 
     def by_case(self) -> dict[str | None, _Thresholds]:
-        found: dict[str | None, _Thresholds] = {}
-        for case, place in distinct_pairs(self.cases, self.kinds):
-            if (kind := self.kinds.values[place]) is not None:
-                found.setdefault(self.cases.values[case], set()).add(kind.threshold)
-        return found
+        thresholds: dict[str | None, _Thresholds] = {}
+        for case, kind_index in distinct_pairs(self.cases, self.kinds):
+            if (kind := self.kinds.values[kind_index]) is not None:
+                thresholds.setdefault(self.cases.values[case], set()).add(kind.threshold)
+        return thresholds
 
 
 def _by_criterion(conversations: ConversationColumns) -> dict[str, _HeldCases]:
@@ -458,18 +459,18 @@ def _thresholds_text(thresholds: _Thresholds) -> str:
 
 
 def unmeasured_numbers(
-    own: CriterionComparison, a: ComparedSide | Side, b: ComparedSide | Side, pairing: Pairing
+    result: CriterionComparison, a: ComparedSide | Side, b: ComparedSide | Side, pairing: Pairing
 ) -> dict[str, int]:
     """Returns what was not measured and may have been either, as texts, with its number."""
     # What has no score on an open scale is read as any value already: see `three_readings`.
-    missing = own.missing.candidate_missing if own.missing and own.unit == "score" else 0
+    missing = result.missing.candidate_missing if result.missing and result.unit == "score" else 0
     # Where nothing pairs the sides, the baseline has other cases, and none of them is awaited.
-    gone = pairing.baseline_only if own.overall.pairs else 0
+    gone = pairing.baseline_only if result.overall.pairs else 0
     # Nobody knows of which version of a run a record was that could not be read.
     rejected = ((b.rejected, b.name), (None if a.run_ids == b.run_ids else a.rejected, a.name))
     numbers = {
         f"{counted(gone, 'case')} of {a.name} without a conversation of {b.name}": gone,
-        f"{counted(missing, 'conversation')} of {b.name} without a {outcome_noun(own)}": missing,
+        f"{counted(missing, 'conversation')} of {b.name} without a {outcome_noun(result)}": missing,
     } | {
         f"{number:,} rejected records or conversations (perhaps of {name})": number
         for number, name in rejected
@@ -479,93 +480,93 @@ def unmeasured_numbers(
 
 
 def held_open(
-    own: CriterionComparison, a: ComparedSide, b: ComparedSide, pairing: Pairing, margin: float
+    result: CriterionComparison, a: ComparedSide, b: ComparedSide, pairing: Pairing, margin: float
 ) -> CriterionComparison:
     """Returns a criterion that is inconclusive if what was not measured could turn what the cases show."""
-    numbers = unmeasured_numbers(own, a, b, pairing)
-    unknown, measured = sum(numbers.values()), own.overall.pairs or own.overall.candidate_count
+    numbers = unmeasured_numbers(result, a, b, pairing)
+    unknown, measured = sum(numbers.values()), result.overall.pairs or result.overall.candidate_count
     # Had all of the unknown failed on the one side and passed on the other, a difference of this share of
     # the scale could be gone. Nothing bounds a value of an open scale.
-    bridged = abs(own.overall.difference or 0) * measured if own.unit == "score" else 0.0
+    bridged = abs(result.overall.difference or 0) * measured if result.unit == "score" else 0.0
     is_few = unknown <= margin * (unknown + measured) or unknown <= bridged
-    if own.overall.word == "inconclusive" or is_few:
-        return own
-    return replace(own, overall=replace(own.overall, word="inconclusive"), unmeasured=[*numbers])
+    if result.overall.word == "inconclusive" or is_few:
+        return result
+    return replace(result, overall=replace(result.overall, word="inconclusive"), unmeasured=[*numbers])
 
 
-def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
+def sentence(result: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     """Returns what may be said of a criterion, in one sentence with the names of base and candidate."""
-    overall = found.overall
+    overall = result.overall
     if overall.difference is None:
         lacking = [
             name for name, count in ((a, overall.baseline_count), (b, overall.candidate_count)) if not count
         ]
         why = f"{lacking[0]} has no value" if lacking else "there are too few values"
         why = "no case has a value on both sides" if len(lacking) == 2 else why
-        return f"{_opening(found, a, b)}: {why}"
-    figures = [difference_figures(found)]
-    if by != "nothing" and found.fixed is not None and found.measure == "pass_rate":
-        figures += [f"{found.fixed} fixed", f"{found.regressed} regressed"]
-    if found.p_adjusted is not None:
+        return f"{_opening(result, a, b)}: {why}"
+    figures = [difference_figures(result)]
+    if by != "nothing" and result.fixed is not None and result.measure == "pass_rate":
+        figures += [f"{result.fixed} fixed", f"{result.regressed} regressed"]
+    if result.p_adjusted is not None:
         shown = shown_p(overall.p)
-        is_other = overall.p is not None and found.p_adjusted != overall.p
-        adjusted = f" (adjusted {shown_p(found.p_adjusted)})" if is_other else ""
+        is_other = overall.p is not None and result.p_adjusted != overall.p
+        adjusted = f" (adjusted {shown_p(result.p_adjusted)})" if is_other else ""
         figures.append(f"p {'' if shown.startswith('<') else '= '}{shown}{adjusted}")
-    text = f"{_opening(found, a, b)}: {', '.join(figures)}"
-    missing = found.missing
+    text = f"{_opening(result, a, b)}: {', '.join(figures)}"
+    missing = result.missing
     is_open = missing is not None and missing.changes_the_word
-    if found.unmeasured:
-        text += f"; {_left_open(found, b)}"
+    if result.unmeasured:
+        text += f"; {_left_open(result, b)}"
     elif overall.word in ("inconclusive", "not worse") and not is_open:
-        text += _sight(found, by)
-    if overall.word == "inconclusive" and overall.fewest_alike is not None and not found.unmeasured:
+        text += _sight(result, by)
+    if overall.word == "inconclusive" and overall.fewest_alike is not None and not result.unmeasured:
         text += f"; fewer than {overall.fewest_alike} cannot show that {b} is the same or not worse"
-    alone = found.baseline_only + found.candidate_only
+    alone = result.baseline_only + result.candidate_only
     if alone:
         text += f"; {alone} of the paired cases {'has' if alone == 1 else 'have'} a value on one side alone"
     if missing is not None:
         counts = f"{missing.baseline_missing} of {a}, {missing.candidate_missing} of {b}"
-        text += f"; without a {outcome_noun(found)}: {counts}"
-    return text + (f"; {_left_open(found, b)}" if is_open and not found.unmeasured else "")
+        text += f"; without a {outcome_noun(result)}: {counts}"
+    return text + (f"; {_left_open(result, b)}" if is_open and not result.unmeasured else "")
 
 
-def difference_figures(found: CriterionComparison) -> str:
+def difference_figures(result: CriterionComparison) -> str:
     """Returns a difference that there is, with its interval or why it has none."""
-    assert found.overall.difference is not None
-    return f"{_amount(found.overall.difference, found, signed=True)}{_range(found.overall, found)}"
+    assert result.overall.difference is not None
+    return f"{_amount(result.overall.difference, result, signed=True)}{_range(result.overall, result)}"
 
 
-def needed_text(found: CriterionComparison) -> str:
+def needed_text(result: CriterionComparison) -> str:
     """Returns how many cases would settle a difference; "": it is settled, or no number would."""
-    overall = found.overall
+    overall = result.overall
     if overall.word != "inconclusive" or not overall.pairs_needed or not overall.difference:
         return ""
-    if found.unmeasured:  # more cases settle nothing while these lack
+    if result.unmeasured:  # more cases settle nothing while these lack
         return ""
-    each = "" if overall.pairs else " of each version"
-    needed = f"about {rounded(overall.pairs_needed)} {unit_noun(overall)}s{each}"
+    per_version = "" if overall.pairs else " of each version"
+    needed = f"about {rounded(overall.pairs_needed)} {unit_noun(overall)}s{per_version}"
     return f"{needed} would settle a difference of this size"
 
 
-def why_open(found: CriterionComparison, b: str) -> str:
+def why_open(result: CriterionComparison, b: str) -> str:
     """Returns why a word is `inconclusive` beside an interval without 0, as a clause; "": it is not."""
-    interval = found.overall.interval
-    if found.overall.word != "inconclusive" or interval is None or interval.low <= 0 <= interval.high:
+    interval = result.overall.interval
+    if result.overall.word != "inconclusive" or interval is None or interval.low <= 0 <= interval.high:
         return ""
-    return _left_open(found, b)
+    return _left_open(result, b)
 
 
-def side_names(found: Comparison) -> tuple[str, str]:
+def side_names(comparison: Comparison) -> tuple[str, str]:
     """Returns the short names of baseline and candidate."""
-    short = short_names((found.baseline.name, found.candidate.name))
-    return short[found.baseline.name], short[found.candidate.name]
+    short = short_names((comparison.baseline.name, comparison.candidate.name))
+    return short[comparison.baseline.name], short[comparison.candidate.name]
 
 
-def _left_open(found: CriterionComparison, b: str) -> str:
+def _left_open(result: CriterionComparison, b: str) -> str:
     """Returns what could turn a word, or how it depends on what has no score; "": neither."""
-    if found.unmeasured:
-        return f"{' and '.join(found.unmeasured)} could turn it"
-    missing = found.missing
+    if result.unmeasured:
+        return f"{' and '.join(result.unmeasured)} could turn it"
+    missing = result.missing
     if missing is None or not missing.changes_the_word:
         return ""
     left_out, worst, best = missing.left_out, missing.worst_for_candidate, missing.best_for_candidate
@@ -574,8 +575,8 @@ def _left_open(found: CriterionComparison, b: str) -> str:
     return f"without them: {left_out.word}, with them counted against {b}: {worst.word}, for it: {best.word}"
 
 
-def _opening(found: CriterionComparison, a: str, b: str) -> str:
-    said = {
+def _opening(result: CriterionComparison, a: str, b: str) -> str:
+    sentences = {
         "better": f"{b} is better than {a}",
         "worse": f"{b} is worse than {a}",
         "same": f"{b} is the same as {a} within the margin",
@@ -583,7 +584,7 @@ def _opening(found: CriterionComparison, a: str, b: str) -> str:
         "differs": f"{b} differs from {a}",
         "inconclusive": f"{b} against {a} is inconclusive",
     }
-    return said[found.overall.word]
+    return sentences[result.overall.word]
 
 
 def unit_noun(overall: VersionDifference) -> str:
@@ -600,9 +601,9 @@ def units_compared(overall: VersionDifference) -> tuple[int, int]:
     return overall.baseline_cases, overall.candidate_cases
 
 
-def _sight(found: CriterionComparison, by: PairedBy) -> str:
+def _sight(result: CriterionComparison, by: PairedBy) -> str:
     """Returns what would have been seen, and how many cases the difference needs."""
-    overall = found.overall
+    overall = result.overall
     noun = f"{unit_noun(overall)}s"
     unit = noun if by != "nothing" else f"{noun} a side"
     if by == "nothing":
@@ -614,13 +615,13 @@ def _sight(found: CriterionComparison, by: PairedBy) -> str:
         return f"; {count} are too few: at least {overall.fewest} {unit} are needed"
     if overall.detectable is None:
         seen = f"; {count} cannot show any difference"
-        if found.measure == "pass_rate":
+        if result.measure == "pass_rate":
             seen += ": it would have to be more than the whole scale"
     else:
-        seen = f"; with {count} a change of {_amount(overall.detectable, found)} would have been seen"
+        seen = f"; with {count} a change of {_amount(overall.detectable, result)} would have been seen"
     if not overall.pairs_needed or not overall.difference:
         return seen
-    needed = f"{_amount(abs(overall.difference), found)} need about {rounded(overall.pairs_needed)} {unit}"
+    needed = f"{_amount(abs(overall.difference), result)} need about {rounded(overall.pairs_needed)} {unit}"
     return f"{seen}; {needed}"
 
 
@@ -628,17 +629,17 @@ COMPARED = "compared cases"
 """What the figures of a table of differences are of."""
 
 
-def criteria_lines(found: Comparison) -> list[list[str]]:
+def criteria_lines(comparison: Comparison) -> list[list[str]]:
     """Returns the cells of the table of criteria, the head first."""
-    head = [COMPARED, *side_names(found), "cases", "difference", "p (Holm)", ""]
-    return [head, *map(_line, found.criteria)]
+    head = [COMPARED, *side_names(comparison), "cases", "difference", "p (Holm)", ""]
+    return [head, *map(_line, comparison.criteria)]
 
 
-def _line(own: CriterionComparison) -> list[str]:
-    overall = own.overall
-    values = [value_text(value, own) for value in (overall.baseline_value, overall.candidate_value)]
-    figures = [difference_cell(overall, own), shown_p(own.p_adjusted)]
-    return [own.criterion, *values, _cases_text(overall), *figures, overall.word]
+def _line(result: CriterionComparison) -> list[str]:
+    overall = result.overall
+    values = [value_text(value, result) for value in (overall.baseline_value, overall.candidate_value)]
+    figures = [difference_cell(overall, result), shown_p(result.p_adjusted)]
+    return [result.criterion, *values, _cases_text(overall), *figures, overall.word]
 
 
 def _cases_text(overall: VersionDifference) -> str:
@@ -647,27 +648,29 @@ def _cases_text(overall: VersionDifference) -> str:
     return f"{a:,}" if a == b else f"{a:,}, {b:,}"
 
 
-def value_text(value: float | None, own: CriterionComparison) -> str:
+def value_text(value: float | None, result: CriterionComparison) -> str:
     """Returns a share or mean; a dash where there is none."""
     if value is None:
         return "-"
-    if own.measure == "pass_rate":
+    if result.measure == "pass_rate":
         return share_text(value)
-    digits = decimals(own.overall.difference, own.measure, own.unit)
-    return amount(value, own.measure, own.unit, digits=digits)
+    digits = decimals(result.overall.difference, result.measure, result.unit)
+    return amount(value, result.measure, result.unit, digits=digits)
 
 
-def difference_cell(found: VersionDifference, own: CriterionComparison) -> str:
+def difference_cell(difference: VersionDifference, result: CriterionComparison) -> str:
     """Returns a difference with its interval; a dash where there is none."""
-    if found.difference is None:
+    if difference.difference is None:
         return "-"
-    scale = 100 if own.measure == "pass_rate" else 1
-    digits = decimals(found.difference, own.measure, own.unit)
-    unit = " pt" if own.measure == "pass_rate" else " s" if own.unit == "seconds" else ""
-    value = f"{scale * found.difference:+.{digits}f}{unit}"
-    if found.interval is None:
+    scale = 100 if result.measure == "pass_rate" else 1
+    digits = decimals(difference.difference, result.measure, result.unit)
+    unit = " pt" if result.measure == "pass_rate" else " s" if result.unit == "seconds" else ""
+    value = f"{scale * difference.difference:+.{digits}f}{unit}"
+    if difference.interval is None:
         return value
-    low, high = (f"{scale * bound:+.{digits}f}" for bound in (found.interval.low, found.interval.high))
+    low, high = (
+        f"{scale * bound:+.{digits}f}" for bound in (difference.interval.low, difference.interval.high)
+    )
     return f"{value} ({low} to {high})"
 
 
@@ -714,23 +717,23 @@ def amount(value: float, measure: str, unit: str, *, signed: bool = False, digit
 
 
 def _amount(
-    value: float, found: CriterionComparison, *, signed: bool = False, digits: int | None = None
+    value: float, result: CriterionComparison, *, signed: bool = False, digits: int | None = None
 ) -> str:
-    return amount(value, found.measure, found.unit, signed=signed, digits=digits)
+    return amount(value, result.measure, result.unit, signed=signed, digits=digits)
 
 
-def _range(overall: VersionDifference, found: CriterionComparison) -> str:
+def _range(overall: VersionDifference, result: CriterionComparison) -> str:
     bounds = overall.interval
     if bounds is None:
         return " (no interval)" if overall.fewest else " (no interval: the values do not vary)"
-    digits = decimals(overall.difference, found.measure, found.unit)
-    low, high = (_amount(bound, found, signed=True, digits=digits) for bound in (bounds.low, bounds.high))
+    digits = decimals(overall.difference, result.measure, result.unit)
+    low, high = (_amount(bound, result, signed=True, digits=digits) for bound in (bounds.low, bounds.high))
     return f" ({low.removesuffix(' points').removesuffix(' s')} to {high.removesuffix(' points')})"
 
 
-def outcome_noun(found: CriterionComparison) -> str:
+def outcome_noun(result: CriterionComparison) -> str:
     """Returns what a conversation has by a criterion: a verdict or a score."""
-    return "verdict" if found.criterion == STATUS else "score"
+    return "verdict" if result.criterion == STATUS else "score"
 
 
 def counted(number: int, noun: str) -> str:

@@ -103,25 +103,29 @@ class GateEntry(NamedTuple):
 def rejected_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = False) -> Rejected:
     """Returns what the counts of `run.json` say was rejected; `names` are known of it."""
     kinds = _LOST_CASES if only_cases else (*_LOST_RECORDS, *_LOST_CASES)
-    found = [(counts.get(name) or 0, noun, what) for name, noun, what in kinds]
-    number = sum(number for number, _, _ in found)
-    text = ", ".join(f"{counted(n, noun)} {what}" for n, noun, what in found if n)
+    numbers = [(counts.get(name) or 0, noun, what) for name, noun, what in kinds]
+    number = sum(number for number, _, _ in numbers)
+    text = ", ".join(f"{counted(n, noun)} {what}" for n, noun, what in numbers if n)
     return Rejected(number, text, names if number else ())
 
 
 def rejected_with(rejected: Rejected, versions: Iterable[GatedVersion]) -> Rejected:
     """Adds to what a run rejected the eval cases that some of its app versions have no recording of."""
-    found = [one for one in versions if one.unrecorded]
+    incomplete = [version for version in versions if version.unrecorded]
     texts = [
-        f"{counted(len(one.unrecorded), 'eval case')} without a recording in {one.app_version}"
-        for one in found
+        f"{counted(len(version.unrecorded), 'eval case')} without a recording in {version.app_version}"
+        for version in incomplete
     ]
     return Rejected(
-        rejected.number + sum(len(one.unrecorded) for one in found),
+        rejected.number + sum(len(version.unrecorded) for version in incomplete),
         ", ".join(filter(None, (rejected.text, *texts))),
         [
             *rejected.names,
-            *(f"eval case {name} ({one.app_version})" for one in found for name in one.unrecorded),
+            *(
+                f"eval case {name} ({version.app_version})"
+                for version in incomplete
+                for name in version.unrecorded
+            ),
         ],
     )
 
@@ -150,15 +154,15 @@ def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:
     )
     entries = []
     for row, (case, name, skipped, sampled_out) in enumerate(rows):
-        found = columns.given(row, criterion) or missing
-        if found is not None and criterion not in skipped and criterion not in sampled_out:
-            entries.append(GateEntry(str(case), name, found))
+        score = columns.given(row, criterion) or missing
+        if score is not None and criterion not in skipped and criterion not in sampled_out:
+            entries.append(GateEntry(str(case), name, score))
     return entries
 
 
 def count_sampled_out(version: GatedVersion, criterion: str) -> int:
     """Returns how many conversations a sample rate left out of a criterion."""
-    return sum(criterion in own for own in version.conversations.sampled_out)
+    return sum(criterion in left_out for left_out in version.conversations.sampled_out)
 
 
 def without_score(version: GatedVersion, criterion: str) -> list[str]:
@@ -248,9 +252,9 @@ _LONGEST_NAME = 60
 
 def names_text(names: Iterable[str]) -> str:
     """Returns the first of the names, each once and in order, and the number of others."""
-    found = sorted({" ".join(name.split())[:_LONGEST_NAME] or "(no name)" for name in names})
-    more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
-    return ", ".join(found[:_MOST_NAMES]) + more
+    shown = sorted({" ".join(name.split())[:_LONGEST_NAME] or "(no name)" for name in names})
+    more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
+    return ", ".join(shown[:_MOST_NAMES]) + more
 
 
 def number_text(value: float, is_share: bool) -> str:
@@ -284,38 +288,39 @@ def without_text(number: int, sampled_out: int) -> str:
     return text + (f"; {sampled_out} sampled out" if sampled_out else "")
 
 
-def difference_text(own: CriterionComparison, is_lenient: bool) -> str:
+def difference_text(result: CriterionComparison, is_lenient: bool) -> str:
     """Returns a difference from the baseline, with its interval and what may be said of it.
 
     `is_lenient`: a rule on coverage allows for what has no score.
     """
-    overall = own.overall
+    overall = result.overall
     if overall.difference is None:
         return "there is no difference to be measured"
     units = f"{overall.pairs} cases" if overall.pairs else f"{overall.candidate_count} conversations"
-    texts = [f"{difference_figures(own)}, {overall.word}, {units}", needed_text(own)]
-    if own.missing is not None:
-        before, here = own.missing.baseline_missing, own.missing.candidate_missing
+    texts = [f"{difference_figures(result)}, {overall.word}, {units}", needed_text(result)]
+    if result.missing is not None:
+        before, here = result.missing.baseline_missing, result.missing.candidate_missing
         counts = (
             "are left out, as a rule on coverage allows"
             if is_lenient
             else "may be either (a rule on coverage would leave them out)"
         )
         whose = f"{counted(before, 'conversation')} of the baseline and {here} of the candidate"
-        texts.append(f"{whose} have no {outcome_noun(own)} and {counts}")
+        texts.append(f"{whose} have no {outcome_noun(result)} and {counts}")
     return "; ".join(filter(None, texts))
 
 
-def corrected_text(own: CriterionComparison) -> list[str]:
+def corrected_text(result: CriterionComparison) -> list[str]:
     """Returns the difference that human labels correct; empty: there is none."""
-    found = own.corrected
-    if found is None:
+    corrected = result.corrected
+    if corrected is None:
         return []
-    factor, unit = (100, " points") if own.measure == "pass_rate" else (1, "")
+    factor, unit = (100, " points") if result.measure == "pass_rate" else (1, "")
     value, low, high = (
-        f"{factor * number:+.3g}" for number in (found.difference, found.interval.low, found.interval.high)
+        f"{factor * number:+.3g}"
+        for number in (corrected.difference, corrected.interval.low, corrected.interval.high)
     )
-    labels = f"{found.baseline_labels} and {found.candidate_labels} labels"
+    labels = f"{corrected.baseline_labels} and {corrected.candidate_labels} labels"
     return [f"corrected by {labels}: {value}{unit} ({low} to {high})"]
 
 
@@ -333,12 +338,12 @@ def unrecorded_cases(
     for row in rows:
         name = row["eval_id"]
         if row["app_version"]:
-            own = recorded[row["app_version"]]
+            keys = recorded[row["app_version"]]
             # A record that contains its expectations and names no case has the id of its conversation.
             if name is not None and (name != row["conversation_id"] or name == row["task"]):
-                own.add(CaseKey(row["eval_set_id"] or "", name))
-    known = {key for own in recorded.values() for key in own if key.eval_id not in rejected}
-    return {version: sorted(key.eval_id for key in known - own) for version, own in recorded.items()}
+                keys.add(CaseKey(row["eval_set_id"] or "", name))
+    known = {key for keys in recorded.values() for key in keys if key.eval_id not in rejected}
+    return {version: sorted(key.eval_id for key in known - keys) for version, keys in recorded.items()}
 
 
 class _Estimated(NamedTuple):

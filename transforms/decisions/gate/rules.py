@@ -55,17 +55,17 @@ def apply_rules(
     for rule in config.rules:
         if isinstance(rule, CoverageRule):
             tolerant[rule.criterion] = max(rule.at_least, tolerant.get(rule.criterion, 0.0))
-    found: list[RuleResult] = []
+    results: list[RuleResult] = []
     for rule in config.rules:
         if isinstance(rule, AllPassRule):
-            own = rejected_with(rejected if not_allowed is None else not_allowed, versions)
-            found.append(_all_pass(rule, versions, own))
+            not_allowed_of_all = rejected_with(rejected if not_allowed is None else not_allowed, versions)
+            results.append(_all_pass(rule, versions, not_allowed_of_all))
         elif not versions:
-            found.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
+            results.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
         else:
             for version in versions:
-                found += _of_version(rule, config.primary or (STATUS,), version, rejected, tolerant)
-    return found
+                results += _of_version(rule, config.primary or (STATUS,), version, rejected, tolerant)
+    return results
 
 
 def _of_version(
@@ -78,23 +78,23 @@ def _of_version(
     if isinstance(rule, NotWorseRule):  # its comparison counts the cases of the baseline alone itself
         names = [rule.criterion] if rule.criterion else primary
         return [_not_worse(rule, name, version, rejected, tolerant.get(name)) for name in names]
-    own = rejected_with(rejected, [version])
+    rejected_here = rejected_with(rejected, [version])
     if isinstance(rule, BoundRule):
-        held = hold_bound(rule, version, own, (rule.criterion in tolerant))
+        held = hold_bound(rule, version, rejected_here, (rule.criterion in tolerant))
         return [
             _result(
                 _rule_text(rule),
                 version.app_version,
                 held.is_met,
-                bound_text(rule, held, own),
+                bound_text(rule, held, rejected_here),
                 value=side_of(rule, held.seen),
                 interval=held.seen.interval,
                 names={} if held.is_met else _kinds(held.failed, held.missing, held.unmeasured),
             )
         ]
     if isinstance(rule, CoverageRule):
-        return [_coverage(rule, version, own)]
-    return [_destructive(rule, version, own, tolerant)]
+        return [_coverage(rule, version, rejected_here)]
+    return [_destructive(rule, version, rejected_here, tolerant)]
 
 
 def _kinds(failed: list[str], missing: list[str], unmeasured: int) -> dict[str, list[str]]:
@@ -170,10 +170,12 @@ def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> 
 def _destructive(
     rule: DestructiveRule, version: GatedVersion, rejected: Rejected, tolerant: Container[str]
 ) -> RuleResult:
-    found = [row["conversation_id"] for row in version.rows if row["severity_reason"] == _DESTRUCTIVE]
-    if found:
-        text = f"found in {counted(len(found), 'conversation')}"
-        return _result(_rule_text(rule), version.app_version, False, text, names={_DESTRUCTIVE: found})
+    conversations = [row["conversation_id"] for row in version.rows if row["severity_reason"] == _DESTRUCTIVE]
+    if conversations:
+        text = f"found in {counted(len(conversations), 'conversation')}"
+        return _result(
+            _rule_text(rule), version.app_version, False, text, names={_DESTRUCTIVE: conversations}
+        )
     unclear = [row for row in version.rows if row["unclear_tools"]]
     gaps = [row for row in version.rows if row["unknown_calls"]]
     text = "; ".join(_why_unclear(version.rows, unclear, gaps, rejected))
@@ -216,7 +218,7 @@ def _not_worse(
     if comparison is None:
         return _result(text, version.app_version, None, "there is no baseline")
     held = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
-    own = next((one.overall for one in comparison.criteria if one.criterion == criterion), None)
+    overall = next((result.overall for result in comparison.criteria if result.criterion == criterion), None)
     flips = [flip for flip in comparison.flips if flip.criterion == criterion]
     kinds = {"regressed": "regressed", "newly_missing": "without an outcome now"}
     worse = {
@@ -232,8 +234,8 @@ def _not_worse(
         version.app_version,
         held.is_met,
         why,
-        value=None if own is None else own.difference,
-        interval=None if own is None else own.interval,
+        value=None if overall is None else overall.difference,
+        interval=None if overall is None else overall.interval,
         names={} if held.is_met else worse,
     )
 

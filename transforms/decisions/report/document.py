@@ -112,7 +112,7 @@ def build_report(
             for i, pair in enumerate(by_run)
         ],
         comparisons=list(compared.comparisons),
-        tables=[criteria_lines(one) for one in compared.comparisons],
+        tables=[criteria_lines(comparison) for comparison in compared.comparisons],
         criteria=rows,
         slices=slices(collected),
         tools=tool_figures(collected),
@@ -323,7 +323,7 @@ class _Names:
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
 
-    def place(self, text: str | None) -> int:
+    def index_of(self, text: str | None) -> int:
         return _NONE if text is None else self._places.setdefault(text, len(self._places))
 
     def places(self, texts: Sequence[str]) -> list[int]:
@@ -374,7 +374,7 @@ def columns(
     rows: list[AnyRow] = [dict(entry.row) for entry in entries]
     by_name: dict[str, list[Any]] = {
         **{name: [row[source] for row in rows] for name, source in _PLAIN.items()},
-        **{name: [names.place(row[source]) for row in rows] for name, source in _NAMED.items()},
+        **{name: [names.index_of(row[source]) for row in rows] for name, source in _NAMED.items()},
         **_score_columns(entries, names),
     }
     conversations = Conversations(

@@ -125,17 +125,17 @@ class Dialogue:
         args: JsonValue,
         call_id: JsonValue = None,
         resource: str = "",
-        own: ToolResponse | None = None,
+        result: ToolResponse | None = None,
     ) -> None:
         """Adds a call; arguments may be an object or its JSON text, and it may hold its own result."""
         call = ToolCall(endings.as_text(name), decoded_arguments(args), endings.as_text(call_id))
         call.resource = resource or None
-        self.made(call, own)
+        self.made(call, result)
 
-    def made(self, call: ToolCall, own: ToolResponse | None = None) -> None:
+    def made(self, call: ToolCall, result: ToolResponse | None = None) -> None:
         """Adds a call that is read already."""
         self.turn.tool_calls = [*self.turn.tool_calls, call]
-        self._own[id(call)] = own
+        self._own[id(call)] = result
         self._step("call", call.name, call.id, call.args)
 
     def not_done(self, call: JsonValue, state: JsonValue) -> None:
@@ -189,7 +189,7 @@ class Dialogue:
         if kind in ("agent", "call"):
             self._has_agent = self._is_heard = True
 
-    def said(self, message: JsonObject) -> None:
+    def note_message(self, message: JsonObject) -> None:
         """Sets the last message of the agent, after its parts: it may state how the conversation ended."""
         self._last, self._is_silent = message, not self._is_heard
         # What is nothing but a role is no message.
@@ -341,7 +341,7 @@ def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN,
                 log.unread.add(UNREAD, shown, calls=True, words=message.role not in (USER, TOOL))
             # An item that is a call states its own error, not that of the conversation.
             if message.role == AGENT and value.get("type") not in CALL_ITEMS:
-                log.said(value)
+                log.note_message(value)
                 _add_usage(value, message, log)
                 log.finish = message.finish
 
@@ -356,7 +356,7 @@ def _add(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> 
     for result in message.results if by_user else ():
         _add_result(result, log, value)
     if message.role == USER and (says_more or not holds_results):
-        calls = [(_call_of(call), call.own) for call in message.calls]
+        calls = [(_call_of(call), call.result) for call in message.calls]
         if message.is_users or message.results or not message.texts:
             log.user(message.text, time, calls)
     elif not by_user:
@@ -371,7 +371,7 @@ def _add_steps(message: SpanMessage, log: Dialogue, joint: str, value: JsonObjec
     the message.
     """
     answered = {result.id for result in message.results} - {None}
-    inside = {id(c) for c in message.calls if c.is_hosted or c.is_stated or c.own or c.id in answered}
+    inside = {id(c) for c in message.calls if c.is_hosted or c.is_stated or c.result or c.id in answered}
     steps: list[MessageCall | MessageResult] = sorted(
         [*message.calls, *message.results], key=lambda s: s.after
     )
@@ -382,11 +382,11 @@ def _add_steps(message: SpanMessage, log: Dialogue, joint: str, value: JsonObjec
         if isinstance(step, MessageResult):
             _add_result(step, log, value)
         elif id(step) in inside:
-            log.made(_call_of(step), step.own)
+            log.made(_call_of(step), step.result)
     log.agent(joint.join(texts[start:]))
     for call in message.calls:
         if id(call) not in inside:
-            log.made(_call_of(call), call.own)
+            log.made(_call_of(call), call.result)
 
 
 def _call_of(call: MessageCall) -> ToolCall:

@@ -146,7 +146,7 @@ class _GroupRow(NamedTuple):
         steps: The same of the request and its reply.
         name: By what is said up to the agent's first step; without such a step by the whole row.
         is_answered: Whether there is such a step.
-        place: Its place in the group.
+        position: Its place in the group.
     """
 
     time: float | None
@@ -154,7 +154,7 @@ class _GroupRow(NamedTuple):
     steps: list[bytes]
     name: str
     is_answered: bool
-    place: int
+    position: int
 
 
 def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.EventReader:
@@ -202,18 +202,18 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
         return made
 
     return registry.EventReader(
-        place=lambda row: (_stated_name(exchanged(row)) or "", -1), join=join, group=group, lend=lend
+        locate=lambda row: (_stated_name(exchanged(row)) or "", -1), join=join, group=group, lend=lend
     )
 
 
 def _agents_first(steps: Sequence[tuple[object, ...]]) -> int:
     """Returns the place of the agent's first step; without one the number of steps."""
-    return next((place for place, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
+    return next((index for index, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
 
 
 def _name(dialect: Dialect, steps: Sequence[tuple[object, ...]], more: bytes = b"") -> str:
-    said = dump_json([list(step) for step in steps]) + more
-    return f"{dialect.name}-{blake2b(said, digest_size=8).hexdigest()}"
+    text = dump_json([list(step) for step in steps]) + more
+    return f"{dialect.name}-{blake2b(text, digest_size=8).hexdigest()}"
 
 
 def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
@@ -229,7 +229,7 @@ def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
     names: dict[int, str] = {}
     count: Counter[str] = Counter()
     has_times = all(row.time is not None for row in rows)
-    for row in sorted(rows, key=lambda row: (has_times and row.time, len(row.steps), row.place)):
+    for row in sorted(rows, key=lambda row: (has_times and row.time, len(row.steps), row.position)):
         if not row.is_answered:
             continue
         state = next((state for state in reversed(row.asked) if state in passed), b"")
@@ -241,7 +241,7 @@ def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
             starts.append((row.time, name))
         latest.setdefault(row.steps[-1], []).append(name)
         passed.setdefault(row.steps[-1], name)
-        names[row.place] = name
+        names[row.position] = name
     failed, unclear = [row for row in rows if not row.is_answered], set[int]()
     for row in failed:
         near = [
@@ -250,9 +250,9 @@ def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
             if time is None or row.time is None or -1.0 <= time - row.time <= _RETRY_SECONDS
         ]
         is_retry = len(near) == 1 and len(failed) <= _MOST_RETRIES
-        names[row.place] = near[0] if is_retry else row.name
+        names[row.position] = near[0] if is_retry else row.name
         if near and not is_retry:
-            unclear.add(row.place)
+            unclear.add(row.position)
     return names, unclear
 
 

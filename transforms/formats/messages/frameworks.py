@@ -230,7 +230,7 @@ registry.register_format(
         rank=110,
         recognises=lambda record: _is_snapshot(record) and _stated(record) is not None,
         from_array=_from_array,
-        events=registry.EventReader(place=lambda value: (_stated(value) or "", -1), join=_join),
+        events=registry.EventReader(locate=lambda value: (_stated(value) or "", -1), join=_join),
         time_keys=("created_at",),
         has_rubrics=False,
     )

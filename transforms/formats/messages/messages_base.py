@@ -233,7 +233,9 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         "meta": {key: record[key] for key in ("model", "task_id", "trial") if _is_scalar(record.get(key))},
     }
     made = canonical(Conversation, fields, f"not a record of the format {dialect.name}")
-    unread = [each.message for turn in made.turns for each in turn.findings if NO_CONTENT in each.message]
+    unread = [
+        finding.message for turn in made.turns for finding in turn.findings if NO_CONTENT in finding.message
+    ]
     if unread and not any(map(_holds_content, made.turns)):
         raise UnreadMessagesError(f"no words and no calls are read of its messages: {unread[0]}; {_MAP_IT}")
     return made

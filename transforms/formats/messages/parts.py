@@ -84,7 +84,7 @@ class MessageCall(msgspec.Struct, gc=False):
         args: Arguments.
         id: Id of the call.
         is_hosted: Whether the model's service runs the tool itself, so that the reply goes on after it.
-        own: The result that it holds itself; None: none.
+        result: The result that it holds itself; None: none.
         after: How many texts of the message stand before it.
         resource: Server or namespace of the tool, and its name; "": not stated.
         is_stated: Whether the message states what became of it.
@@ -94,7 +94,7 @@ class MessageCall(msgspec.Struct, gc=False):
     args: JsonValue = None
     id: str | None = None
     is_hosted: bool = False
-    own: ToolResponse | None = None
+    result: ToolResponse | None = None
     after: int = 0
     resource: str = ""
     is_stated: bool = False
@@ -234,8 +234,8 @@ _SERVERS = ("server_name", "server_label", "namespace")
 _NAMES = ("name", "toolName", "tool_name", "tool_type", "toolType")
 _VALUES = ("response", "result", "output", "content", "json", "value", "server_tool_call_response",
            "tool_result", "tool_output")  # fmt: skip
-STEPS = [name for each in (*part_types(GEMINI_PARTS, CALL, HOSTED_PART, RESULT), "toolUse", "toolResult",
-                            "toolCallResult") for name in (each, snake(each))]  # fmt: skip
+STEPS = [name for key in (*part_types(GEMINI_PARTS, CALL, HOSTED_PART, RESULT), "toolUse", "toolResult",
+                            "toolCallResult") for name in (key, snake(key))]  # fmt: skip
 _NESTED = ("tool_call", "toolCall", "function", "custom")
 """Keys under which a part holds its call, beside the id of it."""
 _STEPS = frozenset(STEPS) - {"tool_call", "toolCall"}
@@ -418,7 +418,7 @@ def call_of(call: JsonObject) -> MessageCall:
     name, server = as_text(first_of(call, _NAMES)), first_of(call, _SERVERS)
     resource = f"{server}/{name}" if server else as_text(call.get("resource")) or ""
     call_id = as_text(first_of(call, _CALL_IDS))
-    return MessageCall(name, args, call_id, own=own_result(call), resource=resource)
+    return MessageCall(name, args, call_id, result=own_result(call), resource=resource)
 
 
 def call_arguments(value: JsonValue) -> JsonValue:

@@ -313,13 +313,13 @@ def _add_item(message: SpanMessage, item: JsonObject, kind: str) -> None:
         call.name, call.is_hosted, call.args = kind.removesuffix("_call"), True, _hosted_arguments(item)
         is_over, result = status in (None, "completed", "failed"), first_of(item, _HOSTED_RESULTS)
         error = failure_mark(item) if is_over else None
-        call.own = None if result is None and not error else ToolResponse(response=result, error=error)
+        call.result = None if result is None and not error else ToolResponse(response=result, error=error)
         # A reply may hold the result of a call that is `generating`.
         is_open = not is_over and (result is None or status == "incomplete")
     else:
         if kind == "mcp_call" and status in (None, "completed"):
-            call.own = call.own or ToolResponse()
-        is_open = status not in (None, "completed") and not (call.own and call.own.error)
+            call.result = call.result or ToolResponse()
+        is_open = status not in (None, "completed") and not (call.result and call.result.error)
     message.calls.append(call)
     message.parts += [not_done(call.name, status)] if is_open else []
 

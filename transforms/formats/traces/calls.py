@@ -85,15 +85,18 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
     for tool in sorted(line.tools, key=lambda node: node.order):
         _add_tool(tool, calls)
     if not line.main:
-        for each in calls:
-            each.time = each.tool.span.start if each.tool is not None else each.time
-    calls.sort(key=lambda each: each.time)
+        for turn_call in calls:
+            turn_call.time = turn_call.tool.span.start if turn_call.tool is not None else turn_call.time
+    calls.sort(key=lambda turn_call: turn_call.time)
     _add_given(line, calls)
-    for each in calls:
-        made_by = each.asker or each.tool
+    for turn_call in calls:
+        made_by = turn_call.asker or turn_call.tool
         if made_by is not None:
             outer = enclosing_tool(made_by, line.tools)
-            each.call.agent, each.call.inside = agent_of(made_by), None if outer is None else outer.step.name
+            turn_call.call.agent, turn_call.call.inside = (
+                agent_of(made_by),
+                None if outer is None else outer.step.name,
+            )
     return calls
 
 
@@ -103,27 +106,29 @@ def asks(node: SpanNode) -> bool:
     finish = node.step.finish or parts.finish_of(output) or ""
     word = finish.rpartition(".")[2].lower().replace("-", "_")
     return word in _ASKING and not any(
-        each.calls or any(map(parts.is_repr_call, each.texts)) for each in output
+        message.calls or any(map(parts.is_repr_call, message.texts)) for message in output
     )
 
 
 def _asked_later(line: TurnLine) -> list[tuple[SpanNode, list[parts.MessageCall]]]:
     """Returns the model calls that asked for what they do not state, with the calls in the next input."""
-    found: list[tuple[SpanNode, list[parts.MessageCall]]] = []
-    for place, node in enumerate(line.main):
+    asked: list[tuple[SpanNode, list[parts.MessageCall]]] = []
+    for index, node in enumerate(line.main):
         if asks(node):
-            following = line.main[place + 1].step.input if place + 1 < len(line.main) else line.after
+            following = line.main[index + 1].step.input if index + 1 < len(line.main) else line.after
             known = len(after_user(node.step.input or ()))
             added = after_user(following or ())[known:]
-            found.append((node, [call for each in added if each.role == AGENT for call in each.calls]))
-    return found
+            asked.append(
+                (node, [call for message in added if message.role == AGENT for call in message.calls])
+            )
+    return asked
 
 
 def lacks_calls(line: TurnLine, calls: Sequence[TurnCall]) -> bool:
     """Returns whether models asked for calls that neither a later input nor a tool's span names."""
     lacking = [node for node, asked in _asked_later(line) if not asked] + list(filter(asks, line.inner))
     first = min((node.span.start for node in lacking), default=0)
-    return len(lacking) > sum(not each.is_asked and each.time >= first for each in calls)
+    return len(lacking) > sum(not call.is_asked and call.time >= first for call in calls)
 
 
 def after_user(messages: Sequence[parts.SpanMessage]) -> Sequence[parts.SpanMessage]:
@@ -134,39 +139,39 @@ def after_user(messages: Sequence[parts.SpanMessage]) -> Sequence[parts.SpanMess
 
 def _last_user(messages: Sequence[parts.SpanMessage]) -> int:
     """Returns the place of the last message that a user wrote; -1: there is none."""
-    return next((place for place in range(len(messages) - 1, -1, -1) if messages[place].is_users), -1)
+    return next((index for index in range(len(messages) - 1, -1, -1) if messages[index].is_users), -1)
 
 
 def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
     """Joins a tool's span to the call that asked for it: by id, else by name and order; or adds a call."""
     step = tool.step
-    free = [each for each in calls if each.tool is None]
-    found = next((call for call in free if step.call_id and call.call.id == step.call_id), None)
-    if found is not None and step.name and found.call.name not in (None, step.name):
-        found = None
-    if found is None:
+    free = [turn_call for turn_call in calls if turn_call.tool is None]
+    match = next((call for call in free if step.call_id and call.call.id == step.call_id), None)
+    if match is not None and step.name and match.call.name not in (None, step.name):
+        match = None
+    if match is None:
         # A hand-off is asked for by a call of another name.
         target = None if step.target is None else TRANSFER + step.target.lower().replace(" ", "_")
         names = {step.name, target} - {None} if step.name else ()
-        named = [each for each in free if each.call.name in names]
+        named = [turn_call for turn_call in free if turn_call.call.name in names]
         args = _object(step.args)
-        found = max(named, key=lambda each: _likeness(each.call.args, args), default=None)
+        match = max(named, key=lambda turn_call: _likeness(turn_call.call.args, args), default=None)
         # What was asked for later is no reason of an attempt, but a model's span may enclose its tools.
-        if found is None or found.time > tool.span.end:
-            found = _failed_before(step, calls) or found
-    if found is None and step.target:
+        if match is None or match.time > tool.span.end:
+            match = _failed_before(step, calls) or match
+    if match is None and step.target:
         return
-    if found is None:
-        found = TurnCall(ToolCall(step.name, None, step.call_id), tool.span.start, is_asked=False)
-        calls.append(found)
-    found.tool = tool
+    if match is None:
+        match = TurnCall(ToolCall(step.name, None, step.call_id), tool.span.start, is_asked=False)
+        calls.append(match)
+    match.tool = tool
     # The span of a model may enclose the tools that it asked for.
-    found.time = min(found.time, tool.span.start) if tool.span.start else found.time
-    found.call.id = found.call.id or step.call_id
-    found.call.name = found.call.name or step.name
-    if found.call.args is None or RAW in found.call.args:
+    match.time = min(match.time, tool.span.start) if tool.span.start else match.time
+    match.call.id = match.call.id or step.call_id
+    match.call.name = match.call.name or step.name
+    if match.call.args is None or RAW in match.call.args:
         stated = _object(step.args)
-        found.call.args = stated if stated is not None else found.call.args
+        match.call.args = stated if stated is not None else match.call.args
 
 
 def _likeness(asked: JsonObject | None, ran: JsonObject | None) -> int:
@@ -181,12 +186,12 @@ def _failed_before(step: SpanStep, calls: Sequence[TurnCall]) -> TurnCall | None
 
     Without ids it is the call of a model with the same name and arguments.
     """
-    for each in calls:
-        tried = each.tool.step if each.tool is not None else None
+    for call in calls:
+        tried = call.tool.step if call.tool is not None else None
         if tried is not None and (tried.error or not tried.has_result):
-            is_alike = each.is_asked and each.call.name == step.name and each.call.args == _object(step.args)
-            if each.call.id == step.call_id if step.call_id else is_alike:
-                return each
+            is_alike = call.is_asked and call.call.name == step.name and call.call.args == _object(step.args)
+            if call.call.id == step.call_id if step.call_id else is_alike:
+                return call
     return None
 
 
@@ -195,19 +200,19 @@ def _object(value: JsonValue) -> JsonObject | None:
         # It may be the JSON text of a JSON text.
         with suppress(ValueError):
             value = from_json(value)
-    found = decoded_arguments(value)
-    while found is not None and found.keys() == {RAW} and isinstance(found[RAW], str):
-        inner = decoded_arguments(found[RAW])
-        if inner == found or inner is None or RAW in inner:
+    decoded = decoded_arguments(value)
+    while decoded is not None and decoded.keys() == {RAW} and isinstance(decoded[RAW], str):
+        inner = decoded_arguments(decoded[RAW])
+        if inner == decoded or inner is None or RAW in inner:
             break
-        found = inner
-    return found
+        decoded = inner
+    return decoded
 
 
 def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
     """Adds the results that later model calls were given, by id, and else by name and order."""
     results = _results_of(line)
-    open_ = [each for each in calls if each.tool is None or not each.tool.step.has_result]
+    open_ = [turn_call for turn_call in calls if turn_call.tool is None or not turn_call.tool.step.has_result]
     for result in results:
         same = (call for call in calls if result.id and call.call.id == result.id and not call.given)
         if (call := next(same, None)) is not None:
@@ -326,20 +331,20 @@ def _open_wrappers(models: Iterable[SpanNode]) -> None:
         above = node.known_above()
         if above is not None and above.step.kind == "model" and node.step.output:
             below.setdefault(id(above), []).append(node)
-    for found in below.values():
-        above = found[0].known_above()
-        if above is not None and len(found) > 1 and not _signs(found[0].step.output, found[-1].step.output):
+    for nodes in below.values():
+        above = nodes[0].known_above()
+        if above is not None and len(nodes) > 1 and not _signs(nodes[0].step.output, nodes[-1].step.output):
             above.step.kind, above.step.output = "chain", None
 
 
-def _is_same_reply(one: SpanNode, other: SpanNode) -> bool:
+def _is_same_reply(other_node: SpanNode, other: SpanNode) -> bool:
     """Returns whether model calls with one reply id are one: the same reply, at one time or to one request.
 
     Gateways and test doubles give the same id to many replies.
     """
-    is_one_time = one.span.is_log or other.span.is_log or _overlap(one, other)
-    return _signs(one.step.output, other.step.output) and (
-        _signs(one.step.input, other.step.input) or is_one_time
+    is_one_time = other_node.span.is_log or other.span.is_log or _overlap(other_node, other)
+    return _signs(other_node.step.output, other.step.output) and (
+        _signs(other_node.step.input, other.step.input) or is_one_time
     )
 
 
@@ -357,19 +362,19 @@ def _mark_beside(models: Sequence[SpanNode]) -> None:
             near.append((node, set()))
 
 
-def _is_same_call(one: SpanNode, other: SpanNode) -> bool:
+def _is_same_call(other_node: SpanNode, other: SpanNode) -> bool:
     """Returns whether two model calls below one span are one, given in order.
 
     Of two writers they are if they state nothing different: the same messages or, where one states none, the
     same tokens or an error at one time. Of one writer they are if the later is a mere point in time that adds
     the reply.
     """
-    first, second = one.step, other.step
-    if one.span.scope == other.span.scope:
+    first, second = other_node.step, other.step
+    if other_node.span.scope == other.span.scope:
         is_point = other.span.start == other.span.end and not first.output and not first.error
         may_be = is_point and bool(first.input and second.input and second.output)
     else:
-        may_be = _states_same(first, second, _overlap(one, other))
+        may_be = _states_same(first, second, _overlap(other_node, other))
     if first.response_id and second.response_id and first.response_id != second.response_id:
         return False
     return may_be and _signs(first.input, second.input) and _signs(first.output, second.output)
@@ -385,14 +390,16 @@ def _states_same(first: SpanStep, second: SpanStep, at_one_time: bool) -> bool:
     return is_whole or (is_measured and at_one_time)
 
 
-def _overlap(one: SpanNode, other: SpanNode) -> bool:
-    return one.span.start < other.span.end and other.span.start < one.span.end
+def _overlap(other_node: SpanNode, other: SpanNode) -> bool:
+    return other_node.span.start < other.span.end and other.span.start < other_node.span.end
 
 
-def _signs(one: list[parts.SpanMessage] | None, other: list[parts.SpanMessage] | None) -> bool:
+def _signs(messages: list[parts.SpanMessage] | None, other: list[parts.SpanMessage] | None) -> bool:
     """Returns whether two lists of messages are equal but for the system's, or one is not stated."""
     return (
-        not one or not other or [m.sign for m in parts.spoken(one)] == [m.sign for m in parts.spoken(other)]
+        not messages
+        or not other
+        or [m.sign for m in parts.spoken(messages)] == [m.sign for m in parts.spoken(other)]
     )
 
 
@@ -420,8 +427,8 @@ def tool_result(value: JsonValue) -> tuple[JsonValue, bool | str | None]:
         # LlamaIndex tells the model the texts of a tool's output, or else the raw value.
         texts = [block.get("text") for block in objects_in(inner.get("blocks"))]
         words = [text for text in texts if isinstance(text, str)]
-        told = "\n".join(words) if words and len(words) == len(texts) else inner.get("raw_output")
-        return told, failure_mark(inner) or None
+        shown = "\n".join(words) if words and len(words) == len(texts) else inner.get("raw_output")
+        return shown, failure_mark(inner) or None
     for key, beside in _WRAPPERS.items():
         if isinstance(inner, dict) and inner.keys() <= beside and isinstance(inner.get(key), dict):
             inner = inner[key]
@@ -457,7 +464,7 @@ def join_events(nodes: Iterable[SpanNode]) -> None:
             continue
         if event != "told" and step.kind == "tool" and node.parent is not None:
             step.name = text_at(node.parent.span.attributes, "tool.name") or step.name
-        holder = next((each for each in node.above() if not each.span.name.startswith(_OF_AGENTS)), None)
+        holder = next((above for above in node.above() if not above.span.name.startswith(_OF_AGENTS)), None)
         begun = starts.setdefault((id(holder), step.kind, step.name), [])
         if event == "start":
             begun.append((node, set()))
@@ -481,7 +488,7 @@ _MOST_READ = 16
 
 def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
     """Returns the tools of a conversation's model calls, each name once; equal declarations are read once."""
-    found: dict[str, ToolDeclaration] = {}
+    by_name: dict[str, ToolDeclaration] = {}
     seen: set[str] = set()
     for node in nodes:
         if node.step.kind in ("model", "agent"):
@@ -496,8 +503,8 @@ def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
                         [_declaration(loaded(tool)) for tool in listed] if isinstance(listed, list) else []
                     )
                     for tool in declared_tools(plain):
-                        found.setdefault(tool.name, tool)
-    return list(found.values())
+                        by_name.setdefault(tool.name, tool)
+    return list(by_name.values())
 
 
 def _stated(held: JsonObject) -> Iterator[JsonValue]:

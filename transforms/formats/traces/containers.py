@@ -57,7 +57,7 @@ def is_langfuse(record: JsonObject) -> bool:
     keys = ({"traceId", "parentObservationId"}, {"trace_id", "parent_observation_id"})
     is_root = record.get("type") in _TYPES and first_of(record, ("startTime", "start_time")) is not None
     return (is_root and _is_observation(record)) or (
-        "type" in record and any(record.keys() >= each for each in keys)
+        "type" in record and any(record.keys() >= key for key in keys)
     )
 
 
@@ -93,14 +93,14 @@ def _page(rows: list[JsonObject], meta: JsonObject) -> Iterator[TraceSpan]:
     page, pages = as_count(meta.get("page")), as_count(meta.get("totalPages"))
     spans = [[*langfuse_spans(row)] for row in rows]
     if page is not None and pages is not None and rows and _is_observation(rows[0]):
-        for span in (span for each in spans for span in each):
+        for span in (span for observation in spans for span in observation):
             span.page = f"page {page}"
         if page > 1:
             spans[0][0].listed = [f"page {page - 1}"]
         if page < pages:
             spans[-1][-1].listed = [*spans[-1][-1].listed, f"page {page + 1}"]
-    for each in spans:
-        yield from each
+    for observation in spans:
+        yield from observation
 
 
 def _root(trace: JsonObject) -> TraceSpan:
@@ -112,16 +112,18 @@ def _root(trace: JsonObject) -> TraceSpan:
         f"{_OBSERVATION}output": loaded(trace.get("output")),
         "langfuse.trace.metadata": loaded(trace.get("metadata")),
     }
-    name, own = as_text(trace.get("name")) or "", as_id(trace.get("id"))
+    name, trace_id = as_text(trace.get("name")) or "", as_id(trace.get("id"))
     start, latency = as_nanos(trace.get("timestamp")), as_number(trace.get("latency"))
     end = start + round(latency * 1e9) if latency is not None and 0 <= latency < 1e9 and start else 0
-    return TraceSpan(own, _ROOT, "", name, start, end, attributes, resource=_environment(trace), is_log=True)
+    return TraceSpan(
+        trace_id, _ROOT, "", name, start, end, attributes, resource=_environment(trace), is_log=True
+    )
 
 
 def _observation_span(held: JsonObject, trace: str) -> TraceSpan:
     metadata = loaded(held.get("metadata"))
     metadata = metadata if isinstance(metadata, dict) else {}
-    own = {f"{_OBSERVATION}{key}": item for key, item in _named(held, _FIELDS).items()}
+    fields = {f"{_OBSERVATION}{key}": item for key, item in _named(held, _FIELDS).items()}
     message = first_of(held, ("statusMessage", "status_message"))
     return TraceSpan(
         trace=as_id(first_of(held, ("traceId", "trace_id"))) or trace,
@@ -132,7 +134,7 @@ def _observation_span(held: JsonObject, trace: str) -> TraceSpan:
         end=as_nanos(first_of(held, ("endTime", "end_time"))),
         attributes={
             **_named(held, _TRACE_FIELDS),
-            **own,
+            **fields,
             "metadata": metadata,
             **key_values(loaded(metadata.get("attributes"))),
         },
@@ -144,8 +146,8 @@ def _observation_span(held: JsonObject, trace: str) -> TraceSpan:
 
 
 def _named(held: JsonObject, names: dict[str, tuple[str, ...]]) -> JsonObject:
-    found = {key: first_of(held, each) for key, each in names.items()}
-    return {key: item for key, item in found.items() if item not in (None, "", [], {})}
+    stated = {key: first_of(held, spellings) for key, spellings in names.items()}
+    return {key: item for key, item in stated.items() if item not in (None, "", [], {})}
 
 
 def _environment(held: JsonObject) -> JsonObject:
@@ -222,10 +224,10 @@ def _run_span(run: JsonObject) -> TraceSpan:
     order = run.get("dotted_order")
     steps = order.split(".") if isinstance(order, str) else []
     ids = [step.rpartition("Z")[2] for step in steps]
-    own, error = as_id(run.get("id")) or (ids[-1] if ids else ""), run.get("error")
+    run_id, error = as_id(run.get("id")) or (ids[-1] if ids else ""), run.get("error")
     return TraceSpan(
-        trace=as_id(run.get("trace_id")) or (ids[0] if ids else own),
-        id=own,
+        trace=as_id(run.get("trace_id")) or (ids[0] if ids else run_id),
+        id=run_id,
         parent=as_id(run.get("parent_run_id")) or (ids[-2] if len(ids) > 1 else ""),
         name=as_text(run.get("name")) or "",
         start=as_nanos(run.get("start_time")),
@@ -375,11 +377,11 @@ def dotted(attributes: JsonValue) -> JsonObject:
         raise ValueError("attributes: none of its elements is a key with a value")
     if not any(isinstance(value, dict | list) for value in held.values()):
         return held
-    found: JsonObject = {}
+    leaves: JsonObject = {}
     for key, value in held.items():
         is_nested = any(map(_is_indexed, value)) if isinstance(value, list) else key in _NESTED
-        found |= dict(_leaves(key, value, 0)) if is_nested else {key: value}
-    return found
+        leaves |= dict(_leaves(key, value, 0)) if is_nested else {key: value}
+    return leaves
 
 
 def _is_indexed(item: JsonValue) -> bool:
@@ -392,8 +394,8 @@ def _leaves(path: str, value: JsonValue, depth: int) -> Iterator[tuple[str, Json
         for key, item in value.items():
             yield from _leaves(f"{path}.{key}", item, depth + 1)
     elif isinstance(value, list) and depth < 12 and any(map(_is_indexed, value)):
-        for place, item in enumerate(value):
-            yield from _leaves(f"{path}.{place}", item, depth + 1)
+        for index, item in enumerate(value):
+            yield from _leaves(f"{path}.{index}", item, depth + 1)
     else:
         yield path, value
 
@@ -471,7 +473,7 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     invocation, session = as_id(record.get("invocation_id")), as_id(record.get("session_id"))
     group, trace = invocation or session, as_id(record.get("trace_id"))
     # Words to the user are those of the invocation, which may say several things.
-    said = f"@{time:020}{as_id(record.get('event_id'))}" if kind == "AGENT_RESPONSE" else ""
+    suffix = f"@{time:020}{as_id(record.get('event_id'))}" if kind == "AGENT_RESPONSE" else ""
     message: JsonValue = record.get("error_message")
     yield TraceSpan(
         # An agent that another one calls as a tool has another session and invocation, and the same trace.
@@ -483,7 +485,7 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
         start=max(time - length, 0),
         end=time if is_end else 0,
         attributes={
-            f"{PREFIX}{kind}{said}": {
+            f"{PREFIX}{kind}{suffix}": {
                 "content": loaded(record.get("content")),
                 "parts": loaded(record.get("content_parts")),
                 "attributes": loaded(record.get("attributes")),
@@ -521,5 +523,5 @@ def _id(record: JsonObject, kind: str, group: str) -> str:
     """Returns the id of the span: one for an invocation, those of the rows for model and tool calls."""
     if kind.startswith("INVOCATION_") or kind in _OF_TRACE:
         return group
-    own = as_id(record.get("span_id")) or as_id(record.get("event_id"))
-    return f"{kind.partition('_')[0]}:{own or as_text(record.get('timestamp')) or kind}"
+    event_id = as_id(record.get("span_id")) or as_id(record.get("event_id"))
+    return f"{kind.partition('_')[0]}:{event_id or as_text(record.get('timestamp')) or kind}"

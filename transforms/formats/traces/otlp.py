@@ -38,29 +38,29 @@ def otlp_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of an export; of log records, one each for the span that they name."""
     holders = (record, *(record.get(key) for key in _WRAPPERS))
     for holder in (held for held in holders if isinstance(held, dict)):
-        for resource in _each(holder, _RESOURCES):
+        for resource in _objects_at(holder, _RESOURCES):
             held = resource.get("resource")
             service = key_values(held.get("attributes")) if isinstance(held, dict) else {}
-            for scoped in _each(resource, _SCOPES):
+            for scoped in _objects_at(resource, _SCOPES):
                 scopes = (as_object(scoped.get(key)).get("name") for key in _SCOPE)
                 scope = next((name for name in scopes if name and isinstance(name, str)), "")
-                for span in _each(scoped, _SPANS):
+                for span in _objects_at(scoped, _SPANS):
                     yield _span(span, scope, service)
 
 
-def _each(holder: JsonObject, keys: tuple[str, ...]) -> Iterator[JsonObject]:
+def _objects_at(holder: JsonObject, keys: tuple[str, ...]) -> Iterator[JsonObject]:
     for key in keys:
         yield from objects_in(holder.get(key))
 
 
 def _span(held: JsonObject, scope: str, service: JsonObject) -> TraceSpan:
     get = held.get
-    trace, own = as_id(get("traceId") or get("trace_id")), as_id(get("spanId") or get("span_id"))
+    trace, span_id = as_id(get("traceId") or get("trace_id")), as_id(get("spanId") or get("span_id"))
     if "startTimeUnixNano" not in held and "start_time_unix_nano" not in held:
-        return _log(held, trace, own, scope, service)
+        return _log(held, trace, span_id, scope, service)
     span = TraceSpan(
         trace,
-        own,
+        span_id,
         as_id(get("parentSpanId") or get("parent_span_id")),
         as_text(get("name")) or "",
         as_nanos(get("startTimeUnixNano") or get("start_time_unix_nano")),
@@ -82,12 +82,14 @@ def _span(held: JsonObject, scope: str, service: JsonObject) -> TraceSpan:
     return span
 
 
-def _log(held: JsonObject, trace: str, own: str, scope: str, service: JsonObject) -> TraceSpan:
+def _log(held: JsonObject, trace: str, span_id: str, scope: str, service: JsonObject) -> TraceSpan:
     attributes = key_values(held.get("attributes"))
     stated = held.get("eventName") or held.get("event_name") or attributes.get("event.name")
     time = as_nanos(held.get("timeUnixNano") or held.get("observedTimeUnixNano"))
     event = SpanEvent(as_text(stated) or "", time, attributes, any_value(held.get("body")))
-    span = TraceSpan(trace, own, "", "", time, time, {}, [event], scope=scope, resource=service, is_log=True)
+    span = TraceSpan(
+        trace, span_id, "", "", time, time, {}, [event], scope=scope, resource=service, is_log=True
+    )
     span.dropped = dropped_count(held)
     return span
 
@@ -162,7 +164,9 @@ def _flat_span(held: JsonObject) -> TraceSpan:
         return _log(held, *names, scope, key_values(resource.get("attributes")))
     status = loaded(first_of(held, _STATUSES))
     code = first_of(status, ("code", "status_code")) if isinstance(status, dict) else status
-    said = first_of(status, _MESSAGES) if isinstance(status, dict) else first_of(held, _MESSAGES[2:])
+    status_message = (
+        first_of(status, _MESSAGES) if isinstance(status, dict) else first_of(held, _MESSAGES[2:])
+    )
     scope, resource = first_of(held, _FLAT_SCOPES), loaded(first_of(held, _FLAT_RESOURCES))
     parent = first_of(held, _PARENTS) or held.get("parentSpanContext")
     parent = first_of(parent, _ID) if isinstance(parent, dict) else parent
@@ -183,7 +187,7 @@ def _flat_span(held: JsonObject) -> TraceSpan:
         attributes={**({_KIND: kind} if kind in _KINDS else {}), **dotted(attributes)},
         events=list(map(_event, objects_in(events))),
         error=code == 2 or str(code).upper() in _FLAT_ERRORS,
-        message=said if isinstance(said, str) else "",
+        message=status_message if isinstance(status_message, str) else "",
         scope=as_text(scope.get("name")) or ""
         if isinstance(scope, dict)
         else as_text(held.get("ScopeName")) or "",

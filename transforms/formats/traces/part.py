@@ -24,7 +24,7 @@ _MOST_NAMES = 5
 _KEPT = (
     PENDING,
     containers.INVOCATION,
-    *(key for path, names in OF_SPANS if path == "attributes" for each in names for key in each),
+    *(key for path, names in OF_SPANS if path == "attributes" for spelling in names for key in spelling),
 )
 
 
@@ -80,18 +80,18 @@ def _trace_parts(spans: Iterable[TraceSpan]) -> list[registry.SplitEvent | Value
             resource, service = span.resource, of_service(span.resource)
         span.resource = service
         _add(part, span)
-    found: list[registry.SplitEvent | ValueError] = []
+    parts_of_trace: list[registry.SplitEvent | ValueError] = []
     for part in parts.values():
         # Agents come last in most exports, and are recognised the fastest.
         part.has_steps = any(dialect.kind_of(span) in STEPS for span in reversed(part.turnwise_spans))
         head = {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}
-        found.append(registry.SplitEvent(head, _ENCODE(part)))
+        parts_of_trace.append(registry.SplitEvent(head, _ENCODE(part)))
     if lost:
-        said = f"{lost} spans or log records name no trace, so they belong to no conversation"
-        found.append(ValueError(said))
-    if not found:
+        message = f"{lost} spans or log records name no trace, so they belong to no conversation"
+        parts_of_trace.append(ValueError(message))
+    if not parts_of_trace:
         raise registry.NoConversation("the export holds no span")
-    return found
+    return parts_of_trace
 
 
 def _named(span: TraceSpan, record: JsonObject, paths: Paths) -> TraceSpan:
@@ -111,7 +111,7 @@ def _group(value: JsonObject) -> str:
     return trace
 
 
-def _place(value: JsonObject) -> tuple[str, int]:
+def _locate(value: JsonObject) -> tuple[str, int]:
     """Returns no conversation, and turn 0 for a part with the root."""
     _group(value)
     return "", 0 if value.get("has_root") else -1
@@ -160,7 +160,7 @@ def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
     names = {name for head in heads for name in head.conversations.values()}
     if len(names) <= 1:
         name = next(iter(names), trace)
-        return [registry.Lent(place, name, data) for place, data in enumerate(parts)]
+        return [registry.Lent(index, name, data) for index, data in enumerate(parts)]
     held = [_PART.decode(data) for data in parts]
     _nest_invocations(held)
     return list(_divided(trace, held))
@@ -174,7 +174,9 @@ def _nest_invocations(parts: Sequence[TracePart]) -> None:
     calls: dict[object, list[TraceSpan]] = {}
     begun: dict[str, TraceSpan] = {}
     of_invocation: dict[object, list[TraceSpan]] = {}
-    for span in sorted((span for part in parts for span in part.turnwise_spans), key=lambda each: each.start):
+    for span in sorted(
+        (span for part in parts for span in part.turnwise_spans), key=lambda spelling: spelling.start
+    ):
         of_invocation.setdefault(span.attributes.get(containers.INVOCATION), []).append(span)
         if f"{containers.PREFIX}INVOCATION_STARTING" in span.attributes:
             begun[span.id] = span
@@ -220,7 +222,7 @@ def _divided(trace: str, parts: Sequence[TracePart]) -> Iterable[registry.Lent]:
     stated = {key: name for part in parts for key, name in part.conversations.items()}
     spans = (span for part in parts for span in part.turnwise_spans if span.id in stated)
     first = min((span.start, span.id) for span in spans)[1]
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         pieces: dict[str, list[TraceSpan]] = {}
         for span in part.turnwise_spans:
             name, above, seen = None, span.id, set[str]()
@@ -232,7 +234,7 @@ def _divided(trace: str, parts: Sequence[TracePart]) -> Iterable[registry.Lent]:
         for name, held in pieces.items():
             names = {span.id: name for span in held}
             piece = msgspec.structs.replace(part, conversations=names, turnwise_spans=held)
-            yield registry.Lent(place, name, _ENCODE(piece))
+            yield registry.Lent(index, name, _ENCODE(piece))
 
 
 def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -300,7 +302,7 @@ registry.register_format(
         rank=24,
         recognises=lambda record: KEY in record,
         events=registry.EventReader(
-            place=_place,
+            locate=_locate,
             join=_join_parts,
             # The root ends last, so that its trace is whole.
             is_end=lambda part: part.get("has_root") is True,

@@ -107,9 +107,9 @@ def numbered(attributes: JsonObject, prefix: str) -> list[JsonValue]:
             holder[last][""] = value
         else:
             holder[last] = value
-    found = _lists({key: item for key, item in tree.items() if key.isdigit()})
+    items = _lists({key: item for key, item in tree.items() if key.isdigit()})
     others = {key: item for key, item in tree.items() if not key.isdigit()}
-    return [*(found if isinstance(found, list) else ()), *([others] if others else ())]
+    return [*(items if isinstance(items, list) else ()), *([others] if others else ())]
 
 
 def _lists(value: JsonValue) -> JsonValue:
@@ -206,7 +206,7 @@ def as_nanos(value: JsonValue) -> int:
     if value.__class__ is str and len(value) == _DIGITS and value.isdigit():
         return int(value)
     if isinstance(value, list) and len(value) == 2:
-        seconds, nanos = (as_number(each) for each in value)
+        seconds, nanos = (as_number(item) for item in value)
         total = 0 if seconds is None or nanos is None else int(seconds) * 1_000_000_000 + int(nanos)
         return total if 0 < total <= _LAST else 0
     number = as_number(value)
@@ -292,7 +292,7 @@ def key_values(pairs: JsonValue) -> JsonObject:
 def _pair(value: JsonValue) -> tuple[str, JsonValue] | None:
     """Returns the key and the value that an element of a list of attributes spells; None: it spells none."""
     if isinstance(value, dict):
-        keys = next((each for each in _PAIRS if each[0] in value), None)
+        keys = next((pair for pair in _PAIRS if pair[0] in value), None)
         value = (
             [value[keys[0]], value.get(keys[1])]
             if keys

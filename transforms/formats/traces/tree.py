@@ -65,18 +65,18 @@ class SpanNode(msgspec.Struct, eq=False, gc=False):
 
     def top(self) -> "SpanNode | None":
         """Returns the topmost agent or chain, itself included; None: there is none."""
-        found = self if self.step.kind in _HOLDING else None
+        top = self if self.step.kind in _HOLDING else None
         for node in self.above():
-            found = node if node.step.kind in _HOLDING else found
-        return found
+            top = node if node.step.kind in _HOLDING else top
+        return top
 
 
-def _merged(one: TraceSpan, other: TraceSpan) -> TraceSpan:
+def _merged(span: TraceSpan, other: TraceSpan) -> TraceSpan:
     """Returns the union of two records of a span, whichever came first."""
-    if one == other:
-        return one
+    if span == other:
+        return span
     first, second = sorted(
-        (one, other), key=lambda s: (s.is_log, -len(s.attributes), -s.end, -len(s.events), repr(s))
+        (span, other), key=lambda s: (s.is_log, -len(s.attributes), -s.end, -len(s.events), repr(s))
     )
     events = [*first.events, *(event for event in second.events if event not in first.events)]
     is_whole = not (first.is_log or second.is_log)
@@ -105,9 +105,9 @@ def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
     There is one span an id: log records and repeated deliveries are joined, pending copies dropped.
     """
     merged: dict[tuple[str, str], TraceSpan] = {}
-    for place, span in enumerate(spans):
+    for index, span in enumerate(spans):
         if span.attributes.get(PENDING) != "pending_span":
-            key = span.key if span.id else (span.trace, f"#{place}")
+            key = span.key if span.id else (span.trace, f"#{index}")
             merged[key] = _merged(merged[key], span) if key in merged else span
     nodes = {key: SpanNode(span, read_span(span)) for key, span in merged.items()}
     for node in nodes.values():
@@ -140,14 +140,14 @@ def _set_depth(node: SpanNode) -> None:
     above: SpanNode | None = node
     while above is not None and above.depth == _UNKNOWN:
         if id(above) in seen:
-            first = min(seen.values(), key=lambda each: (each.span.start, each.span.key))
+            first = min(seen.values(), key=lambda below: (below.span.start, below.span.key))
             first.parent, first.is_orphan = None, True
             return _set_depth(node)
         seen[id(above)] = above
         above = above.parent
     first_depth = 0 if above is None else above.depth + 1
-    for depth, each in enumerate(reversed(seen.values()), first_depth):
-        each.depth = depth
+    for depth, below in enumerate(reversed(seen.values()), first_depth):
+        below.depth = depth
     return None
 
 
@@ -224,27 +224,29 @@ def work_units(nodes: Sequence[SpanNode]) -> list[WorkUnit]:
         is_inner: dict[int, bool] = {}
         for node in below[id(unit)]:
             if node.step.kind == "model":
-                place = id(node.parent)
-                if place not in is_inner:
-                    is_inner[place] = _is_inner(node, unit.tools)
-                (unit.inner if is_inner[place] else unit.main).append(node)
-    found = [unit for unit in units.values() if unit.top is not None or unit.main or unit.inner or unit.tools]
-    return sorted(found, key=lambda unit: min(node.order for node in unit.nodes))
+                parent = id(node.parent)
+                if parent not in is_inner:
+                    is_inner[parent] = _is_inner(node, unit.tools)
+                (unit.inner if is_inner[parent] else unit.main).append(node)
+    kept = [unit for unit in units.values() if unit.top is not None or unit.main or unit.inner or unit.tools]
+    return sorted(kept, key=lambda unit: min(node.order for node in unit.nodes))
 
 
 def _is_inner(node: SpanNode, tools: Sequence[SpanNode]) -> bool:
     """Returns whether a model call is of an agent that a tool called."""
-    return any(each.step.kind == "other" for each in node.above()) or enclosing_tool(node, tools) is not None
+    return (
+        any(above.step.kind == "other" for above in node.above()) or enclosing_tool(node, tools) is not None
+    )
 
 
 def enclosing_tool(node: SpanNode, tools: Sequence[SpanNode]) -> SpanNode | None:
     """Returns the tool that called the agent of a step: above that agent, or beside it at its time."""
     above = list(node.above())
     is_agents = node.step.kind == "model"
-    for each in above:
-        if each.step.kind == "tool" and is_agents:
-            return each
-        is_agents = is_agents or each.step.kind in ("agent", "model")
+    for upper in above:
+        if upper.step.kind == "tool" and is_agents:
+            return upper
+        is_agents = is_agents or upper.step.kind in ("agent", "model")
     beside = (
         tool
         for agent in above
@@ -262,8 +264,8 @@ def agent_of(node: SpanNode) -> str | None:
     """Returns the name of the agent that made a step; None: no span says it."""
     nodes = (node, *node.above())
     row = text_at(node.span.attributes, AGENT_COLUMN)
-    stated = (text_at(each.span.attributes, "gen_ai.agent.name") for each in nodes)
-    names = (_agent_name(each) for each in nodes if each.step.kind == "agent")
+    stated = (text_at(holder.span.attributes, "gen_ai.agent.name") for holder in nodes)
+    names = (_agent_name(holder) for holder in nodes if holder.step.kind == "agent")
     return row or next(filter(None, names), None) or next(filter(None, stated), None)
 
 
@@ -291,12 +293,12 @@ _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
 def tells_result(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:
     """Returns whether a message of a user is `Observation: RESULT`, as ReAct agents tell their models."""
     messages = spoken(node.step.input or ())
-    told = messages[-1].text if messages else ""
-    if not _OBSERVATION.match(told):
+    text = messages[-1].text if messages else ""
+    if not _OBSERVATION.match(text):
         return False
     results = (tool.step.result for tool in unit.tools if tool.span.end <= node.span.start)
     return any(_ACTION.search(message.text) for message in before.step.output or ()) or any(
-        isinstance(result, str) and result and told.endswith(result) for result in results
+        isinstance(result, str) and result and text.endswith(result) for result in results
     )
 
 
@@ -343,8 +345,8 @@ class TurnLine(WorkSteps, eq=False):
         if any(top.step.output for top in self.tops):
             return True
         last = self.main[-1:]
-        said = any(node.step.output and not node.step.asks_calls for node in last)
-        return said and not any(tool.order > last[0].order for tool in self.tools)
+        has_spoken = any(node.step.output and not node.step.asks_calls for node in last)
+        return has_spoken and not any(tool.order > last[0].order for tool in self.tools)
 
     @property
     def failure(self) -> str | None:
@@ -353,15 +355,15 @@ class TurnLine(WorkSteps, eq=False):
         nodes = [*last, *(above for node in last for above in node.above())]
         nodes = nodes or [unit.top for unit in self.units[-1:] if unit.top is not None]
         of_tools = [tool.step.error for tool in self.tools if tool.step.error]
-        for place, node in enumerate(nodes):
+        for index, node in enumerate(nodes):
             error = node.step.error
             is_failed = error and not (isinstance(error, str) and error.startswith(_CONTROL_FLOW))
             # Some writers mark all that follows a failed tool, the answer too.
-            said = node.step.output or []
-            is_answer = bool(said and said[-1].texts) and not any(message.calls for message in said)
+            output = node.step.output or []
+            is_answer = bool(output and output[-1].texts) and not any(message.calls for message in output)
             is_failed = is_failed and not (error in of_tools and is_answer)
             is_failed = is_failed and not (error == NO_END and self.has_answer)
-            if is_failed and not any(above.step.output for above in nodes[place + 1 :]):
+            if is_failed and not any(above.step.output for above in nodes[index + 1 :]):
                 return error if isinstance(error, str) else "error"
         return None
 
@@ -423,15 +425,17 @@ def _is_asked_again(unit: WorkUnit, before: WorkUnit) -> bool:
     """Returns whether the same agent runs after it had answered: an equal message was sent once more."""
     if unit.top is None or before.top is None or unit.top.step.name != before.top.step.name:
         return False
-    said = before.answer or (before.main[-1].step.output if before.main else None) or []
-    is_answered = bool(said) and said[-1].role == AGENT and bool(said[-1].texts) and not said[-1].calls
+    answer = before.answer or (before.main[-1].step.output if before.main else None) or []
+    is_answered = (
+        bool(answer) and answer[-1].role == AGENT and bool(answer[-1].texts) and not answer[-1].calls
+    )
     return is_answered and not before.top.step.error and 0 < before.top.span.end <= unit.top.span.start
 
 
 def _hands_over(line: TurnLine) -> bool:
     """Returns whether the last model call only hands over: what the next agent is given is the agent's."""
     output = (line.main[-1].step.output if line.main else None) or []
-    names = [call.name or "" for each in output for call in each.calls]
+    names = [call.name or "" for message in output for call in message.calls]
     return bool(names) and all(name.startswith(TRANSFER) for name in names)
 
 
@@ -458,13 +462,13 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
     line.units.append(unit)
     starts = [0]
     parts = [line]
-    for place, node in enumerate(unit.main):
+    for index, node in enumerate(unit.main):
         messages = node.step.input or []
         last = next((message for message in reversed(messages) if message.role != SYSTEM), None)
         is_asked = last is not None and last.is_users
         # Most inputs end in results: their users are those of the turn, and are not looked for.
-        users = users_of(messages) if is_asked or not (place and parts[-1].users) else ()
-        if place and last is not None and is_asked and _asks_anew(unit, node, users, parts[-1]):
+        users = users_of(messages) if is_asked or not (index and parts[-1].users) else ()
+        if index and last is not None and is_asked and _asks_anew(unit, node, users, parts[-1]):
             parts.append(_asked(last, users))
             parts[-1].units = [unit]
             starts.append(node.span.start)
@@ -474,8 +478,8 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
         parts[-1].main.append(node)
     for name in ("inner", "tools", "handoffs"):
         for node in getattr(unit, name):
-            place = max(i for i, start in enumerate(starts) if i == 0 or node.span.start >= start)
-            getattr(parts[place], name).append(node)
+            index = max(i for i, start in enumerate(starts) if i == 0 or node.span.start >= start)
+            getattr(parts[index], name).append(node)
 
 
 def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: TurnLine) -> bool:
@@ -507,10 +511,12 @@ def _follows(node: SpanNode, before: SpanNode) -> bool:
 
     A history may be a window: it does not hold the first messages any more.
     """
-    said = before.step.output or []
-    texts = {each.text.strip() for each in said} - {""}
-    given = (each for each in node.step.input or () if each.role == AGENT)
-    return not any(each.calls for each in said) and any(each.text.strip() in texts for each in given)
+    output = before.step.output or []
+    texts = {message.text.strip() for message in output} - {""}
+    given = (message for message in node.step.input or () if message.role == AGENT)
+    return not any(message.calls for message in output) and any(
+        message.text.strip() in texts for message in given
+    )
 
 
 def _asks_apart(node: SpanNode, before: SpanNode, is_bare: bool) -> bool:
@@ -519,10 +525,12 @@ def _asks_apart(node: SpanNode, before: SpanNode, is_bare: bool) -> bool:
     Below an agent an equal message may be another attempt of its own.
     """
     given, earlier = node.step.input or [], before.step.input or []
-    said = before.step.output or []
-    if not said or any(each.calls for each in said):
+    output = before.step.output or []
+    if not output or any(message.calls for message in output):
         return False
-    texts = [[each.text for each in messages if each.role == SYSTEM] for messages in (given, earlier)]
+    texts = [
+        [message.text for message in messages if message.role == SYSTEM] for messages in (given, earlier)
+    ]
     first, second = spoken(given), spoken(earlier)
     is_alone = all(len(messages) == 1 and messages[0].is_users for messages in (first, second))
     is_same_bot = node.parent is before.parent and texts[0] == texts[1]

@@ -77,13 +77,13 @@ def _line_turn(line: TurnLine, index: int) -> Turn:
     texts, speakers, answer = _agent_words(line)
     models = line.models
     steps = sorted([*models, *line.tools], key=lambda node: node.order)
-    responses = [response for each in calls if (response := each.response()) is not None]
+    responses = [response for call in calls if (response := call.response()) is not None]
     responses += results_without_call(line, calls)
     turn = Turn(
         turn_index=index,
         user=line.user,
         agent=answer,
-        tool_calls=[each.call for each in calls],
+        tool_calls=[call.call for call in calls],
         tool_responses=responses,
         agent_messages=texts,
         speakers=speakers,
@@ -109,7 +109,7 @@ def _usage(models: Sequence[SpanNode]) -> Usage | None:
     if not reports or _unreported(models):
         return None
     usage = reduce(Usage.plus, reports)
-    lacking = (name for name in _TOTALS if any(getattr(each, name) is None for each in reports))
+    lacking = (name for name in _TOTALS if any(getattr(report, name) is None for report in reports))
     return replace(usage, **dict.fromkeys(lacking))
 
 
@@ -133,14 +133,14 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
         unread.add(MISSING_HISTORY, NO_REQUEST)
     models = line.models
     if (lacking := _unreported(models)) and any(node.step.usage is not None for node in models):
-        said = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
-        unread.add(_USAGE_OFF, said)
+        message = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
+        unread.add(_USAGE_OFF, message)
     _add_calls(line, calls, unread)
     if others := _strangers(line):
         texts = list(dict.fromkeys(_asked_text(node) for node in others))
         shown = ", ".join(repr(text[:_SHOWN]) for text in texts[:_MOST_SHOWN])
-        said = f"model calls were given what no message of the turn says: {shown}"
-        unread.add(STRANGER, said, words=_answering(line) in others and not _stated_answer(line)[1])
+        message = f"model calls were given what no message of the turn says: {shown}"
+        unread.add(STRANGER, message, words=_answering(line) in others and not _stated_answer(line)[1])
     if _is_contested(line) and not _stated_answer(line)[1]:
         unread.add(_SEVERAL, _WHICH_ANSWER, words=True)
     _add_unread(line, unread)
@@ -159,10 +159,10 @@ def _add_unread(line: TurnLine, unread: Unread) -> None:
     if line.asked is not None and not line.asked.is_read:
         parts = [part for part in line.asked.parts if part not in (CUT, HIDDEN_TEXT)]
         replace(line.asked, parts=parts).add_unread(unread)
-    for place, node in enumerate(nodes):
-        given, said = node.step.input or (), node.step.output or ()
-        is_told = place < len(nodes) - len(line.inner)
-        for message in (*(after_user(given) or ([] if users_of(given) else given)), *said):
+    for index, node in enumerate(nodes):
+        given, output = node.step.input or (), node.step.output or ()
+        is_told = index < len(nodes) - len(line.inner)
+        for message in (*(after_user(given) or ([] if users_of(given) else given)), *output):
             held = message.role, message.stated_role, *message.parts, *message.keys
             if not message.is_read and not message.is_users and (is_told, held) not in seen:
                 seen.add((is_told, held))
@@ -179,7 +179,7 @@ def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> Non
             OPEN_CALL, f"calls that were started, and no record says that they ended: {names}", calls=True
         )
     is_seen = bool(steps or calls) or any(top.step.finish for top in line.tops)
-    if any(each.tool is not None and each.call.args is None for each in calls):
+    if any(call.tool is not None and call.call.args is None for call in calls):
         unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
     elif lacks_calls(line, calls):
         # A text beside such a call may be the answer, if the model's service ran the tool.
@@ -238,8 +238,8 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     listed = {name for node in nodes for name in node.span.listed}
     missing = listed - {node.span.id for node in nodes} - {node.span.page for node in nodes}
     if missing:
-        said = f"{len(missing)} of {len(listed)} spans or pages that the export names are not there"
-        gaps(MISSING_SPAN, [f"{said}; they may hold calls and words"]).add_to_all(turns)
+        message = f"{len(missing)} of {len(listed)} spans or pages that the export names are not there"
+        gaps(MISSING_SPAN, [f"{message}; they may hold calls and words"]).add_to_all(turns)
     # Such as events of unknown types, counted by type.
     counts = Counter(node.step.unread for node in nodes if node.step.unread)
     said_unread = [f"{count} {what} are not read" for what, count in counts.most_common()]
@@ -271,9 +271,9 @@ def _crash(lines: Sequence[TurnLine]) -> End | None:
 
     Its records say so of whole invocations. The user may have asked again, and the agent failed all the same.
     """
-    for place, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, 1):
         if _is_adk_events(line) and line.failure is not None and not line.has_answer:
-            return error_end(f"turn {place}: {line.failure}")
+            return error_end(f"turn {number}: {line.failure}")
     return None
 
 
@@ -299,7 +299,7 @@ def _end(line: TurnLine) -> End:
     for top in line.tops[-1:]:
         # Its messages are those of the whole turn, of which only the last one says how the turn ended.
         output = output or top.step.output or []
-        stated += [top.step.finish, *(each.finish for each in (top.step.output or [])[-1:])]
+        stated += [top.step.finish, *(message.finish for message in (top.step.output or [])[-1:])]
     return finished_end(next(filter(None, stated), None), bool(output and output[-1].calls))
 
 
@@ -318,13 +318,13 @@ def _agent_words(line: TurnLine) -> tuple[list[str], list[str], str | None]:
         speakers = [agent_of(line.main[0]) or ""] * len(texts)
     for node in line.main:
         output = node.step.output or []
-        said, calls = _said(output)
-        texts += said
-        speakers += [agent_of(node) or ""] * len(said)
-        if said and not (calls or asks(node)):
+        spoken, calls = _spoken(output)
+        texts += spoken
+        speakers += [agent_of(node) or ""] * len(spoken)
+        if spoken and not (calls or asks(node)):
             # What a reply says after the last call that the model's service ran, if anything.
             last = output[-1]
-            answer = "\n".join((last.answer_from and last.texts[last.answer_from :]) or said)
+            answer = "\n".join((last.answer_from and last.texts[last.answer_from :]) or spoken)
     final, is_final = _stated_answer(line)
     if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
         answer = "\n".join(final)
@@ -345,16 +345,16 @@ def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> boo
         return False
     if whole.endswith(answer.strip()) or answer.strip().endswith(whole):
         return True
-    given = {each.text for unit in line.units for each in unit.given if each.is_users}
+    given = {entry.text for unit in line.units for entry in unit.given if entry.is_users}
     node = _answering(line)
     is_prompt = node is not None and bool(given) and _asked_text(node) not in {"", line.user, *given}
-    is_earlier = any(whole == "\n".join(_said(each.step.output or ())[0]).strip() for each in line.main)
+    is_earlier = any(whole == "\n".join(_spoken(entry.step.output or ())[0]).strip() for entry in line.main)
     return is_prompt or is_earlier or node in _strangers(line) or _is_contested(line)
 
 
-def _said(messages: Sequence[SpanMessage]) -> tuple[list[str], bool]:
-    texts = [text for each in messages if each.role == AGENT for text in each.texts]
-    has_calls = any(not call.is_hosted for each in messages[-1:] for call in each.calls)
+def _spoken(messages: Sequence[SpanMessage]) -> tuple[list[str], bool]:
+    texts = [text for message in messages if message.role == AGENT for text in message.texts]
+    has_calls = any(not call.is_hosted for message in messages[-1:] for call in message.calls)
     has_calls = has_calls or any(map(is_repr_call, texts))
     return [text for text in texts if not is_repr_call(text)], has_calls
 
@@ -362,12 +362,12 @@ def _said(messages: Sequence[SpanMessage]) -> tuple[list[str], bool]:
 def _stated_answer(line: TurnLine) -> tuple[list[str], bool]:
     """Returns the words of the agent's own output after the last message of the user in it."""
     messages = next((unit.answer for unit in reversed(line.units) if unit.answer), [])
-    last = max((i for i, each in enumerate(messages) if each.role == USER), default=-1)
-    said = [message for message in messages[last + 1 :] if message.role == AGENT]
-    is_final = bool(said) and not said[-1].calls
+    last = max((i for i, item in enumerate(messages) if item.role == USER), default=-1)
+    replies = [message for message in messages[last + 1 :] if message.role == AGENT]
+    is_final = bool(replies) and not replies[-1].calls
     if line.main:
-        return said[-1].texts if said else [], is_final
-    return [text for message in said for text in message.texts][-1:], is_final and bool(said[-1].texts)
+        return replies[-1].texts if replies else [], is_final
+    return [text for message in replies for text in message.texts][-1:], is_final and bool(replies[-1].texts)
 
 
 def _strangers(line: TurnLine) -> list[SpanNode]:
@@ -384,7 +384,7 @@ def _asked_text(node: SpanNode) -> str:
 
 def _answering(line: TurnLine) -> SpanNode | None:
     """Returns the last model call of the main line that said something."""
-    return next((node for node in reversed(line.main) if any(_said(node.step.output or ())[0])), None)
+    return next((node for node in reversed(line.main) if any(_spoken(node.step.output or ())[0])), None)
 
 
 def _is_contested(line: TurnLine) -> bool:
@@ -393,7 +393,7 @@ def _is_contested(line: TurnLine) -> bool:
     if last is None:
         return False
     for node in line.main:
-        texts, has_calls = _said(node.step.output or ())
+        texts, has_calls = _spoken(node.step.output or ())
         is_answer = node is not last and bool(texts) and not has_calls
         if is_answer and (_is_at_one_time(node, last) or _is_asked_apart(node, last)):
             return True
@@ -405,18 +405,19 @@ def _is_asked_apart(node: SpanNode, last: SpanNode) -> bool:
     asked = _asked_text(last)
     if not asked or _asked_text(node) != asked:
         return False
-    said = {text.strip() for text in _said(node.step.output or ())[0]}
-    given = [text.strip() for each in last.step.input or () for text in each.texts]
-    return not any(text == held or (len(text) > _SHORT and text in held) for text in said for held in given)
+    spoken = {text.strip() for text in _spoken(node.step.output or ())[0]}
+    given = [text.strip() for message in last.step.input or () for text in message.texts]
+    return not any(text == held or (len(text) > _SHORT and text in held) for text in spoken for held in given)
 
 
-def _is_at_one_time(one: SpanNode, other: SpanNode) -> bool:
+def _is_at_one_time(other_node: SpanNode, other: SpanNode) -> bool:
     """Returns whether two model calls overlap, or the agents that made them if each has one of its own."""
     first, second = (
-        next((above for above in node.above() if above.step.kind == "agent"), node) for node in (one, other)
+        next((above for above in node.above() if above.step.kind == "agent"), node)
+        for node in (other_node, other)
     )
     is_apart = first is not second and first not in second.above() and second not in first.above()
-    a, b = (first.span, second.span) if is_apart else (one.span, other.span)
+    a, b = (first.span, second.span) if is_apart else (other_node.span, other.span)
     return 0 < a.start < b.end and 0 < b.start < a.end
 
 
@@ -497,15 +498,15 @@ def _losses(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:
         unread.add(UNREAD, _CUT_RESULT, calls=True)
     if count := sum(node.span.dropped for node in nodes):
         is_said = any(node.span.dropped for node in answering)
-        said = (
+        message = (
             f"{count} attributes or events of spans were dropped or cut by a limit, or are in no known form;"
             " what they held is unknown"
         )
-        unread.add(UNREAD, said, calls=True, words=is_said)
+        unread.add(UNREAD, message, calls=True, words=is_said)
     open_spans = [node.span for node in nodes if PENDING in node.span.attributes and not node.span.end]
     if open_spans:
-        said = f"the run {open_spans[0].name[:60]!r} had not ended when it was exported"
-        unread.add(UNFINISHED, said, calls=True, words=True)
+        message = f"the run {open_spans[0].name[:60]!r} had not ended when it was exported"
+        unread.add(UNFINISHED, message, calls=True, words=True)
     return unread
 
 
@@ -530,5 +531,5 @@ def _add_orphans(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
     if lost:
         count = sum(node.span.trace in lost for node in orphans)
         lack = f"{count} of {len(nodes)} spans name a parent that is not there"
-        said = f"{lack}; they are read as steps of the root, or as roots"
-        gaps(MISSING_PARENT, [said], calls=False, words=False).add_to_all(turns)
+        message = f"{lack}; they are read as steps of the root, or as roots"
+        gaps(MISSING_PARENT, [message], calls=False, words=False).add_to_all(turns)

@@ -87,7 +87,7 @@ LINE = turnwise.register_format(
         recognises=lambda record: "call" in record and "line_number" in record,
         time_keys=("spoken_at",),
         events=turnwise.EventReader(
-            place=lambda value: (value["call"], value["line_number"] // 2),
+            locate=lambda value: (value["call"], value["line_number"] // 2),
             is_end=lambda value: value.get("hangs_up") is True,
             join=_joined,
         ),

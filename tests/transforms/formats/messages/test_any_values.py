@@ -72,7 +72,7 @@ def attempt(name, value):
     kind = FORMATS[name]
     try:
         if kind.events:
-            session, _ = kind.events.place(value)
+            session, _ = kind.events.locate(value)
             found = [kind.events.join(session, [value, value])]
         else:
             found = kind.read_log(value, record, ReadSettings())

@@ -85,8 +85,8 @@ def _reader(
 def _message_of(value: JsonValue) -> SpanMessage | None:
     """Returns the message that a list of one message holds."""
     is_one = isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and "role" in value[0]
-    found = json_messages_at(value, USER) if is_one else None
-    return found[0] if found and len(found) == 1 else None
+    messages = json_messages_at(value, USER) if is_one else None
+    return messages[0] if messages and len(messages) == 1 else None
 
 
 _OF_TOOLS = ("gen_ai.tool.name", "tool.name")
@@ -179,7 +179,7 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
         step.kind, step.name = "agent", text_at(held, "agent_name", "gen_ai.agent.name")
         messages = json_messages_at(run, USER)
         # The messages of a run, up to the last that a user wrote.
-        last = max((place for place, message in enumerate(messages or ()) if message.is_users), default=None)
+        last = max((index for index, message in enumerate(messages or ()) if message.is_users), default=None)
         step.input = messages and (None if last is None else messages[: last + 1])
         answer = held.get("final_result")
         step.output = messages_at(answer, AGENT)
@@ -363,8 +363,8 @@ def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
     elif name == "USER_MESSAGE_RECEIVED":
         texts = [part["text"] for part in objects_in(row.get("parts")) if part.get("text").__class__ is str]
         summary = text_at(held, "text_summary", "text") or (content if isinstance(content, str) else None)
-        said = "\n".join(filter(None, texts)) or summary
-        step.user = None if said is None or said.startswith("Function response:") else said
+        text = "\n".join(filter(None, texts)) or summary
+        step.user = None if text is None or text.startswith("Function response:") else text
     elif name.startswith("TOOL_"):
         step.name = text_at(held, "tool") or step.name
         step.args = step.args if step.args is not None else value_at(held, "args")

@@ -327,10 +327,12 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
         call.args = stated.get(call.id) if call.args is None and call.is_hosted else call.args
         if call.args is None and not is_hidden:
             call.args = {}
-    if messages and len(messages) >= _PIECES and not any(each.calls for each in messages):
-        return [SpanMessage(AGENT, ["".join(each.text for each in messages)])]
+    if messages and len(messages) >= _PIECES and not any(earlier.calls for earlier in messages):
+        return [SpanMessage(AGENT, ["".join(earlier.text for earlier in messages)])]
     is_divided = (
-        messages is not None and len(messages) > 1 and all(each.texts and not each.calls for each in messages)
+        messages is not None
+        and len(messages) > 1
+        and all(earlier.texts and not earlier.calls for earlier in messages)
     )
     if messages and is_divided and "output.value" not in held:
         messages[-1].parts.append(PERHAPS_CHOICES)
