@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from turnwise.schemas.case import EvalCase
+from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record, ToolCall
 from turnwise.transforms.formats.canonical import read_case, read_conversation
-from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.formats.reading import CaseReader, LogReader
 
 
 def data(**fields):
@@ -121,3 +122,47 @@ def test_what_could_not_be_written_again_is_not_read():
     wide = b'{"conversation_id": "c", "turns": [{}], "meta": {"x": [' + b",".join([b"[]"] * 300) + b"]}}"
     (found,) = LogReader().read(Record("f", 1, wide))
     assert len(found.meta["x"]) == 300
+
+
+CALL = {"name": "f", "args": {"x": 1, "when": "10:30", "deep": [{"a": {}}]}}
+PLAIN = {"user": "Hi", "response": "Hello: you", "tool_calls": [CALL]}
+DEEP = json.loads('{"a":' * 210 + "1" + "}" * 210)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"turns": [PLAIN, {"user": "Bye"}], "tags": ["a"], "eval_set_id": "s", "language": "de"},
+        {"turns": [PLAIN], "kind": "golden", "similarity_enabled": False, "thresholds": {"parameter": 1}},
+        {"turns": [{"user": "Hi"}]},
+        {"turns": [PLAIN], "outputs": [" "]},
+        {"turns": [{**PLAIN, "respons": "x"}]},
+        {"turns": [{**PLAIN, "tool_calls": [{"name": "f", "arguments": {"x": 1}}]}]},
+        {"turns": [{**PLAIN, "tool_calls": [{"name": "f", "args": {"x": 10**30}}]}]},
+        {"turns": [{**PLAIN, "tool_calls": [{"name": "f", "args": DEEP}]}]},
+        {"turns": [{**PLAIN, "tool_calls": [{"name": "f", "args": {"x": {"$matches": "("}}}]}]},
+        {"turns": [{**PLAIN, "expectations": [{"kind": "tool_call"}]}]},
+        {"turns": [PLAIN], "tools": [{"type": "function", "function": {"name": "f"}}]},
+        {"turns": [PLAIN], "rubrics": [{"text": "Is it kind?"}], "session_state": {"turn_index": 2}},
+        {"turns": [{**PLAIN, "response": 5}]},
+        {"turns": "none"},
+    ],
+    ids=repr,
+)
+def test_a_case_is_read_from_its_text_as_it_is_read_key_by_key(fields):
+    """A null, which counts as absent, makes it be read key by key."""
+
+    def read(value):
+        try:
+            return CaseReader(CesConfig()).read(Record("cases", 1, json.dumps(value).encode()))
+        except ValueError as error:
+            return str(error)
+
+    case = {"eval_id": "e", **fields}
+    assert read(case) == read({**case, "display_name": None})
+
+
+def test_a_case_that_states_a_key_twice_is_refused():
+    text = b'{"eval_id": "e", "turns": [{"user": "Hi", "response": "a", "response": "b"}]}'
+    with pytest.raises(ValueError, match="response"):
+        CaseReader(CesConfig()).read(Record("cases", 1, text))

@@ -17,6 +17,7 @@ from turnwise.schemas.conversation import (
     ToolCall,
     ToolResponse,
     Turn,
+    TurnThresholds,
 )
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.formats.reading import LogReader
@@ -25,7 +26,10 @@ from turnwise.transforms.matching.sample import (
     CaseIndex,
     Sample,
     UnknownCaseError,
+    decode_cases,
+    encode_cases,
     inline_case,
+    packed_cases,
 )
 from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import build_criteria, parse_config
@@ -129,6 +133,17 @@ IN_SETS = [("x", "A", ("A", "x")), ("y", None, ("B", "y")), ("z", "A", ("", "z")
 
 def in_sets(*sets):
     return CaseIndex([EvalCase(eval_id=name, eval_set_id=eval_set) for eval_set, name in sets])
+
+
+@pytest.mark.parametrize("value", [1, 0.5, 10**30, "\ud800", None, [{"a": []}]], ids=ascii)
+def test_a_packed_case_is_the_case(value):
+    """Also with a number of more than 64 bits or half a character, among others like it."""
+    turn = ExpectedTurn(user="Hi", tool_calls=[ToolCall("f", {"x": value})], thresholds=TurnThresholds())
+    made = [EvalCase(eval_id=f"{i}", eval_set_id="s", turns=[turn] * (i + 1), tags=["a"]) for i in range(9)]
+    packed = packed_cases([(Record("cases", i, b"{}"), case) for i, case in enumerate(made)])
+    again = decode_cases(encode_cases(packed))
+    assert [entry.unpacked() for entry in again] == [(Record("cases", i, b""), c) for i, c in enumerate(made)]
+    assert CaseIndex(again).find(bringing("3", eval_set_id="s")) == made[3]
 
 
 @pytest.mark.parametrize(("name", "stated", "wanted"), IN_SETS)
