@@ -32,7 +32,7 @@ class Finding(NamedTuple):
     key: str
 
 
-MAYBE = "|".join(
+MAYBE_FORM = "|".join(
     (
         r"@|%40|＠|&#(?:64|x40);|://[^/\s]+:|\\u[0-9a-fA-F]{4}",
         r"(?:\p{Nd}(?:[ .()/\p{Pd}\p{Zs}\p{Cf}\n+]|\\n){0,3}){6,}\p{Nd}|\p{Nd}{6}[\w+-]",
@@ -40,6 +40,10 @@ MAYBE = "|".join(
         r"[A-Za-z]{2}\p{Nd}{2}[ .\p{Cf}\p{Zs}-]?\w{4}|[A-Za-z]{6}\p{Nd}{2}[A-Za-z]",
         r"[A-Za-z]{2}[ -]?(?:\p{Nd}{2}[ -]?){3}[A-Da-d]|[\w/+=-]{20}|\bxox[a-z]-",
         r"\p{Nd}{4}(?:\\t|[\t_,;:|]) ?\p{Nd}{4,6}(?:\\t|[\t_,;:|]) ?\p{Nd}{4}",
+    )
+)
+MAYBE_WORD = "".join(
+    (
         f'(?i:{cues.SECRET}|{cues.CLIENT}|{cues.EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|jwt|bearer)(?:[_-]|\\\\*")'
         f'|"(?:auth|session|{cues.KIND_KEY})"'
         rf"|{cues.PHRASE}|{cues.IDENTITY}|[?&;](?:{cues.IN_QUERY})=|"
@@ -49,7 +53,11 @@ MAYBE = "|".join(
         r"| (?:at|ät) [\w-]+(?:\.[\w-]+)*(?:\.| point )[a-z])|-u |--user",
     )
 )
-"""In RE2: what a text, or a record in JSON, has if it may hold any value of the kinds. It misses none."""
+"""In RE2: what a text, or a record in JSON, has if it may hold any value of the kinds. They miss none.
+
+They are two, because RE2 builds a state for each length of a word that comes up, and for each of its letters:
+of both at once there are ever more.
+"""
 
 _SAYS_SECRET = (
     rf"(?i){cues.SECRET}|{cues.EASTERN}|\bpass\b|\bpw\b|bearer|cookie|-u|--user|[?&;](?:{cues.IN_QUERY})="
