@@ -5,6 +5,7 @@ Usage: python -m benchmarks.redaction [--conversations N] [--rounds N]
 
 import argparse
 import time
+from statistics import median
 from typing import Any
 
 import turnwise
@@ -28,19 +29,20 @@ def seconds(logs: list[dict[str, Any]], config: dict[str, Any]) -> float:
 
 
 def main() -> None:
-    """Prints the figures, of the best of several rounds."""
+    """Prints the medians of several rounds, and of the ratios of one with redaction to one without."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--conversations", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     plain = [conversation(index) for index in range(options.conversations)]
     for name, logs in (("the benchmark's text", plain), ("with values", [*map(with_values, plain)])):
-        times: dict[bool, list[float]] = {False: [], True: []}
+        rounds = []
         for _ in range(options.rounds + 1):
-            for is_redacted, found in times.items():
-                found.append(seconds(logs, {**CONFIG, "redact": {}} if is_redacted else CONFIG))
-        off, on = (min(found[1:]) / len(logs) / TURNS_EACH * 1e6 for found in times.values())
-        print(f"{name}: {off:.0f} µs a turn, redacted {on:.0f} µs: {on / off - 1:+.1%}")
+            off, on = (seconds(logs, config) for config in (CONFIG, {**CONFIG, "redact": {}}))
+            rounds.append((on / off, off, on))
+        ratio, off, on = (median(figures) for figures in zip(*rounds[1:], strict=True))
+        off, on = (each / len(logs) / TURNS_EACH * 1e6 for each in (off, on))
+        print(f"{name}: {off:.0f} µs a turn, redacted {on:.0f} µs: {ratio - 1:+.1%}")
 
 
 if __name__ == "__main__":

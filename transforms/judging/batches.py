@@ -35,7 +35,7 @@ from turnwise.transforms.judging.backends.base import (
 )
 from turnwise.transforms.judging.backends.calling import ApiBackend, BatchError
 from turnwise.transforms.judging.routes import JUDGING, Connections
-from turnwise.transforms.judging.shared_places import PlaceError, ReplyPlace, ReplyRow
+from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace, ReplyRow
 
 CONCURRENCY = 1_000_000
 """Calls in flight: only the conversations that wait together are limited."""
@@ -108,7 +108,8 @@ class Batches:
     """A backend that asks by batch jobs, for one event loop.
 
     Attributes:
-        owed: Key of a request whose answer comes later -> the reason; no other vote is asked for instead.
+        owed: Key of a request whose answer comes later, or that was refused for good -> the reason; no other
+            vote is asked for instead.
     """
 
     def __init__(self, config: JudgeConfig, connections: Connections, reply_place: ReplyPlace, wait_s: float):
@@ -313,9 +314,14 @@ class Batches:
         backend = self._backend(job.record.judge)
         replies = {}
         for key in job.record.requests:
-            answer = state.answers.get(key)
-            if answer is not None and not isinstance(answer, Fault):
-                replies[key] = backend.replies(answer, job.record.model, _slot(key)[1])
+            answer, (question, asked_for) = state.answers.get(key), _slot(key)
+            is_passing = isinstance(answer, Fault) and not answer.is_final
+            if answer is None or is_passing or _is_of_candidates(answer, asked_for):
+                continue
+            replies[key] = backend.replies(answer, job.record.model, asked_for)
+            for reply in replies[key]:
+                if reply.fault is not None and reply.fault.is_final:
+                    self.owed[question] = reply.fault.reason
         job.replies = replies
         for key, asked in job.waiting.items():
             if asked.answer.done():
@@ -327,7 +333,7 @@ class Batches:
             else:
                 fault = state.answers.get(key)
                 why = fault.reason if isinstance(fault, Fault) else state.why or "without an answer to this"
-                if asked.count > 1 and "candidate" in why.lower():
+                if _is_of_candidates(fault, asked.count):
                     asked.answer.set_exception(OneCandidateError())
                     continue
                 reason = one_line(f"{BATCH_JOB}{job.record.job} {state.status}: {why}")
@@ -342,10 +348,17 @@ class Batches:
                 asked.answer.set_result(_refused(asked, reason, tokens))
 
     def _keep_replies(self, ids: Sequence[str], replies: dict[str, list[RawReply]]) -> None:
-        """Adds to the cache what is not there: what was not asked for, or not yet written."""
+        """Adds to the cache what is not there: what was not asked for, or not yet written, or is refused."""
         given: dict[bytes, list[RawReply]] = defaultdict(list)
+        refused: dict[bytes, ReplyRow] = {}
         for key in ids:
-            given[_slot(key)[0]] += [reply for reply in replies.get(key, ()) if reply.text is not None]
+            question = _slot(key)[0]
+            for reply in replies.get(key, ()):
+                if reply.text is not None:
+                    given[question].append(reply)
+                elif reply.fault is not None and reply.fault.is_final:
+                    refused[question] = (question, REFUSED, reply.fault.reason, reply.model, 0, 0)
+        self._reply_place.write(list(refused.values()))
         keys = list(given)
         for start in range(0, len(keys), _READ_AT_ONCE):
             part = keys[start : start + _READ_AT_ONCE]
@@ -413,6 +426,10 @@ def _job_of(part: Sequence[_Gathered]) -> _Job:
         times[slot] += 1
     record.requests = list(job.waiting)
     return job
+
+
+def _is_of_candidates(fault: object, count: int) -> bool:
+    return count > 1 and isinstance(fault, Fault) and "candidate" in fault.reason.lower()
 
 
 def _text(key: bytes) -> str:

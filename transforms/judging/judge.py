@@ -5,10 +5,9 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -39,7 +38,7 @@ from turnwise.transforms.judging.limits import (
     tokens_of,
 )
 from turnwise.transforms.judging.routes import JUDGING, Requests
-from turnwise.transforms.judging.shared_places import PlaceError, ReplyPlace
+from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace
 
 _LARGEST_BATCH = 500
 _GATHER_S = 0.005
@@ -174,9 +173,9 @@ class Judge:
         budget: Budget,
         concurrency: int,
         cache: ReplyCache | None = None,
-        owed: Mapping[bytes, str] = MappingProxyType({}),
+        owed: dict[bytes, str] | None = None,
     ):
-        """Takes what it asks with; `owed`: keys of requests that are not made, with the reason."""
+        """Takes what it asks with; `owed`: keys of requests that batch jobs do not make, with the reason."""
         self._config, self._owed = config, owed
         self._backend = backend
         self._requests = requests
@@ -310,6 +309,10 @@ class Judge:
         """Returns the usable samples that the cache holds, by number; raises PlaceError."""
         answers: dict[int, _Sampled] = {}
         for number, cached in (await self._cache.get(request.key) if self._cache else {}).items():
+            if number == REFUSED:
+                if self._owed is not None:
+                    self._owed[request.key] = f"{cached.text}; refused for good, so not asked again"
+                continue
             reply = read_reply(cached.text, question.reply_model)
             if not isinstance(reply, Fault):
                 sample = JudgeSample(reply, model=cached.model, is_cached=True)
@@ -357,7 +360,7 @@ class Judge:
             model = request.template.name
             if self._is_ending:
                 return [RawReply(None, _ENDING, model)] * count
-            if why := self._owed.get(request.key):
+            if why := (self._owed or {}).get(request.key):
                 return [RawReply(None, Fault("batch", why), model)] * count
             prompt = estimated_tokens(request.template.instructions, request.evidence)
             replies: list[RawReply] = []

@@ -109,7 +109,7 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
 
     connections = Connections(routes, kind, environ, note_retry)
     backend: Backend = connections
-    owed: dict[bytes, str] = {}
+    owed: dict[bytes, str] | None = None
     budget = Budget(limited, settings.spent, shared, settings.run_id)
     concurrency = settings.concurrency
     JUDGING.jobs.clear()

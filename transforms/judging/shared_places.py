@@ -18,6 +18,8 @@ PATIENCE_S = 15.0
 
 ReplyRow = tuple[bytes, int, str, str, int, int]
 """A kept reply: question, number of the sample, text, model, tokens in, tokens out."""
+REFUSED = -1
+"""Number of what is kept in place of replies to a question that a provider refused for good: the reason."""
 
 
 class PlaceError(Exception):

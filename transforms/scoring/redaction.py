@@ -28,7 +28,8 @@ from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.text.cues import THING
 from turnwise.transforms.text.patterns import compiled
 from turnwise.transforms.text.personal import (
-    MAYBE,
+    MAYBE_FORM,
+    MAYBE_WORD,
     UNIT,
     Finding,
     check_backend,
@@ -147,12 +148,12 @@ class Redactor:
 
     def _learn_paths(self, value: JsonValue, path: tuple[str, ...], name: str = "") -> None:
         for key, paths in (("paths", self._paths), ("keep", self._keep)):
-            self.reached.update(
-                f"redact.{key} {'.'.join(stated)}" for stated in paths if _ends(path, [stated])
-            )
-        if _ends(path, self._keep):
+            for stated in paths:
+                if _ends(path, [stated]):
+                    self.reached.add(f"redact.{key} {'.'.join(stated)}")
+        if self._keep and _ends(path, self._keep):
             self._kept.update(str(leaf) for leaf in _leaves(value))
-        elif _ends(path, self._paths):
+        elif self._paths and _ends(path, self._paths):
             self._at_path(value, path)
         elif isinstance(value, dict):
             for key, item in value.items():
@@ -163,8 +164,10 @@ class Redactor:
                 self._learn_paths(item, path, name)
                 if pair := _pair(item):
                     self._learn_paths(pair[1], path, pair[0])
-        elif name and (kind := self._kind_of(name, value)) and len(str(value)) > _SHORTEST_SECRET:
-            self._literal(value, kind)
+        elif name and _says_kind(name):
+            kind = self._kind_of(name, value)
+            if kind and len(str(value)) > _SHORTEST_SECRET:
+                self._literal(value, kind)
 
     def _at_path(self, value: JsonValue, path: tuple[str, ...]) -> JsonValue:
         """Returns what stands at a path of the config, with markers; what was measured stays."""
@@ -184,6 +187,8 @@ class Redactor:
 
     def _keyed(self, key: str, value: JsonValue) -> JsonValue:
         """Returns a value with the marker that its key gives it; as it is: its key gives none."""
+        if not _says_kind(key):
+            return value
         if isinstance(value, list):
             return [self._keyed(key, item) for item in value]
         if isinstance(value, dict):  # {"stringValue": "x"}
@@ -264,7 +269,7 @@ class Redactor:
                 name += "'"
             is_path = self._paths and _ends((*path, key), self._paths)
             keyed = item if is_path else self._keyed(_name_of(value, key, path), item)
-            is_kept = keyed == item and str(item) in self._kept
+            is_kept = self._kept and keyed == item and str(item) in self._kept
             done[name] = item if is_kept else self.redact(keyed, (*path, key))
         return done
 
@@ -341,7 +346,7 @@ class Redactor:
                 for ends in _take(taken, start, end)
             ]
         findings = service_findings(self._config, text)
-        if bool(_may_hold(plain) if len(plain) <= _SHORT else _candidates((), ()).search(plain)):
+        if _short_may_hold(plain) if len(plain) <= _SHORT else _may_hold(plain):
             shown = find(cue + plain, self._config.kinds, self._config.regions, hint)
             moved = (
                 finding._replace(start=finding.start - len(cue), end=finding.end - len(cue))
@@ -551,12 +556,12 @@ def _mapped(value: JsonValue, marker: Callable[[JsonValue], JsonValue]) -> JsonV
 _NAME_KEYS = ("key", "name", "header", "field", "param")
 _VALUE_KEYS = frozenset(("value", "val", "values", "stringValue", "string_value"))
 _IDENTIFIER = re.compile(r"[\w.-]{1,60}")
-_BAG = re.compile("(?i)(?:set[-_]?)?cookies?|secrets")
+_is_bag = lru_cache(maxsize=4096)(re.compile("(?i)(?:set[-_]?)?cookies?|secrets").fullmatch)
 
 
 def _name_of(holder: JsonObject, key: str, path: tuple[str, ...]) -> str:
     """Returns what a value is called: by its key, or beside it: `{"key": "authorization", "value": ...}`."""
-    if path and _BAG.fullmatch(path[-1]):
+    if path and _is_bag(path[-1]):
         return path[-1]
     if key not in _VALUE_KEYS:
         return key
@@ -582,20 +587,29 @@ def _cue_of(key: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+def _says_kind(key: str) -> bool:
+    """Returns whether a key may tell what its value is."""
+    return bool(is_secret_key(key) or kind_of_key(key) or _says_phone(key))
+
+
+@lru_cache(maxsize=4096)
 def _says_phone(key: str) -> bool:
     return compiled(_PHONE_KEY).search(key) is not None
 
 
-@lru_cache(maxsize=16384)
 def _may_hold(text: str) -> bool:
-    return _candidates((), ()).search(text) is not None
+    return any(pattern.search(text) for pattern in _candidates((), ()))
+
+
+_short_may_hold = lru_cache(maxsize=16384)(_may_hold)
 
 
 @cache
-def _candidates(patterns: tuple[str, ...], keys: tuple[str, ...]) -> Any:
-    """Returns a pattern that anything in JSON has that may hold a value."""
-    forms = [MAYBE, *(f"(?:{pattern})" for pattern in patterns), *(f'"{re.escape(key)}"' for key in keys)]
-    return compiled("|".join(forms), _MEMORY)
+def _candidates(patterns: tuple[str, ...], keys: tuple[str, ...]) -> tuple[Any, Any]:
+    """Returns patterns of which anything in JSON that may hold a value has one."""
+    forms = (MAYBE_FORM, *(f"(?:{pattern})" for pattern in patterns))
+    words = (MAYBE_WORD, *(f'"{re.escape(key)}"' for key in keys))
+    return compiled("|".join(forms), _MEMORY), compiled("|".join(words), _MEMORY)
 
 
 def redactor_of(config: RedactConfig, sample: Sample, scored: JsonValue = None) -> Redactor | None:
@@ -605,13 +619,13 @@ def redactor_of(config: RedactConfig, sample: Sample, scored: JsonValue = None) 
     """
     conversation, case = sample.conversation, sample.eval_case
     keys = tuple(path.rpartition(".")[2] for path in (*config.paths, *config.keep))
-    pattern = _candidates(tuple(config.patterns.values()), keys)
+    candidates = _candidates(tuple(config.patterns.values()), keys)
     parts = (conversation, case, sample.record.source, scored)
     if config.backend == "builtin":
         try:
             data = msgspec.json.encode(parts)
             # Scores are nobody's numbers.
-            if pattern.search(data) is None or all(m[0][:2] == b"0." for m in pattern.finditer(data)):
+            if all(match[0][:2] == b"0." for pattern in candidates for match in pattern.finditer(data)):
                 return None
         except (TypeError, ValueError, OverflowError):  # what JSON has no room for: every text is searched
             pass

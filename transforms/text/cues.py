@@ -44,7 +44,8 @@ IDENTITY = (
 )
 """What says that a code beside it is that of a person."""
 PASSWORD = (
-    r"pass(?:wor[dt]|wd|phrase|code)s?|pwd|kennwort|geheimzahl|mot[ _]de[ _]passe|\bmdp\b|contrase[ñn]a|"
+    r"pass(?:w[oö]r[dt]|wd|phrase|code)s?|pwd|kennw[oö]rt|geheimzahl|mots?[ _]de[ _]passe|\bmdp\b|"
+    r"contrase[ñn]a|"
     r"\b(?:mi|tu|su|la|una|nueva) clave\b|palavra[- ]passe|"
     r"parola|parol\b|şifre\w*|senha|wachtwoord|has[łl]o\b|l[öo]senord|пароль|\bcv[vc]2?\b|\bpins?\b|"
     r"\botps?\b|\btan\b(?:-?code)?|one[- ]time[ -](?:code|pin)|(?:verification|security|sms|login)[ -]code|"

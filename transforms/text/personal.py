@@ -32,7 +32,7 @@ class Finding(NamedTuple):
     key: str
 
 
-MAYBE = "|".join(
+MAYBE_FORM = "|".join(
     (
         r"@|%40|＠|&#(?:64|x40);|://[^/\s]+:|\\u[0-9a-fA-F]{4}",
         r"(?:\p{Nd}(?:[ .()/\p{Pd}\p{Zs}\p{Cf}\n+]|\\n){0,3}){6,}\p{Nd}|\p{Nd}{6}[\w+-]",
@@ -40,6 +40,10 @@ MAYBE = "|".join(
         r"[A-Za-z]{2}\p{Nd}{2}[ .\p{Cf}\p{Zs}-]?\w{4}|[A-Za-z]{6}\p{Nd}{2}[A-Za-z]",
         r"[A-Za-z]{2}[ -]?(?:\p{Nd}{2}[ -]?){3}[A-Da-d]|[\w/+=-]{20}|\bxox[a-z]-",
         r"\p{Nd}{4}(?:\\t|[\t_,;:|]) ?\p{Nd}{4,6}(?:\\t|[\t_,;:|]) ?\p{Nd}{4}",
+    )
+)
+MAYBE_WORD = "".join(
+    (
         f'(?i:{cues.SECRET}|{cues.CLIENT}|{cues.EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|jwt|bearer)(?:[_-]|\\\\*")'
         f'|"(?:auth|session|{cues.KIND_KEY})"'
         rf"|{cues.PHRASE}|{cues.IDENTITY}|[?&;](?:{cues.IN_QUERY})=|"
@@ -49,7 +53,11 @@ MAYBE = "|".join(
         r"| (?:at|ät) [\w-]+(?:\.[\w-]+)*(?:\.| point )[a-z])|-u |--user",
     )
 )
-"""In RE2: what a text, or a record in JSON, has if it may hold any value of the kinds. It misses none."""
+"""In RE2: what a text, or a record in JSON, has if it may hold any value of the kinds. They miss none.
+
+They are two, because RE2 builds a state for each length of a word that comes up, and for each of its letters:
+of both at once there are ever more.
+"""
 
 _SAYS_SECRET = (
     rf"(?i){cues.SECRET}|{cues.EASTERN}|\bpass\b|\bpw\b|bearer|cookie|-u|--user|[?&;](?:{cues.IN_QUERY})="
@@ -136,10 +144,16 @@ _VALUE = re.compile(
     r"[\"'«“]?(?P<value>(?:(?:[Bb]earer|[Bb]asic|[Tt]oken|[Aa]pi-?[Kk]ey|Digest) )?"
     r"[^\s\"'»”,;<>{}\[\]]{1,200})"
 )
+_MIXED = r"(?=[^\s\d]*\d)(?=[^\sA-Za-z]*[A-Za-z])[A-Za-zÀ-ɏ\d_!@#$%^*+=?-]{5,60}"
+_LISTED = re.compile(
+    rf"(?:\slist[ae]?)?(?:[\s\"'“«:=,(\[{{|*•–-]|(?<=\s)\d{{1,2}}[.)](?=\s)){{1,12}}(?P<value>{_MIXED})"
+)
+"""What stands in a list after a word for a password, or after a comma or a dash."""
 _NEXT_VALUE = re.compile(
-    rf"[\"'”»]?(?:\s?[,;/|&(]|\b(?:\s[^\W\d_]{{2,14}}){{0,2}}[,;](?=\s(?:{cues.AGAIN}|{cues.AND})\b))?"
+    r"[\"'”»]?(?:\n\s{0,8}(?:[*•–-]|\d{1,2}[.)])(?=\s)|"
+    rf"\s?[,;/|&(]|\b(?:\s[^\W\d_]{{2,14}}){{0,2}}[,;](?=\s(?:{cues.AGAIN}|{cues.AND})\b))?"
     rf"(?:\s?\b(?:{cues.AND}|{cues.AGAIN})\b:?){{0,3}}\s{{0,2}}(?<!\w)[\"'“«]?"
-    r"(?P<value>(?=[^\s\d]*\d)(?=[^\sA-Za-z]*[A-Za-z])[A-Za-zÀ-ɏ\d_!@#$%^*+=?-]{5,60}"
+    rf"(?P<value>{_MIXED}"
     r"|\d{4,8}(?![\w$€%]|[.,:/-]\d))"
 )
 _INSTEAD = re.compile(
@@ -335,6 +349,8 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
     has_words = compiled(_SAYS_SECRET, _MEMORY).search(text) is not None  # sooner than the patterns know it
     for match in _NAMED.finditer(text) if has_words else ():
         start, end = _named_value(text, match)
+        if start == end and match["password"] and (listed := _LISTED.match(text, match.end("rest"))):
+            start, end = listed.span("value")
         other = _INSTEAD.match(text, end)
         value = other["value"].rstrip(".?)") if other else ""
         is_value = any(map(str.isdigit, value)) or (start < end and other is not None and not other["first"])
@@ -589,6 +605,7 @@ def _is_identity(code: str) -> bool:
 
 
 def _phones(text: str, regions: tuple[str, ...], hint: bool) -> Iterator[Finding]:
+    text = _POSTAL.sub(lambda match: " " * len(match[0]), text)
     if "\n" in text and "+" in text:
         for start, run in _runs(text.replace("\n", " "), 7):
             lines, plus = text[start : start + len(run)], _SIGN.search(text, max(start - 3, 0), start)
@@ -660,6 +677,9 @@ UNIT = re.compile(
 _DEGREES = re.compile(r"(?:\d|[1-9]\d|1[0-8]\d)\.\d{7,}")
 _PATH = re.compile(r"(?i)(?:\bhttps?://(?!wa\.me|t\.me)[^\s\"'<>]*|(?<![\w/.])(?:/[a-z][\w-]*)+)/$")
 _VERSION = re.compile(r"(?=.*(?<!\d)\d(?!\d))\d+(?:\.\d+){2,}")
+_POSTAL = re.compile(
+    r"(?i)\b(?:zip\+4(?: codes?)?[\s:#=]{0,3}\d{5}[ -]?\d{4}|cp[\s:#=]{0,3}\d{5}-?\d{3})(?![\d-])"
+)
 _NO_PHONE = re.compile(r"1[5-9]\d{8}|(?:19|20)\d\d[-/]\d{2,5}|0{3}\d+|00\d{5,6}|\d{5}-\d{3}|[1-9]\d{4}-\d{4}")
 """Seconds since 1970, numbers after a year, numbers with zeros before them, and postal codes."""
 

@@ -181,7 +181,7 @@ def test_a_panel_of_two_providers_makes_a_job_of_each(run, server):
     }
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 503])
+@pytest.mark.parametrize("status", [401, 403, 404, 408, 409, 429, 500, 503])
 def test_a_line_that_fails_leaves_one_score_out(run, server, status):
     server.script({"match": "order 2?", "status": status, "message": "this one broke"})
     done = run()
@@ -196,6 +196,35 @@ def test_a_line_that_fails_leaves_one_score_out(run, server, status):
     again = run(name="again")
     assert {row["outcome"] for row in scores(again)} == {"PASS"}
     assert server.stats()["lines"] == usage(again)["calls"] == 1
+
+
+@pytest.mark.parametrize("kind", ["http", "blocked"])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_line_that_is_refused_for_good_is_not_asked_again(run, server, kind, is_late):
+    """Its other votes are not asked for either; a bad answer beside it is."""
+    blocked = {"response": {"promptFeedback": {"blockReason": "SAFETY"}}}
+    if kind == "blocked" and run._provider.judge == "openai":
+        pytest.skip("it answers a blocked question with HTTP 400")
+    refusal = {"status": 400, "message": "this one broke"} if kind == "http" else blocked
+    why = "HTTP 400" if kind == "http" and run._provider.judge == "openai" else ""
+    words = "this one broke" if kind == "http" else "the question was blocked: SAFETY"
+    bad = {"match": "order 3?", "text": "no JSON"}
+    server.script({"match": "order 2?", **refusal}, bad, {"jobs": True, "polls": int(is_late)})
+    criteria = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 5}}}
+    if is_late:
+        run("--judge_batch_wait", "0", criteria=criteria, name="late")
+    done = run(criteria=criteria)
+    rows = {row["conversation_id"]: row for row in scores(done)}
+    assert [name for name, row in rows.items() if row["value"] is None] == ["c2", "c3"]
+    assert why in rows["c2"]["reason"] and words in rows["c2"]["reason"]
+    assert "left_by_batch" not in done.document("run.json")["counts"]  # to run again is of no use
+    server.script()
+    again = run(name="again", criteria=criteria)
+    rows = {row["conversation_id"]: row for row in scores(again)}
+    assert [name for name, row in rows.items() if row["value"] is None] == ["c2"]
+    assert words in rows["c2"]["reason"] and "refused for good" in rows["c2"]["reason"]
+    assert server.stats()["lines"] == 3 == usage(again)["calls"]
+    assert usage(again)["unusable"].keys() == {"batch"}
 
 
 @pytest.mark.parametrize("state", ["failed", "expired", "cancelled"])

@@ -46,6 +46,7 @@ class Fault(Struct, frozen=True):
     Attributes:
         kind: Category for counting.
         reason: One line, without secrets.
+        is_final: Whether the same question would be refused each time.
 
     >>> import turnwise
     >>> turnwise.Fault("timeout", "no answer within 60 s").kind
@@ -54,6 +55,7 @@ class Fault(Struct, frozen=True):
 
     kind: FaultKind
     reason: str
+    is_final: bool = False
 
 
 class RequestTemplate(Struct, frozen=True, eq=False):
@@ -198,7 +200,7 @@ def cleaned(reply: RawReply, key: str | None) -> RawReply:
     """Returns a reply without keys: what a gateway answers reaches rows, explanations and `run.json`."""
     fault, text, model = reply.fault, reply.text, without_key(reply.model, key)
     if fault is not None:
-        fault = Fault(fault.kind, without_key(fault.reason, key))
+        fault = Fault(fault.kind, without_key(fault.reason, key), fault.is_final)
     if text is not None and key and key in text:
         text = text.replace(key, "[key]")
     if (fault, text, model) == (reply.fault, reply.text, reply.model):

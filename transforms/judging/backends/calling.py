@@ -80,6 +80,8 @@ def strict_schema(schema: JsonObject) -> JsonObject | None:
 
 PASSING_STATUSES = frozenset({408, 425, 429, 499, *range(500, 600)} - {501, 505})
 """HTTP statuses of transient errors."""
+FINAL_STATUSES = frozenset(range(400, 500)) - PASSING_STATUSES - {401, 402, 403, 404, 407, 409}
+"""Those of requests that are wrong by themselves: no other credentials, access or credit would help."""
 
 _LONGEST_BACKOFF_S = 10.0
 _DOUBLINGS = 64
@@ -292,8 +294,10 @@ class ApiBackend:
             may_pass, is_gone = is_late or failure.may_pass, failure.status == 404
             raise BatchError(self._fault(error, attempts).reason, may_pass, is_gone) from None
 
-    def replies(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns the replies out of the body of a response."""
+    def replies(self, body: str | bytes | Fault, model: str, count: int) -> list[RawReply]:
+        """Returns the replies out of the body of a response, or out of why there is none."""
+        if isinstance(body, Fault):
+            return [cleaned(RawReply(None, body, model), self._key)] * count
         return [cleaned(reply, self._key) for reply in self._api.read(body, model, count)]
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
@@ -381,7 +385,7 @@ class ApiBackend:
 
 
 _REFUSED_PART = (400, 422, 501)
-_NO_CREDIT = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"}
+NO_CREDIT = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"}
 _BLOCKED = {"content_filter", "content_policy_violation", "invalid_prompt"}
 _BLOCKED_WORDS = ("content filtering policy", "was flagged", "requires moderation")
 
@@ -461,7 +465,7 @@ class ClientApi(Api):
         reason = without_key(f"HTTP {status} {words}", self.access.api_key)
         return ApiFailure(
             Fault("http", reason),
-            may_pass=status in PASSING_STATUSES and not kinds & _NO_CREDIT,
+            may_pass=status in PASSING_STATUSES and not kinds & NO_CREDIT,
             status=status,
             asked_s=asked_wait(response.headers, None),
             refusal=f"the credentials are refused: {reason}" if status in (401, 403) else None,

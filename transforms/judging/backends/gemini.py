@@ -32,6 +32,7 @@ from turnwise.transforms.judging.backends.base import (
     wrong_setting,
 )
 from turnwise.transforms.judging.backends.calling import (
+    FINAL_STATUSES,
     PASSING_STATUSES,
     Api,
     ApiFailure,
@@ -51,6 +52,8 @@ _LASTS_S = 60.0
 _OF_ONE_REQUEST = ("Host", "Content-Length")
 _MOST_PREPARED = 1024
 _BAD_KEYS = ("API_KEY_INVALID", "API key not valid", "API key expired")
+_FINAL_CODES = FINAL_STATUSES | {3, 11}
+"""Codes of lines that are wrong by themselves: as HTTP's, and as gRPC's INVALID_ARGUMENT and OUT_OF_RANGE."""
 _OBJECT = re.compile(r"\s?ssl:<[^>]*>")
 """A part of aiohttp's messages without information, which differs between runs."""
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
@@ -310,7 +313,7 @@ def in_order(value: JsonValue) -> JsonValue:
 def _read(answer: JsonObject) -> ReadAnswer:
     texts = [_text(candidate) for candidate in answer.get("candidates") or []]
     blocked = (answer.get("promptFeedback") or {}).get("blockReason")
-    missing = Fault("blocked", one_line(f"the question was blocked: {blocked}")) if blocked else EMPTY
+    missing = Fault("blocked", one_line(f"the question was blocked: {blocked}"), True) if blocked else EMPTY
     usage, tokens = answer.get("usageMetadata"), None
     if usage:
         tokens = (
@@ -326,7 +329,8 @@ def _answer(item: JsonObject) -> bytes | Fault:
         return orjson.dumps(item["response"])
     error = item.get("error") or {}
     words = " ".join(str(error[name]) for name in ("code", "message") if error.get(name))
-    return Fault("http", one_line(words or "the request failed"))
+    is_final = error.get("code") in _FINAL_CODES and not any(word in str(error) for word in _BAD_KEYS)
+    return Fault("http", one_line(words or "the request failed"), is_final)
 
 
 def _text(candidate: JsonObject) -> str | Fault:

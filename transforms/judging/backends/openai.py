@@ -27,6 +27,8 @@ from turnwise.transforms.judging.backends.base import (
     without_thoughts,
 )
 from turnwise.transforms.judging.backends.calling import (
+    FINAL_STATUSES,
+    NO_CREDIT,
     ClientApi,
     ClientSettings,
     OtherFormError,
@@ -232,7 +234,9 @@ def _batch_line(line: bytes) -> tuple[str, str | bytes | Fault]:
     error = error or (body.get("error") if isinstance(body, dict) else None) or {}
     words = " ".join(str(error[name]) for name in ("code", "message") if error.get(name))
     status = f"HTTP {response['status_code']} " if response.get("status_code") else ""
-    return str(stated["custom_id"]), Fault("http", one_line(f"{status}{words}" or "the request failed"))
+    is_final = response.get("status_code") in FINAL_STATUSES and error.get("code") not in NO_CREDIT
+    reason = one_line(f"{status}{words}" or "the request failed")
+    return str(stated["custom_id"]), Fault("http", reason, is_final)
 
 
 def _format(schema: JsonObject) -> JsonObject:
