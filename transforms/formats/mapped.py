@@ -58,6 +58,8 @@ FIELDS = (
     *("app_version", "language", "eval_id", "eval_set_id", "start_time", "tags", "ended", "ended_detail"),
     *("labels", "state", "tools", "user_id"),
 )
+SINGLE = ("conversation_id", "order", *FIELDS)
+"""What a mapping reads in a record beside its turns and messages."""
 
 
 @lru_cache(maxsize=64)
