@@ -361,7 +361,8 @@ def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
 
 _WIDTH = 120
 _NO_CALLS = (
-    "it names no calls, which then count as unknown; if the agent has no tools, add tool_calls: `[]` to it"
+    "it names no calls, which then count as unknown; if the agent has no tools, and what is not read holds "
+    "no calls and no errors, add tool_calls: `[]` to it"
 )
 
 

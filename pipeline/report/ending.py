@@ -37,8 +37,10 @@ from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
 from turnwise.transforms.decisions.first_page import open_reasons, reasons_lines
 from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.formats.mapped import SINGLE
+from turnwise.transforms.formats.registry import REACHED
 from turnwise.transforms.review.problems import ReadingList
-from turnwise.transforms.scoring.redaction import REACHED, REDACTED, redact_document
+from turnwise.transforms.scoring.redaction import REDACTED, redact_document
 
 _WIDTH = 110
 
@@ -105,10 +107,16 @@ def end_run(
 
 
 def _absent_paths(settings: RunSettings, counted: Mapping[str, int]) -> list[str]:
-    redact = settings.config.redact
-    if redact is None or not counted.get("results"):
+    config = settings.config
+    if not counted.get("results"):
         return []
-    named = [f"redact.{key} {path}" for key in ("paths", "keep") for path in getattr(redact, key)]
+    keys = ("app_version_from", "eval_id_from", "eval_set_id_from")
+    named = [f"{key} {path}" for key in keys for path in getattr(config, key)]
+    if config.mapping is not None:
+        paths = ((name, getattr(config.mapping, name)) for name in SINGLE)
+        named += [f"mapping.{name} {path}" for name, path in paths if path]
+    if config.redact is not None:
+        named += [f"redact.{key} {path}" for key in ("paths", "keep") for path in getattr(config.redact, key)]
     return [name for name in named if not counted.get(f"{REACHED}{name}")]
 
 

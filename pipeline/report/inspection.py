@@ -299,16 +299,18 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
     if not records:
         return "a format fits every record"
     proposal = suggested_mapping(records)
-    if proposal is None:
-        return "no key names words of both a user and an agent"
+    if isinstance(proposal, str):
+        return proposal
     mapping = proposal.mapping
     if reader.read(Record("", 0, dump_json(records[0]))).format is not None:  # the mapping has to go first
         mapping = mapping.model_copy(update={"when": mapping.content.partition("[")[0]})
     mapped = AnyReader(config=config.model_copy(update={"mapping": mapping}))
     conversations = turns = rejected = reversible = 0
-    has_words = False
+    has_words, unmapped = False, list[str]()
     for item in whole_items(read_files("inspect", paths, mapped, MAX_RECORD_BYTES)):
-        rejected += isinstance(item, Failure)
+        if isinstance(item, Failure):
+            rejected += 1
+            unmapped += [item.message] if item.message.startswith(("the mapping", "mapping:")) else []
         if isinstance(item, LoggedConversation):
             conversations += 1
             turns += len(item.conversation.turns)
@@ -316,6 +318,10 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
             begins = bool(ends and ends[0].user is None and ends[0].agent)
             reversible += begins and bool(ends[1].user and not ends[1].agent)
             has_words = has_words or any(turn.user or turn.agent for turn in item.conversation.turns)
+    if unmapped:
+        # A person reads them in another way.
+        what = f"{len(unmapped)} of the records cannot be read as names of keys propose"
+        return f"{what}: {unmapped[0]}"
     if conversations and not has_words:
         return f"no words are read with the mapping that names of keys propose ({mapping.content})"
     return Suggestion(
@@ -324,10 +330,14 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
         turns,
         rejected,
         "tool_calls: " in mapping.content or "{" not in mapping.content,
-        [key for key in unread_keys(records[0], mapping) if "{" in mapping.content or "[]" not in key],
+        [key for key in _unread_keys(records, mapping) if "{" in mapping.content or "[]" not in key],
         proposal.left_out,
         conversations == reversible > 0,
     )
+
+
+def _unread_keys(records: Sequence[JsonObject], mapping: MappingConfig) -> list[str]:
+    return list(dict.fromkeys(key for record in records for key in unread_keys(record, mapping)))
 
 
 _MOST_RECORDS = 200

@@ -436,14 +436,20 @@ def test_a_run_names_paths_that_no_conversation_has(turnwise: Any, tmp_path: Pat
     """Also where nothing is replaced; one conversation that has a path, though nothing in it, is enough."""
     calls = [{"name": "pay", "args": {"pin": None, "order": "x"}}]
     logs = [{"conversation_id": f"c{i}", "turns": [{"user": "a", "agent": "b"}]} for i in range(3)]
-    logs[1]["turns"] = [{"user": "a", "agent": "b", "tool_calls": calls}]
+    logs[1] |= {"turns": [{"user": "a", "agent": "b", "tool_calls": calls}], "labels": {"rev": "1"}}
+    logs.append({"call": "x", "lines": [{"q": "a", "r": "b"}], "lang": "en"})
     log, config = tmp_path / "log.jsonl", tmp_path / "config.json"
     log.write_text("\n".join(map(json.dumps, logs)))
     redact = {"paths": ["tool_calls.args.pin", "args.pni"], "keep": ["args.order", "tool_calls.order"]}
-    config.write_text(json.dumps({"criteria": {"response_match_score": 0.5}, "redact": redact}))
+    mapping = {"conversation_id": "call", "turns": "lines[*].{user: q, agent: r}"}
+    mapping |= {"language": "lang", "app_version": "rev"}
+    paths = {"app_version_from": ["labels.rev", "labels.ver"], "eval_id_from": ["case"]}
+    criteria = {"response_match_score": 0.5}
+    config.write_text(json.dumps({"criteria": criteria, "redact": redact, "mapping": mapping, **paths}))
     options = ("--config", config, "--workers", workers, "--judge", "none")
     done = turnwise("run", "--input", log, *options, output=tmp_path / "out")
-    absent = ["redact.paths args.pni", "redact.keep tool_calls.order"]
+    absent = ["app_version_from labels.ver", "eval_id_from case", "mapping.app_version rev"]
+    absent += ["redact.paths args.pni", "redact.keep tool_calls.order"]
     assert done.document("run.json")["absent_paths"] == absent
     assert f"no conversation has {', '.join(absent)}" in " ".join(done.out.split())
 

@@ -67,6 +67,8 @@ _ROLES = ("role", "from", "sender", "speaker", "author", "who", "author_type", "
 _TEXTS = ("content", "text", "message", "body", "value", "utterance")
 _TIMES = ("timestamp", "time", "created_at", "sent_at", "date", "datetime", "created", "at", "ts",
           "create_time", "start_time")  # fmt: skip
+_ORDERS = ("seq", "sequence", "n", "index", "position", "order", "turn_index", "message_index", "turn_number",
+           "message_number", "number", "step", *_TIMES)  # fmt: skip
 _OTHERS = {
     "app_version": ("app_version", "version", "release", "agent_version"),
     "language": ("language", "language_code", "locale", "lang"),
@@ -100,19 +102,56 @@ class Proposal(NamedTuple):
     left_out: list[str]
 
 
-def suggested_mapping(records: Sequence[JsonObject]) -> Proposal | None:
-    """Returns a mapping that finds words of a user and of an agent in the first records; None: none is seen.
+def suggested_mapping(records: Sequence[JsonObject]) -> Proposal | str:
+    """Returns a mapping that finds words of a user and of an agent in the first records, or why none does.
 
     It is a proposal by names: a person has to look at what it reads.
     """
+    why = "no key names words of both a user and an agent"
     for record in records:
         for key, expression, left_out in _contents(record, records):
-            mapping = {"conversation_id": _path(record, _IDS)}
+            is_part = key in ("turn", "message")
+            mapping = {"conversation_id": _conversation_id(key, record, records)}
             mapping |= {name: _path(record, names) for name, names in _OTHERS.items()}
+            mapping |= {"order": _order(record, records)} if is_part else {}
             stated = {name: path for name, path in mapping.items() if path is not None}
-            if key not in ("turn", "message") or "conversation_id" in stated:
+            if not is_part or "conversation_id" in stated:
                 return Proposal(MappingConfig.model_validate({**stated, key: expression}), left_out)
+            why = (
+                f"each row is a {key}, and no key known as an id of conversations has a value that rows share"
+            )
+    return why
+
+
+def _conversation_id(key: str, record: JsonObject, records: Sequence[JsonObject]) -> str | None:
+    """Returns the path of a conversation's id; what no two rows share is the id of a row.
+
+    A row of one turn may be a conversation; one of a message is none.
+    """
+    if key not in ("turn", "message"):
+        return _path(record, _IDS)
+    paths = [path for name in _IDS if (path := _path(record, (name,)))]
+    shared = (path for path in paths if len(set(map(str, _values(path, records)))) < len(records))
+    return next(shared, paths[0] if key == "turn" and paths else None)
+
+
+def _order(record: JsonObject, records: Sequence[JsonObject]) -> str | None:
+    """Returns the path of a number or time that every row has, and that sorts as it is written."""
+    for name in _ORDERS:
+        path = _path(record, (name,))
+        values = _values(path, records) if path else []
+        texts = [str(value) for value in values]
+        dates = [text for text in texts if _SORTS.match(text) and len(text) == len(texts[0])]
+        if path and None not in values and (all(map(_NUMBER.fullmatch, texts)) or dates == texts):
+            return path
     return None
+
+
+def _values(path: str, records: Sequence[JsonObject]) -> list[JsonValue]:
+    return [jmespath.search(path, record) for record in records]
+
+
+_NUMBER, _SORTS = re.compile(r"-?\d+(\.\d+)?"), re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d")
 
 
 def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tuple[str, str, list[str]]]:
@@ -127,14 +166,19 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
             yield "messages", ordered, []
         elif message := _message(items):
             yield "messages", f"{ordered}[*].{message[0]}", message[1]
-        elif user and agent:
+        elif _are_turns(user, agent, items):
             yield "turns", f"{ordered}[*].{_turn(user, agent, items)}", []
     keys = list(record)
     user, agent = _named(keys, _USERS), _named(keys, _AGENTS)
-    if user and agent:
+    if _are_turns(user, agent, records):
         yield "turn", _turn(user, agent, [record]), []
     elif message := _message(records):
         yield "message", *message
+
+
+def _are_turns(user: str | None, agent: str | None, items: Sequence[JsonObject]) -> bool:
+    """Returns whether objects have words of both sides: with one side in each, they are messages."""
+    return any(item.get(user) and item.get(agent) for item in items) if user and agent else False
 
 
 def _are_newest_first(lists: Sequence[Sequence[JsonObject]]) -> bool:
@@ -324,7 +368,7 @@ def _path(record: JsonObject, names: Sequence[str]) -> str | None:
 
 
 def _is_plain(value: JsonValue) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def _named(keys: Sequence[str], names: Sequence[str]) -> str | None:

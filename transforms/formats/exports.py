@@ -450,6 +450,7 @@ def _of_openhands(value: JsonValue) -> Iterator[JsonObject]:
         messages += _of_sdk_event(event) if "kind" in event else _of_event(event)
         # What the agent does after an error shows that the error did not end the run.
         acts = event.get("source") == "agent" and ("action" in event or event.get("kind") == "MessageEvent")
+        acts = acts or event.get("tool_name") == "finish"
         error = _openhands_error(event) or (None if acts else error)
         state = _openhands_state(event) or state
     error = record.get("error") or error
@@ -469,7 +470,7 @@ def _openhands_state(event: JsonObject) -> str | None:
 
 
 def _openhands_error(event: JsonObject) -> str | None:
-    """Returns the error that an event states, which is no result of a call."""
+    """Returns the error that an event states; that of a call ends a run in which nothing follows it."""
     state, extras = _openhands_state(event), as_object(event.get("extras"))
     if state in ("error", "stuck"):
         return as_text(extras.get("reason")) or f"state {state}"
@@ -477,7 +478,8 @@ def _openhands_error(event: JsonObject) -> str | None:
         return ": ".join(str(event[key]) for key in ("code", "detail") if event.get(key)) or str(
             event["kind"]
         )
-    return as_text(event.get("content")) or "error" if _is_openhands_failure(event) else None
+    is_error = event.get("observation") == "error" or event.get("kind") == "AgentErrorEvent"
+    return as_text(first_of(event, ("content", "error"))) or "error" if is_error else None
 
 
 def _is_openhands_failure(event: JsonObject) -> bool:

@@ -161,7 +161,7 @@ def identity_at(paths: Paths, value: JsonValue, is_alone: bool = True) -> Identi
     """
     stated: list[str | None] = []
     for name, stated_paths in zip(Paths._fields, paths, strict=True):
-        texts = next((texts for path in stated_paths if (texts := _texts_at(path, value))), [])
+        texts = next((texts for path in stated_paths if (texts := texts_at(path, value))), [])
         if len(set(texts)) > 1 and not is_alone:
             raise ValueError(
                 f"{name}_from leads to several values in a record of several conversations, "
@@ -171,7 +171,8 @@ def identity_at(paths: Paths, value: JsonValue, is_alone: bool = True) -> Identi
     return Identity(*stated)
 
 
-def _texts_at(path: str, value: JsonValue) -> list[str]:
+def texts_at(path: str, value: JsonValue) -> list[str]:
+    """Returns the texts that stand at a path; see `Paths`."""
     return [text for held in _values(value, path.split(".")) if (text := _text(held))]
 
 
@@ -204,7 +205,7 @@ def identify(
         known = _first(
             given, keyed, stated_inside, Identity(*(texts[-1] if texts else None for texts in stated)), kept
         )
-        add_several_versions(conversation, known, _texts_at(KEYS[0], value) or stated[0])
+        add_several_versions(conversation, known, texts_at(KEYS[0], value) or stated[0])
     else:
         known = _first(given, stated_inside, kept, Identity(stated_identity(places, value).app_version))
     conversation.app_version, conversation.eval_id, conversation.eval_set_id = known

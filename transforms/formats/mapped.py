@@ -58,6 +58,8 @@ FIELDS = (
     *("app_version", "language", "eval_id", "eval_set_id", "start_time", "tags", "ended", "ended_detail"),
     *("labels", "state", "tools", "user_id"),
 )
+SINGLE = ("conversation_id", "order", *FIELDS)
+"""What a mapping reads in a record beside its turns and messages."""
 
 
 @lru_cache(maxsize=64)
@@ -233,7 +235,9 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
         parts.sort(key=lambda part: part["order"])
     fields: JsonObject = {}
     for part in parts:
-        fields |= part["fields"]
+        # A conversation starts with its first part.
+        starts = {key: fields[key] for key in ("start_time",) if key in fields}
+        fields |= part["fields"] | starts
     read, key = (_of_turns, "turn") if "turn" in parts[0] else (_of_messages, "message")
     conversation = read([part.get(key) for part in parts], fields, session_id)
     unread = list(dict.fromkeys(path for part in parts for path in part["unread"]))

@@ -29,11 +29,14 @@ from turnwise.transforms.formats.identity import (
     identify,
     identify_kept,
     identity_at,
+    texts_at,
 )
 from turnwise.transforms.formats.mapped import (
     MAPPING,
     NEXT_PAGE,
     PART,
+    SINGLE,
+    MappedRecord,
     log_lines,
     mapped_format,
     page_items,
@@ -56,6 +59,7 @@ from turnwise.transforms.formats.registry import (
     AUTO,
     CASES_GO_TO,
     FORMATS,
+    REACHED,
     CaseInLogsError,
     Format,
     LogInCasesError,
@@ -77,10 +81,12 @@ class LogReader:
 
     Attributes:
         input_format: Name of every record's format, or `auto`.
+        reached: How many records have what a path of the config leads to, by `REACHED`, its key and the path.
     """
 
     def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
         self.input_format = input_format
+        self.reached = Counter[str]()
         self._settings, self._has_paths = _DEFAULTS, False
         if config is not None:
             paths = Paths(config.app_version_from, config.eval_id_from, config.eval_set_id_from)
@@ -179,6 +185,7 @@ class LogReader:
     ) -> Conversation | ValueError:
         """Adds the app version and the eval case of a conversation, which is alone in its record or not."""
         if isinstance(item, Conversation):
+            self._count_reached(value, kind is FORMATS[MAPPING])
             try:
                 identify(item, kind.places, value, self._settings.identity, is_alone)
             except ValueError as error:
@@ -191,6 +198,7 @@ class LogReader:
             with_turns(_named(conversation, record))
         if self._has_paths:
             value = from_json(record.data)
+            self._count_reached(value)
             identify(conversation, kind.places, value, self._settings.identity)
         else:
             identify_kept(conversation)
@@ -198,12 +206,23 @@ class LogReader:
 
     def _named_event(self, event: ConversationEvent, value: JsonValue) -> ConversationEvent:
         """Adds to an event, which is joined without the config, what stands where the config says."""
+        self._count_reached(value, event.kind == PART)
         given = identity_at(self._settings.identity, value)
         if not any(given):
             return event
         named = {key: text for key, text in zip(KEYS, given, strict=True) if text}
         data = dump_json({**from_json(event.record.data), **named})
         return event._replace(record=event.record._replace(data=data))
+
+    def _count_reached(self, value: JsonValue, is_mapped: bool = False) -> None:
+        for key, paths in zip(Paths._fields, self._settings.identity, strict=True):
+            self.reached.update(f"{REACHED}{key}_from {path}" for path in paths if texts_at(path, value))
+        if is_mapped and (mapping := self._settings.mapping) is not None:
+            mapped = MappedRecord(value)
+            stated = ((name, path) for name in SINGLE if (path := getattr(mapping, name)))
+            self.reached.update(
+                f"{REACHED}mapping.{name} {path}" for name, path in stated if mapped.at(path) is not None
+            )
 
     def _read_rows(
         self, rows: list[JsonValue], record: Record
@@ -363,7 +382,8 @@ class CaseReader:
         check_keys(record.data, value)
         if page := _page(value):
             given = read_each(page, lambda item: self._read(record._replace(data=dump_json(item))))
-            return list(chain.from_iterable([it] if isinstance(it, ValueError) else it for it in given))
+            cases = chain.from_iterable([it] if isinstance(it, ValueError) else it for it in given)
+            return [*cases, *_next_page(value)]
         name = recognise(value)
         value = without_nulls(value)
         read = FORMATS[name].read_cases
@@ -414,6 +434,8 @@ def parse_record(
         items = reader.read(record)
         if not items:
             raise ValueError("the record holds no conversation")
+        counts.update(reader.reached)
+        reader.reached.clear()
     except NoConversation as error:
         counts["parsed_records"] += 1
         return [record_failure("check", error, record)]
@@ -505,7 +527,9 @@ def parse_case(
         cases = [_damage(record) or error]
     held = record._replace(data=b"")
     for case in cases:
-        if isinstance(case, BaseException):
+        if isinstance(case, NoConversation):
+            yield record_failure("check", case, record)
+        elif isinstance(case, BaseException):
             counts["rejected_cases"] += 1
             yield record_failure("parse_case", case, record)
         else:

@@ -379,6 +379,8 @@ def foreign_format(record: JsonValue) -> str | None:
     return "an incomplete OpenTelemetry span" if any(keys <= record.keys() for keys in _SPAN_KEYS) else None
 
 
+REACHED = "reached "
+"""Start of the names of counts: `reached redact.paths PATH`, the conversations or records that have it."""
 NO_VERSION = "no version "
 """Start of the names of counters of conversations that state no app version, by their source."""
 

@@ -25,6 +25,7 @@ from turnwise.transforms.criteria.ces_conversations import items_of
 from turnwise.transforms.criteria.ces_turns import SemanticMatch
 from turnwise.transforms.criteria.tool_effects import LeavesOpen, OpenScore, UsesToolEffects
 from turnwise.transforms.effects.arguments import OpenPair
+from turnwise.transforms.formats.registry import REACHED
 from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, Rationed, sum_uses
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.prompts import UNREAD, Reply, unread_reason
@@ -45,7 +46,7 @@ from turnwise.transforms.scoring.panels import (
     turn_gap,
     withheld,
 )
-from turnwise.transforms.scoring.redaction import REACHED, REDACTED, RedactedAsk, Redactor, redactor_of
+from turnwise.transforms.scoring.redaction import REDACTED, RedactedAsk, Redactor, redactor_of
 from turnwise.transforms.scoring.selection import Criteria, hash_place, joint_score
 
 _MOST_ROUNDS = 3

@@ -43,8 +43,6 @@ from turnwise.transforms.text.personal import (
 REDACTED = "redacted "
 """Start of the names of counts: `redacted KIND`, the values of a kind, each once in a conversation."""
 
-REACHED = "reached "
-"""Start of the names of counts: `reached redact.paths PATH`, the conversations that have it."""
 _ADDRESS = re.compile(r"[a-z][\w+]*:")
 _OF_DOCUMENT = ("input", "eval_cases", "input_files", "problems", "unread", "no_version")
 T = TypeVar("T", bound=msgspec.Struct)

@@ -266,3 +266,51 @@ def test_numbered_rows_of_a_table_are_no_events_of_turnwise(columns, tmp_path, c
     assert main(["inspect", str(path), "--suggest"]) == 0
     (log,) = turnwise.read_conversations(str(path), config=json.loads(capsys.readouterr().out))
     assert log.conversation_id == "c1" and [(t.user, t.agent) for t in log.turns] == [("Hi", "Hello")]
+
+
+ASKED = {"chat_id": "k1", "no": "a", "sender": "user", "body": "Hi", "ts": "999999999", "id": "m1"}
+ANSWERED = {"chat_id": "k1", "no": "b", "sender": "bot", "body": "Hello", "ts": "1764000002", "id": "m2"}
+SIDES = [{"from": "user", "text": "Hi"}, {"from": "bot", "text": "Hello"}]
+
+
+TIMES = ("2026-01-01T00:01", "2026-01-01T00:09")
+
+
+@pytest.mark.parametrize("keys", [{"seq": (9, 10)}, {}, {"created_at": TIMES}], ids=["seq", "ts", "created"])
+def test_rows_are_ordered_by_their_numbers_or_times(keys, tmp_path, capsys):
+    first, second = ({key: pair[i] for key, pair in keys.items()} for i in (0, 1))
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in (ANSWERED | second, ASKED | first)))
+    assert main(["inspect", str(path), "--suggest"]) == 0
+    (log,) = turnwise.read_conversations(str(path), config=json.loads(capsys.readouterr().out))
+    assert log.conversation_id == "k1" and log.start_time == first.get("created_at")
+    assert [(turn.user, turn.agent) for turn in log.turns] == [("Hi", "Hello")]
+
+
+@pytest.mark.parametrize(
+    ("records", "why"),
+    [
+        ([{k: v for k, v in row.items() if k != "chat_id"} for row in (ASKED, ANSWERED)], "rows share"),
+        ([{"id": "c", "log": [{"user": "Hi"}, {"bot": "Hello"}]}], "no key names words of both"),
+        (
+            [{"id": "c", "log": SIDES}, {"id": "d", "turns": [{"question": "x", "answer": "y"}]}],
+            "finds no array",
+        ),
+        ([{"id": "c", "log": [{"user": {"text": "Hi"}, "bot": {"text": "Hello"}}]}], "got `object`"),
+    ],
+    ids=["ids of rows", "a side in each item", "records of another shape", "words in objects"],
+)
+def test_what_a_person_reads_in_another_way_is_not_proposed(records, why, tmp_path, capsys):
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert main(["inspect", str(path), "--suggest"]) == 1
+    done = capsys.readouterr()
+    assert done.out == "" and why in done.err
+
+
+def test_keys_that_only_later_rows_have_are_named(tmp_path, capsys):
+    rows = [ASKED, {**ANSWERED, "tool_name": "find_order", "tool_args": "{}"}]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["inspect", str(path), "--suggest"]) == 0
+    assert "not read by it: no, id, tool_name, tool_args" in capsys.readouterr().err

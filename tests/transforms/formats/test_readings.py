@@ -194,7 +194,10 @@ def read_today(reading: dict[str, Any]) -> dict[str, Any]:
             read(Record(f"{reading['name']}.json", i, json.dumps(one).encode()))
             for i, one in enumerate(records)
         ]
-        return {"cases": json.loads(json.dumps([stated(case) for cases in found for case in cases]))}
+        items = [item for cases in found for item in cases]
+        fails = [str(item) for item in items if isinstance(item, ValueError)]
+        cases = [stated(item) for item in items if not isinstance(item, ValueError)]
+        return {"cases": json.loads(json.dumps(cases)), **({"fails": fails} if fails else {})}
     conversations, failures = read_value(*records, input_format=reading.get("format", "auto"))
     fails = {"fails": [each.message for each in failures]} if failures else {}
     if "conversations" in reading:

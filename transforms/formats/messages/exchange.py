@@ -109,12 +109,14 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
         exchanges.append([_read_exchange(value, whole) for value in chain][-1])
     exchanges.sort(key=lambda exchange: len(exchange.log.steps))
     *others, (dialect, log, request) = exchanges
+    _note_silent(log, log)
     for other in others:
         if other.log.steps != log.steps[: len(other.log.steps)] or other.dialect is not dialect:
             message = "a request is not among the messages of the longest one; its reply is not read"
             log.general.add("OtherBranch", message, calls=True)
         else:
             # The tokens and the time of earlier replies are of their turns.
+            _note_silent(log, other.log)
             log.uncounted |= other.log.uncounted
             log.silent_calls.clear()
             for turn, its in zip(log.turns, other.log.turns, strict=False):
@@ -127,6 +129,12 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
         log.failure, request = None, {key: item for key, item in request.items() if key != "error"}
         log.unread.add("NoAnswer", _WHICH_GOES_ON, calls=True, words=True)
     return conversation(dialect, log, {**request, "id": session_id}, session_id)
+
+
+def _note_silent(log: Dialogue, other: Dialogue) -> None:
+    """Notes, in a conversation, a reply of it that states no tokens: those of its turn are unknown."""
+    if other.turns and other.turn.usage is None and not other.failure:
+        log.uncounted.add(len(other.turns) - 1)
 
 
 _RETRY_SECONDS, _MOST_RETRIES = 600.0, 5
