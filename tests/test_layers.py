@@ -20,7 +20,7 @@ IMPLEMENTATIONS = tuple(
     )
 )
 """Folders in which something is added as docs/development.md says; the next bounds are without them."""
-MAX_MODULES, MAX_LINES = 229, 74169
+MAX_MODULES, MAX_LINES = 229, 74160
 """Of the rest; lower these wherever it gets smaller (DESIGN.md aims at 210 and 65,000 for the whole)."""
 
 
