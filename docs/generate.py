@@ -123,7 +123,7 @@ def _columns_section(title: str, kind: type, common: set[str]) -> str:
     rows = [
         f"| `{name}` | {_type(hint)} | {meaning} |\n"
         for name in own
-        for hint, meaning in [get_args(hints[name])]
+        for hint, meaning, *_ in [get_args(hints[name])]
     ]
     head = "| column | type | meaning |\n|---|---|---|\n"
     return f"## {title}\n\n{' '.join(read_docstring(kind).description)}{more}\n\n{head}{''.join(rows)}"

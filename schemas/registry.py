@@ -201,12 +201,15 @@ def hook_errors(
 
     Raises:
         ConfigError: One line that begins with the name of the plugin or function.
+        OSError: Likewise, of a library's error that is one, if those pass; our errors say what they are of.
     """
     try:
         yield
     except RAISED as error:
         if isinstance(error, passing):
-            raise
+            if isinstance(error, ConfigError) or type(error).__module__.startswith("turnwise."):
+                raise
+            raise OSError(f"{hook}: {error_text(error)}") from error
         raise ConfigError(f"{hook}: {error_text(error)}") from error
 
 

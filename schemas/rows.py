@@ -28,6 +28,12 @@ MOST_BYTES = 64 * 1024
 """Size of the compact JSON of a transcript at most."""
 
 
+class Added(NamedTuple):
+    """Marks a column that rows of earlier runs may lack: they are read as if it held the default."""
+
+    default: JsonValue = None
+
+
 class _MoreOfCall(TypedDict, total=False):
     """Keys that a call has only where there is something to say."""
 
@@ -274,20 +280,8 @@ class ScoreRow(TypedDict):
         str | None,
         "What is scored, of a log of spans: `TRACE/SPAN` of the turn's agent or, without one, of the model "
         "that answered, `TRACE` of a whole conversation in one trace; null: none, or several traces.",
+        Added(),
     ]
-
-
-class _Made(msgspec.Struct, gc=False):
-    """Base of rows that are made and written in less time than a dictionary, and read like one."""
-
-    def __getitem__(self, column: str) -> Any:
-        return getattr(self, column)
-
-
-MadeScoreRow: Any = msgspec.defstruct(
-    "MadeScoreRow", get_type_hints(ScoreRow).items(), bases=(_Made,), module=__name__, gc=False
-)
-"""Makes a `ScoreRow` of the values of its columns in their order."""
 
 
 _Row = TypeVar("_Row")
@@ -306,24 +300,6 @@ class ReadAgain(Iterable[_Row]):
     def __bool__(self) -> bool:
         """Whether there is any."""
         return any(True for _ in self)
-
-
-def plain_rows(rows: Sequence[Any]) -> list[Any]:
-    """Returns rows of any table as objects."""
-    return [msgspec.structs.asdict(row) if isinstance(row, _Made) else row for row in rows]
-
-
-def _other(value: object) -> msgspec.Raw:
-    """Returns the JSON of what only the general encoder can write, such as a subclass of str."""
-    return msgspec.Raw(dump_json(value))
-
-
-_ENCODER = msgspec.json.Encoder(enc_hook=_other)
-
-
-def score_lines(rows: Sequence[Any]) -> bytes:
-    """Returns score rows, made or read, as JSON Lines."""
-    return _ENCODER.encode_lines(rows)
 
 
 class ResultRow(TypedDict):
@@ -520,6 +496,7 @@ class Column(NamedTuple):
         is_list: Whether a value is a list, which may be empty and is never null.
         is_nullable: Whether a value may be null.
         is_json: Whether a value is a JSON object, which is written as its JSON text.
+        added: What rows that lack it hold; None: every row has it.
     """
 
     name: str
@@ -527,6 +504,7 @@ class Column(NamedTuple):
     is_list: bool = False
     is_nullable: bool = False
     is_json: bool = False
+    added: Added | None = None
 
 
 DATE = Column("date", "date")
@@ -539,14 +517,20 @@ WAREHOUSE_TABLES = tuple(table for table, row in TABLES.items() if "run_id" in g
 def columns(table: str) -> tuple[Column, ...]:
     """Returns the columns of a table, in order."""
     made = []
-    for name, hint in get_type_hints(TABLES[table]).items():
+    for name, annotated in get_type_hints(TABLES[table], include_extras=True).items():
+        hint, _, *added = get_args(annotated)
         is_nullable = isinstance(hint, UnionType)
         kind = next(part for part in get_args(hint) if part is not NoneType) if is_nullable else hint
         is_json = kind == JsonObject
         is_list = not is_json and get_origin(kind) is list
         item = _KINDS[get_args(kind)[0] if is_list else kind]
-        made.append(Column(name, item, is_list, is_nullable, is_json))
+        made.append(Column(name, item, is_list, is_nullable, is_json, *added))
     return tuple(made)
+
+
+def added_columns(table: str) -> JsonObject:
+    """Returns the columns that rows of earlier runs may lack, with their values there."""
+    return {column.name: column.added.default for column in columns(table) if column.added}
 
 
 def json_columns(table: str) -> list[str]:
@@ -608,3 +592,39 @@ def arrow_rows(
         except (ValueError, TypeError, OverflowError) as error:
             refused.append((row, " ".join(str(error).split())))
     return pyarrow.Table.from_pylist(kept, schema), refused
+
+
+class _Made(msgspec.Struct, gc=False):
+    """Base of rows that are made and written in less time than a dictionary, and read like one."""
+
+    def __getitem__(self, column: str) -> Any:
+        return getattr(self, column)
+
+
+_DEFAULT = {name: (default,) for name, default in added_columns("scores").items()}
+MadeScoreRow: Any = msgspec.defstruct(
+    "MadeScoreRow",
+    [(name, hint, *_DEFAULT.get(name, ())) for name, hint in get_type_hints(ScoreRow).items()],
+    bases=(_Made,),
+    module=__name__,
+    gc=False,
+)
+"""Makes a `ScoreRow` of the values of its columns in their order; those that were added may be left out."""
+
+
+def plain_rows(rows: Sequence[Any]) -> list[Any]:
+    """Returns rows of any table as objects."""
+    return [msgspec.structs.asdict(row) if isinstance(row, _Made) else row for row in rows]
+
+
+def _other(value: object) -> msgspec.Raw:
+    """Returns the JSON of what only the general encoder can write, such as a subclass of str."""
+    return msgspec.Raw(dump_json(value))
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_other)
+
+
+def score_lines(rows: Sequence[Any]) -> bytes:
+    """Returns score rows, made or read, as JSON Lines."""
+    return _ENCODER.encode_lines(rows)

@@ -1,6 +1,7 @@
 """The pages that users read: README.md and docs/*.md, with their examples."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,6 +46,12 @@ def table(text: str, header: str) -> list[list[str]]:
     """Returns the cells of the rows below the table header that begins with `header`."""
     rows = text.split(f"| {header} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
+
+
+def check_names(listed: Iterable[str], known: Iterable[str], file: str) -> None:
+    """Raises AssertionError, which says what to do in a file, unless it lists the names that there are."""
+    missing, unknown = sorted({*known} - {*listed}), sorted({*listed} - {*known})
+    assert not (missing or unknown), f"{file}: add {missing}, remove {unknown}"
 
 
 def commands() -> list[Block]:

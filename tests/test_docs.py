@@ -12,7 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from docs.generate import FILES as GENERATED
 from docs.generate import field_meaning, own_fields, read_docstring, shipped
-from tests.documentation import DOCS, PAGES, ROOT, TEXT, commands, page, table
+from tests.documentation import DOCS, PAGES, ROOT, TEXT, check_names, commands, page, table
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.cli.decisions import (
     calibrate_parser,
@@ -25,6 +25,7 @@ from turnwise.pipeline.cli.labels import LABEL_COMMANDS
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.store import COMMANDS
 from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
+from turnwise.pipeline.io.sinks.base import SINKS
 from turnwise.pipeline.service.mcp import TOOLS
 from turnwise.pipeline.service.serve import serve_parser
 from turnwise.pipeline.settings.options import subcommand_parser
@@ -33,6 +34,7 @@ from turnwise.schemas.rows import TABLES
 from turnwise.schemas.score import CRITERION_SEVERITY_REASONS, Stage
 from turnwise.transforms.criteria.base import GATES, UNITS
 from turnwise.transforms.formats.registry import log_formats
+from turnwise.transforms.judging.judges import JUDGES
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
 
@@ -48,7 +50,8 @@ def test_the_pages_are_built_without_a_warning(tmp_path):
 def test_the_readme_is_short_and_counts_the_criteria():
     lines = PAGES["README.md"].splitlines()
     assert len(lines) <= 150
-    assert any(line.startswith(f"| {len(shipped())} criteria") for line in lines)
+    begins = f"| {len(shipped())} criteria"
+    assert any(line.startswith(begins) for line in lines), f"README.md: a row must begin with {begins!r}"
 
 
 def test_no_paragraph_and_no_cell_of_a_table_is_long():
@@ -161,7 +164,16 @@ def test_every_command_that_is_named_exists_and_takes_the_options_that_stand_wit
 
 def test_every_log_format_has_its_row():
     rows = table(page("input-formats"), "log record")
-    assert sorted(row[1].strip("`") for row in rows) == sorted(log_formats())
+    check_names((row[1].strip("`") for row in rows), log_formats(), "docs/input-formats.md, the first table")
+
+
+def test_every_judge_and_sink_is_described():
+    listed = (name for row in table(page("judges"), "`--judge`") for name in re.findall(r"`(\w+)`", row[0]))
+    check_names(listed, JUDGES, "docs/judges.md, the first table")
+    for name, kind in SINKS.items():
+        file = "docs/warehouse.md" if kind.schemes else "docs/outputs.md"
+        words = [f"{scheme}:" for scheme in kind.schemes] or [name]
+        assert any(word in PAGES[file] + page("store") for word in words), f"{file}: describe {name}"
 
 
 def test_every_tool_of_the_server_has_its_row():

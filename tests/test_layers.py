@@ -10,8 +10,18 @@ ROOT = Path(__file__).parents[1]
 LAYERS = ("schemas", "transforms", "pipeline")
 MAX_FUNCTION_LINES = 60
 MAX_MODULE_LINES = 900
-MAX_MODULES, MAX_LINES = 296, 98240
-"""Of the whole; DESIGN.md aims at 210 and 65,000: lower these wherever the house gets smaller."""
+IMPLEMENTATIONS = tuple(
+    f"{folder}/"
+    for folder in (
+        "transforms/criteria",
+        "transforms/formats",
+        "transforms/judging/backends",
+        "pipeline/io/sinks",
+    )
+)
+"""Folders in which something is added as docs/development.md says; the next bounds are without them."""
+MAX_MODULES, MAX_LINES = 229, 74160
+"""Of the rest; lower these wherever it gets smaller (DESIGN.md aims at 210 and 65,000 for the whole)."""
 
 
 NAMED = re.compile(rf"turnwise\.({'|'.join(LAYERS)})(\.\w+)*\.?")
@@ -132,8 +142,11 @@ def test_modules_have_bounds():
 
 
 def test_the_whole_has_bounds():
-    assert len(MODULES) <= MAX_MODULES
-    assert sum(len(path.read_text().splitlines()) for path in MODULES.values()) <= MAX_LINES
+    rest = [path for name, path in MODULES.items() if not name.startswith(IMPLEMENTATIONS)]
+    lines = sum(len(path.read_text().splitlines()) for path in rest)
+    advice = "remove what the change makes useless, or raise the bound at the top of tests/test_layers.py: "
+    assert len(rest) <= MAX_MODULES, f"{advice}MAX_MODULES = {len(rest)}"
+    assert lines <= MAX_LINES, f"{advice}MAX_LINES = {lines}"
 
 
 def code_lines(function):

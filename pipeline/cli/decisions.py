@@ -57,7 +57,6 @@ from turnwise.pipeline.settings.run import PREVIOUS, names_date
 from turnwise.schemas.comparison import Comparison, FirstPage, GateReport, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
-from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
@@ -90,7 +89,6 @@ def status_parser() -> OptionParser:
 def status_of_run(argv: Sequence[str]) -> int:
     """Prints how a finished run ended, and returns its exit status; raises ConfigError if there is none."""
     options = status_parser().parse_args(list(argv))
-    load_plugins(options.plugin)
     after = None if options.after is None else time_seconds(options.after)
     if options.after is not None and after is None:
         raise ConfigError(f"--after {options.after}: is no time such as 2026-11-22T02:15:00Z")
@@ -126,7 +124,6 @@ def status_of_run(argv: Sequence[str]) -> int:
 def report_runs(argv: Sequence[str]) -> int:
     """Writes a report of the runs in some directories, and prints its path. Raises ConfigError."""
     options = report_parser().parse_args(argv)
-    load_plugins(options.plugin)
     if len(set(options.out)) < len(options.out):
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
@@ -240,7 +237,6 @@ def gate(argv: Sequence[str]) -> int:
     Returns 0 if all rules passed, 1 if one failed or could not be decided. Raises ConfigError.
     """
     options = gate_parser().parse_args(list(argv))
-    load_plugins(options.plugin)
     files = {name: getattr(options, name) for name in ("junit", "markdown", "json")}
     for name, file in files.items():
         if file not in (None, _STDOUT) and (not Path(file).parent.is_dir() or Path(file).is_dir()):
@@ -308,7 +304,6 @@ def calibrate_run(argv: Sequence[str]) -> int:
     Returns 1 if no label is of the run, or lines of the files are wrong, else 0. Raises ConfigError.
     """
     options = calibrate_parser().parse_args(argv)
-    load_plugins(options.plugin)
     for name in ("false_pass_cost", "false_fail_cost"):
         if not 0 < (cost := getattr(options, name)) <= _HIGHEST_COST:
             raise ConfigError(f"--{name} {cost:g}: must be a number above 0, at most {_HIGHEST_COST:g}")
@@ -443,7 +438,6 @@ def _show(comparison: Comparison, options: argparse.Namespace) -> None:
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     options = compare_parser().parse_args(argv)
-    load_plugins(options.plugin)
     places = len(options.runs) + (options.store is not None)
     if options.store is not None and options.runs:
         raise ConfigError("--store: goes without directories")

@@ -111,8 +111,10 @@ def _stream(settings: "RunSettings", options: "PipelineOptions") -> int:
 
 def _run(argv: Sequence[str]) -> int:
     if "-h" in argv or "--help" in argv:
-        from turnwise.pipeline.cli.arguments import command_parser
+        from turnwise.pipeline.cli.arguments import PLUGIN, command_parser
+        from turnwise.pipeline.settings.options import OptionParser
 
+        OptionParser([PLUGIN], add_help=False).parse_known_args(argv)  # loads plugins, which the help lists
         command_parser().print_help()
         return 0
     # gRPC logs closed connections to the terminal.

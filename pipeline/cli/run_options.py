@@ -57,7 +57,7 @@ from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.open import input_kind
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, is_store_url
-from turnwise.schemas.registry import error_text, is_file, load_plugins
+from turnwise.schemas.registry import error_text, is_file
 
 # Beam's DirectRunner would first try to download another engine.
 _IN_PROCESS = "FnApiRunner"
@@ -91,7 +91,6 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     direct = options.view_as(DirectOptions)
     if is_here and (direct.direct_num_workers != 1 or direct.direct_running_mode != "in_memory"):
         raise ConfigError("--direct_num_workers, --direct_running_mode: take --workers N instead")
-    load_plugins(stated["plugin"])
     raw, stream = raw_options(stated)
     raw = dated(raw, content_digest)
     SINKS.find(raw.output_format, "--output_format ", file_formats())

@@ -44,7 +44,6 @@ from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolEffect
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import Condition, FilterError, parse_filter
-from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.report import Conversion, FileInspection, Inspection
 from turnwise.schemas.score import Failure, IncompleteReadError
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
@@ -69,7 +68,6 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
     ConfigError.
     """
     options = judge_check_parser().parse_args(argv)
-    load_plugins(options.plugin)
     if options.votes < 3 or options.votes % 2 == 0:
         raise ConfigError(f"--votes {options.votes}: must be an odd number from 3 on, so that votes decide")
     if options.sample < 1:
@@ -173,7 +171,6 @@ def make_cases(argv: Sequence[str]) -> int:
     Returns 1 if something could not be read or written, or no case was made, else 0. Raises ConfigError.
     """
     options = cases_parser().parse_args(argv)
-    load_plugins(options.plugin)
     check_log_format(options.input_format)
     for option, value in (("--from", options.sources), ("--select", options.select), ("--to", options.to)):
         if not value:
@@ -257,7 +254,6 @@ def list_tools(argv: Sequence[str]) -> int:
     Returns 1 if nothing could be read, or an input not to its end, else 0. Raises ConfigError.
     """
     options = _parser().parse_args(argv)
-    load_plugins(options.plugin)
     check_log_format(options.input_format)
     config = read_config(options.config)
     listing = _ToolCollector(call_effects.sort_settings(config.tools))
@@ -372,7 +368,6 @@ def inspect_files(argv: Sequence[str]) -> int:
     Returns 1 if a file holds nothing, or something in it could not be read, else 0. Raises ConfigError.
     """
     options = inspect_parser().parse_args(argv)
-    load_plugins(options.plugin)
     check_log_format(options.input_format)
     check_places("inspect", options.path)
     config = read_config(options.config)
@@ -498,7 +493,6 @@ def convert(argv: Sequence[str]) -> int:
     Returns 1 if something was not converted, or there was nothing, else 0. Raises ConfigError.
     """
     options = convert_parser().parse_args(argv)
-    load_plugins(options.plugin)
     check_log_format(options.input_format)
     if options.to is None:
         raise ConfigError(f"--to is missing: name one of {', '.join(sorted(TARGETS))}")

@@ -396,6 +396,8 @@ _CONFLICTS = ("concurrent update", "Could not serialize access")
 
 def try_tables(sink_place: SinkPlace) -> None:
     """Makes the tables; raises ConfigError if files cannot be written below `--output`, or not be loaded."""
+    if sink_place.is_streaming:
+        return try_stream(sink_place)
     prepare_tables(sink_place.url)
     folder = staging_folder(sink_place)
     try:

@@ -153,17 +153,10 @@ def run_stem(run_id: str) -> str:
     return stem if len(stem) <= _LONGEST_STEM else blake2b(run_id.encode(), digest_size=16).hexdigest()
 
 
-def _is_dataset(sink_place: SinkPlace) -> bool:
-    return find_service("--store", sink_place.url).takes_paths
-
-
 def staging_directory(sink_place: SinkPlace) -> str:
-    """Returns where rows are staged: below a dataset of Parquet files itself, or below `--output`."""
-    return (
-        (sink_place.url.partition(":")[2].rstrip("/") or "/")
-        if _is_dataset(sink_place)
-        else sink_place.output
-    )
+    """Returns where rows are staged: below the folder that the service is, or below `--output`."""
+    folder = find_service("--store", sink_place.url).folder
+    return folder(sink_place.url) if folder else sink_place.output
 
 
 def staging_folder(sink_place: SinkPlace) -> str:
@@ -176,7 +169,8 @@ def staging_folder(sink_place: SinkPlace) -> str:
 
 def open_staging(sink_place: SinkPlace) -> TableSink:
     """Returns the sink of a run."""
-    return StagingSink(staging_folder(sink_place), sink_place.date, by_version=_is_dataset(sink_place))
+    is_folder = find_service("--store", sink_place.url).folder is not None
+    return StagingSink(staging_folder(sink_place), sink_place.date, by_version=is_folder)
 
 
 def discard_staged(sink_place: SinkPlace) -> None:

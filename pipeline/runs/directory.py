@@ -19,7 +19,7 @@ from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, short_repr
-from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow
+from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow, added_columns
 from turnwise.schemas.run import FORMAT_VERSION, RUN_FILE, RunDocument, RunFile
 from turnwise.transforms.decisions.run import Run
 
@@ -78,6 +78,7 @@ class RunDirectory(Run):
 
     def _counted(self, table: str) -> Iterator[JsonObject]:
         columns: Set[str] = TABLES[table].__annotations__.keys() if table in TABLES else frozenset()
+        added = added_columns(table) if table in TABLES else {}
         if table == "results":
             # One in JSON Lines has fewer than others.
             columns = {"result", "conversation_id", "verdict"}
@@ -86,7 +87,7 @@ class RunDirectory(Run):
             try:
                 with open_path(path) as file:
                     for row in table_rows(file, table, self.document.output_format):
-                        self._check_row(path, row, columns)
+                        self._check_row(path, row, columns, added)
                         number += 1
                         yield row
             except OSError as error:
@@ -95,11 +96,12 @@ class RunDirectory(Run):
             what = f"hold {number} rows, and {RUN_FILE} counts {stated}"
             raise ConfigError(f"{self.directory}: files of {table} {what}; {_AGAIN}")
 
-    def _check_row(self, path: str, row: object, columns: Set[str]) -> None:
+    def _check_row(self, path: str, row: object, columns: Set[str], added: JsonObject) -> None:
         if not isinstance(row, dict):
             raise ConfigError(f"{path}: cannot be read: a row is {short_repr(row)}, which is no JSON object")
-        if "score_id" in row:  # runs that were written before the column are read as well
-            row.setdefault("span", None)
+        if not columns <= row.keys():
+            for name, default in added.items():
+                row.setdefault(name, default)
         if not columns <= row.keys():
             version = self.document.versions.get("turnwise", "which is not named")
             raise ConfigError(

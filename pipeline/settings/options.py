@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from turnwise.pipeline.io.terminal import say
 from turnwise.schemas.config import ConfigError, MatchCasesBy
-from turnwise.schemas.registry import error_text
+from turnwise.schemas.registry import error_text, load_plugins
 from turnwise.schemas.run import StreamRules
 
 FORMS = "bigquery://PROJECT/DATASET/TABLE[?partition=DATE], bigquery://PROJECT?query=SQL, bigquery://PROJECT?file=FILE.sql"
@@ -207,7 +207,7 @@ class OptionParser(argparse.ArgumentParser):
         add_options(self, options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Raises ConfigError for an option of one value that is given twice: argparse takes the last one."""
+        """Loads the plugins; raises ConfigError for an option of one value that is given twice."""
         words = [word.partition("=")[0] for word in takewhile(lambda word: word != "--", args)]
         for word in words:
             action = self._option_string_actions.get(word)
@@ -215,7 +215,9 @@ class OptionParser(argparse.ArgumentParser):
             if type(action) is argparse._StoreAction and words.count(word) > 1:
                 second = "; a second store or warehouse needs a second command" if word == "--store" else ""
                 raise ConfigError(f"{word} is given twice, and takes one value{second}")
-        return super().parse_known_args(args, namespace)
+        parsed = super().parse_known_args(args, namespace)
+        load_plugins(getattr(parsed[0], "plugin", ()))  # before a name is looked up
+        return parsed
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Ends the command after its help by HelpShown; `error` handles errors."""

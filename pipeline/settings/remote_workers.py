@@ -24,6 +24,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import PipelineRunner
 from msgspec.structs import replace
 
+from turnwise.pipeline.io.sinks.base import folder_of
 from turnwise.pipeline.settings.extras import check_extra, check_google
 from turnwise.pipeline.settings.run import DEFAULT_CACHE, PREVIOUS, RunSettings
 from turnwise.pipeline.store.urls import is_loopback
@@ -74,8 +75,8 @@ def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
 def check_access(settings: RunSettings) -> None:
     """Raises ConfigError, in seconds, if a place of a run is Google's and there are no credentials for it."""
     for option, path in _paths(settings):
-        if folder := path.removeprefix("parquet:"):
-            check_google(f"{option} {path}", folder)
+        if path:
+            check_google(f"{option} {path}", folder_of(path))
 
 
 def check_runner_access(runner: PipelineRunner, options: PipelineOptions) -> None:

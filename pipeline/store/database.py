@@ -40,13 +40,7 @@ from turnwise.pipeline.store.urls import StoreError, driver_url
 from turnwise.schemas.ces.names import app_in, evaluation_id, id_of, is_name
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
-from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, columns
-
-SCHEMA_VERSION = 19
-"""Increase it with every change of a table, view or index: a store of another version is refused.
-
-A new column of scores or metrics that is a text or a number is one: `SCORE_COLUMNS` and `METRIC_COLUMNS`.
-"""
+from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, added_columns, columns
 
 METADATA = MetaData()
 # An index entry of PostgreSQL holds 2,700 bytes.
@@ -94,13 +88,19 @@ def _table(
 
 
 def _names(table: str, other: str) -> tuple[str, ...]:
-    """Returns the columns of a table of runs that hold a text or a number, and are no `other` ones."""
-    plain = (column for column in columns(table) if not (column.is_json or column.is_list))
+    """Returns the columns of a table of runs that hold a text or a number, and are no `other` ones.
+
+    Those that were added are left out, so that a store goes on to take the rows of a turnwise that adds some.
+    """
+    plain = (column for column in columns(table) if not (column.is_json or column.is_list or column.added))
     return tuple(column.name for column in plain if column.name not in other.split())
 
 
-SCORE_COLUMNS = _names("scores", "run_id app_version revision span")
+SCORE_COLUMNS = _names("scores", "run_id app_version revision")
 """Columns of a score row that columns of the store hold; the store keeps the others as JSON."""
+
+ADDED = added_columns("scores")
+"""Columns that scores of earlier runs may lack, with their values there."""
 
 METRIC_COLUMNS = _names(
     "metrics_by_app_version",
@@ -325,6 +325,11 @@ _GUARDS = {
         "FOR EACH STATEMENT EXECUTE FUNCTION evaluation_history_refuse()",
     ),
 }
+
+_TABLES = [[f"{c} {c.type} {c.nullable} {c.primary_key}" for c in t.c] for t in METADATA.sorted_tables]
+_INDEXES = sorted(f"{i.name} {i.columns.keys()}" for t in METADATA.sorted_tables for i in t.indexes)
+SCHEMA_VERSION = int(sha256(repr((_TABLES, _INDEXES, _VIEWS, _GUARDS)).encode()).hexdigest()[:7], 16)
+"""Follows from tables, views and triggers: a store that has others is refused."""
 _VERSIONS = "turnwise_store_version"
 _DATABASE_LOCK = 7_210_436_119
 

@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_snake
 from sqlalchemy import ColumnElement, Connection, Select, Table, func, select
 
 from turnwise.pipeline.store.database import (
+    ADDED,
     CONVERSATION_ROWS,
     CONVERSATIONS,
     EVALUATIONS,
@@ -189,7 +190,7 @@ def scores_of(connection: Connection, name: str) -> list[JsonObject]:
     columns = [column for column in SCORES.c if column.name not in _UNREAD]
     order = (SCORES.c.turn_index.is_(None), SCORES.c.turn_index, SCORES.c.criterion, SCORES.c.score_id)
     rows = connection.execute(select(*columns).where(SCORES.c.conversation == name).order_by(*order))
-    return [{**row._mapping, **json.loads(row.content)} for row in rows]
+    return [{**ADDED, **row._mapping, **json.loads(row.content)} for row in rows]
 
 
 def metric_columns(row: Any, execution: Execution, nanos: int) -> JsonObject:

@@ -30,6 +30,7 @@ from sqlalchemy import (
 )
 
 from turnwise.pipeline.store.database import (
+    ADDED,
     CONVERSATIONS,
     CURRENT,
     EVALUATIONS,
@@ -389,7 +390,7 @@ def _scores(connection: Connection, run: str) -> Iterator[tuple[str, JsonObject]
             stated = None
         if not isinstance(stated, dict) or not stated.keys() >= _SCORE_CONTENT:
             raise StoreError(f"a score of {name} cannot be read; turnwise store check names it")
-        yield name, dict(zip(SCORE_COLUMNS, values, strict=True)) | stated
+        yield name, ADDED | dict(zip(SCORE_COLUMNS, values, strict=True)) | stated
 
 
 # Converts filters to SQL conditions, with bound values and a fixed list of fields.

@@ -14,13 +14,10 @@ class Label(str):
 
 
 def row(**columns: Any) -> Any:
-    made = MadeScoreRow(
-        *("r", "c1", None, "v1", 0, "turn_latency", 0.5, "PASS", 1.0, None, None, None, None, None),
-        *(None, "en", ["a"], 0, "k", None),
-    )
-    for name, value in columns.items():
-        setattr(made, name, value)
-    return made
+    known = {"run_id": "r", "conversation_id": "c1", "app_version": "v1", "turn_index": 0, "value": 0.5}
+    known |= {"criterion": "turn_latency", "outcome": "PASS", "threshold": 1.0, "language": "en"}
+    known |= {"tags": ["a"], "revision": 0, "score_id": "k"}
+    return MadeScoreRow(**dict.fromkeys(get_type_hints(ScoreRow)) | known | columns)
 
 
 def test_made_rows_have_the_columns_of_read_rows():

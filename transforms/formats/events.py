@@ -161,8 +161,9 @@ def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Convers
 def _joined(name: str, session_id: str, values: list[JsonObject]) -> Conversation:
     events = _event_reader(name)
     joined = events.join(session_id, values)
-    joined = with_turns(joined if events.is_checked else checked(joined))
-    identify(joined, FORMATS[name].places, values)
+    kind = FORMATS[name]
+    joined = with_turns(joined if events.is_checked else checked(joined, is_added=not kind.rank))
+    identify(joined, kind.places, values)
     return joined
 
 

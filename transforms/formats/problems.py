@@ -41,9 +41,17 @@ def canonical(kind: type[T], value: JsonObject, what: str, *, strict: bool = Fal
         raise ValueError(f"{what}: {path_text}: {message}" if path_text else f"{what}: {message}") from None
 
 
-def checked(conversation: Conversation) -> Conversation:
-    """Returns a conversation whose values have the types of its fields; raises ValueError, one line."""
-    return canonical(Conversation, msgspec.to_builtins(conversation), "not a conversation")
+def checked(conversation: Conversation, *, is_added: bool = False) -> Conversation:
+    """Returns a conversation whose values have the types of its fields; raises ValueError, one line.
+
+    Of an added format, the last text of a turn is its final response where it states none; built-in formats
+    know turns that end without one.
+    """
+    made = canonical(Conversation, msgspec.to_builtins(conversation), "not a conversation")
+    for turn in made.turns if is_added else ():
+        if turn.agent is None and turn.agent_messages:
+            turn.agent = turn.agent_messages[-1]
+    return made
 
 
 def with_turns(conversation: Conversation) -> Conversation:

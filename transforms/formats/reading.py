@@ -177,7 +177,7 @@ class LogReader:
             return [self._named_event(read_event(kind.name, value, record), value)]
         if kind.read_log is None:
             raise CaseInLogsError(f"a record of the format {kind.name} holds no conversation; {CASES_GO_TO}")
-        items = [_checked(item, record) for item in kind.read_log(value, record, self._settings)]
+        items = [_checked(item, record, kind) for item in kind.read_log(value, record, self._settings)]
         return [self._identified(item, kind, value, len(items) == 1) for item in items]
 
     def _identified(
@@ -343,9 +343,11 @@ def _named(conversation: Conversation, record: Record) -> Conversation:
     return conversation
 
 
-def _checked(content: Conversation | ValueError, record: Record) -> Conversation | ValueError:
+def _checked(content: Conversation | ValueError, record: Record, kind: Format) -> Conversation | ValueError:
     try:
-        return content if isinstance(content, ValueError) else with_turns(checked(_named(content, record)))
+        if isinstance(content, ValueError):
+            return content
+        return with_turns(checked(_named(content, record), is_added=not kind.rank))
     except ValueError as error:
         return error
 

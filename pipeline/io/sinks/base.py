@@ -212,7 +212,7 @@ class SinkKind(Struct, frozen=True, kw_only=True):
         prepare: Tries before a run whether rows can be written; raises ConfigError if they cannot.
         check: Raises ConfigError if a package that an address needs is missing; given the option and it.
         absolute: Returns an address as every worker understands it.
-        takes_paths: Whether an address is SCHEME:PATH, with a path or an address of files.
+        folder: Returns the folder that an address names, which is SCHEME:PATH then; None: it is SCHEME://...
         complete: Called when all tables are written, once or again with the same: given the elements of the
             collections that write_table returned; returns what was not written, one line each.
         discard: Called when a run has ended, in whatever way: removes what it has staged.
@@ -239,7 +239,7 @@ class SinkKind(Struct, frozen=True, kw_only=True):
     prepare: Callable[[SinkPlace], None] = lambda given: None
     check: Callable[[str, str], None] = lambda option, url: None
     absolute: Callable[[str], str] = lambda url: url
-    takes_paths: bool = False
+    folder: Callable[[str], str] | None = None
     complete: Callable[[SinkPlace, Sequence[Any]], Sequence[str]] | None = None
     discard: Callable[[SinkPlace], None] = lambda given: None
     left: Callable[[SinkPlace], str] = lambda given: f"{shown_url(given.url)} may hold rows of it"
@@ -318,15 +318,24 @@ def find_service(option: str, url: str) -> SinkKind:
     """Returns the sink of an address; raises ConfigError if no sink of the option has its scheme."""
     scheme, _, rest = url.partition(":")
     for kind in SINKS.values():
-        if scheme.lower() in kind.schemes and rest and (rest.startswith("/") or kind.takes_paths):
+        if scheme.lower() in kind.schemes:
             if kind.option != option:
                 raise ConfigError(f"{option} {shown_url(url)}: name it by {kind.option}")
-            return kind
+            if rest and (rest.startswith("/") or kind.folder):
+                return kind
+            raise ConfigError(f"{option} {shown_url(url)}: an address of {kind.name} is {_addresses(kind)}")
     schemes = sorted(k for kind in SINKS.values() if kind.option == option for k in kind.schemes)
     near = get_close_matches(scheme.lower(), schemes, n=1)
-    hint = f"did you mean {near[0]}?" if near and near[0] != scheme.lower() else services(option)
+    hint = f"did you mean {near[0]}?" if near else services(option)
     fault = "is no store" if option == "--store" else "is no receiver of scores"
     raise ConfigError(f"{option} {shown_url(url)}: {fault} ({hint})")
+
+
+def folder_of(address: str) -> str:
+    """Returns the folder that an address of a service names; any other address, or path, as it is."""
+    scheme = address.partition(":")[0].lower()
+    folders = (kind.folder(address) for kind in SINKS.values() if kind.folder and scheme in kind.schemes)
+    return next(folders, address)
 
 
 def open_service(sink_place: SinkPlace) -> TableSink:

@@ -3,7 +3,6 @@
 A service is known to every run, and its libraries are imported by runs that name it.
 """
 
-from functools import partial
 from pathlib import Path
 
 from turnwise.pipeline.io.sinks.base import RunRecord, SinkKind, deferred, register_sink
@@ -12,22 +11,19 @@ from turnwise.pipeline.store.urls import absolute_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import SCHEMES
 
-_store, _bigquery, _parquet, _staging, _otlp = (
-    partial(deferred, f"io.{name}")
-    for name in ("store", "bigquery_sink", "parquet_sink", "staging", "otlp_sink")
-)
-
 register_sink(
     SinkKind(
         name="store",
         help="sqlite:///FILE, postgresql://...",
         schemes=SCHEMES,
-        open=_store("open_sink"),
+        open=deferred("io.store", "open_sink"),
         check=check_store,
         absolute=absolute_url,
-        left=_store("left_in_store"),
-        replaced=_store("replaced_in_store"),
-        record=RunRecord(_store("begin_run"), _store("complete_run"), _store("break_off_run")),
+        left=deferred("io.store", "left_in_store"),
+        replaced=deferred("io.store", "replaced_in_store"),
+        record=RunRecord(
+            *(deferred("io.store", name) for name in ("begin_run", "complete_run", "break_off_run"))
+        ),
     )
 )
 
@@ -45,28 +41,30 @@ register_sink(
         name="bigquery",
         help="bigquery://PROJECT/DATASET",
         schemes=("bigquery",),
-        open=_staging("open_staging"),
-        append=_bigquery("BigQueryChanges"),
-        prepare=lambda given: _bigquery("try_stream" if given.is_streaming else "try_tables")(given),
+        open=deferred("io.staging", "open_staging"),
+        append=deferred("io.bigquery_sink", "BigQueryChanges"),
+        prepare=deferred("io.bigquery_sink", "try_tables"),
         check=_check_tables,
-        complete=_bigquery("complete_tables"),
-        discard=_staging("discard_staged"),
+        complete=deferred("io.bigquery_sink", "complete_tables"),
+        discard=deferred("io.staging", "discard_staged"),
         left=lambda given: f"{given.url} holds all of it or nothing",
     )
 )
 
 
+def _folder(url: str) -> str:
+    return url.partition(":")[2].rstrip("/") or "/"
+
+
 def _check_dataset(option: str, url: str) -> None:
-    folder = url.partition(":")[2]
-    if any(char in folder for char in "*?[]"):
+    if any(char in url for char in "*?[]"):
         raise ConfigError(f"{option} {url}: must not contain the characters * ? [ ]")
-    check_places(f"{option} parquet:", [folder])
+    check_places(f"{option} parquet:", [_folder(url)])
 
 
 def _absolute_dataset(url: str) -> str:
-    scheme, _, folder = url.partition(":")
-    folder = folder.removeprefix("file://")
-    return url if "://" in folder else f"{scheme}:{Path(folder).absolute()}"
+    folder = url.partition(":")[2].removeprefix("file://")
+    return url if "://" in folder else f"parquet:{Path(folder).absolute()}"
 
 
 register_sink(
@@ -74,13 +72,13 @@ register_sink(
         name="parquet",
         help="parquet:FOLDER, parquet:gs://BUCKET/FOLDER",
         schemes=("parquet",),
-        takes_paths=True,
-        open=_staging("open_staging"),
-        prepare=_parquet("prepare_dataset"),
+        folder=_folder,
+        open=deferred("io.staging", "open_staging"),
+        prepare=deferred("io.parquet_sink", "prepare_dataset"),
         check=_check_dataset,
         absolute=_absolute_dataset,
-        complete=_parquet("complete_dataset"),
-        discard=_staging("discard_staged"),
+        complete=deferred("io.parquet_sink", "complete_dataset"),
+        discard=deferred("io.staging", "discard_staged"),
         left=lambda given: f"{given.url} holds nothing of it, unless it was just being completed",
     )
 )
@@ -98,11 +96,11 @@ register_sink(
         help="otlp://HOST:PORT",
         schemes=("otlp", "otlps"),
         option="--scores_to",
-        open=_otlp("OtlpSink"),
-        append=_otlp("OtlpChanges"),
-        prepare=_otlp("try_receiver"),
+        open=deferred("io.otlp_sink", "OtlpSink"),
+        append=deferred("io.otlp_sink", "OtlpChanges"),
+        prepare=deferred("io.otlp_sink", "try_receiver"),
         check=_check_receiver,
-        complete=_otlp("lost_scores"),
+        complete=deferred("io.otlp_sink", "lost_scores"),
         left=lambda given: f"{given.url} may have scores of it",
     )
 )

@@ -12,6 +12,7 @@ import pytest
 
 from tests import forked
 from tests.tables import files_of, rows_of
+from turnwise.pipeline.io.sinks.base import SINKS
 
 PACKAGE = Path(__file__).with_name("package")
 FILE = PACKAGE / "turnwise_example.py"
@@ -123,9 +124,9 @@ UNKNOWN = [
     ),
     (
         ["--store", "zzz:///x"],
-        "--store zzz:///x: is no store (bigquery://PROJECT/DATASET, example:///FOLDER, "
-        "parquet:FOLDER, parquet:gs://BUCKET/FOLDER, sqlite:///FILE, postgresql://...)",
+        "--store zzz:///x: is no store ({services})",
     ),
+    (["--store", "example:x"], "--store example:x: an address of example is example:///FOLDER"),
     (["--store", "exampel:///x"], "--store exampel:///x: is no store (did you mean example?)"),
 ]
 EACH = """
@@ -143,8 +144,19 @@ def test_an_unknown_name_is_refused(site, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(site)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.stdout.split() == ["2"] * len(UNKNOWN)
-    assert done.stderr == "".join(f"turnwise: {message}\n" for _, message in UNKNOWN)
+    stores = {name: kind.help for name, kind in SINKS.items() if kind.schemes and kind.option == "--store"}
+    known = ", ".join(text for _, text in sorted((stores | {"example": "example:///FOLDER"}).items()))
+    lines = done.stderr.replace(known, "{services}")
+    assert lines == "".join(f"turnwise: {message}\n" for _, message in UNKNOWN)
     assert not (tmp_path / "out").exists()
+
+
+def test_the_help_of_run_lists_what_a_plugin_adds(tmp_path):
+    done = forked.run_text(["run", "--plugin", str(FILE), "--help"], tmp_path, dict(os.environ))
+    assert (done.returncode, done.stderr) == (0, "")
+    for name in ("example_call", "example_line", "csv (comma-separated values)", "example:///FOLDER"):
+        assert name in " ".join(done.stdout.split())
+    assert "example_rules: " in " ".join(done.stdout.split())
 
 
 START = """

@@ -30,6 +30,7 @@ JUDGE = "register_judge(JudgeKind(name='mine', help='', model='m', {}))"
 STORE, OWN = ["--store", "mine://x"], ["--judge", "mine", "--judge_cache", "none"]
 REFUSED = [
     (SINK.format("leave"), STORE, "sink mine: open: SystemExit: 0"),
+    (SINK.format("fail"), STORE, "sink mine: open: RuntimeError: it broke"),
     (SINK.format("nothing"), STORE, "sink mine: open returned NoneType, which has no method write_table"),
     (JUDGE.format("connect=connect, check=leave"), OWN, "judge mine: check: SystemExit: 0"),
     (JUDGE.format("connect=connect, is_available=leave"), [], "judge mine: is_available: SystemExit: 0"),
@@ -64,6 +65,14 @@ def test_is_refused_before_the_run(plugin, arguments, message, tmp_path):
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith(f"turnwise: {message}")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_sink_that_cannot_be_reached_is_named(tmp_path):
+    done = run(
+        tmp_path, "def refuse(*given): raise TimeoutError('no answer')\n" + SINK.format("refuse"), *STORE
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "turnwise: sink mine: open: TimeoutError: no answer\n"
 
 
 def test_a_format_that_ends_the_process_is_a_record_not_read(tmp_path):

@@ -14,7 +14,7 @@ from tests.tables import as_earlier_version, document_of, file_of, folder_of
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.rows import TABLES
+from turnwise.schemas.rows import TABLES, added_columns
 
 Damage = Callable[[Path], object]
 TURN = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
@@ -227,6 +227,13 @@ def test_a_run_of_another_version_is_refused(copy, table, columns):
     said = refusal(copy, table)
     assert f"has no column {', '.join(columns)}: the run was written by another version" in said
     assert "score its logs again" in said
+
+
+def test_a_score_column_that_was_added_is_read_as_its_default(copy):
+    added = added_columns("scores")
+    without_columns("scores", *added)(as_earlier_version(copy))
+    rows = [*open_run(str(copy)).scores()]
+    assert "span" in added and rows and all(added.items() <= row.items() for row in rows)
 
 
 @pytest.mark.parametrize("run", ["jsonl"], indirect=True)

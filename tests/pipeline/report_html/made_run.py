@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from turnwise.schemas.rows import ConversationRow, FailureRow
+from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
 
 Row = dict[str, Any]
 
@@ -80,6 +80,7 @@ def score(row: Row, turn_index: int | None, value: float | None, **changes: Any)
     criterion = changes.get("criterion", "tool_trajectory_avg_score")
     names = ("run_id", "conversation_id", "eval_id", "app_version", "language", "tags", "revision")
     return {
+        **dict.fromkeys(ScoreRow.__annotations__),
         **{name: row[name] for name in names},
         "score_id": f"{row['conversation_id']}/{row['app_version']}/{turn_index}/{criterion}",
         "turn_index": turn_index,
@@ -87,13 +88,9 @@ def score(row: Row, turn_index: int | None, value: float | None, **changes: Any)
         "value": value,
         "outcome": None if value is None else "PASS" if value >= 1 else "FAIL",
         "threshold": 1.0,
-        "label": None,
         "reason": "the judge gave no answer" if value is None else None,
         "explanation": "Missing: book_slot." if value == 0 else None,
-        "details": None,
-        "judge": None,
         "event_time": row["event_time"],
-        "span": None,
         **changes,
     }
 

@@ -150,6 +150,10 @@ def test_a_store_holds_the_conversations_and_scores_of_the_files(stored_sample, 
     assert {s["score_id"] for s in found_scores} == {s["score_id"] for s in expected}
     turns = [s["turn_index"] for s in found_scores]
     assert turns == sorted(turns, key=lambda turn: (turn is None, turn))
+    shorter = text("""UPDATE score_rows SET content = replace(content, ',"span"\\:null', '')""")
+    kept = store.undone(lambda c: (c.execute(shorter), scores_of(c, name))[1])
+    assert kept[0]["content"] != found_scores[0]["content"]
+    assert [row["span"] for row in kept] == [None] * len(expected)
     store.close()
 
 

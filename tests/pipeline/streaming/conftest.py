@@ -19,7 +19,7 @@ from turnwise.pipeline.streaming.local.conversations import key_of
 from turnwise.pipeline.streaming.local.counts import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.conversation import Arrival, Closing, Receipt, Record
-from turnwise.schemas.rows import MadeScoreRow
+from turnwise.schemas.rows import MadeScoreRow, ScoreRow
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.windows import Contribution, RecordOutcome
 from turnwise.transforms.metrics.state import MetricsState, Tally
@@ -154,8 +154,9 @@ def _outcome(
 
     `events` make it one that was joined; it is rejected if it is not scored.
     """
-    before, after = ("r", name, None, version), ("match", *[None] * 10, [])
-    rows = [MadeScoreRow(*before, n, *after, revision, f"{name} {n}", None) for n in range(size)]
+    known: dict[str, Any] = {**dict.fromkeys(ScoreRow.__annotations__), "run_id": "r", "criterion": "match"}
+    known |= {"conversation_id": name, "app_version": version, "tags": [], "revision": revision}
+    rows = [MadeScoreRow(**known | {"turn_index": n, "score_id": f"{name} {n}"}) for n in range(size)]
     rejected = {
         "stage": "score" if is_scored else "parse",
         "error_type": "ValueError",

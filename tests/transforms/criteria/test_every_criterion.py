@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.documentation import check_names
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.conversation import (
     Citation,
@@ -264,9 +265,9 @@ def outcome(sample: Sample, name: str, threshold: float) -> str | None:
 
 def test_every_criterion_has_its_cases():
     judged = {name for name in SHIPPED if issubclass(CRITERIA[name], JudgedCriterion)}
-    assert judged == set(JUDGED)
+    check_names(JUDGED, judged, f"{__file__}, JUDGED and its cases")
     others = {"agent_cost", "ended_normally", "final_state_v1", "recorded_reward"}
-    assert set(SHIPPED) - judged == {*MEASURED, *others}
+    check_names({*MEASURED, *others}, set(SHIPPED) - judged, f"{__file__}, MEASURED")
 
 
 @pytest.mark.parametrize("name", MEASURED)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.documentation import check_names
 from turnwise.transforms.formats.mapped import recognise
 from turnwise.transforms.formats.registry import FORMATS
 
@@ -248,7 +249,8 @@ RECORDS = [
 
 
 def test_every_format_is_tried():
-    assert {"otel_attributes", *(name for name, _, _ in RECORDS)} == {*FORMATS} - _MADE_BY_TURNWISE
+    tried = {"otel_attributes", *(name for name, _, _ in RECORDS)}
+    check_names(tried, {*FORMATS} - _MADE_BY_TURNWISE, f"{__file__}, RECORDS")
     assert {name for name, each in FORMATS.items() if not each.keys} == _MADE_BY_TURNWISE
 
 

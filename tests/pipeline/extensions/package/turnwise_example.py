@@ -58,7 +58,7 @@ def _turns(lines):
         if line["who"] == "caller":
             turns.append(turnwise.Turn(user=line["text"]))
         else:
-            turns[-1].agent = line["text"]
+            turns[-1].agent_messages = [line["text"]]  # the last one is the final response
     for index, turn in enumerate(turns):
         turn.turn_index = index
     return turns

@@ -63,7 +63,6 @@ def _score(run: str, name: str) -> Any:
         "conversation_id": name,
         "criterion": "safety_v1",
         "score_id": f"s-{name}",
-        "span": None,
         "value": 0.5,
     }
     return {**_empty(ScoreRow), **row, "explanation": _said(name), "tags": [], "revision": 0}
