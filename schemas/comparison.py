@@ -361,8 +361,8 @@ class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
         criterion: The leading criterion.
         counts_by: The criterion whose outcomes are counted: the leading one, or the verdict if that has none.
         chosen: How it, baseline and candidate were chosen, in one sentence without a stop.
-        baseline: Name of the baseline; None: there is one version only.
-        candidate: Name of the candidate.
+        baseline: Name of the baseline; None: nothing is compared.
+        candidate: Name of the candidate, or of the only version; "": there are several, and none is compared.
         regressed: Cases that passed in the baseline and fail in the candidate; None: no baseline, or their
             outcomes are not compared. So are `fixed` and `still_failing`.
         no_verdict: The candidate's conversations without a verdict.

@@ -45,6 +45,7 @@ class CriterionRow(msgspec.Struct, frozen=True):
         low: Lowest possible value of the shown figure; None: open.
         figures: One per version; None: n/a.
         about: What it measures, in one sentence; "": not known here (a plugin's).
+        is_share: Whether the figures are shares: outcomes, or scores of 0 and 1 alone.
     """
 
     name: str
@@ -54,6 +55,7 @@ class CriterionRow(msgspec.Struct, frozen=True):
     high: float | None
     figures: list[CriterionFigure | None]
     about: str = ""
+    is_share: bool = False
 
 
 class SliceFigure(msgspec.Struct, frozen=True):
@@ -299,6 +301,7 @@ class Report(msgspec.Struct, frozen=True):
     Attributes:
         report_id: Id that the chunks of the report carry, too.
         first_pages: The answer of each comparison, or of the only version; the first one is shown first.
+        reasons: Lines on why verdicts are missing, of each first page; empty: none is known.
         sentences: The first screen, problems first.
         coverage: One sentence per run that balances records, conversations and scores.
         comparisons: The pairs of versions that are compared.
@@ -317,6 +320,7 @@ class Report(msgspec.Struct, frozen=True):
     runs: list[ReportRun]
     versions: list[ReportVersion]
     first_pages: list[FirstPage]
+    reasons: list[list[str]]
     sentences: list[Sentence]
     coverage: list[Sentence]
     comparisons: list[Comparison]

@@ -10,18 +10,8 @@ ROOT = Path(__file__).parents[1]
 LAYERS = ("schemas", "transforms", "pipeline")
 MAX_FUNCTION_LINES = 60
 MAX_MODULE_LINES = 900
-IMPLEMENTATIONS = tuple(
-    f"{folder}/"
-    for folder in (
-        "transforms/criteria",
-        "transforms/formats",
-        "transforms/judging/backends",
-        "pipeline/io/sinks",
-    )
-)
-"""Folders in which something is added as docs/development.md says; the next bounds are without them."""
-MAX_MODULES, MAX_LINES = 229, 74160
-"""Of the rest; lower these wherever it gets smaller (DESIGN.md aims at 210 and 65,000 for the whole)."""
+MAX_MODULES, MAX_LINES = 300, 99000
+"""Of the whole, with room for what is added as docs/development.md says (DESIGN.md aims at 210 and 65,000)."""
 
 
 NAMED = re.compile(rf"turnwise\.({'|'.join(LAYERS)})(\.\w+)*\.?")
@@ -142,10 +132,9 @@ def test_modules_have_bounds():
 
 
 def test_the_whole_has_bounds():
-    rest = [path for name, path in MODULES.items() if not name.startswith(IMPLEMENTATIONS)]
-    lines = sum(len(path.read_text().splitlines()) for path in rest)
+    lines = sum(len(path.read_text().splitlines()) for path in MODULES.values())
     advice = "remove what the change makes useless, or raise the bound at the top of tests/test_layers.py: "
-    assert len(rest) <= MAX_MODULES, f"{advice}MAX_MODULES = {len(rest)}"
+    assert len(MODULES) <= MAX_MODULES, f"{advice}MAX_MODULES = {len(MODULES)}"
     assert lines <= MAX_LINES, f"{advice}MAX_LINES = {lines}"
 
 

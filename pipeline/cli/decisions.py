@@ -7,6 +7,7 @@ import argparse
 import json
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -266,8 +267,10 @@ def gate(argv: Sequence[str]) -> int:
             tell(printable(f"passed: {rule.rule}{version}: {rule.why}"))
     for line in (*report.problems, *(rule_line(rule) for rule in report.rules if rule.status != "passed")):
         complain(line)
-    status = report.status
-    tell(f"gate: {status}, {counted(len(report.rules), 'rule')}")
+    numbers = Counter(rule.status for rule in report.rules)
+    parts = ": " + ", ".join(f"{number} {status}" for status, number in numbers.items())
+    parts = parts if len(numbers) > 1 else ""
+    tell(f"gate: {report.status}, {counted(len(report.rules), 'rule')}{parts}")
     return 0 if report.status == "passed" else 1
 
 

@@ -33,6 +33,7 @@ from turnwise.transforms.decisions.comparison.words import (
     settings_changes,
     shown_p,
     side_names,
+    table_notes,
 )
 from turnwise.transforms.decisions.first_page import NAMED, two_versions, with_left_out
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
@@ -130,7 +131,7 @@ def criteria_table(comparison: Comparison, width: int) -> list[str]:
     )
     for rows in (lines, roles, fewer, fewer_roles):
         if max(map(columns, aligned(rows))) <= width:
-            return aligned(rows)
+            return [*aligned(rows), *(_cases_line(lines, width) if rows in (fewer, fewer_roles) else ())]
     for rows in (fewer, fewer_roles):
         # The names of criteria have lines of their own, where they are wider than what is left.
         sizes = [max(map(columns, column)) for column in [*zip(*rows, strict=True)][1:]]
@@ -145,15 +146,23 @@ def criteria_table(comparison: Comparison, width: int) -> list[str]:
                     else [[name, *[""] * len(figures)], ["", *figures]]
                 )
             ]
-            return aligned(split, [width - rest, *sizes])
+            return [*aligned(split, [width - rest, *sizes]), *_cases_line(lines, width)]
     # One line a criterion has no room for its figures.
     names, *others = lines
     texts = (
-        f"{line[0]}: {line[2]} of {names[2]} against {line[1]} of {names[1]}, {line[4]}, "
+        f"{line[0]}: {line[2]} of {names[2]} against {line[1]} of {names[1]}, cases {line[3]}, {line[4]}, "
         f"p (Holm) {line[5]}, {line[6]}"
         for line in others
     )
     return [part for text in texts for part in wrapped(text, max(width, _NARROWEST))]
+
+
+def _cases_line(lines: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Returns the numbers of cases below a table without their column: that of most criteria, and others."""
+    number_of = {line[0]: line[3] for line in lines[1:]}
+    ((most, _),) = Counter(number_of.values()).most_common(1) or [("0", 0)]
+    others = ", ".join(f"{name} {number}" for name, number in number_of.items() if number != most)
+    return wrapped(f"cases: {most}{', but ' if others else ''}{others}", width)
 
 
 def _slices(comparison: Comparison) -> list[str]:
@@ -293,14 +302,8 @@ def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, mos
         return _refused(why)
     names = side_names(comparison)
     difference = f"difference: {names[1]} less {names[0]}; {pairing_text(comparison)}"
-    notes = [f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()]
-    notes += [
-        f"{result.criterion}: inconclusive: {result.why_open}"
-        for result in comparison.criteria
-        if result.why_open
-    ]
     lines = [*wrapped(printable(difference), width), *criteria_table(comparison, width)]
-    lines += [line for note in notes for line in wrapped(printable(note), width)]
+    lines += [line for note in table_notes(comparison) for line in wrapped(printable(note), width)]
     more = [printable(f"{MORE}{command}")] if runs[-1].directory else []
     text = "\n".join(["", *lines, *more])
     return EndComparison(

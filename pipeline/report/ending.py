@@ -35,7 +35,6 @@ from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
-from turnwise.transforms.decisions.first_page import open_reasons, reasons_lines
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.mapped import SINGLE
 from turnwise.transforms.formats.registry import REACHED
@@ -227,24 +226,17 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
         except (ConfigError, OSError) as error:
             ended = EndComparison(refused=[printable(f"not compared: {error}")])
     page = ended.page
-    reasons: list[str] = []
     if page is None and versions:
         rows = _read_again(figures, run)
-        if len(versions) == 1:
-            first = figures.to_read or ()
-            page = page_of_versions(versions, figures.rows, figures.counts, first, rows)
-            # The most severe come first.
-            is_known = rows is None and figures.to_read is not None and not _has_critical(figures)
-            page = replace(page, destructive=0) if page is not None and is_known else page
-        else:
-            number = sum(row["verdict"] is None for row in rows or ())
-            reasons = reasons_lines(open_reasons(rows or ()), number, " in all versions")
+        page = page_of_versions(versions, figures.rows, figures.counts, figures.to_read or (), rows)
+        # The most severe come first.
+        is_known = rows is None and figures.to_read is not None and not _has_critical(figures)
+        page = replace(page, destructive=0) if page is not None and is_known else page
     sides = [] if ended.comparison is None else [ended.comparison.baseline, ended.comparison.candidate]
     return figures._replace(
         page=page,
         difference=ended.text,
         refused=ended.refused,
-        reasons=reasons,
         sides=[side.app_versions[0] or "" for side in sides],
     )
 

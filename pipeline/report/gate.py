@@ -135,7 +135,8 @@ def with_first_page(report: GateReport, run: Run) -> GateReport:
     versions = sorted({row["app_version"] or "" for row in rows}, key=natural_order)
     conversations = [*run.conversations()]
     first = to_read(conversations)
-    page = page_of_versions(versions, rows, run.document.counts, first, conversations)
+    why = "No baseline is named: "
+    page = page_of_versions(versions, rows, run.document.counts, first, conversations, why)
     return replace(report, page=page)
 
 
@@ -145,10 +146,12 @@ def page_of_versions(
     counts: Mapping[str, Any],
     first_rows: Sequence[Mapping[str, Any]],
     conversations: Sequence[ConversationRow] | None,
+    why: str = "",
 ) -> FirstPage | None:
     """Returns the first page of a run whose versions are not compared; None: no verdict was looked for.
 
-    `conversations` are all of them; None: too many to be read again.
+    `conversations` are all of them; None: too many to be read again. `why` they are not, where nothing else
+    says it.
     """
     verdict_rows = [row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"]
     if not verdict_rows:
@@ -163,7 +166,7 @@ def page_of_versions(
         passing = passed / (passed + failed), None, None
     rejected = sum(counts.get(name) or 0 for name in REJECTED)
     verdicts = passed, failed, missing
-    page = without_baseline(versions, passing, verdicts, first_rows, rejected, conversations)
+    page = without_baseline(versions, passing, verdicts, first_rows, rejected, conversations, why)
     return with_left_out(page, counts)
 
 

@@ -27,6 +27,7 @@ from turnwise.transforms.decisions.comparison.words import (
     difference_cell,
     last_parts,
     shown_p,
+    table_notes,
 )
 from turnwise.transforms.decisions.first_page import counts_text, destructive_text, reasons_of
 
@@ -207,6 +208,8 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
 def _criteria(comparison: Comparison) -> Iterator[str]:
     head, *rows = criteria_lines(comparison)
     yield from _table([*head[:-1], "word"], rows)
+    if notes := table_notes(comparison):
+        yield from (*(f"- {shown(note)}" for note in notes), "")
     units = {result.criterion: result for result in comparison.criteria}
     slices = [
         [
@@ -244,7 +247,6 @@ def _changed(flips: Sequence[Flip]) -> Iterator[str]:
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
-    yield from (f"- {shown(f'{name}: not compared: {why}')}" for name, why in comparison.not_compared.items())
     yield from (f"- note: {shown(note)}" for note in comparison.notes)
 
 

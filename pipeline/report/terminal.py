@@ -372,11 +372,13 @@ def version_table(
     lines.append(["conversations", *(str(row["conversations"]) if row else "" for row in status)])
     lines.append(["turns", *(str(row["turns"]) if row else "" for row in status)])
     lines.append(["pass rate", *(_pass_rate(row) for row in status)])
-    if any(repeated(row) for row in status):
+    if any(_mostly_repeated(row) for row in status):
         lines.append(["pass^k, pass@k", *map(_repeats, status)])
     lines.append(["no verdict", *(_without_verdict(row) if row else "" for row in status)])
     for name in (name for name in criteria if has_means and name in measured):
-        lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
+        of_versions = [_row_of(by_key, version, name) for version in versions]
+        is_share = all(_is_binary(row) for row in of_versions if row and row["mean"] is not None)
+        lines.append([name, *(_mean(row, is_share) for row in of_versions)])
     if criteria:
         missing = (_total(by_key, version, criteria) for version in versions)
         lines.append(["no score, in all", *missing])
@@ -446,8 +448,14 @@ def repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:
     return repeats if repeats and len(repeats["pass_hat_k"]) > 1 else None
 
 
-def _repeats(row: MetricsByAppVersionRow | None) -> str:
+def _mostly_repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:
+    """Returns the figures of repeated runs, if at least half of the cases ran twice; None: too few did."""
     repeats = repeated(row)
+    return repeats if repeats and 2 * repeats["pass_hat_k"][1]["cases"] >= repeats["cases"] else None
+
+
+def _repeats(row: MetricsByAppVersionRow | None) -> str:
+    repeats = _mostly_repeated(row)
     if repeats is None:
         return "-"
     index = min(max(repeats["runs"], 2), len(repeats["pass_hat_k"])) - 1
@@ -459,12 +467,21 @@ def _repeats(row: MetricsByAppVersionRow | None) -> str:
     return f"k={hat['k']}{cases}: {', '.join(shown)}"
 
 
-def _mean(row: MetricsByAppVersionRow | None) -> str:
+def _is_binary(row: MetricsByAppVersionRow) -> bool:
+    """Returns whether all values of a score are 0 or 1: then the mean of x(1 - x) is 0."""
+    number, mean = row["scored"], row["mean"]
+    if row["unit"] != "score" or mean is None:
+        return False
+    spread = (row["stddev"] or 0.0) ** 2 * (number - 1) / number
+    return abs(mean * (1 - mean) - spread) < 1e-9
+
+
+def _mean(row: MetricsByAppVersionRow | None, is_share: bool = False) -> str:
     if row is None or (row["mean"] is None and row["pass_rate"] is None):
         return "-"
-    # A criterion with a threshold shows the share that passes on every surface.
-    if row["pass_rate"] is not None:
-        return share_text(row["pass_rate"])
+    # A criterion with a threshold, or with values of 0 and 1 alone, is a share on every surface.
+    if row["pass_rate"] is not None or (is_share and row["mean"] is not None):
+        return share_text(row["mean"] or 0.0 if row["pass_rate"] is None else row["pass_rate"])
     if row["unit"] in QUANTILE_UNITS:
         unit = " s" if row["unit"] == "seconds" else ""
         mean, *quantiles = (_rounded(row[name], row["unit"]) for name in ("mean", "p50", "p90", "p99"))
@@ -642,7 +659,6 @@ class Figures(NamedTuple):
         problems: Why it failed that its counts do not show, one line each, such as rows not stored.
         redacted: Kind -> values that left as markers.
         absent_paths: Paths of the config that no conversation has, such as `redact.paths args.pin`.
-        reasons: Lines about why conversations have no verdict, where there is no first page that says it.
     """
 
     counts: RunCounts
@@ -658,7 +674,6 @@ class Figures(NamedTuple):
     joint: JsonObject | None = None
     redacted: Mapping[str, int] = MappingProxyType({})
     absent_paths: Sequence[str] = ()
-    reasons: Sequence[str] = ()
     refused: Sequence[str] = ()
     sides: Sequence[str] = ()
 
@@ -686,7 +701,6 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         _table_of_versions(settings, figures, width) if rows else "no conversation was scored",
         figures.difference,
         reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
-        "\n".join(["", *map(printable, figures.reasons)] if figures.reasons else []),
         f"\n{balance_text(counts)}",
         "" if figures.page else "\n".join(left_out(counts)),
         judge_text(settings, figures.usage, rows),

@@ -67,15 +67,15 @@ class StoredSides(NamedTuple):
 
     Attributes:
         config: Config of the candidate's last run; {}: not known.
-        to_read: Conversations of the candidate in which something is wrong, without transcripts; None: they
-            are not read.
+        to_read: Conversations of the candidate in which something is wrong, without transcripts; without
+            details, those without a verdict.
         records: Which stored conversations they are.
     """
 
     baseline: ComparedSide
     candidate: ComparedSide
     config: JsonObject
-    to_read: Sequence[ConversationRow] | None
+    to_read: Sequence[ConversationRow]
     records: "Sequence[RecordColumns]"
 
     @property
@@ -151,12 +151,13 @@ class StoredRuns:
             _add_unread(self._connection, self._app, side)
             _add_deleted(self._connection, self._app, side)
         configs = [document.config for document in self._documents(stored[1], 1)]
-        to_read = None
         if self._with_details:
             of_sides = [[*self._rows(run, CONVERSATIONS.c.severity_score > 0)] for run in stored]
             for side, rows in zip(sides, of_sides, strict=True):
                 side.side.destructive = count_destructive(rows)
             to_read = of_sides[1]
+        else:
+            to_read = [*self._rows(stored[1], CONVERSATIONS.c.verdict == "")]
         return StoredSides(sides[0].side, sides[1].side, configs[0] if configs else {}, to_read, stored)
 
     def compared_runs(self, sides: StoredSides, most: int) -> list[Run]:

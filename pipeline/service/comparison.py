@@ -220,6 +220,10 @@ def version_verdict(sides: StoredSides) -> JsonObject:
         {
             "headline": page.headline,
             "detail": page.detail or None,
+            "openReasons": [
+                {"conversationCount": of_reason.conversations, "reason": of_reason.reason}
+                for of_reason in page.open_reasons
+            ],
             **({} if verdicts is None else _difference(verdicts)),
             "pairedBy": pairing.by,
             "changedCaseCount": pairing.changed,
@@ -281,7 +285,7 @@ def _difference(criterion: CriterionComparison) -> JsonObject:
 
 def _stated(fields: JsonObject) -> JsonObject:
     """Leaves out what is not known, counts of 0 and empty lists."""
-    is_count = ("Count", "Cases", "Problems", "criteria", "notCompared", "notes")
+    is_count = ("Count", "Cases", "Problems", "criteria", "notCompared", "notes", "Reasons")
     return {
         name: value
         for name, value in fields.items()

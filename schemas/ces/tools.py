@@ -304,6 +304,13 @@ class CriterionNotCompared(Message):
     reason: Text = field("Why not.")
 
 
+class ReasonCount(Message):
+    """Why conversations have no verdict, in words that they share."""
+
+    conversation_count: Int32 = field("Number of them.")
+    reason: Text = field("Why, with the next step.")
+
+
 class VersionVerdict(MeasuredDifference):
     """What `turnwise compare --store` says of the candidate against the baseline.
 
@@ -315,6 +322,9 @@ class VersionVerdict(MeasuredDifference):
     )
     headline: Text = field("What it means for the decision, in one sentence, by the leading criterion.")
     detail: Text = field("What is left out or missing, as far as it could change the answer.")
+    open_reasons: Repeated[ReasonCount] = field(
+        "Why conversations of the candidate most often have no verdict."
+    )
     paired_by: Text = field("`eval_id`, `conversation_id`, `task` or `nothing` (two groups).")
     changed_case_count: Int32 = field(
         "Cases left out, because the versions were not held against the same expectation."

@@ -53,6 +53,7 @@ _ENOUGH_VERDICTS = 100
 """From so many verdicts on, the interval of their pass rate reaches 10 points to each side at most."""
 _SUFFIX = {"pass_rate": " points"}
 _REASONS_SHOWN = 3
+_NAMES_SHOWN = 3
 
 
 class Leading(NamedTuple):
@@ -150,6 +151,7 @@ def without_baseline(
     first_rows: Sequence[Mapping[str, Any]],
     rejected: int,
     rows: Sequence[ConversationRow] | None,
+    why: str = "",
 ) -> FirstPage:
     """Returns the first page of app versions that are not compared, of most runs one.
 
@@ -160,6 +162,7 @@ def without_baseline(
         first_rows: Rows of the conversations to read first.
         rejected: Number of records, conversations and eval cases that were rejected.
         rows: All of their conversations; None: too many to be read again.
+        why: Why several are not compared, where nothing else says it.
     """
     share = ""
     if passing is not None:
@@ -167,11 +170,10 @@ def without_baseline(
         bounds = "" if low is None or high is None else f" ({share_text(low)} to {share_text(high)})"
         share = f"{share_text(value)} pass{bounds}, "
     passed, failed, missing = counts
-    names = " and ".join(
-        last_parts((version or "(no version)" for version in versions), LONGEST_NAME).values()
-    )
+    short = last_parts((version or "(no version)" for version in versions), LONGEST_NAME).values()
+    names = " and ".join(short) if len(short) <= _NAMES_SHOWN else f"{len(short)} app versions"
     few = of_cases = ""
-    only = f"No baseline is named: {names} are not compared;"
+    only = f"{why}{names} are not compared{';' if why else ':'}"
     if len(versions) == 1:
         only, number, noun = "One version only:", passed + failed, "conversation"
         decided = [row for row in rows or () if row["verdict"] is not None]
@@ -185,7 +187,7 @@ def without_baseline(
         counts_by=STATUS,
         chosen="The verdict leads, because there is no other version to compare",
         baseline=None,
-        candidate=", ".join(versions),
+        candidate=versions[0] if len(versions) == 1 else "",
         regressed=None,
         fixed=None,
         still_failing=failed,
@@ -458,29 +460,25 @@ def counts_text(page: FirstPage) -> str:
     return f"{page.counts_by}: {counted_by}; {others}"
 
 
-def reasons_lines(reasons: Sequence[OpenReason], number: int, of: str) -> list[str]:
-    """Returns lines about why so many conversations (of a version) have no verdict; empty: none is known."""
-    if not reasons:
-        return []
-    others = number - sum(reason.conversations for reason in reasons)
-    parts = [*reasons, *([OpenReason(others, "other reasons")] if others > 0 else [])]
-    lines = (f"  {reason.conversations:,}: {reason.reason}" for reason in parts)
-    return [f"no verdict ({number:,}{of}), most often:", *lines]
-
-
 def reasons_of(page: FirstPage) -> list[str]:
     """Returns lines about why conversations of the candidate have no verdict; empty: no reason is known."""
+    if not page.open_reasons:
+        return []
     short = {} if page.baseline is None else short_names([page.baseline, page.candidate])
     of = f" of {short[page.candidate]}" if short else ""
-    return reasons_lines(page.open_reasons, page.no_verdict, of)
+    others = page.no_verdict - sum(reason.conversations for reason in page.open_reasons)
+    parts = [*page.open_reasons, *([OpenReason(others, "other reasons")] if others > 0 else [])]
+    lines = (f"  {reason.conversations:,}: {reason.reason}" for reason in parts)
+    return [f"no verdict ({page.no_verdict:,}{of}), most often:", *lines]
 
 
 def destructive_text(page: FirstPage) -> str:
     """Returns a line about unexpected destructive calls, of the candidate and of the baseline; "": none."""
     if not page.destructive and not page.baseline_destructive:
         return ""
-    sides = [(page.candidate or "no version", page.destructive), (page.baseline, page.baseline_destructive)]
-    short = short_names(name for name, _ in sides if name)
-    (name, number), *others = ((short[name], number) for name, number in sides if name and number is not None)
-    text = f"unexpected destructive calls: in {counted(number, 'conversation')} of {name}"
-    return text + "".join(f", in {number:,} of {name}" for name, number in others)
+    text = f"unexpected destructive calls: in {counted(page.destructive or 0, 'conversation')}"
+    short = short_names(name for name in (page.candidate, page.baseline) if name)
+    text += f" of {short[page.candidate]}" if page.candidate else ""
+    if page.baseline is None or page.baseline_destructive is None:
+        return text
+    return f"{text}, in {page.baseline_destructive:,} of {short[page.baseline]}"

@@ -258,7 +258,7 @@ def shared_reason(reason: str) -> str:
     missing = _JUDGE_MISSING.match(reason)
     if missing is None:
         is_open = reason.endswith("no criterion with a threshold applies")
-        step = ": give a criterion that applies to what was said a threshold" if is_open else ""
+        step = ": set a threshold for a criterion that applies to what was said" if is_open else ""
         return _PARTICULAR.sub("", reason) + step
     why, is_cut, _ = reason[missing.end() :].partition(")); " if "))" in reason else "); ")
     if not why.startswith(" ("):

@@ -8,11 +8,11 @@ import { go, link, state } from "./state.js";
 const MOST_SHOWN = 4;
 
 // The pair that the address names, or else the first: its page, its comparison, the cells of its table by criterion, and the places to
-// read first.
+// read first, and why verdicts are missing.
 export function compared() {
-  const { first_pages: pages, comparisons, tables, read_first: read } = report;
+  const { first_pages: pages, comparisons, tables, read_first: read, reasons } = report;
   const at = Math.max(0, pages.findIndex(({ baseline, candidate }) => baseline === state.baseline && candidate === state.candidate));
-  return { page: pages[at], comparison: comparisons[at], cells: new Map((tables[at] ?? []).map((row) => [row[0], row])), read: read[at] };
+  return { page: pages[at], comparison: comparisons[at], cells: new Map((tables[at] ?? []).map((row) => [row[0], row])), read: read[at], reasons: reasons[at] };
 }
 
 // A select of the pairs; null: there is nothing to choose.

@@ -12,12 +12,11 @@ import { isRejected } from "./missing.js";
 import { fresh } from "./state.js";
 
 const VERDICT = "verdict";
-const SENTENCES = 6;
 
 export function overview() {
-  const { page, read } = compared();
+  const { page, read, reasons } = compared();
   return [
-    ...firstPage(page),
+    ...firstPage(page, reasons),
     rejected(),
     sentences(),
     size() ? h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()) : null,
@@ -28,8 +27,8 @@ export function overview() {
 }
 
 // The answer, what could change it, five counts that are links, and how it was chosen.
-function firstPage(page) {
-  if (!page) return [h("h1", null, nothingCompared())];
+function firstPage(page, reasons) {
+  if (!page) return [h("h1", null, "Nothing was scored.")];
   const list = (changes) => fresh({ view: "conversations", ...changes });
   const by = page.counts_by === VERDICT ? "" : page.counts_by;
   const counts = [
@@ -47,26 +46,16 @@ function firstPage(page) {
     h("ul", { class: "counts", "aria-label": "Counts" }, counts.filter(([, value]) => value !== null).map(([name, value, href]) =>
       h("li", null, h("a", { href, title: meaning(name) }, h("strong", null, number(value)), ` ${name}`)))),
     page.destructive || page.baseline_destructive ? h("p", { class: "problem" }, "Unexpected destructive calls: in ",
-      h("a", { href: list({ version: page.candidate, severity: "destructive" }) }, counted(page.destructive, "conversation")), ` of ${shown(shortVersion(page.candidate))}`,
+      h("a", { href: list({ version: page.candidate, severity: "destructive" }) }, counted(page.destructive, "conversation")), page.candidate ? ` of ${shown(shortVersion(page.candidate))}` : null,
       page.baseline_destructive === null ? null : [", in ", h("a", { href: list({ version: page.baseline, severity: "destructive" }) }, number(page.baseline_destructive)), ` of ${shown(shortVersion(page.baseline))}`], ".") : null,
-    mostOften(page),
+    mostOften(reasons),
     page.baseline === null ? null : h("div", { class: "actions" }, pairChoice(), h("span", { class: "hint" }, `${shown(page.chosen)}.`)),
   ];
 }
 
-function nothingCompared() {
-  const stated = report.versions.filter(({ app_version: name }) => name !== null);
-  if (stated.length === 1) return `Nothing is compared: ${shown(stated[0].name)} is the only app version that the logs state.`;
-  return report.versions.length ? "The versions are not compared." : "Nothing was scored.";
-}
-
-// Why conversations of the candidate most often have no verdict, with the next step that the reason names.
-function mostOften({ open_reasons: reasons, no_verdict: all, baseline, candidate }) {
-  if (!reasons.length) return null;
-  const rest = all - reasons.reduce((sum, { conversations }) => sum + conversations, 0);
-  const texts = [...reasons.map(({ conversations, reason }) => [conversations, reason]), ...(rest > 0 ? [[rest, "other reasons"]] : [])];
-  return [h("p", null, `No verdict (${number(all)}${baseline === null ? "" : ` of ${shown(shortVersion(candidate))}`}), most often:`),
-    h("ul", { class: "reasons", "aria-label": "Why verdicts are missing" }, texts.map(([count, text]) => h("li", null, `${number(count)}: ${shown(text)}`)))];
+// Why conversations of the candidate most often have no verdict: the lines of the terminal.
+function mostOften([head, ...reasons]) {
+  return head ? [h("p", null, shown(head[0].toUpperCase() + head.slice(1))), h("ul", { class: "reasons", "aria-label": "Why verdicts are missing" }, reasons.map((text) => h("li", null, shown(text.trim()))))] : null;
 }
 
 const REASONS = 3;
@@ -113,9 +102,7 @@ function sentences() {
   const others = [...problems, ...report.coverage].filter((one) => !isOfPair(one));
   return [
     problems.some(isOfPair) ? h("ul", { class: "problems", "aria-label": "Problems" }, problems.filter(isOfPair).map(sentence)) : null,
-    page ? folded(texts, ["criterion in a sentence", "criteria in sentences"])
-      : h("ul", { class: "sentences", "aria-label": "Verdicts" }, texts.slice(0, SENTENCES).map(sentence)),
-    page ? null : folded(texts.slice(SENTENCES), ["more sentence", "more sentences"]),
+    folded(texts, ["criterion in a sentence", "criteria in sentences"]),
     folded((comparison?.notes ?? []).map((text) => ({ text: `${text}.`, tone: "note" })), ["note on the comparison", "notes on the comparison"]),
     folded(others, ["sentence on the other runs", "sentences on the other runs"]),
     balance(report.coverage.filter(isOfPair)),
@@ -145,11 +132,11 @@ function criteriaTable() {
   ];
 }
 
-// Values that the comparison takes for outcomes, such as a reward of 0 or 1, are shown as a share here, too.
+// Values of 0 and 1 alone, such as a reward, are a share, compared or not.
 function criterionRow(row, versions, page, comparison) {
   const scale = scaleOf(row);
   const own = comparison?.criteria.find(({ criterion }) => criterion === row.name);
-  const isShare = own?.measure === "pass_rate";
+  const isShare = own ? own.measure === "pass_rate" : row.is_share;
   const figures = versions.map((i) => row.figures[i]);
   return [
     [explained(row.name, row.name, h("a", { href: fresh({ view: "conversations", ...failing(row.name) }) }, breakable(nameOf(row)))),

@@ -1,6 +1,7 @@
 """The page in headless Chromium: screens, filters, keys, state, harmful texts, accessibility."""
 
 import json
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from tests.pipeline.report_html.browser import Browser, Keys
 from tests.pipeline.report_html.made_run import Row, conversation, score, scores, turn, write_run
 from tests.pipeline.report_html.test_page import attacked_run
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.report.html import write_report
+from turnwise.pipeline.report.html import join_modules, write_report
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.calibration import LabelDraw, parse_label
 from turnwise.schemas.jsonio import JsonObject
+from turnwise.transforms.decisions.comparison.words import LONGEST_NAME, short_names
 from turnwise.transforms.decisions.report.figures import Compared
 
 VIEWS = ("overview", "conversations", "conversation", "where", "figures", "missing", "judge", "labels")
@@ -168,6 +170,54 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys
         "For such a reason, 1 more pair of versions cannot be c",
     ], "what is of the runs of other pairs is folded"
     assert "baseline=v1+%282026-11-01%29" in browser.run("return document.querySelector('.counts a').href")
+
+
+def test_versions_that_nothing_compares_have_counts(browser, tmp_path):
+    rows = [
+        conversation(
+            f"c{i}", "FAIL" if i < 2 else None if i == 9 else "PASS", app_version="v1" if i % 2 else None
+        )
+        for i in range(10)
+    ]
+    assert main(["report", str(write_run(tmp_path / "run", rows, redacted={"EMAIL": 2}))]) == 0
+    browser.open(tmp_path / "run" / "report.html")
+    redacted = "Words were redacted before they were scored: EMAIL 2."
+    assert browser.find(".coverage").text.endswith(redacted)
+    told = "v1 and (no version) are not compared: 77.8% pass, 9 with a verdict, 1 without."
+    assert browser.find("h1").text == told
+    assert browser.texts(".counts li") == ["2 failed", "1 no verdict", "0 rejected"]
+    browser.click("2 failed")
+    browser.wait(lambda: shown(browser).startswith("2 of 10"))
+    assert browser.errors() == []
+
+
+def test_where_all_was_rejected_the_page_says_why(browser, tmp_path):
+    rejected = {"stage": "parse", "error_type": "ValueError", "message": "no JSON", "record": "{"}
+    failures = [{**rejected, "run_id": "run-1", "source": "a.jsonl", "position": i} for i in (3, 4)]
+    counts = {"records": 2, "parsed_records": 0, "rejected_records": 2}
+    assert main(["report", str(write_run(tmp_path / "run", [], failures=failures, counts=counts))]) == 0
+    browser.open(tmp_path / "run" / "report.html")
+    assert browser.find("h1").text == "Nothing was scored."
+    assert browser.texts("[aria-label='Why records were rejected'] li") == ["2, such as a.jsonl:3: no JSON"]
+    assert browser.errors() == []
+
+
+def test_the_page_shortens_names_as_python_does(browser, report):
+    long = "ft:gpt-4.1-2025-04-14:sierra:tau2-full-sft:"
+    names = [
+        "v1",
+        f"{long}BzrYdMNm",
+        f"{long}BzrYdMNn",
+        f"{'x' * 40}1{'y' * 40}",
+        f"{'x' * 40}2{'y' * 40}",
+        "日本語😀" * 9,
+    ]
+    folder = files("turnwise.pipeline.report") / "page"
+    script = join_modules(lambda name: (folder / f"{name}.js").read_text(encoding="utf-8"), "format")
+    browser.open(report)
+    for size in (LONGEST_NAME, 60):
+        call = 'return [...modules["format"].cutNames(arguments[0], arguments[1])]'
+        assert dict(browser.run(f"{script}\n{call}", names, size)) == short_names(names, size)
 
 
 def test_a_report_of_one_run_has_no_trend(browser, report):

@@ -135,6 +135,8 @@ def check_same(verdict, document):
     missing = {own["criterion"]: own["reason"] for own in verdict.get("notCompared", [])}
     assert missing == document["not_compared"]
     assert verdict.get("notes", []) == document["notes"]
+    open_reasons = {own["reason"]: own["conversationCount"] for own in verdict.get("openReasons", [])}
+    assert open_reasons == {own["reason"]: own["conversations"] for own in document["page"]["open_reasons"]}
     assert "refusal" not in verdict
 
 
@@ -193,6 +195,16 @@ def fails_on(tmp_path, capsys):
     return compare
 
 
+def test_both_say_why_verdicts_are_missing(put, said):
+    judged = {**TWO, "final_response_match_v2": 0.5}
+    put("r1", logs("v1"), judged)
+    put("r2", logs("v2"), judged)
+    answer, _, document, _ = said()
+    check_same(answer["verdict"], document)
+    (of_reason,) = answer["verdict"]["openReasons"]
+    assert of_reason["conversationCount"] == SIZE and "no judge configured" in of_reason["reason"]
+
+
 def test_a_later_run_that_rejected_everything_counts(put, put_rejected, said, fails_on):
     put("r1", logs("v1"))
     put("r2", logs("v2"))
@@ -211,7 +223,7 @@ def test_a_later_run_that_rejected_everything_counts(put, put_rejected, said, fa
     # Their later recordings supersede the rejected ones; a comparison of runs is of those runs alone.
     assert fails_on("r1", "r2")[0] == 0
     put("r4", logs("v2"))
-    assert fails_on("v1", "v2")[0] == 0 and said()[2]["notes"] == []
+    assert fails_on("v1", "v2")[0] == 0 and "rejected" not in " ".join(said()[2]["notes"])
 
 
 def test_rejected_records_of_no_known_version_may_be_of_the_candidate(put, said, fails_on):

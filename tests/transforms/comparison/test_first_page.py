@@ -116,7 +116,9 @@ def test_one_version():
     assert found.destructive is None, "the conversations are not read"
     nothing = without_baseline(["v1"], None, (0, 0, 7), [], 0, None)
     assert nothing.headline == "One version only: 0 with a verdict, 7 without.", "no share is no 0 %"
-    several = without_baseline(["", "v1"], (0.5, None, None), (5, 5, 7), [], 0, None)
+    several = without_baseline(
+        ["", "v1"], (0.5, None, None), (5, 5, 7), [], 0, None, "No baseline is named: "
+    )
     told = "No baseline is named: (no version) and v1 are not compared; 50.0% pass, 10 with a verdict, 7"
     assert several.headline == f"{told} without." and several.baseline is None
 

@@ -50,6 +50,7 @@ from turnwise.transforms.decisions.comparison.values import (
 from turnwise.transforms.decisions.comparison.words import (
     LEAST_CHANGE,
     comparison_notes,
+    few_alike,
     flips,
     held_open,
     sentence,
@@ -93,7 +94,11 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         slices=parts.slices,
         flips=flips(matched, measures) if options.details else [],
         settings_changes=changes,
-        notes=[*comparison_notes(a, b, paired, changes, parts.left_out), *calibration_notes(criteria, a, b)],
+        notes=[
+            *comparison_notes(a, b, paired, changes, parts.left_out),
+            *few_alike(criteria, b.name),
+            *calibration_notes(criteria, a, b),
+        ],
         word=next((result.overall.word for result in criteria if result.criterion == STATUS), None),
     )
 

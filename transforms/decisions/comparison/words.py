@@ -519,8 +519,6 @@ def sentence(result: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
         text += f"; {_left_open(result, b)}"
     elif overall.word in ("inconclusive", "not worse") and not is_open:
         text += _sight(result, by)
-    if overall.word == "inconclusive" and overall.fewest_alike is not None and not result.unmeasured:
-        text += f"; fewer than {overall.fewest_alike} cannot show that {b} is the same or not worse"
     alone = result.baseline_only + result.candidate_only
     if alone:
         text += f"; {alone} of the paired cases {'has' if alone == 1 else 'have'} a value on one side alone"
@@ -556,6 +554,24 @@ def why_open(result: CriterionComparison, b: str) -> str:
     return _left_open(result, b)
 
 
+def table_notes(comparison: Comparison) -> list[str]:
+    """Returns what stands beside the table of criteria: what is not in it, and words it does not explain."""
+    notes = [f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()]
+    is_open = [result for result in comparison.criteria if result.why_open]
+    return notes + [f"{result.criterion}: inconclusive: {result.why_open}" for result in is_open]
+
+
+def few_alike(criteria: Sequence[CriterionComparison], b: str) -> list[str]:
+    """Returns a note on the criteria that have too few cases to show that versions are alike; empty: none."""
+    few = {
+        result.criterion: result.overall.fewest_alike
+        for result in criteria
+        if result.overall.word == "inconclusive" and result.overall.fewest_alike and not result.unmeasured
+    }
+    what = f"fewer than {max(few.values(), default=0)} cases cannot show that {b} is the same or not worse"
+    return [f"{what}: {', '.join(few)}"] if few else []
+
+
 def side_names(comparison: Comparison) -> tuple[str, str]:
     """Returns the short names of baseline and candidate."""
     short = short_names((comparison.baseline.name, comparison.candidate.name))
@@ -571,8 +587,8 @@ def _left_open(result: CriterionComparison, b: str) -> str:
         return ""
     left_out, worst, best = missing.left_out, missing.worst_for_candidate, missing.best_for_candidate
     if worst is None or best is None:
-        return f"without them: {left_out.word}; their values may lie anywhere"
-    return f"without them: {left_out.word}, with them counted against {b}: {worst.word}, for it: {best.word}"
+        return f"left out: {left_out.word}; their values may lie anywhere"
+    return f"left out: {left_out.word}; counted against {b}: {worst.word}; counted for {b}: {best.word}"
 
 
 def _opening(result: CriterionComparison, a: str, b: str) -> str:
@@ -614,9 +630,7 @@ def _sight(result: CriterionComparison, by: PairedBy) -> str:
     if overall.fewest is not None:
         return f"; {count} are too few: at least {overall.fewest} {unit} are needed"
     if overall.detectable is None:
-        seen = f"; {count} cannot show any difference"
-        if result.measure == "pass_rate":
-            seen += ": it would have to be more than the whole scale"
+        seen = f"; {count} {'is' if count.startswith('1 ') else 'are'} too few to show any difference"
     else:
         seen = f"; with {count} a change of {_amount(overall.detectable, result)} would have been seen"
     if not overall.pairs_needed or not overall.difference:

@@ -23,7 +23,7 @@ from turnwise.schemas.report import (
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.decisions.comparison.words import criteria_lines
-from turnwise.transforms.decisions.first_page import with_left_out, without_baseline
+from turnwise.transforms.decisions.first_page import reasons_of, with_left_out, without_baseline
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
@@ -99,13 +99,14 @@ def build_report(
     ]
     problems += [Sentence(text, "problem") for text in compared.refused]
     pages = [*compared.pages]
-    if len(versions) == 1 and not pages:
-        pages = [_only_version(versions[0], rows, entries, infos)]
+    if versions and not pages:
+        pages = [_uncompared(versions, rows, entries, infos)]
     return Report(
         report_id=report_id,
         runs=infos,
         versions=versions,
         first_pages=pages,
+        reasons=[reasons_of(page) for page in pages],
         sentences=[*problems, *(() if compared.comparisons else verdict_sentences(rows, versions))],
         coverage=[
             Sentence(coverage_sentence(*pair, *_score_counts(entries, i)), "neutral", run=i)
@@ -130,18 +131,27 @@ def build_report(
     )
 
 
-def _only_version(
-    version: ReportVersion, rows: Sequence[CriterionRow], entries: Sequence[Entry], runs: Sequence[ReportRun]
+def _uncompared(
+    versions: Sequence[ReportVersion],
+    rows: Sequence[CriterionRow],
+    entries: Sequence[Entry],
+    runs: Sequence[ReportRun],
 ) -> FirstPage:
-    figure = next((row.figures[0] for row in rows if row.name == STATUS), None)
-    share = figure.share if figure else None
+    passed, failed, missing = (
+        sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
+    )
+    share = passed / (passed + failed) if passed + failed else None
+    figure = (
+        next((row.figures[0] for row in rows if row.name == STATUS), None) if len(versions) == 1 else None
+    )
+    bounds = (figure.low, figure.high) if figure else (None, None)
     rejected = [
         number for run in runs for name in REJECTED if isinstance(number := run.counts.get(name), int)
     ]
     page = without_baseline(
-        [version.name],
-        (share, figure.low, figure.high) if figure and share is not None else None,
-        (version.passed, version.failed, version.no_verdict),
+        [version.name for version in versions],
+        None if share is None else (share, *bounds),
+        (passed, failed, missing),
         to_read([entry.row for entry in entries]),
         sum(rejected),
         [entry.row for entry in entries],

@@ -518,7 +518,12 @@ def _row(
     ]
     low, high = scale or (None, None)
     level = "conversation" if is_whole else "turn"
-    return CriterionRow(name, collected.units.get(name, "score"), level, low, high, figures, _about(name))
+    unit, of_values = (
+        collected.units.get(name, "score"),
+        [total for total in sums_of_versions if total and total.scored],
+    )
+    is_share = has_outcomes or (unit == "score" and all(total.is_binary for total in of_values))
+    return CriterionRow(name, unit, level, low, high, figures, _about(name), is_share)
 
 
 def _about(name: str) -> str:
