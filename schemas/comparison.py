@@ -305,7 +305,6 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
             the conversation as a whole.
         reason: Why it fails, or has no score, on the side that is worse.
         tags: Tags of the case, of both sides.
-        language: Its language.
     """
 
     criterion: str
@@ -324,8 +323,7 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
 class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
     """Something that measured the sides differently.
 
-    Attributes:
-        what: Path of the setting (`criteria.safety_v1.threshold`), or `judge model`, `prompt version`.
+    What: the path of the setting (`criteria.safety_v1.threshold`), or `judge model`, `prompt version`.
     """
 
     what: str
@@ -362,7 +360,6 @@ class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
         counts_by: The criterion whose outcomes are counted: the leading one, or the verdict if that has none.
         chosen: How it, baseline and candidate were chosen, in one sentence without a stop.
         baseline: Name of the baseline; None: there is one version only.
-        candidate: Name of the candidate.
         regressed: Cases that passed in the baseline and fail in the candidate; None: no baseline, or their
             outcomes are not compared. So are `fixed` and `still_failing`.
         no_verdict: The candidate's conversations without a verdict.
