@@ -29,13 +29,10 @@ LENIENT = {"log": True}
 
 
 def read_log(model: type[M], value: JsonValue) -> M:
-    """Parses a recorded value leniently.
+    """Parses a recorded value leniently; raises pydantic.ValidationError.
 
     Unknown keys are stored in `model_extra`, null counts as absent, arguments may be JSON texts, and a tool's
     response may have any shape (a non-object becomes `{"result": ...}`).
-
-    Raises:
-        pydantic.ValidationError: The value is invalid even under these rules.
     """
     return model.model_validate(value, extra="allow", context=LENIENT)
 
@@ -404,11 +401,7 @@ class AdkSession(AdkModel):
 
 
 class EvalCaseResult(AdkModel):
-    """Result of one run of an eval case.
-
-    Attributes:
-        session_details: The session; only its `state` is read.
-    """
+    """Result of one run of an eval case; only the `state` of the session's details is read."""
 
     eval_set_id: str = ""
     eval_id: str = ""

@@ -294,10 +294,7 @@ class HumanLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def parse_label(line: bytes | str) -> HumanLabel:
-    """Returns a label from one line of JSON.
-
-    Raises:
-        ValueError: It is no label; the message says which key is wrong.
+    """Returns a label from one line of JSON; raises ValueError, which says which key is wrong.
 
     >>> parse_label('{"conversation_id": "c1", "criterion": "safety_v1", "label": "down"}').label
     'down'

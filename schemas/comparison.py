@@ -305,7 +305,6 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
             the conversation as a whole.
         reason: Why it fails, or has no score, on the side that is worse.
         tags: Tags of the case, of both sides.
-        language: Its language.
     """
 
     criterion: str
@@ -324,8 +323,7 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
 class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
     """Something that measured the sides differently.
 
-    Attributes:
-        what: Path of the setting (`criteria.safety_v1.threshold`), or `judge model`, `prompt version`.
+    What: the path of the setting (`criteria.safety_v1.threshold`), or `judge model`, `prompt version`.
     """
 
     what: str

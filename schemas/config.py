@@ -33,7 +33,6 @@ _SHOWN = 200
 
 
 def _checked(expression: str) -> str:
-
     try:
         problem = next(_problems(jmespath.compile(expression).parsed), None)
     except JMESPathError as error:
@@ -163,9 +162,7 @@ _NOT_SETTINGS = {
 def generation_settings(value: JsonObject) -> JsonObject:
     """Returns generation settings with their names in snake_case.
 
-    Raises:
-        ValueError: A name is given in two spellings, or is a part of the request and not a setting, such as
-            `response_schema`.
+    Raises ValueError for two spellings of a name, and for a part of the request (`response_schema`).
     """
     named = {snake_case(key): item for key, item in value.items()}
     if len(named) < len(value):
@@ -711,11 +708,7 @@ class EvalConfig(Settings):
     @model_validator(mode="before")
     @classmethod
     def _criteria_of_adk(cls, value: object) -> object:
-        """Takes the threshold of effects, which google-adk does not have, out of its default.
-
-        Raises:
-            ValueError: A key is named as it was before.
-        """
+        """Takes the threshold of effects, which google-adk does not have, out of its default."""
         held = value.get("discovery_engine") if isinstance(value, dict) else None
         is_old = isinstance(held, dict) and "app_version_field" in held
         if is_old or (isinstance(value, dict) and "traces" in value):
@@ -734,11 +727,7 @@ class EvalConfig(Settings):
 
 
 def load_json_object(text: str, name: str) -> JsonObject:
-    """Parses a JSON object.
-
-    Raises:
-        ConfigError: It is any other value, or a key stands in it twice.
-    """
+    """Parses a JSON object; raises ConfigError for any other value, and a key that stands in it twice."""
     try:
         value = json.loads(text, object_pairs_hook=unique_pairs)
     except (ValueError, RecursionError) as error:

@@ -728,15 +728,11 @@ RAW = "raw"
 
 
 def decoded_arguments(value: JsonValue) -> JsonObject | None:
-    """Returns a call's arguments as an object.
+    """Returns a call's arguments (an object, its JSON text, or any other value of a log) as an object.
 
-    Args:
-        value: An object, its JSON text, or any other value of a log.
-
-    Returns:
-        None if none are stated; `{}` for an empty text or list (PHP's empty object), and for the text `null`;
-        `{"raw": value}` for any other value that is not a JSON object, so that it never equals a call without
-        arguments.
+    None if none are stated; `{}` for an empty text or list (PHP's empty object), and for the text `null`;
+    `{"raw": value}` for any other value that is not a JSON object, so that it never equals a call without
+    arguments.
     """
     if value is None or isinstance(value, dict):
         return value

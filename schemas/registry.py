@@ -77,8 +77,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def add(self, item: T) -> T:
         """Adds an implementation and returns it; one that is there already is left as it is.
 
-        Raises:
-            TypeError: It is none of this kind, is not complete, or its name is taken.
+        Raises TypeError if it is none of this kind, is not complete, or its name is taken.
         """
         fault = _name_fault(item) or self._fault(item)
         if fault:
@@ -98,15 +97,10 @@ class Registry(Mapping[str, T], Generic[T]):
                 raise TypeError(f"{_shown(item)} cannot be used as {self.kind}: it has no name of its own")
 
     def find(self, name: str, before: str = "", among: Iterable[str] | None = None) -> T:
-        """Returns the implementation of a name.
+        """Returns the implementation of a name, which is one of `among` (None: all).
 
-        Args:
-            name: What is looked up.
-            before: What the error begins with, before the name: the option or key that gives it.
-            among: The names that are possible; None: all.
-
-        Raises:
-            ConfigError: There is none; the message names the nearest, or all; both if there are few.
+        Raises ConfigError, whose message begins with `before` (the option or key that gives the name), and
+        names the nearest, or all; both if there are few.
         """
         known = sorted(self if among is None else among)
         if name in known:
@@ -128,11 +122,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return len(self.load())
 
     def load(self) -> dict[str, T]:
-        """Imports all modules and entry points, at the first lookup or now.
-
-        Raises:
-            ConfigError: One of them cannot be used.
-        """
+        """Imports all modules and entry points, at the first lookup or now; raises ConfigError."""
         if not self._is_complete:
             with self._lock:
                 if not (self._is_complete or self._is_loading):
@@ -239,11 +229,8 @@ def is_file(plugin: str) -> bool:
 def load_plugins(plugins: Sequence[str]) -> None:
     """Imports plugins, each once, here and at the first lookup in processes that inherit the environment.
 
-    Args:
-        plugins: Names of modules, and paths of Python files.
-
-    Raises:
-        ConfigError: One cannot be imported, or adds something that is not complete or whose name is taken.
+    They are modules, and paths of Python files. Raises ConfigError if one cannot be imported, or adds what is
+    not complete or whose name is taken.
     """
     if not plugins:
         return
@@ -265,11 +252,7 @@ def import_plugins() -> None:
 def import_plugin(plugin: str) -> None:
     """Imports a module, or a file under a name by which pickled objects of its classes are found again.
 
-    Args:
-        plugin: Name of a module, or the absolute path of a file.
-
-    Raises:
-        ImportError: There is no such file, or another plugin file has the same name.
+    Raises ImportError if there is no such file, or another plugin file has the same name.
     """
     if not is_file(plugin):
         _check(import_module(plugin))

@@ -134,11 +134,7 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class WithoutScore(msgspec.Struct, frozen=True):
-    """Scores without a value, or verdicts not reached, for one reason.
-
-    Attributes:
-        examples: Places of conversations, a few.
-    """
+    """Scores without a value, or verdicts not reached, for one reason, with places of a few conversations."""
 
     criterion: str
     version: int
@@ -310,7 +306,6 @@ class Report(msgspec.Struct, frozen=True):
         failures: Failures and findings, by kind.
         names: Texts that columns name by place.
         read_first: Places of the conversations to read first, of each first page; without one, of all.
-        chunks: Number of chunks.
         inline_chunks: How many of them the page itself holds; the others are files beside it.
         omitted: Conversations whose transcripts were left out.
         sample_seed: Seed of the sample of a report with few transcripts; None: all are there.

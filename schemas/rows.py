@@ -491,7 +491,6 @@ class Column(NamedTuple):
     """One column of a table.
 
     Attributes:
-        name: Its name.
         kind: Type of a value, or of each item of a list.
         is_list: Whether a value is a list, which may be empty and is never null.
         is_nullable: Whether a value may be null.
@@ -576,8 +575,7 @@ def arrow_rows(
 ) -> "tuple[pyarrow.Table, list[tuple[JsonObject, str]]]":
     """Converts rows, whose JSON objects are texts, to a table.
 
-    Returns:
-        The table, and the rows that Arrow cannot hold (an integer of more than 64 bits) with their reasons.
+    Those that Arrow cannot hold (an integer of more than 64 bits) are returned beside it, with their reasons.
     """
     import pyarrow
 

@@ -52,11 +52,7 @@ class StreamRules(Struct, frozen=True):
 
 
 class Progress(Struct):
-    """Counts of this process so far.
-
-    Attributes:
-        held: Records that wait in open sessions.
-    """
+    """Counts of this process so far; `held`: records that wait in open sessions."""
 
     conversations: int = 0
     turns: int = 0
@@ -72,11 +68,7 @@ _SHOWN = 3
 
 
 class InputFile(msgspec.Struct, frozen=True, order=True):
-    """One file.
-
-    Attributes:
-        changed: Time of the last change, RFC 3339 in UTC.
-    """
+    """One file, with the time of its last change, RFC 3339 in UTC."""
 
     name: str
     size: int
@@ -156,11 +148,7 @@ class RunInfo(msgspec.Struct, frozen=True):
 
 
 class RunFile(msgspec.Struct, frozen=True):
-    """What `run.json` says of a file of a run.
-
-    Attributes:
-        rows: Number of its rows; 1 for a document.
-    """
+    """What `run.json` says of a file of a run: the number of its rows (1 for a document) and bytes."""
 
     rows: int
     bytes: int

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import uvicorn
 from anyio import CapacityLimiter, fail_after, to_thread
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -194,12 +194,9 @@ class Health:
         """Answers 200 if the store can be read within five seconds, else 503."""
         try:
             with fail_after(_SECONDS):
-                work = partial(self._store.read, _read_nothing)
+                query = text("SELECT 1 FROM evaluations LIMIT 1")
+                work = partial(self._store.read, lambda connection: connection.execute(query).scalar())
                 await to_thread.run_sync(work, limiter=self._limit, abandon_on_cancel=True)
         except (StoreError, TimeoutError):
             return JSONResponse({"status": "the store does not answer"}, 503)
         return JSONResponse({"status": "ok"})
-
-
-def _read_nothing(connection: Connection) -> None:
-    connection.execute(text("SELECT 1 FROM evaluations LIMIT 1"))

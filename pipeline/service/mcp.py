@@ -152,10 +152,7 @@ def listed_tool(name: str, tool: Tool) -> ListedTool:
 def _viewed(call: ToolAnswer, message: type[Message], key: str = "") -> ToolAnswer:
     """Returns a call that answers with what the request's mask selects, else with all but large fields.
 
-    Args:
-        call: The call.
-        message: What the mask is of: the entries of `key`, or the answer.
-        key: Where the entries are; "": the mask is of the answer.
+    The mask is of the entries of `key`, or ("") of the answer, and so is `message`.
     """
 
     def viewed(service: runs.Service, request: Any) -> JsonObject:

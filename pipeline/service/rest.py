@@ -213,7 +213,6 @@ class RestMethod(Struct, frozen=True, dict=True):
     The path fills one field of the request, the body another one or all, the query the rest.
 
     Attributes:
-        name: Its name.
         verb: HTTP method.
         path: Template in the notation of google.api.http, below `/v1beta/`.
         request: Message class of the request.

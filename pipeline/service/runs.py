@@ -63,7 +63,6 @@ class Service:
     what it names is not there), and StoreError if the store does not answer.
 
     Attributes:
-        store: The store.
         actor: Name of the server's user, for the history.
         read_only: Whether changes are refused.
         cache: Cached figures of evaluations.

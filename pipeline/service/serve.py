@@ -125,8 +125,7 @@ def bearer_token(environ: Mapping[str, str]) -> str:
 def read_token_file(path: str) -> Tokens:
     """Returns the tokens of a file: `{"write": "...", "read": "..."}`, or one of the two.
 
-    Raises:
-        ConfigError: The file cannot be read, others may read it, or it holds something else.
+    Raises ConfigError if the file cannot be read, others may read it, or it holds something else.
     """
     try:
         with Path(path).open("rb") as file:

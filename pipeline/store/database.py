@@ -585,14 +585,17 @@ def _check_file(address: URL, create: bool) -> None:
 
 
 def _engine(address: URL, read_only: bool) -> Engine:
-    if address.get_backend_name() == "sqlite":
-        engine = create_engine(
-            address,
-            pool_size=_CONNECTIONS,
-            max_overflow=0,
-            hide_parameters=True,
-            connect_args={"timeout": _LOCK_SECONDS},
-        )
+    is_sqlite = address.get_backend_name() == "sqlite"
+    waits = {"timeout": _LOCK_SECONDS} if is_sqlite else {"connect_timeout": _LOCK_SECONDS // 4}
+    engine = create_engine(
+        address,
+        pool_size=_CONNECTIONS,
+        max_overflow=0,
+        hide_parameters=True,
+        pool_pre_ping=not is_sqlite,
+        connect_args=waits,
+    )
+    if is_sqlite:
 
         @event.listens_for(engine, "connect")
         def connect(connection: Any, _: object) -> None:
@@ -612,15 +615,7 @@ def _engine(address: URL, read_only: bool) -> Engine:
             if not options.get("turnwise_alone"):
                 connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("turnwise_writes") else "BEGIN")
 
-        return engine
-    return create_engine(
-        address,
-        pool_size=_CONNECTIONS,
-        max_overflow=0,
-        hide_parameters=True,
-        pool_pre_ping=True,
-        connect_args={"connect_timeout": _LOCK_SECONDS // 4},
-    )
+    return engine
 
 
 _LOCK = Lock()

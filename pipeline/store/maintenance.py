@@ -233,11 +233,9 @@ def _subject(connection: Connection, keys: list[ConversationKey], named: Sequenc
     """Returns a subject with the ids that its conversations have in their logs, which columns may shorten."""
     ids = {*named, *(key.conversation_id for key in keys)}
     for app, names in _pieces(keys):
-        is_long = (
-            _is_of(CONVERSATION_ROWS, app, names),
-            func.length(CONVERSATION_ROWS.c.conversation_id) >= 200,
-        )
-        for content in connection.execute(select(CONVERSATION_ROWS.c.content).where(*is_long)).scalars():
+        is_long = func.length(CONVERSATION_ROWS.c.conversation_id) >= 200
+        query = select(CONVERSATION_ROWS.c.content).where(_is_of(CONVERSATION_ROWS, app, names), is_long)
+        for content in connection.execute(query).scalars():
             ids.add((stored_runs.read_document(content) or {}).get("conversation_id") or "")
     return Subject(keys, frozenset(ids - {""}))
 
@@ -357,8 +355,7 @@ def delete_evaluation(connection: Connection, name: str) -> Counter[str]:
 def overwrite_deleted(store: Store) -> bool:
     """Overwrites what was deleted; PostgreSQL only makes its space free. Raises StoreError.
 
-    Returns:
-        Whether nothing of it is left in SQLite's files: another process may still read its log.
+    Returns whether nothing of it is left in SQLite's files: another process may still read its log.
     """
 
     def work(connection: Connection) -> bool:
@@ -383,12 +380,8 @@ def problems_of(store: Store) -> dict[str, list[str]]:
     def lines(check: Callable[[Connection], Iterator[str]]) -> list[str]:
         try:
             return store.read(lambda connection: list(check(connection)))
-        except (
-            StoreError,
-            ValueError,
-            TypeError,
-            LookupError,
-        ) as error:  # damage can put anything into a row
+        except (StoreError, ValueError, TypeError, LookupError) as error:
+            # Damage can put anything into a row.
             return [f"could not be checked: {error}"]
 
     checks = {"pages of the file": _pages} if store.is_sqlite else {}

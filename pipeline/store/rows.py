@@ -36,6 +36,7 @@ from turnwise.pipeline.store.database import (
     run_name,
 )
 from turnwise.pipeline.store.runs import REPLACED, Execution, is_counted, run_key, write_rows
+from turnwise.pipeline.store.urls import COMPLETED
 from turnwise.schemas.ces.names import app_in, app_of, parent_of, version_id
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
@@ -143,21 +144,13 @@ def conversations_to_read(
     They are chosen from the 10,000 that is most severe, as `to_read` does.
     """
     of_run = _of_version(run, version)
-    names = (
-        "name",
-        "severity_score",
-        "problem_type",
-        "event_time",
-        "conversation_id",
-        "version_id",
-        "eval_id",
-    )
-    query = select(*(CONVERSATIONS.c[name] for name in names)).where(
-        *of_run, CONVERSATIONS.c.severity_score > 0
-    )
-    worst = connection.execute(query.order_by(CONVERSATIONS.c.severity_score.desc()).limit(_MOST_CONSIDERED))
+    held, problem_type = CONVERSATIONS.c, CONVERSATIONS.c.problem_type
+    query = select(
+        *(held.name, held.severity_score, problem_type, held.event_time),
+        *(held.conversation_id, held.version_id, held.eval_id),
+    ).where(*of_run, held.severity_score > 0)
+    worst = connection.execute(query.order_by(held.severity_score.desc()).limit(_MOST_CONSIDERED))
     rows: list[Any] = [{**row._mapping, "app_version": row.version_id} for row in worst]
-    problem_type = CONVERSATIONS.c.problem_type
     counts = connection.execute(select(problem_type, func.count()).where(*of_run).group_by(problem_type))
     sizes: dict[str, int] = {name: count for name, count in counts}
     chosen = [row["name"] for row in to_read(rows, most)]  # type: ignore[typeddict-item]
@@ -240,7 +233,6 @@ def measured_names(connection: Connection, app: str, column: Literal["criterion"
 
 # Reads and writes evaluation results and their sums.
 
-COMPLETED = "COMPLETED"
 TEXTS = {
     to_snake(field): field
     for field in (
@@ -378,7 +370,6 @@ class RunFigures(msgspec.Struct, frozen=True, array_like=True):
     """The results of a run, by evaluation and app version.
 
     Attributes:
-        groups: The groups.
         members: Numbers of the conversations of the results, those of a group together.
         parts: Turn, kind and tool of sums.
         summed: Place in `parts` of every sum of a group, those of a group together.

@@ -48,9 +48,9 @@ from turnwise.pipeline.store.database import (
     key_text,
     plain_text,
 )
-from turnwise.pipeline.store.rows import COMPLETED, RunFigures, run_figures
+from turnwise.pipeline.store.rows import RunFigures, run_figures
 from turnwise.pipeline.store.runs import is_counted
-from turnwise.pipeline.store.urls import STATES, StoreError
+from turnwise.pipeline.store.urls import COMPLETED, STATES, StoreError
 from turnwise.schemas.ces.names import id_of
 from turnwise.schemas.ces.result import EvaluationOutcome, ExecutionState
 from turnwise.schemas.jsonio import JsonObject
@@ -430,8 +430,7 @@ def _equal_or_not(operator: Operator, equal: Sql) -> Sql:
 def matches(column: Column[str] | ColumnElement[str], value: str) -> Sql:
     """Returns the condition that a text is a value; `*` at its start or end stands for any text.
 
-    Raises:
-        ValueError: A `*` stands elsewhere, or the value with it is too long.
+    Raises ValueError if a `*` stands elsewhere, or the value with it is too long.
     """
     if "*" not in value:
         return column == key_text(value)

@@ -125,7 +125,6 @@ def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":
 
 
 def _kafka(uri: str) -> "beam.PTransform[Any, Any]":
-
     topic = parse_kafka_uri(uri)
     fixed = {"bootstrap.servers": topic.brokers, "group.id": topic.group, "enable.auto.commit": "false"}
     return ReadFromKafka(

@@ -50,11 +50,7 @@ class WindowSum(NamedTuple):
 
 
 class StreamSinks(Protocol):
-    """Writes the outcomes and metrics of a stream as they are produced.
-
-    Attributes:
-        alerts_path: Default file for alerts; None: there is none.
-    """
+    """Writes the outcomes and metrics of a stream as they are produced, alerts by default to a file."""
 
     alerts_path: Path | None
 
@@ -74,12 +70,8 @@ def build_stream(
 ) -> None:
     """Adds a whole stream to a pipeline.
 
-    Args:
-        arrivals: The records, timestamped by event time.
-        unread: Failures of reading.
-        cases: Returns the eval cases; None: conversations have none, or bring their own.
-        settings: Settings of the run.
-        sinks: Sinks for outcomes, metrics and alerts.
+    The arrivals are timestamped by event time; `unread` are failures of reading. Without `cases`,
+    conversations have none, or bring their own.
     """
     rules = settings.stream.rules
     contents = _contents(arrivals, settings)

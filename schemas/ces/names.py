@@ -37,11 +37,7 @@ def is_name(kind: str, name: str) -> bool:
 
 
 def checked_name(kind: str, name: str) -> str:
-    """Returns a valid name.
-
-    Raises:
-        ValueError: The name is invalid; one line with the expected form.
-    """
+    """Returns a valid name; raises ValueError for another one, with the expected form in one line."""
     if not name:
         raise ValueError(f"is missing; its form is {_FORMS[kind]}")
     if not is_name(kind, name):

@@ -61,15 +61,10 @@ def _message_in(annotation: Any) -> type[Message] | None:
 def parse_mask(
     message: type[Message], text: str, *, through_lists: bool = False
 ) -> tuple[FieldPath, ...] | None:
-    """Returns the paths of a mask; None: it is empty or `*`, which means the whole message.
+    """Returns the paths of a mask, with commas between them; None: it is empty or `*`: the whole message.
 
-    Args:
-        message: Message class of the paths.
-        text: Comma-separated paths.
-        through_lists: Whether a path may lead through a repeated field, into all of its elements.
-
-    Raises:
-        MaskError: A path is malformed or leads to no field.
+    With `through_lists`, a path may lead through a repeated field, into all of its elements. Raises MaskError
+    for a path that is malformed or leads to no field.
     """
     if text.strip() in ("", "*"):
         return None
@@ -163,15 +158,8 @@ def updated_content(old: JsonObject, resource: Message, update_mask: str | None)
     """Returns the content of a resource after an update; the name is kept, output-only fields are omitted.
 
     Named fields that `resource` does not set are cleared, and a repeated field is replaced as a whole.
-    Setting one member of a oneof clears the others.
-
-    Args:
-        old: The content before, in canonical proto3 JSON; it is not modified.
-        resource: The new values.
-        update_mask: The fields to change; None, "" or "*": all of them.
-
-    Raises:
-        MaskError: The mask names an unknown field, or leads through a list.
+    Setting one member of a oneof clears the others. A mask that is None, "" or "*" names all fields. Raises
+    MaskError if it names an unknown field, or leads through a list.
     """
     kind, new = type(resource), written_fields(resource)
     paths = parse_mask(kind, update_mask or "")
@@ -238,11 +226,7 @@ Condition: TypeAlias = FieldComparison | Junction | Negation
 
 
 def parse_filter(text: str) -> Condition | None:
-    """Parses a filter; None: it is empty.
-
-    Raises:
-        FilterError: It is invalid, longer than 4,000 characters or nested deeper than 20 levels.
-    """
+    """Parses a filter; None: it is empty. Raises FilterError if it is invalid, too long or too deep."""
     if len(text) > _LONGEST:
         raise FilterError(f"longer than {_LONGEST} characters")
     tokens: list[_Token] = []

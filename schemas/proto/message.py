@@ -159,11 +159,7 @@ class Message(BaseModel):
 
     @classmethod
     def from_json(cls, text: str | bytes, *, lenient: bool = False) -> Self:
-        """Returns the message of a JSON text, one object; bytes are UTF-8; see `from_value`.
-
-        Raises:
-            WireError: It is not JSON, has a duplicate key or is invalid for this message.
-        """
+        """Reads one JSON object (bytes: UTF-8) as `from_value` does; raises WireError."""
         try:
             value = json.loads(text, object_pairs_hook=unique_pairs, parse_constant=_refuse_constant)
         except RecursionError:
@@ -174,13 +170,10 @@ class Message(BaseModel):
 
     @classmethod
     def from_value(cls, value: JsonValue, *, lenient: bool = False) -> Self:
-        """Returns the message of a parsed JSON object, which is not modified.
+        """Returns the message of a parsed JSON object, which is not modified; raises WireError.
 
         If lenient, unknown fields are ignored, scalars are accepted as by Python's protobuf parser, and the
         later of two spellings of a field counts.
-
-        Raises:
-            WireError: It is invalid for this message.
         """
         try:
             return cls.model_validate(value, context=ParseState(lenient))
@@ -238,9 +231,7 @@ _ROUNDS = 20
 class ReadProblems(NamedTuple):
     """Problems of a message, one line each with the path.
 
-    Attributes:
-        unreadable: Values that are omitted or replaced.
-        unknown: Unknown enum values; they are kept.
+    Unreadable values are omitted or replaced; unknown values of enums are kept.
     """
 
     unreadable: list[str]
@@ -250,18 +241,11 @@ class ReadProblems(NamedTuple):
 def read_lenient(
     kind: type[M], value: JsonValue, label: str, placeholders: Mapping[str, JsonValue]
 ) -> tuple[M, ReadProblems]:
-    """Reads a message leniently; unreadable values count as absent.
+    """Reads a message leniently; unreadable values count as absent, or are replaced by `placeholders`.
 
     A list element that is no message counts as an empty one, so that indexes into the list stay valid.
-
-    Args:
-        kind: The message's class.
-        value: Parsed JSON; it is not modified.
-        label: First part of all paths.
-        placeholders: JSON name of a field -> replacement for an unreadable value of that field.
-
-    Raises:
-        WireError: It is no object, or still invalid after 20 rounds of removing values.
+    All paths begin with `label`. Raises WireError if it is no object, or still invalid after 20 rounds of
+    removing values.
     """
     unreadable: list[str] = []
     for _ in range(_ROUNDS):
@@ -488,14 +472,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_struct(value: JsonValue, depth: int = 1) -> JsonObject:
-    """Returns a copy of a JSON object with its numbers as doubles.
+    """Returns a copy of a JSON object with its numbers as doubles; nulls inside it are preserved.
 
-    Args:
-        value: The object; nulls inside it are preserved.
-        depth: Nesting depth of the object.
-
-    Raises:
-        ValueError: It is no object, holds a value that is no JSON, or nests deeper than 100 messages.
+    Raises ValueError if it is no object, holds a value that is no JSON, or nests deeper than 100 messages.
     """
     if not isinstance(value, dict):
         raise ValueError(f"{shown(value)} is not a JSON object")

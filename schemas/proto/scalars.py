@@ -47,11 +47,7 @@ def shown(value: JsonValue) -> str:
 
 
 def read_int(value: JsonValue, bits: int, lenient: bool = False) -> int:
-    """Parses a signed integer of `bits` bits from a JSON number or a numeric string.
-
-    Raises:
-        ValueError: It is none, or out of range.
-    """
+    """Parses a signed integer of `bits` bits from a JSON number or a numeric string; raises ValueError."""
     number = value
     if isinstance(value, str):
         number = _integer_text(value, lenient)
@@ -65,11 +61,7 @@ def read_int(value: JsonValue, bits: int, lenient: bool = False) -> int:
 
 
 def read_enum_number(value: JsonValue, lenient: bool = False) -> int:
-    """Parses an int32 from an integer or a string of digits.
-
-    Raises:
-        ValueError: It is none, or out of range.
-    """
+    """Parses an int32 from an integer or a string of digits; raises ValueError."""
     if isinstance(value, str) and (lenient or _DIGITS.fullmatch(value)):
         value = int(value)
     if lenient and isinstance(value, bool | float) and math.isfinite(value):
@@ -101,11 +93,7 @@ def _float_text(text: str, lenient: bool) -> float | None:
 
 
 def read_double(value: JsonValue, lenient: bool = False) -> float:
-    """Parses a double from a JSON number, a numeric string or "NaN", "Infinity", "-Infinity".
-
-    Raises:
-        ValueError: The value has another form.
-    """
+    """Parses a double from a number, a numeric text, "NaN", "Infinity" or "-Infinity"; raises ValueError."""
     number: float | None = None
     if isinstance(value, str):
         number = _float_text(value, lenient)
@@ -126,20 +114,12 @@ def _double(value: int | float) -> float:
 
 
 def read_float32(value: JsonValue, lenient: bool = False) -> float:
-    """Parses a float32 and returns its shortest decimal.
-
-    Raises:
-        ValueError: It is no number, or out of range.
-    """
+    """Parses a float32 and returns its shortest decimal; raises ValueError."""
     return float32(read_double(value, lenient))
 
 
 def float32(x: float) -> float:
-    """Returns the shortest decimal of the float32 nearest to `x`, as protobuf prints it.
-
-    Raises:
-        ValueError: `x` is finite and outside the range of a float32.
-    """
+    """Returns the shortest decimal of the float32 nearest to `x`, as protobuf has it; raises ValueError."""
     return float(x) if x == 0 or not math.isfinite(x) else _shortest_float32(x)
 
 
@@ -162,11 +142,7 @@ def _rounds_to(decimal: float, packed: bytes) -> bool:
 
 
 def read_bytes(value: JsonValue, lenient: bool = False) -> str:
-    """Normalises base64 of either alphabet, padded or not, to standard base64 with padding.
-
-    Raises:
-        ValueError: The value has another form.
-    """
+    """Returns base64 of either alphabet, padded or not, as standard one with padding; raises ValueError."""
     if not isinstance(value, str):
         raise ValueError(f"{shown(value)} is not base64")
     match = _BASE64.fullmatch(value)
@@ -178,22 +154,14 @@ def read_bytes(value: JsonValue, lenient: bool = False) -> str:
 
 
 def read_field_mask(value: JsonValue, lenient: bool = False) -> str:
-    """Returns a field mask: lowerCamelCase paths with a comma between them, `*`, or nothing.
-
-    Raises:
-        ValueError: The value has another form.
-    """
+    """Returns a field mask (lowerCamelCase paths between commas, `*`, or nothing); raises ValueError."""
     if not isinstance(value, str) or not (_PATHS.fullmatch(value) or (lenient and "_" not in value)):
         raise ValueError(f"{shown(value)} is not a field mask (lowerCamelCase paths, comma separated)")
     return value
 
 
 def read_timestamp(value: JsonValue, lenient: bool = False) -> str:
-    """Returns the canonical text of an RFC 3339 timestamp (years 1 to 9999, `T`, `Z` or `+hh:mm`).
-
-    Raises:
-        ValueError: The value has another form.
-    """
+    """Returns the canonical text of an RFC 3339 timestamp (`T`, `Z` or `+hh:mm`); raises ValueError."""
     if isinstance(value, str) and _CANONICAL_TIMESTAMP.fullmatch(value):
         return value
     match = (_LOOSE_TIMESTAMP if lenient else _TIMESTAMP).fullmatch(value) if isinstance(value, str) else None
@@ -203,11 +171,7 @@ def read_timestamp(value: JsonValue, lenient: bool = False) -> str:
 
 
 def timestamp_nanos(text: str) -> int:
-    """Returns nanoseconds since 1970-01-01T00:00:00Z of an RFC 3339 timestamp.
-
-    Raises:
-        ValueError: The text is invalid, or the time does not exist.
-    """
+    """Returns nanoseconds since 1970-01-01T00:00:00Z of an RFC 3339 timestamp; raises ValueError."""
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
         raise ValueError(f"{shown(text)} is not a timestamp")
@@ -231,11 +195,7 @@ def _days(year: str, month: str, day: str) -> int:
 
 
 def nanos_timestamp(n: int) -> str:
-    """Returns the canonical timestamp `n` nanoseconds after 1970-01-01T00:00:00Z.
-
-    Raises:
-        ValueError: The time is outside the years 1 to 9999.
-    """
+    """Returns the timestamp `n` nanoseconds after 1970; raises ValueError outside of the years 1 to 9999."""
     seconds, nanos = divmod(n, _BILLION)
     return f"{_second(seconds)}{_fraction(nanos)}Z"
 
@@ -260,11 +220,7 @@ def _fraction(nanos: int) -> str:
 
 
 def read_duration(value: JsonValue, lenient: bool = False) -> str:
-    """Returns the canonical text of a duration like "3.5s", up to 315576000000 seconds either way.
-
-    Raises:
-        ValueError: The value has another form.
-    """
+    """Returns the canonical text of a duration like "3.5s", up to 315576000000 seconds; raises ValueError."""
     if isinstance(value, str) and _CANONICAL_DURATION.fullmatch(value):
         return value
     match = (_LOOSE_DURATION if lenient else _DURATION).fullmatch(value) if isinstance(value, str) else None
@@ -274,11 +230,7 @@ def read_duration(value: JsonValue, lenient: bool = False) -> str:
 
 
 def duration_nanos(text: str) -> int:
-    """Returns the nanoseconds of a duration like "3.500s".
-
-    Raises:
-        ValueError: The text is invalid, or the duration is longer than 315576000000 seconds.
-    """
+    """Returns the nanoseconds of a duration like "3.500s"; raises ValueError."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError(f"{shown(text)} is not a duration")

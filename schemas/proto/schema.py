@@ -45,10 +45,8 @@ def message_schema(
 ) -> JsonObject:
     """Returns the schema of a message; what it refers to stands under `$defs`.
 
-    Args:
-        message: Message class. In a request, the content of its output-only fields is not described.
-        use: What the message is for.
-        elsewhere: Messages inside an answer that are not described, and the tool whose answer does so.
+    In a request, the content of output-only fields is not described. `elsewhere`: messages inside an answer
+    that are not described, and the tool whose answer does so.
     """
     return _SchemaWriter(use, elsewhere or {}).whole(message)
 

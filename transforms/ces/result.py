@@ -414,12 +414,10 @@ def golden_expectation(expectation: Expectation) -> JsonObject:
 
 
 def scenario_expectation(expectation: Expectation) -> JsonObject:
-    """Returns a ScenarioExpectation: the one that was read, or one made for a case of another format."""
-    if expectation.wire is not None:
-        return expectation.wire
-    if expectation.tool_call is not None:
+    """Returns a ScenarioExpectation; but for calls, it is made as a GoldenExpectation is."""
+    if expectation.wire is None and expectation.tool_call is not None:
         return {"toolExpectation": {"expectedToolCall": tool_call(expectation.tool_call)}}
-    return {"agentResponse": agent_message(expectation.text or "")}
+    return golden_expectation(expectation)
 
 
 _OBSERVED: dict[str, tuple[str, Any]] = {
@@ -473,13 +471,7 @@ def _parameter_result(parameters: ParameterScore, outcome: Outcome | None, was_c
 
 @lru_cache(maxsize=4096)
 def tool_scores(share: float, ordered: float, outcome: Outcome | None) -> JsonObject:
-    """Returns the fields of a TurnReplayResult about its tools.
-
-    Args:
-        share: Expected tools that were called, 0..1.
-        ordered: Those called in the expected order, 0..1.
-        outcome: `share` against its gate.
-    """
+    """Returns the fields of a TurnReplayResult about its tools: shares called, and called in order."""
     overall: JsonObject = {"toolInvocationScore": float32(share)}
     if outcome:
         overall["outcome"] = outcome
@@ -609,12 +601,16 @@ def result_parts(result: JsonObject) -> list[SumPart]:
     """Returns what one EvaluationResult (canonical JSON) adds; nothing if it did not complete."""
     if result.get("executionState") != "COMPLETED":
         return []
+    parts: list[SumPart] = []
     if "goldenResult" in result:
-        parts: list[SumPart] = []
         for index, turn in enumerate(result["goldenResult"].get("turnReplayResults", ())):
             parts += _turn_parts(index, turn)
         return parts
-    return list(_scenario_parts(result.get("scenarioResult", {})))
+    scenario = result.get("scenarioResult", {})
+    parts += _latency_parts(None, scenario.get("toolCallLatencies", ()))
+    for index, judged in enumerate(scenario.get("hallucinationResult", ())):
+        parts += _score_parts(index, "hallucination", judged)
+    return parts
 
 
 def _turn_parts(index: int, turn: JsonObject) -> list[SumPart]:
@@ -635,12 +631,6 @@ def _turn_parts(index: int, turn: JsonObject) -> list[SumPart]:
     if "turnLatency" in turn:
         parts.append(((index, "turn_latency", ""), 1, duration_nanos(turn["turnLatency"])))
     return parts
-
-
-def _scenario_parts(scenario: JsonObject) -> Iterator[SumPart]:
-    yield from _latency_parts(None, scenario.get("toolCallLatencies", ()))
-    for index, judged in enumerate(scenario.get("hallucinationResult", ())):
-        yield from _score_parts(index, "hallucination", judged)
 
 
 def _tool_name(call: JsonObject) -> str:

@@ -300,15 +300,8 @@ class RedundantRelatedQuestions(AnswerFaults):
         earlier: set[str] = set()
         for index, question in enumerate(questions):
             plain = _plain(question)
-            why = (
-                "blank"
-                if not plain
-                else "asked"
-                if plain == asked
-                else "repeated"
-                if plain in earlier
-                else None
-            )
+            faults = {"blank": not plain, "asked": plain == asked, "repeated": plain in earlier}
+            why = next((name for name, holds in faults.items() if holds), None)
             if why:
                 redundant.append({"question": index, "text": question[:_QUOTED], "why": why})
             earlier.add(plain)

@@ -379,9 +379,7 @@ _SHOWN = 40
 def listed_scores(returned: object) -> Sequence[Score]:
     """Returns the scores of a list that a criterion returned for a turn.
 
-    Raises:
-        BaseException: What the criterion raised in place of returning.
-        TypeError: It returned something else than a Score, a list of Scores or None.
+    Raises what the criterion raised in place of returning, and TypeError for anything else than scores.
     """
     if isinstance(returned, BaseException):
         raise returned
@@ -396,9 +394,7 @@ def listed_scores(returned: object) -> Sequence[Score]:
 def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[int, Score]]) -> Score | None:
     """Returns the summary of the scores of the turns, by index.
 
-    Raises:
-        TypeError: The criterion returned no Score, or its value is no number.
-        ValueError: Its value is outside the criterion's scale.
+    Raises TypeError if it is no Score; for its value, see `check_score`.
     """
     overall = criterion.overall([score for _, score in turns])
     if not isinstance(overall, Score):
@@ -415,9 +411,7 @@ def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[in
 def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, score: Score) -> None:
     """Checks a score and sets its outcome; one that fails says why, and what is wrong with its turn.
 
-    Raises:
-        TypeError: Its value is no number, or its details hold what JSON cannot.
-        ValueError: Its value is outside the criterion's scale, or its outcome is impossible.
+    Raises what `check_score` raises.
     """
     stated = score.outcome
     check_score(criterion, score)
@@ -433,10 +427,8 @@ def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, sc
 
 def _explain_pass(criterion: Criterion, score: Score) -> None:
     """Says of a score without a word that it passes although its value does not."""
-    threshold = criterion.threshold if score.threshold is None else score.threshold
-    if score.outcome != "PASS" or score.value is None or threshold is None:
-        return
-    if not (score.value >= threshold if criterion.gate == "at_least" else score.value <= threshold):
+    if score.outcome == "PASS" and not criterion.reaches(score):
+        threshold = criterion.threshold if score.threshold is None else score.threshold
         score.explanation = f"It passes, although {score.value:g} does not reach the threshold {threshold:g}."
 
 

@@ -181,11 +181,7 @@ class JudgedItem(Struct, frozen=True):
 
 
 class ItemScore(Score):
-    """Score of judged items; the details hold the same for the table of scores.
-
-    Attributes:
-        items: The items, in the order of the case.
-    """
+    """Score of judged items, in the order of the case; the details hold the same for the table of scores."""
 
     items: tuple[JudgedItem, ...] = ()
 

@@ -367,11 +367,7 @@ class Grounds:
         return Support(any(cited.source in mark.sources for mark in checked), "claims")
 
     def by_local_judge(self, cited: Sequence[CitedSource]) -> list[Support]:
-        """Returns whether each cited source holds at least one of the marked sentences.
-
-        Raises:
-            TooLargeError: The texts exceed the limits of the local judge.
-        """
+        """Returns whether each cited source holds a marked sentence at least; raises TooLargeError."""
         if sum(c.mark.end - c.mark.start for c in cited) > _MAX_MARKED:
             raise TooLargeError(f"citations that mark more than {_MAX_MARKED} bytes together")
         texts = [self.cited_text(c.mark) for c in cited]
@@ -391,11 +387,7 @@ class Grounds:
         return supports
 
     def claimed(self) -> list[tuple[JsonObject, Support]]:
-        """Returns the claims of the answer with their offsets and support.
-
-        Raises:
-            TooLargeError: The texts exceed the limits of the local judge.
-        """
+        """Returns the claims of the answer with their offsets and support; raises TooLargeError."""
         if self.answer.claims:
             return [
                 ({"claim": i, **mark.details()}, Support(bool(mark.sources), "claims"))
@@ -498,8 +490,7 @@ class CitationRecall(CitationSupport):
 def grounds_of(sample: Sample, pair: TurnPair) -> Grounds | None:
     """Returns a recorded answer with its sources; None: it was skipped, or the turn holds no engine's answer.
 
-    Raises:
-        TooLargeError: It has too many claims or citations.
+    Raises TooLargeError if it has too many claims or citations.
     """
     turn = pair.actual
     if turn is None or turn.grounded is None or was_skipped(turn):

@@ -41,12 +41,7 @@ from turnwise.transforms.judging.prompts import (
     unjudged_reason,
     votes_of,
 )
-from turnwise.transforms.local_judge.grounding import (
-    PROBABLE,
-    GroundingVerdict,
-    ground,
-    probable_range,
-)
+from turnwise.transforms.local_judge.grounding import PROBABLE, GroundingVerdict, ground, probable_range
 from turnwise.transforms.matching.calls import answered_calls, call_key
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
@@ -78,11 +73,7 @@ class HallucinationsReply(Reply):
 
 
 class LocalHallucinationsReply(HallucinationsReply):
-    """The local judge's answer; no model is asked for it.
-
-    Attributes:
-        grounded: The verdict on each sentence.
-    """
+    """The local judge's answer, with its verdict on each sentence; no model is asked for it."""
 
     grounded: list[GroundingVerdict]
 
@@ -180,13 +171,7 @@ def _decision(ballot: Ballot[HallucinationsReply], number: int, evidence: str) -
         return {"label": None, "reason": None, "votes": votes}
     supporting = quoted(verdict.supporting_quote, evidence, "supporting_quote")
     contradicting = quoted(verdict.contradicting_quote, evidence, "contradicting_quote")
-    return {
-        "label": verdict.label,
-        "reason": verdict.reason,
-        "votes": votes,
-        **supporting,
-        **contradicting,
-    }
+    return {"label": verdict.label, "reason": verdict.reason, "votes": votes, **supporting, **contradicting}
 
 
 def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply], least: float) -> Score | None:

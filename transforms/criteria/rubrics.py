@@ -73,6 +73,7 @@ class RubricCriterion(AdkJudged):
             `rubric_content.text_property`.
     """
 
+    needs: ClassVar[str] = "rubrics, in the config or in a case"
     default_samples: ClassVar[int] = 5
     rubric_type: ClassVar[str]
 
@@ -151,7 +152,6 @@ class RubricFinalResponse(RubricCriterion):
     """
 
     name: ClassVar[str] = "rubric_based_final_response_quality_v1"
-    needs: ClassVar[str] = "rubrics, in the config or in a case"
     rubric_type: ClassVar[str] = "FINAL_RESPONSE_QUALITY"
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
@@ -173,7 +173,6 @@ class RubricToolUse(RubricCriterion):
     """
 
     name: ClassVar[str] = "rubric_based_tool_use_quality_v1"
-    needs: ClassVar[str] = "rubrics, in the config or in a case"
     rubric_type: ClassVar[str] = "TOOL_USE_QUALITY"
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
@@ -195,7 +194,6 @@ class RubricMultiTurnTrajectory(RubricCriterion):
     """
 
     name: ClassVar[str] = "rubric_based_multi_turn_trajectory_quality_v1"
-    needs: ClassVar[str] = "rubrics, in the config or in a case"
     rubric_type: ClassVar[str] = "TRAJECTORY_QUALITY"
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:

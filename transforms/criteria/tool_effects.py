@@ -27,6 +27,7 @@ from turnwise.transforms.effects.changes import (
     by_other_actor,
     call_text,
     changes_of,
+    differing_text,
     expected_handoffs,
     listed,
     match_changes,
@@ -35,7 +36,6 @@ from turnwise.transforms.effects.changes import (
     open_pairs,
     summary,
     texts,
-    told_apart,
     wrong_details,
 )
 from turnwise.transforms.effects.equivalence import equivalent
@@ -70,11 +70,7 @@ class UsesToolEffects(BaseModel, defer_build=True):
 
 
 class OpenScore(Score):
-    """A score without a value, because only a judge can compare some values.
-
-    Attributes:
-        pairs: The values.
-    """
+    """A score without a value, because only a judge can compare some values."""
 
     pairs: tuple[OpenPair, ...] = ()
 
@@ -467,10 +463,8 @@ class FinalState(MeasuredCriterion, LeavesOpen):
         share = (matched + len(pairs)) / total
         explanation = "The state is as expected."
         if differing:
-            texts = [(path, *told_apart(actual, want)) for path, want, actual in differing[:_SHOWN]]
-            first = [f"{path} is {actual} instead of {want}" for path, actual, want in texts]
             more = f", and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
-            explanation = f"{', '.join(first)}{more}."
+            explanation = f"{differing_text(differing[:_SHOWN])}{more}."
         if pairs:
             details["unclear"] = [pair._asdict() for pair in pairs]
             named = ", ".join(pair.name for pair in pairs[:_SHOWN])

@@ -9,9 +9,7 @@ from msgspec import Struct, field, structs
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.equivalence import Prose, are_equal, equivalent, pair_equivalent
-from turnwise.transforms.effects.prose import (
-    order_of,
-)
+from turnwise.transforms.effects.prose import order_of
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
     directive_text,
@@ -32,11 +30,7 @@ class Difference(NamedTuple):
 
 
 class OpenPair(NamedTuple):
-    """Two values that only a judge can compare, as text.
-
-    Attributes:
-        name: What they are values of: `reason of cancel_order`.
-    """
+    """Two values (`name` says of what: `reason of cancel_order`) that only a judge can compare, as text."""
 
     name: str
     expected: str

@@ -369,9 +369,7 @@ def _action_effect(key: str, text: str, args: JsonObject) -> ToolEffect | None:
 def _query_effect(text: str, words: set[str]) -> ToolEffect | None:
     """Returns the effect of a query; None: the text is none, or it is unknown what it does.
 
-    Args:
-        text: The text.
-        words: Words of the tool and the parameter. Where they name a database, any statement is a query.
+    Where the words (of the tool and the parameter) name a database, any statement is a query.
     """
     text = text[:_LONGEST_QUERY]
     if _GRAPHQL.match(text):

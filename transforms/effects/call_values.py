@@ -100,13 +100,10 @@ def is_plain_word(word: str, path: str) -> bool:
 
 
 def currency_of(path: str, values: Sequence[CallValue]) -> str | None:
-    """Returns the code of the currency that a call names for an argument.
+    """Returns the code of the currency that a call names for an argument; "": it names none.
 
     The argument's own name comes first (`amount_eur`), then a currency beside it, then one further out, then
-    the only one anywhere.
-
-    Returns:
-        "": none is named; None: one is named, but cannot be read, or there are several.
+    the only one anywhere. None: one is named, but cannot be read, or there are several.
     """
     for code in map(_code, path_words(path)[-1:]):
         if code is not None:

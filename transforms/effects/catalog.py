@@ -319,11 +319,7 @@ READ = ToolEffect("read", True, False, GUESS)
 
 
 class InferredVerb(NamedTuple):
-    """An effect and the verb that it was inferred from.
-
-    Attributes:
-        verb: The deciding verb; "": none is known.
-    """
+    """An effect and the deciding verb that it was inferred from; "": none is known."""
 
     effect: InferredEffect
     verb: str
@@ -333,13 +329,10 @@ class InferredVerb(NamedTuple):
 def infer_effect(name: str, description: str | None = None) -> ToolEffect:
     """Infers the effect of a tool from the verb of its name.
 
-    A prefix (`server__`, `service.`) counts only if the rest holds no known verb. A name without a known verb
+    The name is in camelCase, snake_case, kebab-case or a script without spaces, with or without accents. A
+    prefix (`server__`, `service.`) counts only if the rest holds no known verb. A name without a known verb
     is a read if it names information (`order_status`) or is a conversion (`litre_to_gallon`). Else the first
     verb of the description decides; without it the effect is unknown. Loading tools (`load_tools`) is a read.
-
-    Args:
-        name: Name in camelCase, snake_case, kebab-case or a script without spaces, with or without accents.
-        description: Description of the tool; None: unknown.
     """
     joined = "_".join(last_words(name))
     if joined in FRAMEWORK:

@@ -87,12 +87,9 @@ def _in_order(value: JsonValue, is_handoff: bool) -> Hashable:
 def without_undone(
     made: Sequence[ActorCall], catalog: ToolCatalog
 ) -> tuple[list[ActorCall], list[ActorCall]]:
-    """Removes pairs of calls of which the second undoes the first, such as two toggles of a light.
+    """Returns calls without pairs of which the second undoes the first (two toggles of a light), and those.
 
     Calls of one actor are paired with each other first, then calls of different actors.
-
-    Returns:
-        The remaining calls, and the removed ones.
     """
     if len(made) < 2:
         return list(made), []
@@ -312,7 +309,7 @@ def _applied(pairs: Iterable[tuple[list[ToolCall], list[ToolResponse]]], catalog
     applied = _Applied([], [], [])
     for calls, responses in pairs:
         if _changing(calls, catalog):
-            for call, response in _with_responses(calls, responses):
+            for call, response in zip(calls, pair_responses(calls, responses), strict=True):
                 if catalog.effect_of(call).effect == "read":
                     continue
                 if has_failed(response, called_tool(call), call.args):
@@ -320,12 +317,6 @@ def _applied(pairs: Iterable[tuple[list[ToolCall], list[ToolResponse]]], catalog
                 else:
                     (applied.no_ops if changed_nothing(response) else applied.succeeded).append(call)
     return applied
-
-
-def _with_responses(
-    calls: Sequence[ToolCall], responses: Sequence[ToolResponse]
-) -> Iterable[tuple[ToolCall, ToolResponse | None]]:
-    return zip(calls, pair_responses(calls, responses), strict=True)
 
 
 def _changing(calls: Iterable[ToolCall], catalog: ToolCatalog) -> list[ToolCall]:
@@ -578,6 +569,12 @@ def clipped_value(text: str, longest: int = _LONGEST_VALUE) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
+def differing_text(differences: Iterable[tuple[str, JsonValue, JsonValue]]) -> str:
+    """Returns what differs: of every parameter or path, the actual value and the expected one."""
+    apart = ((name, *told_apart(actual, expected)) for name, expected, actual in differences)
+    return ", ".join(f"{name} is {actual} instead of {expected}" for name, actual, expected in apart)
+
+
 def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
     """Returns the texts of two values in one line each; where these look alike, JSON of where they differ.
 
@@ -706,12 +703,7 @@ def summary(
         parts = [f"{changes}, and no other." if wanted else "Nothing was to be changed, and nothing was."]
     wrong = [""] * len(matching.wrong)
     for i, (want, made) in enumerate(matching.wrong[:_SHOWN]):
-        values = (
-            f"{d.parameter} is {actual} instead of {expected}"
-            for d in compare.differences(want.call, made.call)
-            for actual, expected in [told_apart(d.actual, d.expected)]
-        )
-        wrong[i] = f"{made.call.name}: {', '.join(values)}"
+        wrong[i] = f"{made.call.name}: {differing_text(compare.differences(want.call, made.call))}"
     heads = {"Missing": matching.missing, "Not expected": matching.extra}
     parts += [_sentence(head, texts(calls)) for head, calls in heads.items()]
     parts += [_sentence("Wrong arguments", wrong)]

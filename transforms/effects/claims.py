@@ -49,12 +49,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class ClaimedValue(NamedTuple):
-    """A value that an agent states of an action.
-
-    Attributes:
-        argument: Path of the argument that it belongs to, as `argument_paths` gives it; "": none.
-        text: The agent's words.
-    """
+    """A value that an agent states of an action, in its words; "": it is of no argument's path."""
 
     argument: str
     text: str
@@ -147,7 +142,6 @@ class Action(Struct):
     Attributes:
         turn: Index of its turn.
         tool: Name of the tool that did it.
-        call: The call.
         values: Values of arguments and response.
         is_change: Whether the tool is known to change something.
         is_claimed: Whether the agent claims it anywhere.

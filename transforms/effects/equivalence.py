@@ -61,12 +61,8 @@ def equivalent(
     lists as `order_of` says, objects by the expected keys, JSON texts by their value. Empty values (null,
     false, an empty text, list or object) equal an absent value. Prose is compared by `compare_texts`.
 
-    Args:
-        expected: The expected value.
-        actual: The value that was passed or stored.
-        prose: How prose counts that only a judge can compare.
-        name: Name of the parameter; "": unknown.
-        further: Which keys of objects that are not expected leave it unclear, unless they are empty.
+    `prose` says how prose counts that only a judge can compare, and `further` which keys of objects that are
+    not expected leave it unclear, unless they are empty.
     """
     if are_equal(expected, actual):
         return True
@@ -179,11 +175,10 @@ def pair_equivalent(
     name: str = "",
     further: FurtherKeys = "free",
 ) -> list[int | None]:
-    """Pairs as many equivalent elements as possible, in any order.
+    """Returns for every expected element the index of an equivalent one, or None; pairs as many as it can.
 
-    Returns:
-        For every expected element the index of its partner, or None. In very long lists, only elements that
-        differ in nothing but case and white space are paired, and the others in their places.
+    In very long lists, only elements that differ in nothing but case and white space are paired in any order,
+    and the others in their places.
     """
     partners = equal_matches(
         [key_of(value, name) for value in expected], [key_of(value, name) for value in actual]

@@ -254,17 +254,14 @@ def has_failed(response: ToolResponse | None, tool: str = "", args: JsonObject |
     A text is a failure if it starts like an error (`Error: ...`, `ValueError: ...`, `404 Not Found`) or if
     its first clause states one (`order not found`), and not terms for later (`it cannot be cancelled later`).
     An object is a failure by `error`, `isError`, `success`, `ok`, an exit code, a status of 400 or more or a
-    status or state such as `failed`, at the top or inside `result`, `content` and similar keys.
+    status or state such as `failed`, at the top or inside `result`, `content` and similar keys. None (not
+    recorded) counts as success.
 
     The name of the tool says what its answer speaks of. The answer of a write is a failure, too, if it says
     that it was not done (`{"cancelled": false}` of `cancel_order`, `{"rows_affected": 0}`, `false`). A record
-    that a read returns may have a bad state (`{"payment_id": 7, "status": "declined"}`).
-
-    Args:
-        response: The response; None (not recorded) counts as success.
-        tool: Name of the tool. For a tool that denies, "denied" is a success; what a tool has just made may
-            not be cancellable.
-        args: Arguments of the call: `failed` is no failure of a call that sets this status.
+    that a read returns may have a bad state (`{"payment_id": 7, "status": "declined"}`). For a tool that
+    denies, "denied" is a success; what a tool has just made may not be cancellable; and `failed` is no
+    failure of a call whose arguments set this status.
     """
     if response is None:
         return False
@@ -590,11 +587,8 @@ def states_failure(
 ) -> bool | None:
     """Returns whether the marks of an object state a failure; None: it has no mark that tells.
 
-    Args:
-        held: The object.
-        given: Texts in lower case that are no failure as a status, because the call was about them.
-        is_lookup: Whether the object answers a call that reads. The state of a record, such as a payment
-            that was declined, is then what was asked for.
+    Texts `given` in lower case are no failure as a status, because the call was about them. If the object
+    answers a call that reads, a record's state (a payment that was declined) is what was asked for.
     """
     mark_keys, is_record = _marks_of(tuple(held))
     is_record = is_record and is_lookup

@@ -75,10 +75,6 @@ def _dutch(verb: str) -> Iterable[str]:
     return verb, stem, f"{stem}t", long, f"{long}t"
 
 
-def _turkish(verb: str) -> Iterable[str]:
-    return verb, f"{verb}mek", f"{verb}mak"
-
-
 LANGUAGES = {
     "es": LanguageVerbs(
         reading="""buscar búsqueda consultar consulta obtener obtén obtiene obtenga listar verificar
@@ -336,7 +332,7 @@ LANGUAGES = {
         nouns="rezervasyon sipariş ödeme kontrol arama",
         facts="""durum durumu bakiye bakiyesi fiyat fiyatı detay detaylar bilgi bilgisi liste listesi tarih
             geçmişi""",
-        forms=_turkish,
+        forms=lambda verb: (verb, f"{verb}mek", f"{verb}mak"),
         is_verb_last=True,
     ),
     "nordic": LanguageVerbs(

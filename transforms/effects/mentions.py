@@ -164,10 +164,8 @@ class Passage(NamedTuple):
 def read_passage(text: str, language: str | None, with_words: bool = True) -> Passage:
     """Splits a text into values and the texts between them.
 
-    Args:
-        text: The text.
-        language: BCP 47 code, for reading `2,5` and `1.234`; None: read as tool arguments.
-        with_words: False: a date in words (`May 20, 2024`) is read as a word and two numbers.
+    The language (BCP 47) says how to read `2,5` and `1.234`; None: as in tool arguments. A date in words
+    (`May 20, 2024`) is read as a word and two numbers without `with_words`.
     """
     text, mentions, between, end = normalized(text, language), list[Mention](), list[str](), 0
     finder = _finder(with_words)
@@ -403,9 +401,7 @@ def number_in_words(text: str) -> tuple[int | None, str]:
     """Reads the number of a text, and the words beside it, in lower case.
 
     `twenty-one` and `two hundred and fifty` are read in English, single words in German, French and Spanish.
-
-    Returns:
-        None as number if there is none, several, or one that is not read.
+    None: there is no number, or several, or one that is not read.
     """
     read = _LETTERS.findall(text.lower())
     numbers = [i for i, word in enumerate(read) if word in NUMBERS_IN_WORDS or word in LARGE_NUMBERS]

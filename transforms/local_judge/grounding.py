@@ -10,7 +10,6 @@ the content that the evidence and one passage hold, with a credit of two words.
 """
 
 import re
-import unicodedata
 from collections.abc import Container, Sequence
 from itertools import chain, takewhile
 from math import exp, fsum
@@ -47,6 +46,7 @@ from turnwise.transforms.local_judge.named_values import (
     names_ending,
 )
 from turnwise.transforms.local_judge.records import UNKNOWN, denying_status
+from turnwise.transforms.text.cleaning import plain
 from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.words import (
     WORD_WEIGHT,
@@ -94,17 +94,10 @@ class GroundingVerdict(NamedTuple):
 def ground(
     sentences: Sequence[str], evidence: Sequence[str], asked: Sequence[str] = ()
 ) -> list[GroundingVerdict]:
-    """Compares sentences with evidence.
+    """Compares sentences of an answer, in any language, with evidence; returns one verdict each, in order.
 
-    More evidence never makes a supported sentence unsupported. The order of pieces does not matter.
-
-    Args:
-        sentences: Sentences of the answer, in any language.
-        evidence: Tool results, sources, instructions.
-        asked: Messages of the user. They support nothing, but a number in them is not invented.
-
-    Returns:
-        One verdict per sentence, in order.
+    More evidence (tool results, sources, instructions) never makes a supported sentence unsupported; its
+    order does not matter. What the user `asked` supports nothing, but a number in it is not invented.
     """
     known, mentioned = Evidence(evidence), Evidence(asked)
     return [_verdict(read_claim(sentence), known, mentioned) for sentence in sentences]
@@ -245,13 +238,9 @@ def probability(parts: Sequence[tuple[float, float]]) -> float:
 def coverage(
     claim: Claim, known: Evidence, passages: Sequence[EvidencePassage], mentioned: Evidence
 ) -> float:
-    """Returns how much of a claim the evidence holds, 0..1. More evidence never lowers it.
+    """Returns how much of a claim with content the evidence holds, 0..1. More evidence never lowers it.
 
-    Args:
-        claim: A claim with content.
-        known: The evidence.
-        passages: Its passages with content of the claim.
-        mentioned: What the user said. It supports nothing, but a name in it is not strange.
+    What the user mentioned supports nothing, but a name in it is not strange.
     """
     compared = _Compared(claim, known, mentioned)
     return max([compared.held / 2, *map(compared.with_passage, passages)])
@@ -406,14 +395,7 @@ class SupportQuestion(NamedTuple):
 
 
 def supported(questions: Sequence[SupportQuestion]) -> list[GroundingVerdict]:
-    """Compares every sentence with its own sources.
-
-    Returns:
-        One verdict per question, in order.
-
-    Raises:
-        TooLargeError: There are too many sentences or characters.
-    """
+    """Compares every sentence with its own sources; returns one verdict each. Raises TooLargeError."""
     if len(questions) > MAX_QUESTIONS:
         size = len(questions)
         raise TooLargeError(f"{size} sentences and sources; the local judge compares {MAX_QUESTIONS}")
@@ -466,7 +448,7 @@ def answer_similarity(expected: str, actual: str) -> float:
 
 
 def _compare(expected: str, actual: str) -> tuple[float, str, str]:
-    if _normal(expected) == _normal(actual):
+    if plain(expected) == plain(actual):
         return 1.0, actual.strip(), "The texts are the same."
     wanted, answer, known = read_claim(expected), read_claim(actual), Evidence([actual])
     span, _ = known.look_up(wanted.content)
@@ -484,10 +466,6 @@ def _compare(expected: str, actual: str) -> tuple[float, str, str]:
             break
     missing = numbers + missing_words(wanted, known.keys)
     return figure, span.quote if span else "", contrary or _reason(figure, missing, is_denied)
-
-
-def _normal(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def _overlap(wanted: Claim, answer: Claim) -> float:

@@ -125,12 +125,7 @@ def status_tally(state: MetricsState) -> Tally:
 
 
 def _metric_row(
-    entry: VersionState,
-    run_id: str,
-    window: RowWindow | None,
-    criterion: str,
-    level: str,
-    tally: Tally,
+    entry: VersionState, run_id: str, window: RowWindow | None, criterion: str, level: str, tally: Tally
 ) -> MetricRow:
     version, state = entry
     kind = CRITERIA.get(criterion)

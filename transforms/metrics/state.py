@@ -132,17 +132,11 @@ AGENT = "agent"
 
 
 def slices_of(sample: Sample, wanted: Sequence[str]) -> dict[str, frozenset[int] | None]:
-    """Returns the slices that a conversation belongs to, each with the turns that do.
+    """Returns the slices that a conversation belongs to, each with the indices of its turns; None: all.
 
     A label of an answer (`skipped:NO_RELEVANT_CONTENT`) is of its turn, every other tag of all turns.
-
-    Args:
-        sample: The conversation.
-        wanted: The part before the colon of labels and tags; `tag`: every tag; `language`: the language;
-            `agent`: the agents that spoke, called or took over, each of the turns in which it did.
-
-    Returns:
-        Name of a slice -> indices of its turns; None: all.
+    `wanted` holds the part before the colon of labels and tags; `tag`: every tag; `language`: the language;
+    `agent`: the agents that spoke, called or took over, each of the turns in which it did.
     """
     if not wanted:
         return {}
@@ -456,8 +450,7 @@ class Units(Struct):
     def independent(self, count: int) -> float:
         """Returns how many independent trials so many scores are: fewer where cases were recorded repeatedly.
 
-        Returns:
-            The count times the share of units in the conversations; at least 1 for any score.
+        It is the count times the share of units in the conversations, at least 1 for any score.
         """
         return independent_trials(count, len(self.kept), sum(self.kept.values()))
 
@@ -668,11 +661,7 @@ def packed(state: MetricsState) -> bytes:
 
 
 def unpacked(data: bytes) -> MetricsState:
-    """Returns the sums that were packed.
-
-    Raises:
-        ValueError: It is nothing that `packed` gave, or of another version of it.
-    """
+    """Returns the sums that were packed; raises ValueError for anything else, or of another version of it."""
     encoded = _DECODER.decode(data)
     if encoded.version != _VERSION:
         raise ValueError(f"metrics of version {encoded.version} cannot be read, only of version {_VERSION}")

@@ -17,7 +17,7 @@ from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.tool_effects import ToolEffects, states_calls
 from turnwise.transforms.effects.arguments import ArgumentComparison, Difference
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE, CallEffects, MadeCalls, tool_names
-from turnwise.transforms.effects.changes import call_text, comparison_cost, told_apart
+from turnwise.transforms.effects.changes import call_text, comparison_cost, differing_text
 from turnwise.transforms.effects.equivalence import are_equal
 from turnwise.transforms.matching.calls import arguments_match, call_key, equal_calls, held_calls, same_tool
 from turnwise.transforms.matching.expectations import ExpectationOutcome
@@ -62,11 +62,7 @@ def problems_of(
 ) -> list[ReviewProblem]:
     """Returns the problems of a conversation, the most severe first; empty: it passed, nothing failed.
 
-    Args:
-        scored: The conversation and its scores.
-        verdict: Its verdict.
-        effects: Finds unexpected destructive calls where the criteria of the run do not; None: there is no
-            destructive call.
+    `effects` finds unexpected destructive calls where the criteria of the run do not; None: there are none.
     """
     problems, conversation = [], scored.sample.conversation
     if conversation.ended is not None and broke_off(conversation):
@@ -92,10 +88,8 @@ def problems_of(
 
 def _unmet(scored: ScoredConversation, verdict: Verdict) -> ReviewProblem:
     """Returns the first expectation that is not met, of a case that decides by rules of its own."""
-    sample, problem = (
-        scored.sample,
-        ReviewProblem("expectations", 1.0, text="; ".join(verdict.reasons) or None),
-    )
+    sample = scored.sample
+    problem = ReviewProblem("expectations", 1.0, text="; ".join(verdict.reasons) or None)
     if verdict.reasons or sample.eval_case is None:
         return problem
     for pair in sample.pairs:
@@ -189,10 +183,8 @@ def severity_of(problems: Sequence[ReviewProblem]) -> float:
 
     Each kind adds weight * (1 - 1/2 * product of (1 - gap/2) over its problems), which lies between half the
     weight and the weight. The half of each weight is more than all lower kinds together, so that a worse kind
-    always comes first, and among equal kinds more and larger failures come first.
-
-    Args:
-        problems: The problems, those of a kind together.
+    always comes first, and among equal kinds more and larger failures come first. Problems of a kind stand
+    together.
     """
     severity = 0.0
     for term, group in groupby(problems, key=lambda problem: problem.term):
@@ -215,12 +207,6 @@ def unclear_tools(sample: Sample, made: MadeCalls, effects: CallEffects, criteri
 
     Of destructive calls, those that were held against no expected calls. Of calls whose effect is unknown or
     guessed from the name of the tool to be a write, all that were not expected: the guess may be wrong.
-
-    Args:
-        sample: The conversation.
-        made: The agent's calls.
-        effects: Effects of the calls.
-        criterion: Compares calls with expected ones.
     """
     calls = _unclear(sample, made, effects, criterion)
     return tool_names([effects.of(call).tool for call in calls]) if calls else []
@@ -312,11 +298,7 @@ _MISSING, _WRONG, _EXTRA = "missing", "wrong arguments", "not expected"
 
 
 class CallProblem(NamedTuple):
-    """What is wrong with the calls of a turn.
-
-    Attributes:
-        kind: `missing`, `wrong arguments`, `not expected` or `destructive`.
-    """
+    """What is wrong with calls of a turn: `missing`, `wrong arguments`, `not expected` or `destructive`."""
 
     kind: str
     tool: str
@@ -362,12 +344,7 @@ def _entries(details: JsonObject, key: str) -> list[JsonValue]:
 
 def _differing(tool: str, differences: Sequence[Difference]) -> str:
     """Returns the arguments that differ; "": none does."""
-    parts = [
-        f"{d.parameter} is {actual} instead of {expected}"
-        for d in differences
-        for actual, expected in [told_apart(d.actual, d.expected)]
-    ]
-    return f"{tool}: {', '.join(parts)}" if parts else ""
+    return f"{tool}: {differing_text(differences)}" if differences else ""
 
 
 def _exact_differences(want: ToolCall, made: ToolCall) -> list[Difference]:
@@ -403,10 +380,7 @@ def _by_calls(
 ) -> CallProblem | None:
     """Returns the first difference: a tool not called, one called with other arguments, one not expected.
 
-    Args:
-        wanted: Expected calls.
-        made: Calls that were made.
-        details: `missing` and `extra` are the names of the calls that the criterion did not pair, if present.
+    `missing` and `extra` of the details name the calls that the criterion did not pair, if present.
     """
     called, asked = {call.name for call in made}, {call.name for call in wanted}
     named = _entries(details, "missing") if "missing" in details else asked
@@ -533,12 +507,8 @@ def to_read(
 ) -> list[ConversationRow]:
     """Returns the conversations to read first, so that they show different problems.
 
-    The worst of every problem type come first, then the second ones, and so on; each time by severity.
-
-    Args:
-        rows: Conversations, in any order; those without a problem are not chosen.
-        most: Number of conversations at most.
-        of_a_type: Number of conversations of one problem type at most.
+    The worst of every problem type come first, then the second ones, and so on; each time by severity. Those
+    without a problem are not chosen; at most `of_a_type` are of one problem type.
     """
     rounds: list[list[ConversationRow]] = [[] for _ in range(of_a_type)]
     taken: Counter[str | None] = Counter()

@@ -124,10 +124,8 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     run_id, eval_id = run.run_id, sample.eval_case.eval_id if sample.eval_case else None
     conversation_id, app_version = conversation.conversation_id, conversation.app_version
     language, tags, revision = conversation.language, sample.tags, conversation.revision
-    times, spans = (
-        [start] * len(sample.pairs),
-        [None if not pair.actual else pair.actual.span for pair in sample.pairs],
-    )
+    times = [start] * len(sample.pairs)
+    spans = [None if not pair.actual else pair.actual.span for pair in sample.pairs]
     traces = {turn.span.rpartition("/")[0] if turn.span else None for turn in conversation.turns}
     trace = traces.pop() if len(traces) == 1 else None
     for index, pair in enumerate(sample.pairs):
@@ -351,14 +349,7 @@ _SURELY_FITS = MOST_BYTES // 6
 def transcript_of(
     sample: Sample, made: MadeCalls, effects: CallEffects, kept: int | None = None
 ) -> Transcript:
-    """Returns the transcript of a sample, at most 64 KiB of JSON.
-
-    Args:
-        sample: The conversation and its case.
-        made: The agent's calls.
-        effects: Effects of the tools.
-        kept: Index of the turn that is left out last.
-    """
+    """Returns the transcript of a sample, at most 64 KiB of JSON; the turn `kept` is left out last."""
     calls = iter(made.turns)
     turns: list[TranscriptTurn] = []
     for pair in sample.pairs:

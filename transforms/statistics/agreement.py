@@ -123,10 +123,7 @@ def nominal_alpha(units: Mapping[str, int]) -> float | None:
 
     1 - observed / expected disagreement (Krippendorff 2011, Computing Krippendorff's alpha-reliability).
     Units with fewer than two labels do not count. It is not defined without two labels on one unit, and where
-    all labels are the same.
-
-    Args:
-        units: The labels of a unit, one letter for each rater that gave one -> number of such units.
+    all labels are the same. A unit has one letter for each rater that gave a label; equal units are counted.
 
     >>> nominal_alpha({"PPP": 9, "FFF": 9}), nominal_alpha({"PP": 3})
     (1.0, None)
@@ -172,14 +169,10 @@ def _variance(groups: Collection[GroupSum]) -> float:
 
 
 def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, float] | None) -> Bounds | None:
-    """Returns the 95 % interval of a mean, within its scale; None: it cannot be told.
+    """Returns the 95 % interval of a mean, within its scale (None: open); None: it cannot be told.
 
     It is Student's interval over groups. Where the means of all groups are the same, some further group may
     differ nevertheless: on a scale their share is taken to be the upper Wilson bound of 0 groups.
-
-    Args:
-        groups: The groups, each with a value.
-        scale: Lowest and highest possible value; None: open.
     """
     size = len(groups)
     if size < 2:
@@ -236,14 +229,10 @@ def effective_size(weights: Numbers) -> float:
 
 
 def clustered_share(values: Numbers, clusters: CaseCodes) -> EffectiveShare:
-    """Returns a share with its effective size, value (1 - value) / variance.
+    """Returns the share of values 0..1 with its effective size, value (1 - value) / variance.
 
     The variance is that of a ratio over clusters, by linearisation (Cochran 1977, Sampling Techniques, 6.3).
     Where nothing varies, the clusters count instead of the scores.
-
-    Args:
-        values: 0..1 each.
-        clusters: Code of the cluster of each.
     """
     count = len(values)
     if not count:

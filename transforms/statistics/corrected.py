@@ -21,11 +21,7 @@ from turnwise.transforms.statistics.tests import normal_quantile, t_quantile
 
 
 class CorrectedEstimate(NamedTuple):
-    """A corrected figure.
-
-    Attributes:
-        weight: How much the judge's scores count, 0 (not at all) to 1; of rates 1.
-    """
+    """A corrected figure; the judge's scores count from 0 (not at all) to 1, for rates 1."""
 
     value: float
     interval: Bounds
@@ -64,15 +60,10 @@ def corrected_mean(
     what has no label). The variance is that of the linearised estimate over cases; Student's t with the
     number of labelled cases, or the effective number of labels if their weights make that smaller.
 
-    Args:
-        labels: What people said of a random part of the conversations; at least two.
-        judged: What the judge said of the same conversations, in the same order.
-        others: What the judge said of all conversations that have no label.
-        design: Cases and sampling weights.
-
-    Raises:
-        ValueError: There are labels of fewer than two cases, not as many judgements, or labels minus
-            judgements do not vary, so that nothing is known about the error.
+    `labels` is what people said of a random part of the conversations, `judged` what the judge said of the
+    same in the same order, `others` of all that have no label. Raises ValueError if there are labels of fewer
+    than two cases, not as many judgements, or labels minus judgements do not vary, so that nothing is known
+    about the error.
     """
     cases = len(set(design.labelled)) if design else len(labels)
     if cases < 2 or len(labels) != len(judged):
@@ -213,10 +204,8 @@ def rogan_gladen(passes: int, count: int, table: Confusion) -> Bounds | None:
 
     (share + specificity - 1) / (sensitivity + specificity - 1) (Rogan and Gladen 1978), with the interval of
     Lang and Reiczigel 2014, Confidence limits for prevalence of disease adjusted for estimated sensitivity
-    and specificity. The error rates may come from labels of other conversations.
-
-    Returns:
-        The interval within 0..1; None: the judge is no better than chance, or people passed or failed none.
+    and specificity, within 0..1. The error rates may come from labels of other conversations. None: the judge
+    is no better than chance, or people passed or failed none.
     """
     human_passes, human_fails = table.true_pass + table.false_fail, table.false_pass + table.true_fail
     if not count or not human_passes or not human_fails:

@@ -24,20 +24,14 @@ def detectable_difference(discordant: float, count: int, alpha: float = 0.05) ->
     """Returns the smallest difference of paired shares that a test would have seen with a power of 80 %.
 
     Up to 100 cases that differ: from the power of McNemar's exact test. Above: solves
-    d = (z(1 - alpha / 2) + z(power)) sqrt((discordant - d^2) / count) for d, after Connor 1987.
-
-    Args:
-        discordant: Share of the cases whose outcome differs, 0..1. A larger difference raises it.
-        count: Number of cases, at least 1.
-        alpha: Two-sided level of significance.
-
-    Returns:
-        The difference, above 0 and at most 1; None: no difference can be seen with so few cases.
+    d = (z(1 - alpha / 2) + z(power)) sqrt((discordant - d^2) / count) for d, after Connor 1987. The
+    discordant share is of cases whose outcome differs; a larger difference raises it. None: no difference,
+    which is above 0 and at most 1, can be seen with so few cases.
     """
     if discordant * count > MOST_EXACT:
         factor = quantiles(alpha) ** 2 / count
         return sqrt(factor * discordant / (1 + factor))
-    return _smallest_difference(lambda d: mcnemar_power(d, discordant, count, alpha), POWER)
+    return _smallest_difference(lambda d: mcnemar_power(d, discordant, count, alpha))
 
 
 @lru_cache(maxsize=4096)
@@ -66,17 +60,10 @@ def detectable_of_groups(pooled: float, sizes: tuple[int, int], alpha: float = 0
 
     Up to 200 cases of both together: from the power of Fisher's exact test. Above: the normal difference
     with the correction that this test needs (Fleiss, Tytun and Ury 1980), at least that of a share near 0.
-
-    Args:
-        pooled: Share of both groups together, 0..1.
-        sizes: Size of each group, at least 1.
-        alpha: Two-sided level of significance.
-
-    Returns:
-        The difference, above 0 and at most 1; None: no difference can be seen with so few cases.
+    `pooled` is the share of both groups together. None: no difference can be seen with so few cases.
     """
     if sum(sizes) <= MOST_GROUPED:
-        return _smallest_difference(lambda d: fisher_power(d, pooled, sizes, alpha), POWER)
+        return _smallest_difference(lambda d: fisher_power(d, pooled, sizes, alpha))
     shares = 1 / sizes[0] + 1 / sizes[1]
     usual = detectable_mean(sqrt(pooled * (1 - pooled) * shares), alpha) + shares / 2
     detectable = max(usual, detectable_difference(0.0, min(sizes), alpha) or 0.0)
@@ -98,11 +85,8 @@ def needed_of_groups(difference: float, variance: float, alpha: float = 0.05) ->
 def needed_cases(difference: float, variance: float, alpha: float = 0.05) -> int | None:
     """Returns how many cases a mean difference needs to be seen with a power of 80 %; None: there is none.
 
-    Args:
-        difference: Mean over the cases.
-        variance: Variance of the differences over the cases; of two groups, the sum of their variances, and
-            the number returned is that of each group.
-        alpha: Two-sided level of significance.
+    `variance` is that of the differences over the cases; of two groups, the sum of their variances, and the
+    number returned is that of each group.
     """
     if not difference:
         return None
@@ -128,14 +112,14 @@ _CERTAIN = 150
 _CLOSE = 1e-3
 
 
-def _smallest_difference(power: Callable[[float], float], wanted: float) -> float | None:
-    """Returns the smallest difference in 0..1 with the wanted power, to 0.1 % of it; None: there is none."""
+def _smallest_difference(power: Callable[[float], float]) -> float | None:
+    """Returns the smallest difference in 0..1 with a power of 80 %, to 0.1 % of it; None: there is none."""
     low, high = 0.0, 1.0
-    if power(high) < wanted:
+    if power(high) < POWER:
         return None
     while high - low > _CLOSE * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if power(middle) < wanted else (low, middle)
+        low, high = (middle, high) if power(middle) < POWER else (low, middle)
     return high
 
 

@@ -61,12 +61,7 @@ def _ascending(p_values: Sequence[float]) -> list[int]:
 
 
 class Pairs(NamedTuple):
-    """Cases by their outcome in the base version and in the candidate version.
-
-    Attributes:
-        fixed: Failed in the base, passed in the candidate.
-        regressed: Passed in the base, failed in the candidate.
-    """
+    """Cases by outcome: `fixed` failed in the base and passed in the candidate, `regressed` the reverse."""
 
     both: int
     fixed: int
@@ -303,13 +298,9 @@ def word(
     `same`: two one-sided tests at alpha place the difference within the margin (Schuirmann 1987).
     `not worse`: the interval's lower bound lies above -margin.
 
-    Args:
-        difference: The difference.
-        p: Two-sided p-value, adjusted for the other criteria that decide.
-        interval: Its interval at level 1 - alpha.
-        equivalence: Its interval at level 1 - 2 alpha, that of two one-sided tests.
-        margin: Largest difference that does not matter, in the same units, at least 0.
-        alpha: Level of significance.
+    `p` is two-sided and adjusted for the other criteria that decide, `interval` is at level 1 - alpha, and
+    `equivalence`, that of two one-sided tests, at 1 - 2 alpha. `margin`: the largest difference that does not
+    matter, in the same units, at least 0.
     """
     if p < alpha and difference and not interval.low <= 0 <= interval.high:
         return "better" if difference > 0 else "worse"
@@ -392,15 +383,10 @@ def binomial_cdf(successes: int, trials: int, rate: float) -> float:
 
 
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
-    """Returns the regularised incomplete beta function I_x(a, b) for positive a and b.
+    """Returns the regularised incomplete beta function I_x(a, b) for positive a and b, and x in 0..1.
 
     The continued fraction of DLMF 8.17.22, evaluated by Lentz's method on the side where it converges fast.
-
-    Args:
-        a: First parameter.
-        b: Second parameter.
-        x: 0..1.
-        rest: 1 - x, given apart because the difference would lose digits.
+    `rest` is 1 - x, given apart because the difference would lose digits.
     """
     if x <= 0 or rest <= 0:
         return float(x > 0)

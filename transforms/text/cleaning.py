@@ -230,11 +230,7 @@ CURRENCY_CODES = re.compile(
 
 
 class Amount(NamedTuple):
-    """A number, optionally with a currency.
-
-    Attributes:
-        currency: Code in lower case; "": none is stated.
-    """
+    """A number with the code of a currency in lower case; "": none is stated."""
 
     value: float | int
     currency: str
@@ -315,12 +311,7 @@ class TextRange(NamedTuple):
 
 
 class Utf8Text:
-    """A text and its UTF-8 encoding.
-
-    Attributes:
-        text: The text.
-        data: Its bytes; a lone surrogate is encoded as three bytes.
-    """
+    """A text and its UTF-8 encoding, in which a lone surrogate has three bytes."""
 
     def __init__(self, text: str) -> None:
         self.text = text

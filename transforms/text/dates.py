@@ -33,11 +33,7 @@ Likeness = Literal["same", "different", "unclear"]
 
 
 class DateReading(NamedTuple):
-    """A day, a time of day, or both.
-
-    Attributes:
-        offset: Offset from UTC in minutes, positive to the east; None: local time.
-    """
+    """A day, a time of day, or both; the offset in minutes is positive to the east, None: local time."""
 
     day: date | None
     clock: time | None
@@ -62,14 +58,11 @@ class DateReading(NamedTuple):
 
 
 def read_dates(text: str) -> tuple[DateReading, ...]:
-    """Reads a text that holds only a date, a time of day or both.
+    """Reads a text that holds only a date, a time of day or both; empty: it is none.
 
     ISO 8601, `2024/05/20`, `20.05.2024`, `05/20/2024`, `May 20, 2024`, `20 May 2024`, `2024년 5월 20일`; with
-    `T10:00`, `10:00:30`, `10 am`, `noon`, `Z`, `+02:00`. Fractions of a second are left out.
-
-    Returns:
-        All readings: two if day and month may be either way round, of which dots have the day first; empty
-        if it is no date or time.
+    `T10:00`, `10:00:30`, `10 am`, `noon`, `Z`, `+02:00`. Fractions of a second are left out. There are two
+    readings if day and month may be either way round, of which dots have the day first.
     """
     is_short = len(text) <= _LONGEST and (any(map(str.isdigit, text)) or _CLOCK_WORD.search(text))
     return _read(text) if is_short else ()

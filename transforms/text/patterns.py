@@ -26,11 +26,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def pattern_found(pattern: str, text: str) -> bool:
-    """Returns whether a regular expression matches anywhere in a text.
-
-    Raises:
-        ValueError: It is no regular expression of RE2; one line.
-    """
+    """Returns whether a regular expression of RE2 matches anywhere in a text; raises ValueError, one line."""
     return compiled(pattern).search(_encodable(text)) is not None
 
 
@@ -40,19 +36,14 @@ def check_glob(glob: str) -> None:
 
 
 def glob_matches(glob: str, name: str) -> bool:
-    """Returns whether a glob (`*`, `?`, `[abc]`, `[!abc]`) matches a whole name, case included.
-
-    Raises:
-        ValueError: It has a wrong range of characters; one line.
-    """
+    """Returns whether a glob (`*`, `?`, `[ab]`, `[!ab]`) matches a name with its case; raises ValueError."""
     return _compiled_glob(glob, _ANY).search(_encodable(name)) is not None
 
 
 def path_glob_matches(glob: str, path: str) -> bool:
     """Returns whether a glob matches a whole path, as Beam reads one: `**` crosses directories, `*` does not.
 
-    Raises:
-        ValueError: It has a wrong range of characters; one line.
+    Raises ValueError, one line, if it has a wrong range of characters.
     """
     return _compiled_glob(glob, _IN_NAME).search(_encodable(path)) is not None
 

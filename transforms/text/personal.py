@@ -263,11 +263,8 @@ def find(
 ) -> Iterator[Finding]:
     """Yields the values of the kinds in a folded text, those of the more certain kinds first.
 
-    Args:
-        text: The text, folded.
-        kinds: The kinds that are looked for.
-        regions: Countries in whose form phone numbers without a country code may be written.
-        hint: Whether the text is known to be a phone number where it can be one; None: it is none.
+    Phone numbers without a country code may be written in the form of `regions`; `hint`: whether the text is
+    known to be a phone number where it can be one; None: it is none.
     """
     if _NO_WIDTH in text:
         at = [index for index, char in enumerate(text) if char != _NO_WIDTH]
@@ -414,11 +411,8 @@ _WORD_LENGTH = 2.9
 
 def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
     """Returns the place of the value after a word for a secret; an empty one: there is none."""
-    at, link, before = (
-        match.end(),
-        (match["link"] or "").strip(),
-        text[max(match.start() - 2, 0) : match.start()],
-    )
+    at, link = match.end(), (match["link"] or "").strip()
+    before = text[max(match.start() - 2, 0) : match.start()]
     is_symbol = link[-1:] in ("=", ">", ":", "→") and link != ""
     is_sentence = link != "" and link.lower() not in ("to", "of")
     is_option = before == "--" and not link
@@ -817,11 +811,11 @@ def _detector(backend: str, project: str) -> Detector:
     return google_detector(DlpServiceClient(), project if "/" in project else f"projects/{project}")
 
 
-def presidio_detector(engine: Any, language: str = "en") -> Detector:
+def presidio_detector(engine: Any) -> Detector:
     """Returns a detector that asks an AnalyzerEngine of Presidio for all entities that it knows."""
 
     def find(text: str) -> Iterator[Finding]:
-        for entity in engine.analyze(text=text, language=language):
+        for entity in engine.analyze(text=text, language="en"):
             yield Finding(entity.start, entity.end, entity.entity_type, text[entity.start : entity.end])
 
     return find

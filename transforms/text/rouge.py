@@ -164,10 +164,8 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
 def common_subsequence(places: Iterable[int], size: int) -> int:
     """Returns the length of the longest common subsequence of two lists (bit-parallel, after Hyyro 2004).
 
-    Args:
-        places: For every element of the first list, in order, a bit mask of the matching indexes of the
-            second.
-        size: Length of the second list.
+    `places` holds for every element of the first list a bit mask of the matching indexes of the second, which
+    has `size` elements.
     """
     everywhere = (1 << size) - 1
     free = everywhere

@@ -204,7 +204,6 @@ class Word(NamedTuple):
         features: Features with weights, for comparing it with other words.
         keys: Keys that it provides as evidence: its features, and all readings of a number.
         demands: For a number or identifier: the evidence must hold one key of every tuple.
-        is_content: Whether it is a content word.
         is_negation: Whether it negates a statement.
         month: 1..12 for the name of a month, else 0.
         units: What stands in an order in a text: the characters of a run of Han, Kana or Hangul, the features
@@ -301,11 +300,7 @@ def is_negated(some: Iterable[Word]) -> bool:
 
 
 def dates_in_words(read: Sequence[Word]) -> Iterator[tuple[Word, Keys]]:
-    """Reads days with the name of a month, as in `May 5`, `5. Mai` and `5 de mayo`.
-
-    Yields:
-        The name of the month, and keys of the days that it may belong to.
-    """
+    """Yields months by name, as in `May 5`, `5. Mai` and `5 de mayo`, with keys of the days beside them."""
     for position in [position for position, word in enumerate(read) if word.month]:
         name, near = read[position], read[max(0, position - _DAY_BEFORE) : position + 2]
         days = tuple(day_key(name.month, day) for day in map(_day, near) if day)

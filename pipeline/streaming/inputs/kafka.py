@@ -44,7 +44,6 @@ class KafkaSource(StreamSource):
         self._consumer = self._connect()
 
     def _connect(self) -> Consumer:
-
         consumer = None
         try:
             consumer = Consumer(
@@ -85,7 +84,6 @@ class KafkaSource(StreamSource):
                 return
 
     def _note_error(self, error: KafkaError) -> None:
-
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
             self._last_error = " ".join(error.str().split())
         if error.fatal():
@@ -155,7 +153,6 @@ class KafkaSource(StreamSource):
                 self._consumer.commit(offsets=self._places(moved), asynchronous=True)
 
     def _places(self, offsets: Iterable[tuple[int, int]]) -> list[TopicPartition]:
-
         return [TopicPartition(self._uri.topic, partition, offset) for partition, offset in offsets]
 
     def backlog(self) -> int | None:

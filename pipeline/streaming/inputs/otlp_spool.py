@@ -81,10 +81,8 @@ def _refused_spans(file: sqlite3.Connection) -> int:
 class Spool:
     """A file of exports, each under a number of its own; one that was settled is removed later.
 
-    Exports that an earlier process received and did not settle are read first.
-
-    Attributes:
-        refused: Number of spans that could not be used, over all processes.
+    Exports that an earlier process received and did not settle are read first; `refused` counts spans of all
+    processes that could not be used.
     """
 
     def __init__(

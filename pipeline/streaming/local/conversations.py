@@ -23,7 +23,6 @@ class StoredConversation(NamedTuple):
     """A stored conversation.
 
     Attributes:
-        key: `key_of` its name.
         revision: Revision of its contribution.
         written: Revision in its rows.
         event_time: Event time of its first contribution; it determines the window.
@@ -66,11 +65,7 @@ def key_of(name: str) -> int:
 
 
 class ConversationStore:
-    """The conversations in a stream's database. Callers hold a transaction of the storage.
-
-    Attributes:
-        changes: Number of changes so far.
-    """
+    """The conversations in a stream's database, whose changes count. Callers hold a transaction of it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -117,13 +112,8 @@ class ConversationStore:
     ) -> None:
         """Stores a conversation; the caller drops what it replaces.
 
-        Args:
-            contribution: What it adds to the metrics.
-            result: Name of its result; None: it was rejected.
-            written: Revision in its rows, which are at `spans`.
-            counts: What it adds to the counts.
-            spans: Where its rows are.
-            now: The stream's time, seconds since the epoch.
+        `result` is the name of its result (None: it was rejected), `written` the revision in its rows, which
+        are at `spans`, and `now` the stream's time, seconds since the epoch.
         """
         self.changes += 1
         key = key_of(contribution.name)

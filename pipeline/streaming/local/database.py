@@ -194,13 +194,10 @@ def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock:
     execute(f"DELETE {old}", horizon)
     execute("DELETE FROM groups WHERE at <= ?", horizon - FORGOTTEN_SECONDS)
     kept = rules.window + rules.window_lateness
-    horizon, old, insert = (
-        now - kept,
-        "FROM conversations WHERE kept_at <= ?",
-        "INSERT OR REPLACE INTO forgotten",
-    )
+    horizon, old = now - kept, "FROM conversations WHERE kept_at <= ?"
     for key in ("key", "result"):
-        execute(f"{insert} SELECT {key}, digest, kept_at {old} AND {key} IS NOT NULL", horizon)
+        rows = f"SELECT {key}, digest, kept_at {old} AND {key} IS NOT NULL"
+        execute(f"INSERT OR REPLACE INTO forgotten {rows}", horizon)
     for table in ("digests", "spans"):
         execute(f"DELETE FROM {table} WHERE key IN (SELECT key {old})", horizon)
     forgotten = execute(f"DELETE {old}", horizon)

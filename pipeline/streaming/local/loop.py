@@ -333,10 +333,8 @@ class StreamLimits(Struct, frozen=True):
 class Engine:
     """Provides the events of a local stream.
 
-    Slow calls run in another thread, so that the stream's time goes on meanwhile.
-
-    Attributes:
-        problem: The error that ended the stream early; None if there is none.
+    Slow calls run in another thread, so that the stream's time goes on meanwhile. `problem` is the error that
+    ended the stream early; None: there is none.
     """
 
     def __init__(

@@ -51,11 +51,8 @@ from turnwise.transforms.metrics.rows import version_rows
 def run_stream(settings: RunSettings) -> int:
     """Scores conversations as they arrive, until a limit or a signal ends the stream; returns an exit status.
 
-    A stream in the output directory is continued where it stopped.
-
-    Raises:
-        ConfigError: The options or inputs are wrong; nothing was run.
-        OSError: The source or the output failed.
+    A stream in the output directory is continued where it stopped. Raises ConfigError if options or inputs
+    are wrong (nothing was run then), and OSError if the source or the output failed.
     """
     check_stream_directory(settings)
     open_alert_sink(settings.stream.alerts, Path(settings.output) / ALERTS_FILE)

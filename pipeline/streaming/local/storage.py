@@ -393,11 +393,7 @@ _WindowKey = tuple[str, str | None]
 
 
 class MetricsFiles:
-    """The rows of all windows; the files are always written as a whole.
-
-    Attributes:
-        send: Writes the rows to a service, before they are in the files; None: there is none.
-    """
+    """The rows of all windows; the files are always written as a whole, after `send` wrote to a service."""
 
     def __init__(self, directory: Path, run_id: str, known: Sequence[WindowSum]) -> None:
         """Reads the existing rows; raises ConfigError if a file cannot be read.
@@ -505,11 +501,7 @@ def _grouped(rows: Iterable[JsonObject], keys: Container[_WindowKey]) -> dict[_W
 
 
 class Runtime(Struct, frozen=True):
-    """The storage, records in flight, metrics files and eval cases of a local stream.
-
-    Attributes:
-        alerts: The alerts that this process raised, as sentences.
-    """
+    """The storage, records in flight, metrics files, eval cases and alerts (sentences) of a local stream."""
 
     store: StreamStorage
     in_flight: InFlightRecords

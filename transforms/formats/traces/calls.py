@@ -27,7 +27,6 @@ class TurnCall(Struct, eq=False):
     """A call of a turn.
 
     Attributes:
-        call: The call.
         time: When it was asked for or ran, nanoseconds since the epoch.
         tool: The span of its tool; None: there is none.
         given: The result that a later model call was given; None: none was.
@@ -93,10 +92,8 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
         made_by = turn_call.asker or turn_call.tool
         if made_by is not None:
             outer = enclosing_tool(made_by, line.tools)
-            turn_call.call.agent, turn_call.call.inside = (
-                agent_of(made_by),
-                None if outer is None else outer.step.name,
-            )
+            turn_call.call.agent = agent_of(made_by)
+            turn_call.call.inside = None if outer is None else outer.step.name
     return calls
 
 
@@ -282,13 +279,10 @@ _MOST_NEAR = 64
 
 
 def mark_doubles(nodes: Sequence[SpanNode]) -> None:
-    """Marks the spans that record a call once more, and reads them into the first.
+    """Marks the spans of a tree, in order, that record a call once more, and reads them into the first.
 
     They are a model call below a model call, a tool call below the same tool, repeated reply ids, and model
     calls beside each other.
-
-    Args:
-        nodes: The spans of a tree, in order.
     """
     known = [node for node in nodes if node.step.kind is not None]
     models = [node for node in known if node.step.kind == "model"]

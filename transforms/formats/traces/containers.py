@@ -367,11 +367,7 @@ def unfolded(held: JsonObject) -> JsonObject:
 
 
 def dotted(attributes: JsonValue) -> JsonObject:
-    """Returns attributes with dotted keys, of which exports of tables nest some.
-
-    Raises:
-        ValueError: They are a list of something else.
-    """
+    """Returns attributes with dotted keys, of which tables nest some; raises ValueError for another list."""
     held = stated(key_values(attributes))
     if isinstance(attributes, list) and attributes and not held:
         raise ValueError("attributes: none of its elements is a key with a value")

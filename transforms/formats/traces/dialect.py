@@ -15,13 +15,7 @@ from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, SYSTEM
 from turnwise.transforms.formats.messages.parts import OBJECT, SpanMessage
 from turnwise.transforms.formats.messages.spellings import HISTORIES, only_messages, read_messages
 from turnwise.transforms.formats.messages.streams import key_set
-from turnwise.transforms.formats.traces.span import (
-    SpanEvent,
-    TraceSpan,
-    as_count,
-    is_cut,
-    loaded,
-)
+from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, as_count, is_cut, loaded
 
 Kind = Literal["model", "tool", "agent", "chain", "handoff", "other"]
 """`agent`: an agent or a workflow; `chain`: a step that holds others; `other`: known, and none of these."""
@@ -250,7 +244,8 @@ def read_span(span: TraceSpan) -> SpanStep:
                 step.fill(stated)
     if not words.isdisjoint(LABELLED):
         step = SpanStep() if step is _EMPTY else step
-        _add_labels(span, words, step)
+        if not step.tags and not words.isdisjoint(_WITH_METADATA):
+            step.tags = next((tags for key in _TAGS if (tags := _tags(span.attributes.get(key)))), [])
     if step.kind == "tool" and step.name in _MERGED:
         step.kind = "other"
     if step.kind == "model":
@@ -367,12 +362,6 @@ _OF_STEPS = ("seq:step:", "graph:step:", "map:key:")
 _WITH_METADATA = key_set("metadata langfuse langsmith traceloop ai mlflow tag session gcp")
 LABELLED = _WITH_METADATA | {"gen_ai"}
 """First words of the keys that name conversations, versions or tags."""
-
-
-def _add_labels(span: TraceSpan, words: frozenset[str], step: SpanStep) -> None:
-    attributes = span.attributes
-    if not words.isdisjoint(_WITH_METADATA):
-        step.tags = step.tags or next((tags for key in _TAGS if (tags := _tags(attributes.get(key)))), [])
 
 
 def conversation_of(span: TraceSpan, words: frozenset[str]) -> str | None:

@@ -10,13 +10,7 @@ from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Paths, Places, identity_at
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.traces import containers, dialect
-from turnwise.transforms.formats.traces.otlp import (
-    flat_spans,
-    is_otlp,
-    is_span,
-    is_span_list,
-    otlp_spans,
-)
+from turnwise.transforms.formats.traces.otlp import flat_spans, is_otlp, is_span, is_span_list, otlp_spans
 from turnwise.transforms.formats.traces.span import PENDING, TraceSpan, as_id, of_service
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 

@@ -42,7 +42,6 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
         trace: Id of the trace, in small letters if it is hexadecimal; "": that of the part that holds it.
         id: Id of the span.
         parent: Id of the parent; "": it is a root.
-        name: Name of the span.
         start: Nanoseconds since the epoch; 0: not stated.
         end: Nanoseconds since the epoch; 0: not stated, or cut off.
         attributes: Attributes by key.
@@ -199,9 +198,8 @@ def _text_id(value: str) -> str:
 def as_nanos(value: JsonValue) -> int:
     """Returns a time as nanoseconds since the epoch; 0: it states none.
 
-    Args:
-        value: A number or its text in nanoseconds, microseconds, milliseconds or seconds, told apart by their
-            size; `[seconds, nanoseconds]`; or an RFC 3339 text.
+    It is a number or its text in nanoseconds, microseconds, milliseconds or seconds, told apart by their
+    size; `[seconds, nanoseconds]`; or an RFC 3339 text.
     """
     if value.__class__ is str and len(value) == _DIGITS and value.isdigit():
         return int(value)

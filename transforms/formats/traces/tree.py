@@ -34,7 +34,6 @@ class SpanNode(msgspec.Struct, eq=False, gc=False):
     """A span with what it is and where it stands.
 
     Attributes:
-        span: The span.
         step: What dialects read in it.
         parent: The span above it; None: it is a root.
         depth: Number of spans above it; -1: not counted yet.
@@ -157,8 +156,6 @@ class WorkSteps(Struct, eq=False, kw_only=True):
     Attributes:
         main: Model calls of the main line: those of no agent that a tool called.
         inner: All other model calls.
-        tools: Tool calls.
-        handoffs: Hand-offs.
     """
 
     main: list[SpanNode] = []
@@ -173,11 +170,7 @@ class WorkSteps(Struct, eq=False, kw_only=True):
 
 
 class WorkUnit(WorkSteps, eq=False):
-    """A topmost agent or workflow with all that stands below it, or the bare calls of a trace.
-
-    Attributes:
-        top: The agent or workflow; None: bare calls.
-    """
+    """A topmost agent or workflow with all that stands below it, or (None) the bare calls of a trace."""
 
     top: SpanNode | None
 
@@ -226,17 +219,12 @@ def work_units(nodes: Sequence[SpanNode]) -> list[WorkUnit]:
             if node.step.kind == "model":
                 parent = id(node.parent)
                 if parent not in is_inner:
-                    is_inner[parent] = _is_inner(node, unit.tools)
+                    # Of an agent that a tool called.
+                    is_below_other = any(above.step.kind == "other" for above in node.above())
+                    is_inner[parent] = is_below_other or enclosing_tool(node, unit.tools) is not None
                 (unit.inner if is_inner[parent] else unit.main).append(node)
     kept = [unit for unit in units.values() if unit.top is not None or unit.main or unit.inner or unit.tools]
     return sorted(kept, key=lambda unit: min(node.order for node in unit.nodes))
-
-
-def _is_inner(node: SpanNode, tools: Sequence[SpanNode]) -> bool:
-    """Returns whether a model call is of an agent that a tool called."""
-    return (
-        any(above.step.kind == "other" for above in node.above()) or enclosing_tool(node, tools) is not None
-    )
 
 
 def enclosing_tool(node: SpanNode, tools: Sequence[SpanNode]) -> SpanNode | None:

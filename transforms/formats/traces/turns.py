@@ -193,11 +193,7 @@ STEPS = ("model", "tool", "agent", "chain", "handoff")
 
 
 def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation:
-    """Joins the spans of a conversation, in any order.
-
-    Raises:
-        ValueError: None of them is a step of an agent; one line.
-    """
+    """Joins spans of a conversation, in any order; raises ValueError if none is a step of an agent."""
     try:
         nodes = span_tree(spans)
         mark_doubles(nodes)
