@@ -10,8 +10,8 @@ ROOT = Path(__file__).parents[1]
 LAYERS = ("schemas", "transforms", "pipeline")
 MAX_FUNCTION_LINES = 60
 MAX_MODULE_LINES = 900
-MAX_MODULES, MAX_LINES = 300, 99000
-"""Of the whole, with room for what is added as docs/development.md says (DESIGN.md aims at 210 and 65,000)."""
+MAX_MODULES, MAX_LINES = 300, 98500
+"""Of the whole, with room for an addition as docs/development.md says (DESIGN.md aims at 210 and 65,000)."""
 
 
 NAMED = re.compile(rf"turnwise\.({'|'.join(LAYERS)})(\.\w+)*\.?")
