@@ -73,17 +73,10 @@ _MEMORY = 64 << 20
 _Mark = Callable[[str, str, str], str]
 _PLAIN_COLUMNS = frozenset(
     (
-        *("run_id", "app_version", "criterion", "outcome", "verdict", "score_id"),
-        *("case_digest", "case_etag", "name", "severity", "severity_reason", "judge", "sampled_out", "ended"),
-        *("createTime", "evaluationRun", "executionState", "goldenRunMethod", "appVersion", "stage"),
-        *(
-            "evaluationStatus",
-            "evaluationMetricsThresholds",
-            "worst_criterion",
-            "error_type",
-            "startTime",
-            "endTime",
-        ),
+        *("run_id", "app_version", "criterion", "outcome", "verdict", "score_id", "case_digest", "case_etag"),
+        *("name", "severity", "severity_reason", "judge", "sampled_out", "ended", "worst_criterion", "stage"),
+        *("createTime", "evaluationRun", "executionState", "goldenRunMethod", "appVersion", "startTime"),
+        *("evaluationStatus", "evaluationMetricsThresholds", "error_type", "endTime"),
     )
 )
 """Columns and fields that hold no words of a conversation."""
