@@ -479,3 +479,16 @@ def test_unknown_cases_have_the_markers_of_ids(turnwise: Any, tmp_path: Path) ->
     for marker, row in zip(markers, failures, strict=True):
         assert row["message"] == f"no eval case is called {marker!r}"
         assert json.loads(row["record"])["eval_id"] == marker and "@" not in str(row)
+
+
+def test_a_language_and_a_time_that_are_none_are_searched(turnwise: Any, tmp_path: Path) -> None:
+    turn = {"user": "Hi", "agent": "Hello", "timestamp": f"{MAIL} {CARD}", "expected": {"response": "Hello"}}
+    record = {"conversation_id": "c", "app_version": "v1", "language": MAIL, "turns": [turn]}
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps(record))
+    config = config_file(tmp_path, criteria={"response_match_score": 0.5})
+    done = turnwise("run", "--input", log, "--config", config, "--judge", "none", output=tmp_path / "out")
+    assert done.status == 0, done.err
+    assert leaks(done.directory, done.out, done.err) == []
+    (row,) = done.rows("conversations")
+    assert row["language"].startswith("<EMAIL_") and row["event_time"].startswith("<EMAIL_")

@@ -71,27 +71,21 @@ _MEMORY = 64 << 20
 _Mark = Callable[[str, str, str], str]
 _PLAIN_COLUMNS = frozenset(
     (
-        *("run_id", "app_version", "criterion", "outcome", "verdict", "language", "event_time", "score_id"),
-        *("case_digest", "case_etag", "name", "severity", "severity_reason", "judge", "sampled_out", "ended"),
-        *("createTime", "evaluationRun", "executionState", "goldenRunMethod", "appVersion", "stage"),
-        *(
-            "evaluationStatus",
-            "evaluationMetricsThresholds",
-            "worst_criterion",
-            "error_type",
-            "startTime",
-            "endTime",
-        ),
+        *("run_id", "app_version", "criterion", "outcome", "verdict", "score_id", "case_digest", "case_etag"),
+        *("name", "severity", "severity_reason", "judge", "sampled_out", "ended", "worst_criterion", "stage"),
+        *("createTime", "evaluationRun", "executionState", "goldenRunMethod", "appVersion", "startTime"),
+        *("evaluationStatus", "evaluationMetricsThresholds", "error_type", "endTime"),
     )
 )
 """Columns and fields that hold no words of a conversation."""
 _ID_COLUMNS = frozenset(
     (
         *("conversation_id", "user_id", "eval_id", "eval_set_id", "task", "source", "tags"),
-        *("conversation", "sessionId", "displayName"),
+        *("conversation", "sessionId", "displayName", "language", "event_time"),
     )
 )
 _IDS = ("eval_id", "eval_set_id")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)?")
 _OF_IDS = "match"
 """The stage whose messages name cases and sets."""
 
@@ -437,7 +431,10 @@ class Redactor:
         """Returns a row, or the message of a result, with markers."""
         return {
             name: value
-            if name in _PLAIN_COLUMNS or value is None or _is_number(value)
+            if name in _PLAIN_COLUMNS
+            or value is None
+            or _is_number(value)
+            or (name == "event_time" and _TIME.fullmatch(value))
             else _mapped(value, lambda leaf: self.identity(leaf) if isinstance(leaf, str) else leaf)
             if name in _ID_COLUMNS
             else self.row(value)
