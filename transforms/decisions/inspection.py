@@ -166,19 +166,19 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
             yield "messages", ordered, []
         elif message := _message(items):
             yield "messages", f"{ordered}[*].{message[0]}", message[1]
-        elif _are_turns(user, agent, items):
+        elif user and agent and _are_turns(user, agent, items):
             yield "turns", f"{ordered}[*].{_turn(user, agent, items)}", []
     keys = list(record)
     user, agent = _named(keys, _USERS), _named(keys, _AGENTS)
-    if _are_turns(user, agent, records):
+    if user and agent and _are_turns(user, agent, records):
         yield "turn", _turn(user, agent, [record]), []
     elif message := _message(records):
         yield "message", *message
 
 
-def _are_turns(user: str | None, agent: str | None, items: Sequence[JsonObject]) -> bool:
+def _are_turns(user: str, agent: str, items: Sequence[JsonObject]) -> bool:
     """Returns whether objects have words of both sides: with one side in each, they are messages."""
-    return any(item.get(user) and item.get(agent) for item in items) if user and agent else False
+    return any(item.get(user) and item.get(agent) for item in items)
 
 
 def _are_newest_first(lists: Sequence[Sequence[JsonObject]]) -> bool:
