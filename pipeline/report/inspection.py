@@ -319,9 +319,7 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
             reversible += begins and bool(ends[1].user and not ends[1].agent)
             has_words = has_words or any(turn.user or turn.agent for turn in item.conversation.turns)
     if unmapped:
-        # A person reads them in another way.
-        what = f"{len(unmapped)} of the records cannot be read as names of keys propose"
-        return f"{what}: {unmapped[0]}"
+        return f"{len(unmapped)} of the records cannot be read as names of keys propose: {unmapped[0]}"
     if conversations and not has_words:
         return f"no words are read with the mapping that names of keys propose ({mapping.content})"
     return Suggestion(
