@@ -379,7 +379,7 @@ def _failure_row(lost: _Lost) -> JsonObject:
 def _without_values(row: JsonObject) -> JsonObject:
     """Returns a row of `failures` without what came from the row that could not be written."""
     what = row["message"].partition(": ")[0]
-    return row | dict.fromkeys(_VALUES) | {"message": f"{what}, nor can its values be google_error here"}
+    return row | dict.fromkeys(_VALUES) | {"message": f"{what}, nor can its values be told here"}
 
 
 def _lost_text(lost: _Lost) -> str:

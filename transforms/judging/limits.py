@@ -254,10 +254,8 @@ class Budget:
         self._spent = spent
         self._due: dict[str, Amounts] = {}  # what calls took beyond what the place has counted for them
         self._refused_until = -inf
-        self._expected = self._taken = (
-            0,
-            0,
-        )  # prompt tokens and answers of finished calls, and what they took
+        # Prompt tokens and answers of finished calls, and the tokens that they took.
+        self._expected = self._taken = (0, 0)
         self._flying = NOTHING
         self._settled = asyncio.Event()
         self._reserving = asyncio.Lock()
@@ -272,7 +270,7 @@ class Budget:
     async def left_out(self, position: float) -> str | None:
         """Returns why a conversation is not judged, so that the budget of a period lasts; None: it is judged.
 
-        `place`: its place in [0, 1), always the same. The counters of a period hold the conversations that
+        `position`: its place in [0, 1), always the same. The counters of a period hold the conversations that
         came as calls, and those that are judged as tokens.
         """
         if self._reply_place is None or not self.is_shared_out:
@@ -382,7 +380,7 @@ class Budget:
         self._taken = (total_in + tokens_in, total_out + tokens_out)
 
     async def write(self) -> None:
-        """Tells the place what the finished calls took; raises PlaceError if it does not answer."""
+        """Adds at the place what the finished calls took; raises PlaceError if it does not answer."""
         for counter in list(self._due) if self._reply_place is not None else ():
             await self._write(counter, NOTHING, NO_LIMITS)
 

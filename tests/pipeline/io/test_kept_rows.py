@@ -26,7 +26,7 @@ def test_metrics_of_many_versions_are_those_of_all_their_conversations(turnwise,
     (tmp_path / "config.json").write_text('{"criteria": {"response_match_score": 1.0}}')
     given = "--input", tmp_path / "logs.jsonl", "--config", tmp_path / "config.json"
     run = turnwise("run", *given, output=tmp_path / "out")
-    assert f"{VERSIONS - 8} app versions before these by name: {2 * VERSIONS - 16} conv" in run.out
+    assert f"{VERSIONS - 8} other app versions: {2 * VERSIONS - 16} conv" in run.out
     passed = {r["app_version"]: r["pass_count"] for r in run.rows(BY_VERSION) if r["criterion"] == "verdict"}
     assert passed == dict.fromkeys(names, 2)
     document = run.document("aggregated_metrics.json")

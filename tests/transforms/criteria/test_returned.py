@@ -138,7 +138,7 @@ def test_details_become_plain_values(kind):
     result, found = scored(kind, Score(1.0, details=given))
     score = dict(result.turns)[1] if KINDS[kind] else result.overall
     assert found.failures == []
-    record = {"kind": "http", "reason": "status 500"}
+    record = {"kind": "http", "reason": "status 500", "is_final": False}
     assert score.details == {"a": 0.5, "b": [3, True], "c": [0, 1], "d": 2**70, "e": None, "f": record}
     assert type(score.details["a"]) is float and type(score.details["b"][1]) is bool
 
