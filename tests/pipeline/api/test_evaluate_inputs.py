@@ -27,7 +27,9 @@ class Scripted:
         "verdict": "valid",
     }
 
-    def __init__(self) -> None:
+    def __init__(self, together: int = 1) -> None:
+        """The first answers wait until so many calls are in flight."""
+        self.together, self.are_together = together, asyncio.Event()
         self.in_flight = self.most = 0
         self.is_closed = False
 
@@ -36,6 +38,9 @@ class Scripted:
 
         self.in_flight += 1
         self.most = max(self.most, self.in_flight)
+        if self.in_flight >= self.together:
+            self.are_together.set()
+        await asyncio.wait_for(self.are_together.wait(), 60)
         await asyncio.sleep(0.01)
         self.in_flight -= 1
         return [RawReply(json.dumps(self.words))] * count
@@ -189,7 +194,7 @@ def test_cases_that_one_version_lacks_are_named():
 
 
 def test_calls_of_a_backend_are_concurrent():
-    backend = Scripted()
+    backend = Scripted(together=8)
     options = {"final_response_match_v2": {"threshold": 0.5, "judge_model_options": {"num_samples": 1}}}
     result = api.evaluate(logs(20), criteria=options, judge=backend, judge_concurrency=8)
     assert (result.status, len(result.results), backend.most, backend.is_closed) == ("PASS", 20, 8, True)
