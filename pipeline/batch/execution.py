@@ -38,8 +38,8 @@ from turnwise.transforms.judging.routes import JUDGING
 from turnwise.transforms.judging.setup import BATCHES_GO_ON, WAITING, close_judges
 
 
-def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
-    """Runs a pipeline and waits for its end.
+def run_to_the_end(pipeline: beam.Pipeline, is_worker: bool = False) -> PipelineResult:
+    """Runs a pipeline and waits for its end; for workers, the process that ends them says that it waits.
 
     Raises:
         RemoteRunError: Workers outside this process failed.
@@ -75,7 +75,7 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
         cause = error.__cause__ or error.__context__
         raise (cause if isinstance(cause, OSError | SystemExit) else error) from None
     finally:
-        if JUDGING.asking:
+        if JUDGING.asking and not is_worker:
             complain(BATCHES_GO_ON if JUDGING.jobs else WAITING)
         close_judges()
 

@@ -196,7 +196,7 @@ def _score(work: Work, number: int, queue: int) -> None:
         scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)
         hand_over(pipeline, scored, sink, work.handed(number))
         try:
-            run_to_the_end(pipeline)
+            run_to_the_end(pipeline, is_worker=True)
         except OSError as error:
             raise name_full_disk(error, settings.output) from None
 
