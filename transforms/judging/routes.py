@@ -75,15 +75,15 @@ class Routes:
     """
 
     def __init__(self, config: JudgeConfig, environ: Mapping[str, str], run_judge: JudgeKind):
-        self._config, self._environ, self._own = config, environ, run_judge
+        self._config, self._environ, self._run_judge = config, environ, run_judge
 
     def find(self, model: str) -> Route:
         """Returns where the questions for a model go; raises ConfigError for an unknown provider."""
-        return route_of(self._own, model)
+        return route_of(self._run_judge, model)
 
     def config(self, kind: JudgeKind) -> JudgeConfig:
         """Returns the settings of a judge."""
-        if kind.name == self._own.name:
+        if kind.name == self._run_judge.name:
             return self._config
         return self._config.model_copy(update={"backend": kind.name, **dict.fromkeys(_OF_ONE_API)})
 

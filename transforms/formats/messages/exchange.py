@@ -24,6 +24,7 @@ from turnwise.transforms.formats.messages.messages_base import (
     dialects_of,
     messages_in,
     read_half,
+    user_of,
 )
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -150,6 +151,7 @@ class _GroupRow(NamedTuple):
 
     Attributes:
         time: When it was written; None: unknown.
+        user: The user; None: unknown.
         asked: A digest of the steps of the request up to each.
         steps: The same of the request and its reply.
         name: By what is said up to the agent's first step; without such a step by the whole row.
@@ -158,6 +160,7 @@ class _GroupRow(NamedTuple):
     """
 
     time: float | None
+    user: str | None
     asked: list[bytes]
     steps: list[bytes]
     name: str
@@ -192,12 +195,12 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
                 continue
             row = from_json(data)
             value = exchanged(row)
-            dialect, log, _ = _read_exchange(value)
+            dialect, log, about = _read_exchange(value)
             asked = _digests(_read_exchange({**value, "response": None}).log)
             first = _agents_first(log.steps)
             is_answered = first < len(log.steps)
             name = _name(dialect, log.steps[: first + 1], b"" if is_answered else dump_json(value))
-            rows.append(_GroupRow(time(row), asked, _digests(log), name, is_answered, index))
+            rows.append(_GroupRow(time(row), user_of(about), asked, _digests(log), name, is_answered, index))
         names, unclear = _named_rows(rows)
         given = {index: dump_json({**from_json(events[index]), _UNCLEAR: True}) for index in unclear}
         firsts = ((index, copies[data], data) for index, data in enumerate(events))
@@ -229,11 +232,11 @@ def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
 
     A row goes on with one that it repeats; of several the first goes on, by time. One that repeats what was
     said in a conversation that has gone on since is another branch of it. A first request that failed is
-    of the one conversation that repeats it soon.
+    of the one conversation that repeats it soon, and not for another user.
     """
     latest: dict[bytes, list[str]] = {}
     passed: dict[bytes, str] = {}
-    starts: list[tuple[float | None, str]] = []
+    starts: list[tuple[_GroupRow, str]] = []
     names: dict[int, str] = {}
     count: Counter[str] = Counter()
     has_times = all(row.time is not None for row in rows)
@@ -246,7 +249,7 @@ def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
         if name is None:
             count[row.name] += 1
             name = row.name if count[row.name] == 1 else f"{row.name}-{count[row.name]}"
-            starts.append((row.time, name))
+            starts.append((row, name))
         latest.setdefault(row.steps[-1], []).append(name)
         passed.setdefault(row.steps[-1], name)
         names[row.position] = name
@@ -254,8 +257,9 @@ def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
     for row in failed:
         near = [
             name
-            for time, name in starts
-            if time is None or row.time is None or -1.0 <= time - row.time <= _RETRY_SECONDS
+            for start, name in starts
+            if start.time is None or row.time is None or -1.0 <= start.time - row.time <= _RETRY_SECONDS
+            if None in (start.user, row.user) or start.user == row.user
         ]
         is_retry = len(near) == 1 and len(failed) <= _MOST_RETRIES
         names[row.position] = near[0] if is_retry else row.name

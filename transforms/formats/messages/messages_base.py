@@ -215,12 +215,12 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
     end = log.end(record)
     named = list(_named(record))
     stated = next((as_text(holder[key]) for holder in named for key in IDS if holder.get(key)), None)
-    tags, user = record.get("tags"), record["user"] if isinstance(record.get("user"), str) else None
+    tags = record.get("tags")
     fields = {
         "conversation_id": stated or as_text(record.get("id")) or _task_name(record) or name,
         "source": record.get("source") or dialect.name,
         "language": as_text(record.get("language")),
-        "user_id": next((as_text(holder["user_id"]) for holder in named if holder.get("user_id")), user),
+        "user_id": user_of(record),
         "tags": [tag for tag in map(as_text, tags if isinstance(tags, list) else [tags]) if tag],
         "start_time": as_text(record.get("start_time")),
         "turns": log.close(end),
@@ -288,6 +288,13 @@ def _named(record: JsonObject) -> Iterator[JsonObject]:
             yield inner
             if isinstance(inner.get("configurable"), dict):
                 yield inner["configurable"]
+
+
+def user_of(record: JsonObject) -> str | None:
+    """Returns the id of the user that a record names; None: it names none."""
+    stated = (holder.get("user_id") for holder in _named(record))
+    user = record["user"] if isinstance(record.get("user"), str) else None
+    return next(map(as_text, filter(None, stated)), user)
 
 
 def _page_items(record: JsonObject) -> list[JsonValue] | None:
