@@ -224,7 +224,7 @@ class SinkKind(Struct, frozen=True, kw_only=True):
     >>> class Nothing:
     ...     def write_table(self, rows, table, part=""):
     ...         pass
-    >>> turnwise.SinkKind(name="null", help="null://", schemes=("null",), open=lambda url: Nothing()).name
+    >>> turnwise.SinkKind(name="null", help="null://", schemes=("null",), open=lambda _: Nothing()).name
     'null'
     """
 
@@ -290,7 +290,7 @@ def register_sink(item: SinkKind) -> SinkKind:
     >>> class Nothing:
     ...     def write_table(self, rows, table, part=""):
     ...         pass
-    >>> null = turnwise.SinkKind(name="null", help="null://", schemes=("null",), open=lambda url: Nothing())
+    >>> null = turnwise.SinkKind(name="null", help="null://", schemes=("null",), open=lambda _: Nothing())
     >>> turnwise.register_sink(null) is null
     True
     """
