@@ -17,8 +17,8 @@ CRITERIA = ("hallucinations_v1", "hallucination")
 MIXED_IN = (0, 20, 60)
 DIALOGUES = Path(__file__).with_name("dialogues.jsonl")
 """Replies of our own in four languages to a sentence of knowledge, for tuning and held out."""
-LEAST = 0.5
-"""Lowest probability that is taken as supported."""
+LEAST = 1.0
+"""Lowest value that is taken as supported: all sentences are."""
 LEAST_OVERLAP = 0.75
 """Threshold of the overlap of tokens with the best balanced accuracy on the even lines."""
 _LAST_DIGIT = re.compile(r"\d(?=\D*$)")
@@ -90,8 +90,18 @@ def is_attributable(record: Json) -> bool:
     return bool(record["labels"]["attribution"] == "Fully attributable")
 
 
-def scores_of(cases: Sequence[Case]) -> dict[str, list[float | None]]:
-    """Runs the command, and returns the value of every answer by each criterion; None: it has none."""
+class Judged(NamedTuple):
+    """The value of an answer, and the probability beside it; an answer without a value has 0 for both."""
+
+    value: float
+    probability: float
+
+
+NO_VALUE = Judged(0.0, 0.0)
+
+
+def scores_of(cases: Sequence[Case]) -> dict[str, list[Judged]]:
+    """Runs the command, and returns the figures of every answer by each criterion."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lines = [json.dumps(case.conversation(str(number))) for number, case in enumerate(cases)]
@@ -103,11 +113,12 @@ def scores_of(cases: Sequence[Case]) -> dict[str, list[float | None]]:
         return _values(list((folder / "out").rglob("scores-*.jsonl")), len(cases))
 
 
-def _values(files: Sequence[Path], count: int) -> dict[str, list[float | None]]:
-    values: dict[str, list[float | None]] = {name: [None] * count for name in CRITERIA}
+def _values(files: Sequence[Path], count: int) -> dict[str, list[Judged]]:
+    values: dict[str, list[Judged]] = {name: [NO_VALUE] * count for name in CRITERIA}
     for row in [json.loads(line) for path in files for line in path.read_text().splitlines()]:
         if row["turn_index"] is not None and row["value"] is not None and row["value"] >= 0:
-            values[row["criterion"]][int(row["conversation_id"])] = row["value"]
+            judged = Judged(row["value"], row["details"]["probability"])
+            values[row["criterion"]][int(row["conversation_id"])] = judged
     return values
 
 
@@ -142,14 +153,15 @@ def grounding_rows(records: Sequence[Json], mixed_in: int) -> list[Row]:
     """Measures agreement with so much other evidence. An answer without a value counts as 0."""
     task, labels = f"BEGIN, evidence of {mixed_in} others mixed in", list(map(is_attributable, records))
     cases = cases_of(records, mixed_in)
-    values = scores_of(cases)
-    figures = {f"local, {name}": [value or 0.0 for value in values[name]] for name in CRITERIA}
+    judged = scores_of(cases)
+    figures = {f"local, {name}": [value for value, _ in judged[name]] for name in CRITERIA}
+    likely = {f"local, {name}": [probability for _, probability in judged[name]] for name in CRITERIA}
     plain = {"overlap": list(map(overlap, cases)), "longest common subsequence": list(map(in_order, cases))}
     rows = [
         Row(task, judge, "AUC", *halves(area_under_curve, found, labels))
-        for judge, found in (figures | plain).items()
+        for judge, found in (likely | plain).items()
     ]
-    for judge, found in figures.items():
+    for judge, found in likely.items():
         rows.append(Row(task, judge, "Brier score", *halves(brier, found, labels)))
     for judge, found, least in [
         *((judge, found, LEAST) for judge, found in figures.items()),
@@ -162,7 +174,7 @@ def grounding_rows(records: Sequence[Json], mixed_in: int) -> list[Row]:
         for measure, share in _SHARES.items():
             rows.append(Row(task, judge, measure, *halves(share, found, labels)))
     for name in CRITERIA:
-        missing = [value is None for value in values[name]]
+        missing = [answer is NO_VALUE for answer in judged[name]]
         rows.append(Row(task, f"local, {name}", "share without a value", *halves(_share, missing, labels)))
     return rows
 
@@ -172,20 +184,20 @@ def _share(flags: Sequence[bool], _: Sequence[bool]) -> float:
 
 
 def _share_under(figures: Sequence[float], labels: Sequence[bool]) -> float:
-    """Returns the share of supported answers under 0.5."""
+    """Returns the share of supported answers under 1."""
     right = [figure for figure, label in zip(figures, labels, strict=True) if label]
     return sum(figure < LEAST for figure in right) / len(right)
 
 
 def _share_over(figures: Sequence[float], labels: Sequence[bool]) -> float:
-    """Returns the share of unsupported answers at or over 0.5."""
+    """Returns the share of unsupported answers at 1."""
     wrong = [figure for figure, label in zip(figures, labels, strict=True) if not label]
     return sum(figure >= LEAST for figure in wrong) / len(wrong)
 
 
 _SHARES: dict[str, Measure] = {
-    "supported under 0.50": _share_under,
-    "unsupported at or over 0.50": _share_over,
+    "supported under 1": _share_under,
+    "unsupported at 1": _share_over,
 }
 
 
@@ -197,14 +209,17 @@ def dialogue_rows() -> list[Row]:
     for language in ("", "en", "de", "ko", "ja"):
         pairs = [
             [
-                (value or 0.0, label)
-                for value, (_, label, code) in zip(*both, strict=True)
+                (judged, label)
+                for judged, (_, label, code) in zip(*both, strict=True)
                 if code.startswith(language)
             ]
             for both in zip(found, parts, strict=True)
         ]
         for measure, share in {"AUC": area_under_curve, **_SHARES}.items():
-            figures = [share(*zip(*part, strict=True)) for part in pairs]
+            place = measure == "AUC"  # the probability there, else the value
+            figures = [
+                share([judged[place] for judged, _ in part], [label for _, label in part]) for part in pairs
+            ]
             rows.append(Row(f"dialogues {language}".strip(), "local, hallucinations_v1", measure, *figures))
     return rows
 
@@ -225,7 +240,7 @@ def change_rows(records: Sequence[Json], change: str) -> list[Row]:
     before, after = scores_of(cases), scores_of(wrong)
     accepted = {
         f"local, {name} >= {LEAST:.2f}": [
-            [(value or 0.0) >= LEAST for value in values[name]] for values in (after, before)
+            [value >= LEAST for value, _ in values[name]] for values in (after, before)
         ]
         for name in CRITERIA
     }

@@ -82,8 +82,8 @@ class Hallucination(JudgedCriterion):
     """CES's hallucination score of a turn with tool calls: 1 justified, 0 not justified, -1 no claim.
 
     A score of -1 is outside the scale: it enters no mean and has no outcome. Of several samples
-    the most frequent verdict counts, and of equally frequent ones the worst. The local judge's value is the
-    probability that people call the answer supported.
+    the most frequent verdict counts, and of equally frequent ones the worst. Where the local judge neither
+    justifies nor refutes an answer, its value is the probability that people call it supported, below 0.5.
 
     When to use: CES's own hallucination figure is needed.
     """
@@ -124,7 +124,9 @@ class Hallucination(JudgedCriterion):
         if isinstance(reply, LocalHallucinationReply) and reply.cannot_tell:
             score.value, score.label, score.explanation, score.reason = None, None, None, reply.reason
         elif isinstance(reply, LocalHallucinationReply) and reply.probability is not None:
-            score.value, score.label = reply.probability, UNDECIDED if value == NO_CLAIM else label
+            score.details = {**(score.details or {}), "probability": reply.probability}
+            if value == NO_CLAIM:
+                score.value, score.label = reply.probability, UNDECIDED
         return score
 
     def gated(self, score: Score) -> Score:

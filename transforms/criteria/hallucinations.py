@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from operator import itemgetter
+from math import fsum
+from operator import itemgetter, mul
 from statistics import mean
 from typing import ClassVar, Literal
 
@@ -82,8 +83,9 @@ class Hallucinations(AdkJudged):
     """Share of the sentences of an answer that their context supports, or that claim nothing, 0..1.
 
     The context includes the references of an answer. The details hold every sentence's label, reason, quotes
-    and code-point offsets. The local judge's value is the probability that people call an answer supported,
-    by the mean coverage of its sentences that claim something; without one the answer is not applicable.
+    and code-point offsets. The local judge leaves out sentences that claim nothing; where all do, the answer
+    is not applicable. Short sentences count less there, and one that is not supported counts by the
+    probability that people call it so, which is below 0.5; `details.probability` has that of the answer.
 
     When to use: Answers must be supported by tool results and other context. It needs no eval case.
 
@@ -177,8 +179,8 @@ def _decision(ballot: Ballot[HallucinationsReply], number: int, evidence: str) -
 def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply], least: float) -> Score | None:
     """Returns the mean over the messages of the means of their sentences.
 
-    Of the local judge's answers, it is the mean of the probabilities of the messages by the coverages of
-    their sentences that claim something; None: none does. Under the limit, words must refute the answer.
+    Of the local judge's answers, only sentences that claim something count; None: none does. Where those
+    that words alone speak against decide about `least`, there is no score.
     """
     values = [ballot.value for ballot in vote.ballots]
     score = Score(None, judge=vote.answers.use)
@@ -202,18 +204,28 @@ def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply], least
             claims[detail["message"]].append(claim)
     if not claims:
         return None
-    ranges = [probable_range(of_message) for of_message in claims.values()]
-    value, at_most = (mean(bounds) for bounds in zip(*ranges, strict=True))
+    value, at_most = (
+        mean([_share(of_message, is_best) for of_message in claims.values()]) for is_best in (False, True)
+    )
+    score.details["probability"] = mean([probable_range(of_message)[0] for of_message in claims.values()])
     # Words that the evidence lacks fail an answer only if they say something against it.
-    if value < least and at_most >= min(least, PROBABLE):
-        doubts = (claim.unsure for of_message in claims.values() for claim in of_message)
-        score.reason = next(filter(None, doubts), None)
-    if score.reason:
+    if value < least <= at_most:
+        score.reason = next(claim.unsure for claim in local[0].grounded if claim.unsure)
         return score
     score.value = value
     claiming = [detail for detail in details if detail["probability"] is not None]
     score.explanation = min(claiming, key=itemgetter("probability"))["reason"]
     return score
+
+
+def _share(claims: Sequence[GroundingVerdict], is_best: bool) -> float:
+    """Returns the share of supported sentences, by weight; at best, those against which little speaks are."""
+    values = [
+        1.0 if claim.label == "supported" or (is_best and claim.unsure) else probable_range([claim])[0]
+        for claim in claims
+    ]
+    weights = [claim.weight for claim in claims]
+    return fsum(map(mul, values, weights)) / fsum(weights)
 
 
 # claimed_actions_v1: agreement of the agent's claims with its actions.

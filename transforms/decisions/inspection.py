@@ -489,7 +489,7 @@ def starter_config(files: Sequence[FileInspection], given: EvalConfig) -> JsonOb
     backend = given.judge.backend or LOCAL
     criteria: JsonObject = {}
     if Hallucinations.name in fed and (any(file.results for file in files) or backend != LOCAL):
-        criteria[Hallucinations.name] = 0.5
+        criteria[Hallucinations.name] = 0.8
     if backend != LOCAL:
         criteria |= {name: {} for name in (Safety.name, ClaimedActions.name) if name in fed}
     if any(file.results for file in files):

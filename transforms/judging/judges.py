@@ -176,7 +176,7 @@ NONE = register_judge(
     )
 )
 
-LOCAL_MODEL = "turnwise-local-3"
+LOCAL_MODEL = "turnwise-local-4"
 _LOCAL_CANNOT = "the local judge cannot answer this; a model can (see --judge)"
 
 

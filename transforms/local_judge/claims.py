@@ -2,9 +2,10 @@
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
 from functools import cache
-from itertools import dropwhile
+from itertools import combinations, dropwhile
 from math import fsum
 from typing import NamedTuple
 
@@ -47,9 +48,54 @@ def read_claim(sentence: str) -> Claim:
     return Claim(text, read, content, demands + list(dates_in_words(read)))
 
 
+_PLAIN_NUMBER = re.compile(r"#\d+(?:\.\d+)?")
+_LABEL = re.compile(r"\W*([^\W\d_]+) (\d{1,2}):")
+_FACTORS = frozenset(map(float, range(2, 13)))
+_MOST_TERMS = 60
+
+
 def missing_numbers(claim: Claim, *known: Set[str]) -> list[str]:
     """Returns the numbers, dates and identifiers of a claim that none of some sets of keys holds."""
     return [word.lower for word, keys in claim.demands if all(held.isdisjoint(keys) for held in known)]
+
+
+def computed_numbers(claims: Sequence[Claim], *known: Set[str]) -> set[str]:
+    """Returns the keys of numbers of an answer that follow from others of it, which some sets of keys hold.
+
+    They are sums, differences and products of two numbers, and sums of all numbers of a sentence; small
+    numbers may be factors wherever they come from. `Option 1:`, `Option 2:` only number what they begin.
+    """
+    labels = defaultdict[str, list[int]](list)
+    for label in filter(None, (_LABEL.match(claim.text) for claim in claims)):
+        labels[label[1].lower()].append(int(label[2]))
+    computed = {
+        f"#{n}" for of_word in labels.values() if len(of_word) > 1 and of_word[0] == 1 for n in of_word
+    }
+    open_numbers, terms, factors = dict[float, str](), list[float](), set[float]()
+    totals = set[float]()
+    for claim in claims:
+        beside: list[float] = []
+        for _, keys in claim.demands:
+            values = [(float(key[1:]), key) for key in keys if _PLAIN_NUMBER.fullmatch(key)]
+            factors |= {value for value, _ in values if value in _FACTORS}
+            if any(not held.isdisjoint(keys) for held in known):
+                beside += [value for value, _ in values]
+            else:
+                open_numbers |= dict(values)
+        terms += beside
+        totals.add(round(fsum(beside), 2))
+    terms = list(dict.fromkeys(terms))[:_MOST_TERMS]
+    while open_numbers:
+        results = totals | {round(left + right, 2) for left, right in combinations(terms, 2)}
+        results |= {round(abs(left - right), 2) for left, right in combinations(terms, 2)}
+        results |= {round(term * factor, 2) for term in terms for factor in factors}
+        following = [value for value in open_numbers if value in results]
+        if not following:
+            break
+        computed |= {open_numbers.pop(value) for value in following}
+        terms += following
+        totals = set()
+    return computed
 
 
 def missing_words(claim: Claim, known: Set[str]) -> list[str]:

@@ -10,7 +10,7 @@ the content that the evidence and one passage hold, with a credit of two words.
 """
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Sequence, Set
 from itertools import chain, takewhile
 from math import exp, fsum
 from typing import Literal, NamedTuple
@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 from turnwise.transforms.local_judge.claims import (
     NOTHING_SAID,
     Claim,
+    computed_numbers,
     is_word_of_absence,
     missing_numbers,
     missing_words,
@@ -97,10 +98,12 @@ def ground(
     """Compares sentences of an answer, in any language, with evidence; returns one verdict each, in order.
 
     More evidence (tool results, sources, instructions) never makes a supported sentence unsupported; its
-    order does not matter. What the user `asked` supports nothing, but a number in it is not invented.
+    order does not matter. What the user `asked` supports nothing, but a number in it is not invented, and
+    neither is one that follows from others of the answer, such as their sum.
     """
-    known, mentioned = Evidence(evidence), Evidence(asked)
-    return [_verdict(read_claim(sentence), known, mentioned) for sentence in sentences]
+    known, mentioned, claims = Evidence(evidence), Evidence(asked), [*map(read_claim, sentences)]
+    computed = computed_numbers(claims, known.keys, mentioned.keys)
+    return [_verdict(claim, known, mentioned, computed) for claim in claims]
 
 
 def probable_range(claims: Sequence[GroundingVerdict]) -> tuple[float, float]:
@@ -113,13 +116,13 @@ def probable_range(claims: Sequence[GroundingVerdict]) -> tuple[float, float]:
     return probability(parts), probability(best)
 
 
-def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerdict:
+def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Set[str]) -> GroundingVerdict:
     if reason := nothing_claimed(sentence):
         return GroundingVerdict("not_applicable", "", reason)
     whole, sentence = sentence, without_talk(sentence)
     if not sentence.content:
         return GroundingVerdict("not_applicable", "", NOTHING_SAID)
-    claim, missing = _as_spelled(sentence, known, mentioned)
+    claim, missing = _as_spelled(sentence, known, mentioned, computed)
     passages = known.passages(claim.content)
     quote = passages[0].span(claim.content).quote if passages else ""
     if reason := _refuting(claim, known, passages):
@@ -176,20 +179,22 @@ def _holds_what_is_absent(claim: Claim, passages: Sequence[EvidencePassage]) -> 
     )
 
 
-def _as_spelled(claim: Claim, known: Evidence, mentioned: Evidence) -> tuple[Claim, list[str]]:
+def _as_spelled(
+    claim: Claim, known: Evidence, mentioned: Evidence, computed: Set[str]
+) -> tuple[Claim, list[str]]:
     """Returns a claim with its codes as the evidence spells them, and what is missing of its numbers."""
-    missing = _missing(claim, known, mentioned)
+    missing = _missing(claim, known, mentioned, computed)
     is_spelled = (missing and has_code(claim.text)) or names_ending(claim.text)
     texts = [*known.spelled(), *mentioned.spelled()] if is_spelled else []
     respelled = as_spelled(claim.text, texts)
     if respelled != claim.text:
         claim = read_claim(respelled)
-        missing = _missing(claim, known, mentioned)
+        missing = _missing(claim, known, mentioned, computed)
     return claim, missing or missing_endings(claim.text, texts)
 
 
-def _missing(claim: Claim, known: Evidence, mentioned: Evidence) -> list[str]:
-    missing = missing_numbers(claim, known.keys, mentioned.keys)
+def _missing(claim: Claim, known: Evidence, mentioned: Evidence, computed: Set[str]) -> list[str]:
+    missing = missing_numbers(claim, known.keys, mentioned.keys, computed)
     return missing or missing_codes(claim.text, chain(known.parts(), mentioned.parts()))
 
 

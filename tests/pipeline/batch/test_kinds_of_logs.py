@@ -277,7 +277,7 @@ def test_answers_of_a_search_engine(run):
         for row in done.rows("scores")
         if row["turn_index"] is not None
     }
-    assert round(scores.pop(("1", "hallucinations_v1")), 2) == 0.9
+    assert round(scores.pop(("1", "hallucinations_v1")), 2) == 1.0
     cited = ("citation_validity", "citation_precision", "judged_citation_precision")
     assert scores == {
         **{("1", name): 0.5 for name in cited},

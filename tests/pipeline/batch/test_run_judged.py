@@ -267,7 +267,7 @@ def test_the_local_judge_answers_what_it_can(run, server):
         3, "--judge", "local", criteria={MATCH: 0.5, "hallucinations_v1": 0.5, "semantic_similarity": {}}
     )
     assert server.stats()["requests"] == 0
-    assert {round(row["value"], 2) for row in turn_scores(done, "hallucinations_v1")} == {0.9}
+    assert {round(row["value"], 2) for row in turn_scores(done, "hallucinations_v1")} == {1.0}
     assert {row["judge"]["model"] for row in turn_scores(done, "semantic_similarity")} == {LOCAL_MODEL}
     assert {row["value"] for row in turn_scores(done)} == {None}
     assert "judge: local, rules without a model" in done.out

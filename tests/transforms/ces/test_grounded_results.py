@@ -153,7 +153,7 @@ def test_there_are_only_so_many_sections(matched):
     assert sections[-1] == ("turn 1, 7 more sources are not shown", "")
 
 
-@pytest.mark.parametrize(("turn", "value"), [(sourced(), 0.72), (Turn(agent="Bis 1.131 SZR."), 0.0)])
+@pytest.mark.parametrize(("turn", "value"), [(sourced(), 1.0), (Turn(agent="Bis 1.131 SZR."), 0.0)])
 def test_hallucinations_by_the_references(turn, value, matched, judged):
     found = judged(CRITERIA["hallucinations_v1"](), matched(None, turn), LocalJudge()).turns[0][1]
     assert round(found.value, 2) == value

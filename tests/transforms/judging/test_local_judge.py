@@ -23,9 +23,9 @@ def answered(words):
 
 
 CLAIMS = [
-    ("Your flight AC457 leaves at 14:05.", 0.9, 0.9, "Justified"),
+    ("Your flight AC457 leaves at 14:05.", 1.0, 1.0, "Justified"),
     ("Your flight AC457 leaves at 19:30 from gate C99.", 0.0, 0.0, "Not Justified"),
-    ("Your flight AC457 leaves at 14:05. It lands at 23:59 in Lisbon.", 0.03, 0.0, "Not Justified"),
+    ("Your flight AC457 leaves at 14:05. It lands at 23:59 in Lisbon.", 0.5, 0.0, "Not Justified"),
 ]
 
 
@@ -51,7 +51,7 @@ PROSE = "The lounge on the second floor is open to all guests of the airline unt
 @pytest.mark.parametrize(
     ("said", "evidence", "value", "label", "reason"),
     [
-        ("The lounge is open to all guests.", PROSE, 0.9, "Justified", None),
+        ("The lounge is open to all guests.", PROSE, 1.0, "Justified", None),
         ("The sauna is a treat for the whole family.", PROSE, 0.0, "Undecided", None),
         ("Die Lounge hat für alle Gäste offen.", PROSE, None, None, OTHER_LANGUAGE),
         ("The sauna is a treat for the whole family.", {"lounge": "open"}, None, None, IN_RECORDS),
@@ -163,7 +163,7 @@ def hallucination(judged, matched, answer):
 def test_the_local_judge_reads_every_sentence_of_an_answer(sentences, judged, matched):
     assert len(FACT) * 500 < 20_000
     found = hallucination(judged, matched, FACT * sentences)
-    assert (round(found.overall.value, 2), found.overall.outcome) == (0.9, "PASS")
+    assert (round(found.overall.value, 2), found.overall.outcome) == (1.0, "PASS")
     wrong = hallucination(judged, matched, FACT * sentences + "It has 7 stops.")
     assert (wrong.overall.value, wrong.overall.outcome) == (0.0, "FAIL")
 

@@ -88,6 +88,27 @@ def test_a_sentence_and_why(sentence, evidence, label, reason):
         assert verdict(evidence[0], evidence).label == "supported"
 
 
+PRICES = '{"outbound": {"flight": "HAT069", "price": 105}, "return": {"flight": "HAT258", "price": 102}}'
+
+
+@pytest.mark.parametrize(
+    ("sentences", "refuted"),
+    [
+        (["The outbound costs 105.", "The return costs 102.", "The total is 207."], []),
+        (["The outbound costs 105, the return 102, so 207 in all.", "For 2 passengers that is 414."], []),
+        (["The return at 102 is 3 cheaper than the outbound at 105."], []),
+        (["Option 1: outbound 105", "Option 2: return 102"], []),
+        (["The outbound costs 105.", "The return costs 102.", "The total is 217."], [2]),
+        (["The total is 207."], [0]),
+        (["The outbound costs 115.", "The return costs 102.", "The total is 217."], [0, 2]),
+        (["Gate 3: outbound at 105"], [0]),
+    ],
+)
+def test_numbers_that_follow_from_others_of_the_answer_are_not_invented(sentences, refuted):
+    verdicts = ground(sentences, [PRICES], ["Two tickets, we are 2."])
+    assert [i for i, found in enumerate(verdicts) if found.is_certain] == refuted
+
+
 ANSWERS = [
     ("Paris is the capital of France.", "The capital of France is Paris.", (3, 4), ""),
     (
