@@ -10,7 +10,7 @@ from turnwise.pipeline.report.comparison import (
     pairing_text,
     side_text,
 )
-from turnwise.pipeline.report.gate import kinds_of
+from turnwise.pipeline.report.gate import kinds_of, shown_rules
 from turnwise.schemas.comparison import (
     Comparison,
     FirstPage,
@@ -91,15 +91,14 @@ def _gate(report: GateReport) -> Iterator[str]:
             f"{conversations}: {decided}, {verdicts['inconclusive']} without a verdict{rejected}.",
             "",
         )
-    missed = sorted((rule for rule in report.rules if rule.status != "passed"), key=lambda rule: rule.status)
+    rules = shown_rules(report.rules)
+    missed = sorted((rule for rule in rules if rule.status != "passed"), key=lambda rule: rule.status)
     reasons = [*map(shown, report.problems), *map(_rule_text, missed)]
     yield from [*(f"- {reason}" for reason in reasons), ""] if reasons else ()
     flips = report.comparison.flips if report.comparison is not None else []
     yield from _cases(report.page.read_first if report.page is not None else report.to_read, flips)
     passed = [
-        [result.rule, result.app_version or "", result.why]
-        for result in report.rules
-        if result.status == "passed"
+        [result.rule, result.app_version or "", result.why] for result in rules if result.status == "passed"
     ]
     details = [*_table(["passed", "version", "why"], passed)] if passed else []
     if report.comparison is not None:

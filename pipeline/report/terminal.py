@@ -399,7 +399,7 @@ def _others(versions: Sequence[str], rows: Iterable[MetricsByAppVersionRow], fai
     return (
         f"\n{counted(len(versions), 'other app version')}: "
         f"{counted(conversations, 'conversation')}, {passed} of {scored} passed, "
-        f"{counted(rejected, 'failure')} (see metrics_by_app_version)"
+        f"rejected, errors {rejected} (see metrics_by_app_version)"
     )
 
 

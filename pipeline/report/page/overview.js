@@ -17,7 +17,6 @@ export function overview() {
   const { page, read, reasons } = compared();
   return [
     ...firstPage(page, reasons),
-    rejected(),
     sentences(),
     size() ? h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()) : null,
     h("section", { "aria-labelledby": "read" }, h("h2", { id: "read" }, "Read these first"),
@@ -49,6 +48,7 @@ function firstPage(page, reasons) {
       h("a", { href: list({ version: page.candidate, severity: "destructive" }) }, counted(page.destructive, "conversation")), page.candidate ? ` of ${shown(shortVersion(page.candidate))}` : null,
       page.baseline_destructive === null ? null : [", in ", h("a", { href: list({ version: page.baseline, severity: "destructive" }) }, number(page.baseline_destructive)), ` of ${shown(shortVersion(page.baseline))}`], ".") : null,
     mostOften(reasons),
+    rejected(page),
     page.baseline === null ? null : h("div", { class: "actions" }, pairChoice(), h("span", { class: "hint" }, `${shown(page.chosen)}.`)),
   ];
 }
@@ -61,9 +61,9 @@ function mostOften([head, ...reasons]) {
 const REASONS = 3;
 
 // Why records were rejected, most often, as the first of each kind says it, with the next step.
-function rejected() {
+function rejected(page) {
   const groups = report.failures.filter(isRejected).slice(0, REASONS);
-  return groups.length ? [h("p", null, "Rejected, most often: ", h("a", { href: fresh({ view: "missing" }) }, "all of them")),
+  return groups.length ? [h("p", null, `Rejected (${page.rejected ? `${number(page.rejected)}, ` : ""}in no figure), most often: `, h("a", { href: fresh({ view: "missing" }) }, "all of them")),
     h("ul", { class: "reasons", "aria-label": "Why records were rejected" }, groups.map(({ count, rows: [first] }) => h("li", null,
       `${number(count)}, such as ${[first.source, first.position || null].filter(Boolean).map(shown).join(":")}: ${shown(first.message ?? "")}`)))] : null;
 }
@@ -95,9 +95,8 @@ function sentences() {
   const { page, comparison } = compared();
   const pair = page?.baseline ? [page.baseline, page.candidate].map((name) => report.versions[versionAt(name)].run) : null;
   const isOfPair = ({ run }) => pair === null || run === null || pair.includes(run);
-  const problems = report.sentences.filter(({ tone }) => tone === "problem");
-  const texts = comparison ? comparison.criteria.map((one) => ({ text: `${one.sentence}.`, tone: one.overall.word, criterion: one.criterion }))
-    : report.sentences.filter(({ tone }) => tone !== "problem");
+  const problems = report.sentences;
+  const texts = (comparison?.criteria ?? []).map((one) => ({ text: `${one.sentence}.`, tone: one.overall.word, criterion: one.criterion }));
   const balance = (all) => h("ul", { class: "coverage", "aria-label": "Coverage" }, all.map((one) => h("li", null, shown(one.text))));
   const others = [...problems, ...report.coverage].filter((one) => !isOfPair(one));
   return [
@@ -187,7 +186,8 @@ function differenceCell(comparison, row, own) {
   return [word(said), h("span", { class: "figure" }, figure), intervalBar(difference, bounds, [-reach, reach]),
     h("small", null, `${range ? `(${range} ` : ""}p (Holm) ${p}`),
     h("small", null, ` compared cases: ${after} against ${before}, n ${cases}`),
-    own.why_open ? h("small", { class: "reason" }, ` ${shown(own.why_open)}`) : null];
+    own.why_open ? h("small", { class: "reason" }, ` ${shown(own.why_open)}`) : null,
+    row.name === VERDICT && comparison.same_as_verdict ? h("small", { class: "reason" }, ` the same as ${shown(comparison.same_as_verdict)}, which alone has a threshold`) : null];
 }
 
 function turnsCell(row, scale, isShare) {
