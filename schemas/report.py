@@ -149,12 +149,14 @@ class FailureGroup(msgspec.Struct, frozen=True):
     Attributes:
         stage: Stage of the failure; `check`: findings, which lose nothing.
         error_type: Class of the error.
+        sentence: What failed how often, and the next step if there is one.
         rows: The first of them, with their records.
     """
 
     stage: str
     error_type: str
     count: int
+    sentence: str
     rows: list[JsonObject]
 
 

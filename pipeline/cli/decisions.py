@@ -263,11 +263,11 @@ def gate(argv: Sequence[str]) -> int:
     tell = partial(say, file=sys.stderr) if _STDOUT in files.values() else say
     if report.page is not None:
         tell("\n".join(first_page_lines(report.page, shutil.get_terminal_size((_WIDTH, 24)).columns)))
-    rules = shown_rules(report.rules)
-    for rule in rules:
+    results = shown_rules(report.rules)
+    for rule in results:
         if rule.status == "passed":
             tell(printable(f"passed: {rule_name(rule)}: {rule.why}"))
-    for line in (*report.problems, *(rule_line(rule) for rule in rules if rule.status != "passed")):
+    for line in (*report.problems, *(rule_line(rule) for rule in results if rule.status != "passed")):
         complain(line)
     numbers = Counter(rule.status for rule in report.rules)
     parts = ": " + ", ".join(f"{number} {status}" for status, number in numbers.items())

@@ -126,7 +126,7 @@ def two_versions(
         fixed=counts.fixed if counts else None,
         still_failing=counts.still_failing if counts else None,
         no_verdict=comparison.candidate.no_verdict,
-        no_score=None if comparison.same_as_verdict else _without_score(counts),
+        no_score=None if comparison.same_as_verdict == counts_by else _without_score(counts),
         open_reasons=open_reasons(rows or ()),
         rejected=comparison.candidate.rejected,
         destructive=comparison.candidate.destructive,

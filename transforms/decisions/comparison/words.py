@@ -644,8 +644,8 @@ def _sight(result: CriterionComparison, by: PairedBy) -> str:
 def in_table_order(criteria: Iterable[str], documents: Iterable[RunDocument]) -> list[str]:
     """Returns criteria as every table has them: the verdict first, then as configured, others as given."""
     configured = [STATUS, *(name for document in documents for name in document.criteria)]
-    place = {name: index for index, name in reversed([*enumerate(configured)])}
-    return sorted(criteria, key=lambda name: place.get(name, len(configured)))
+    given = dict.fromkeys(criteria)
+    return [name for name in dict.fromkeys([*configured, *given]) if name in given]
 
 
 def margin_text(margin: float, criterion: str, is_share: bool) -> str:

@@ -24,7 +24,7 @@ from turnwise.schemas.run import RunDocument, redacted_text, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.words import in_table_order
 from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry, VersionKey, tools_of
-from turnwise.transforms.decisions.run import Run, cases_of, shared_reason
+from turnwise.transforms.decisions.run import Run, cases_of, failure_sentence, shared_reason
 from turnwise.transforms.metrics.state import independent_trials, rank_of
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
@@ -307,7 +307,10 @@ def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
             key = (row.get("stage") or "", row.get("error_type") or "")
             by_kind.setdefault(key, []).append({**row, "run": index})
     groups = [
-        FailureGroup(*key, len(rows), [_shown(row) for row in rows[:_ROWS]]) for key, rows in by_kind.items()
+        FailureGroup(
+            *key, len(rows), failure_sentence(*key, len(rows)), [_shown(row) for row in rows[:_ROWS]]
+        )
+        for key, rows in by_kind.items()
     ]
     return sorted(groups, key=lambda group: (group.stage == "check", -group.count, group.stage))
 
