@@ -529,8 +529,10 @@ def junit_xml(report: GateReport) -> str:
         )
         suites.append(_suite(_REJECTED, rejected))
     by_criterion: dict[str, list[GateCheck]] = {}
+    short = last_parts({check.app_version or "" for check in report.checks}, LONGEST_NAME)
     for check in report.checks:
-        by_criterion.setdefault(check.criterion, []).append(check)
+        shown = replace(check, app_version=short[check.app_version or ""] or None)
+        by_criterion.setdefault(check.criterion, []).append(shown)
     suites += [_suite(name, map(_check, checks)) for name, checks in by_criterion.items()]
     root = ET.Element("testsuites", {"name": "turnwise"})
     for name in ("tests", "failures", "errors"):

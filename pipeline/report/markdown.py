@@ -110,7 +110,9 @@ def _rule_text(rule: RuleResult) -> str:
     version = f" ({shown(rule.app_version)})" if rule.app_version else ""
     names = "".join(_names(*kind) for kind in kinds_of(rule))
     rejected = _names("; missing: ", rule.rejected, rule.more_rejected)
-    return f"**{rule.status}**: {shown(rule.why)}{names}{rejected} — {shown(rule.rule)}{version}"
+    return (
+        f"**{rule.status}**: {shown(rule.why, 3 * _LONGEST)}{names}{rejected} — {shown(rule.rule)}{version}"
+    )
 
 
 def _names(before: str, names: Sequence[str], others: int) -> str:

@@ -176,7 +176,7 @@ def test_what_was_lost_may_have_been_destructive_or_a_failure(write_run, gate):
     assert "(v2): failed: -100.0 points" in gate(worse, "--baseline", base)[2]
 
 
-def test_a_criterion_without_a_value_here_is_no_pass(write_run, gate):
+def test_a_criterion_without_a_value_here_is_no_pass(write_run, gate, tmp_path, capsys):
     rule = {**NOT_WORSE, "margin": 0.1, "criterion": TRAJECTORY}
     base = write_run("base", MANY, config=rules(rule))
     half = [score(f"c{i}", P, app_version="v2") for i in range(30)]
@@ -193,6 +193,15 @@ def test_a_criterion_without_a_value_here_is_no_pass(write_run, gate):
     most = [score(f"c{i}", P, app_version="v2") for i in range(59)]
     near = write_run("near", NEWER, most, config=rules({**rule, "margin": 0.2}))
     assert gate(near, "--baseline", base)[0] == 0, "one that fails would not be too many"
+    none = write_run("none", NEWER, [], config=rules(rule), counts={})
+    path = tmp_path / "gate.json"
+    status, _, err = gate(none, "--baseline", base, "--json", path)
+    assert status == 1 and "10% of its scale (v2): inconclusive: not compared: v2 has no score of it" in err
+    assert main(["compare", str(base), str(none), "--format", "json"]) == 0
+    held, compared = json.loads(path.read_bytes())["comparison"], json.loads(capsys.readouterr().out)
+    for part in ("criteria", "not_compared", "flips", "notes"):
+        assert held[part] == compared[part], "the gate holds what the comparison says"
+    assert compared["not_compared"] == {TRAJECTORY: "v2 has no score of it"}
 
 
 @pytest.mark.parametrize("more", [(), (HALF,)])
