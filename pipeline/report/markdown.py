@@ -94,7 +94,8 @@ def _gate(report: GateReport) -> Iterator[str]:
     rules = shown_rules(report.rules)
     missed = sorted((rule for rule in rules if rule.status != "passed"), key=lambda rule: rule.status)
     reasons = [*map(shown, report.problems), *map(_rule_text, missed)]
-    yield from [*(f"- {reason}" for reason in reasons), ""] if reasons else ()
+    if reasons:  # a list after a list would be one list
+        yield from ("why it did not pass:", "", *(f"- {reason}" for reason in reasons), "")
     flips = report.comparison.flips if report.comparison is not None else []
     yield from _cases(report.page.read_first if report.page is not None else report.to_read, flips)
     passed = [
@@ -139,8 +140,9 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
     others = _lost_criteria(flips)
     rows: dict[tuple[str, str | None], tuple[str, str]] = {}
     for check in listed:
-        kind = kinds.get(check.conversation_id)
-        change = _VERDICTS.get(check.verdict, "no verdict") if kind is None else _CHANGES.get(kind, kind)
+        kind, verdict = kinds.get(check.conversation_id), _VERDICTS.get(check.verdict, "no verdict")
+        change = verdict if kind is None else _CHANGES.get(kind, kind)
+        change = f"{verdict}, no verdict before" if kind == "newly_measured" else change
         key = check.eval_id or check.conversation_id, check.app_version
         lost = others.get(check.conversation_id) if kind not in _LOST else None
         why = check.why or "no reason is known"

@@ -371,7 +371,7 @@ def test_markdown_is_a_summary_that_judged_text_cannot_break(write_run, gate, tm
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "## turnwise: failed"
     assert lines[2] == "3 conversations: 1 passed, 1 failed, 1 without a verdict; 1 record rejected."
-    assert lines[4].startswith("- **failed**: ")
+    assert lines[4] == "why it did not pass:" and lines[6].startswith("- **failed**: ")
     table = [cells(line) for line in lines if line.startswith("|")]
     assert {len(row) for row in table} == {3} and [row[2] for row in table[2:4]] == ["failing", "no verdict"]
     assert "<details><summary>Details</summary>" in lines and lines[-1] == "</details>"
