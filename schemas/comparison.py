@@ -400,6 +400,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         q: Level of the false discovery rate of what points.
         criteria: One entry per criterion that both have, the verdicts first.
         not_compared: Criterion -> why it is not compared.
+        same_as_verdict: The only criterion with a threshold, where the verdicts have its figures; "": none.
         slices: Slice by criterion; those that stand out first.
         flips: Cases whose outcome differs, regressed ones first.
         settings_changes: What measured the sides differently; empty: nothing that is known.
@@ -421,6 +422,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     settings_changes: list[SettingsChange]
     notes: list[str]
     word: ComparisonWord | None
+    same_as_verdict: str = ""
     page: FirstPage | None = None
 
 

@@ -149,12 +149,14 @@ class FailureGroup(msgspec.Struct, frozen=True):
     Attributes:
         stage: Stage of the failure; `check`: findings, which lose nothing.
         error_type: Class of the error.
+        sentence: What failed how often, and the next step if there is one.
         rows: The first of them, with their records.
     """
 
     stage: str
     error_type: str
     count: int
+    sentence: str
     rows: list[JsonObject]
 
 
@@ -280,14 +282,10 @@ class Sentence(msgspec.Struct, frozen=True):
     """One statement of the first screen.
 
     Attributes:
-        tone: `neutral`, or `problem`: the result cannot be relied on.
-        criterion: The criterion it is about; None: the run.
         run: The run it is about; None: a version, or the comparison.
     """
 
     text: str
-    tone: str
-    criterion: str | None = None
     run: int | None = None
 
 
@@ -298,7 +296,7 @@ class Report(msgspec.Struct, frozen=True):
         report_id: Id that the chunks of the report carry, too.
         first_pages: The answer of each comparison, or of the only version; the first one is shown first.
         reasons: Lines on why verdicts are missing, of each first page; empty: none is known.
-        sentences: The first screen, problems first.
+        sentences: Why the result cannot be relied on.
         coverage: One sentence per run that balances records, conversations and scores.
         comparisons: The pairs of versions that are compared.
         tables: The table of criteria of each comparison as cells, the head first.

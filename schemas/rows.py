@@ -181,7 +181,8 @@ class ConversationRow(TypedDict):
     ]
     severity_score: Annotated[
         float,
-        "Order of reading: the greater, the earlier; 0: nothing failed, and it passed or was sampled out.",
+        "Order of reading, first of what failed: the greater, the earlier; 0: nothing failed, and it passed "
+        "or was sampled out.",
     ]
     severity_reason: Annotated[
         str | None,

@@ -45,7 +45,9 @@ from turnwise.pipeline.report.gate import (
     gate_report,
     junit_xml,
     rule_line,
+    rule_name,
     run_rules,
+    shown_rules,
     with_first_page,
 )
 from turnwise.pipeline.report.html import compare_versions, is_report, write_report
@@ -261,11 +263,11 @@ def gate(argv: Sequence[str]) -> int:
     tell = partial(say, file=sys.stderr) if _STDOUT in files.values() else say
     if report.page is not None:
         tell("\n".join(first_page_lines(report.page, shutil.get_terminal_size((_WIDTH, 24)).columns)))
-    for rule in report.rules:
+    results = shown_rules(report.rules)
+    for rule in results:
         if rule.status == "passed":
-            version = f" ({rule.app_version})" if rule.app_version else ""
-            tell(printable(f"passed: {rule.rule}{version}: {rule.why}"))
-    for line in (*report.problems, *(rule_line(rule) for rule in report.rules if rule.status != "passed")):
+            tell(printable(f"passed: {rule_name(rule)}: {rule.why}"))
+    for line in (*report.problems, *(rule_line(rule) for rule in results if rule.status != "passed")):
         complain(line)
     numbers = Counter(rule.status for rule in report.rules)
     parts = ": " + ", ".join(f"{number} {status}" for status, number in numbers.items())

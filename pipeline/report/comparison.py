@@ -74,9 +74,6 @@ def side_text(side: Side) -> str:
     """Returns one line about a side."""
     decided = f"{side.passed} passed, {side.failed} failed, {side.no_verdict} without a verdict"
     text = f"{side.name}: {counted(side.conversations, 'conversation')} ({decided}), {side.source}"
-    if side.rejected:
-        whose = "its run" if side.create_time else "its runs"
-        text += f"; {side.rejected} records or conversations of {whose} rejected"
     problems = [problem for problem in side.problems if not problem.startswith(GATE_PROBLEM)]
     if problems:
         more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
@@ -114,10 +111,11 @@ _TASK = "the task that the log names, or the same expectation after the same wor
 
 def families_text(comparison: Comparison) -> str:
     """Returns one line about levels and adjustments."""
+    percent = f"{100 * comparison.margin:g}"
     return (
-        f"margin {comparison.margin:g} of the scale, level {comparison.alpha:g}; p adjusted by Holm over the "
-        "criteria with outcomes, and over those without; slices and turns by Benjamini-Hochberg, q "
-        f"{comparison.q:g}"
+        f"margin {percent} points of a share, {percent}% of the scale of a mean; level {comparison.alpha:g}; "
+        "p adjusted by Holm over the criteria with outcomes, and over those without; slices and turns by "
+        f"Benjamini-Hochberg, q {comparison.q:g}"
     )
 
 

@@ -64,7 +64,6 @@ from turnwise.transforms.decisions.gate.bounds import (
     Rejected,
     baseline_state,
     gate_fault,
-    mark_missing,
     rejected_of,
     unrecorded_cases,
 )
@@ -208,7 +207,6 @@ def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison
     base, candidate = sides.baseline, sides.candidate
     counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if len(runs) > 1 else ({}, [])
     state = baseline_state(base.conversations, counts, problems)
-    mark_missing(base.conversations, candidate.conversations)
     comparison = compare(base, candidate, CompareOptions())
     relative = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
     criteria = {
@@ -242,7 +240,9 @@ def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterab
         report = gate_report(read(), settings.config.gate, named, unused)
     except ConfigError as error:  # what was scored is kept
         return [f"{GATE_PROBLEM}inconclusive: {error}"]
-    return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in report.rules if rule.status != "passed"]
+    return [
+        f"{GATE_PROBLEM}{rule_line(rule)}" for rule in shown_rules(report.rules) if rule.status != "passed"
+    ]
 
 
 class BaselinePlaces(NamedTuple):
@@ -351,17 +351,31 @@ def kinds_of(rule: RuleResult) -> Iterator[tuple[str, list[str], int]]:
         start += len(names)
 
 
+def shown_rules(rules: Sequence[RuleResult]) -> list[RuleResult]:
+    """Returns results as people read them: with the short names of versions."""
+    short = last_parts({rule.app_version or "" for rule in rules}, LONGEST_NAME)
+    return [replace(rule, app_version=short[rule.app_version or ""] or None) for rule in rules]
+
+
 def rule_line(rule: RuleResult) -> str:
     """Returns what became of a rule, in one line."""
-    version = f" ({rule.app_version})" if rule.app_version else ""
-    status = rule.status
+    return f"{rule_name(rule)}: {rule.status}: {rule.why}{_names_of(rule)}"
+
+
+def rule_name(rule: RuleResult) -> str:
+    """Returns a rule, and the app version that it is applied to."""
+    return f"{rule.rule} ({rule.app_version})" if rule.app_version else rule.rule
+
+
+def _names_of(rule: RuleResult) -> str:
+    """Returns the conversations and cases that a rule names, and what was rejected."""
     more_rejected = f" and {rule.more_rejected} more" if rule.more_rejected else ""
     rejected = f"; missing: {_distinct(rule.rejected, LONGEST_PLACE)}{more_rejected}" if rule.rejected else ""
     names = "".join(
         f"{head}{_distinct(named, LONGEST_NAME)}" + (f" and {others} more" if others else "")
         for head, named, others in kinds_of(rule)
     )
-    return f"{rule.rule}{version}: {status}: {rule.why}{names}{rejected}"
+    return f"{names}{rejected}"
 
 
 def _distinct(names: Sequence[str], longest: int) -> str:
@@ -503,7 +517,7 @@ def junit_xml(report: GateReport) -> str:
 
     What has no outcome is skipped, but an inconclusive rule is a failure. A rejected record is an error.
     """
-    suites = [_suite(_RULES, map(_rule_junit, report.rules))]
+    suites = [_suite(_RULES, map(_rule_junit, shown_rules(report.rules)))]
     if report.problems:
         suites.append(
             _suite(_RUN, (_case(_RUN, line, ("failure", "failed", line)) for line in report.problems))
@@ -515,8 +529,10 @@ def junit_xml(report: GateReport) -> str:
         )
         suites.append(_suite(_REJECTED, rejected))
     by_criterion: dict[str, list[GateCheck]] = {}
+    short = last_parts({check.app_version or "" for check in report.checks}, LONGEST_NAME)
     for check in report.checks:
-        by_criterion.setdefault(check.criterion, []).append(check)
+        shown = replace(check, app_version=short[check.app_version or ""] or None)
+        by_criterion.setdefault(check.criterion, []).append(shown)
     suites += [_suite(name, map(_check, checks)) for name, checks in by_criterion.items()]
     root = ET.Element("testsuites", {"name": "turnwise"})
     for name in ("tests", "failures", "errors"):
@@ -542,13 +558,8 @@ def _suite(name: str, cases: Iterable[ET.Element]) -> ET.Element:
 
 
 def _rule_junit(rule: RuleResult) -> ET.Element:
-    name = f"{rule.rule} ({rule.app_version})" if rule.app_version else rule.rule
-    if rule.status == "passed":
-        return _case(_RULES, name, None)
-    names = ", ".join(rule.conversations) + (f" and {rule.more} more" if rule.more else "")
-    rejected = ", ".join(rule.rejected) + (f" and {rule.more_rejected} more" if rule.more_rejected else "")
-    body = "; ".join(filter(None, (names, rejected and f"rejected: {rejected}")))
-    return _case(_RULES, name, ("failure", rule.status, rule.why), body)
+    ending = None if rule.status == "passed" else ("failure", rule.status, rule.why)
+    return _case(_RULES, rule_name(rule), ending, "" if ending is None else _names_of(rule).strip(":; "))
 
 
 def _check(check: GateCheck) -> ET.Element:

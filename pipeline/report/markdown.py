@@ -10,7 +10,7 @@ from turnwise.pipeline.report.comparison import (
     pairing_text,
     side_text,
 )
-from turnwise.pipeline.report.gate import kinds_of
+from turnwise.pipeline.report.gate import kinds_of, shown_rules
 from turnwise.schemas.comparison import (
     Comparison,
     FirstPage,
@@ -91,15 +91,15 @@ def _gate(report: GateReport) -> Iterator[str]:
             f"{conversations}: {decided}, {verdicts['inconclusive']} without a verdict{rejected}.",
             "",
         )
-    missed = sorted((rule for rule in report.rules if rule.status != "passed"), key=lambda rule: rule.status)
+    rules = shown_rules(report.rules)
+    missed = sorted((rule for rule in rules if rule.status != "passed"), key=lambda rule: rule.status)
     reasons = [*map(shown, report.problems), *map(_rule_text, missed)]
-    yield from [*(f"- {reason}" for reason in reasons), ""] if reasons else ()
+    if reasons:  # a list after a list would be one list
+        yield from ("why it did not pass:", "", *(f"- {reason}" for reason in reasons), "")
     flips = report.comparison.flips if report.comparison is not None else []
     yield from _cases(report.page.read_first if report.page is not None else report.to_read, flips)
     passed = [
-        [result.rule, result.app_version or "", result.why]
-        for result in report.rules
-        if result.status == "passed"
+        [result.rule, result.app_version or "", result.why] for result in rules if result.status == "passed"
     ]
     details = [*_table(["passed", "version", "why"], passed)] if passed else []
     if report.comparison is not None:
@@ -111,7 +111,9 @@ def _rule_text(rule: RuleResult) -> str:
     version = f" ({shown(rule.app_version)})" if rule.app_version else ""
     names = "".join(_names(*kind) for kind in kinds_of(rule))
     rejected = _names("; missing: ", rule.rejected, rule.more_rejected)
-    return f"**{rule.status}**: {shown(rule.why)}{names}{rejected} — {shown(rule.rule)}{version}"
+    return (
+        f"**{rule.status}**: {shown(rule.why, 3 * _LONGEST)}{names}{rejected} — {shown(rule.rule)}{version}"
+    )
 
 
 def _names(before: str, names: Sequence[str], others: int) -> str:
@@ -138,8 +140,9 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
     others = _lost_criteria(flips)
     rows: dict[tuple[str, str | None], tuple[str, str]] = {}
     for check in listed:
-        kind = kinds.get(check.conversation_id)
-        change = _VERDICTS.get(check.verdict, "no verdict") if kind is None else _CHANGES.get(kind, kind)
+        kind, verdict = kinds.get(check.conversation_id), _VERDICTS.get(check.verdict, "no verdict")
+        change = verdict if kind is None else _CHANGES.get(kind, kind)
+        change = f"{verdict}, no verdict before" if kind == "newly_measured" else change
         key = check.eval_id or check.conversation_id, check.app_version
         lost = others.get(check.conversation_id) if kind not in _LOST else None
         why = check.why or "no reason is known"

@@ -43,12 +43,12 @@ from turnwise.transforms.decisions.first_page import (
     listed,
     reasons_of,
 )
+from turnwise.transforms.decisions.run import NEXT_STEPS, OF_CASES, STAGES, with_step
 from turnwise.transforms.formats.registry import no_version_text
 from turnwise.transforms.judging.limits import JudgeUsage, price_of, total_cost
 from turnwise.transforms.judging.routes import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
-from turnwise.transforms.matching.sample import NO_CASE
 from turnwise.transforms.scoring.config import (
     INAPPLICABLE,
     JOINT_CASCADE,
@@ -399,7 +399,7 @@ def _others(versions: Sequence[str], rows: Iterable[MetricsByAppVersionRow], fai
     return (
         f"\n{counted(len(versions), 'other app version')}: "
         f"{counted(conversations, 'conversation')}, {passed} of {scored} passed, "
-        f"{counted(rejected, 'failure')} (see metrics_by_app_version)"
+        f"rejected, errors {rejected} (see metrics_by_app_version)"
     )
 
 
@@ -526,20 +526,20 @@ def balance_text(counts: RunCounts) -> str:
         )
     for kind, number in counts["failures"].items():
         # Where nothing is scored, the problem of the run says it.
-        if kind in _NEXT_STEPS and (counts["results"] or kind.startswith(_OF_CASES)):
-            lines.append(_with_step(kind, number))
-    lines += [_with_step(kind, count) for kind, count in counts["findings"].items() if kind in _NEXT_STEPS]
+        if kind in NEXT_STEPS and (counts["results"] or kind.startswith(OF_CASES)):
+            lines.append(with_step(kind, number))
+    lines += [with_step(kind, count) for kind, count in counts["findings"].items() if kind in NEXT_STEPS]
     lines += _nameless(counts)
     by_stage: dict[str, dict[str, int]] = {}
     for kind, number in counts["failures"].items():
-        if kind not in _NEXT_STEPS:
+        if kind not in NEXT_STEPS:
             stage, _, error = kind.partition(": ")
             by_stage.setdefault(stage, {})[error] = number
     for stage, errors in by_stage.items():
-        noun, what = _STAGES.get(stage, ("failure", f"in {stage}"))
+        noun, what = STAGES.get(stage, ("failure", f"in {stage}"))
         kinds = _most(errors) if len(errors) > 1 else printable(next(iter(errors)), LONGEST_NAME)
         lines.append(f"{counted(sum(errors.values()), noun)} {what} ({kinds}): see the table failures")
-    findings = {kind: number for kind, number in counts["findings"].items() if kind not in _NEXT_STEPS}
+    findings = {kind: number for kind, number in counts["findings"].items() if kind not in NEXT_STEPS}
     if findings:
         lines.append(f"findings: {_most(findings)}: see the table failures")
     return "\n".join(lines)
@@ -553,45 +553,10 @@ def _most(numbers: Mapping[str, int]) -> str:
     return ", ".join([*shown, *([f"{more} others"] if more else [])])
 
 
-_STAGES = {
-    "read": ("file or record", "could not be read"),
-    "parse": ("record", "could not be read as a conversation"),
-    "parse_case": ("eval case", "could not be read"),
-    "assemble": ("conversation", "could not be joined from its events"),
-    "match": ("conversation", "could not be matched with an eval case"),
-    "score": ("score", "could not be made, because of an error"),
-    "alert": ("alert", "could not be sent"),
-    "write": ("row", "could not be written"),
-}
-"""Stage of a failure -> what failed, and what became of it."""
-
-
-_OF_CASES = "parse_case: "
-_NEXT_STEPS = {
-    "parse: CaseInLogsError": "holds|hold| eval cases: give them with --eval_cases (in Python: cases)",
-    "parse: ConfigInLogsError": "is|are| no log but a config: give it with --config (in Python: config)",
-    "parse: UnknownTableError": "is a row|are rows| of a CSV file whose columns nothing describes: try "
-    "`turnwise inspect --suggest FILE`",
-    "parse: UnknownFormatError": "is|are| in no known format: try `turnwise inspect --suggest FILE`",
-    "parse_case: LogInCasesError": "is|are| in --eval_cases and no eval case: give logs with --input",
-    "match: UnknownCaseError": "names|name| an unknown eval case: add it to --eval_cases",
-    "match: AmbiguousCaseError": "names|name| a case that several sets have: state eval_set_id",
-    "match: AmbiguousMessageError": "begins|begin| as several eval cases do: name the case (eval_id)",
-    NO_CASE: "begins|begin| as no eval case does; the findings in failures-* name the first messages",
-}
-"""Kind of failure or finding -> the verb for one and for several, and the rest with the next step."""
-
-
 def first_asked(counts: RunCounts) -> list[str]:
     """Returns the kinds of failures of which a message says more than the report, the most frequent ones."""
     mistaken = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
     return [kind for kind in counts["failures"] if not kind.endswith(mistaken)][:_REASONS_SHOWN]
-
-
-def _with_step(kind: str, number: int) -> str:
-    *verbs, rest = _NEXT_STEPS[kind].split("|")
-    noun = "conversation" if kind.startswith("match: ") or kind == NO_CASE else "record"
-    return f"{counted(number, noun)} {verbs[number > 1]}{rest}"
 
 
 def _nameless(counts: RunCounts) -> list[str]:
@@ -770,7 +735,7 @@ def gate_problems(
 
 def _why_no_case(settings: RunSettings, counts: RunCounts) -> str:
     failures = counts["failures"].items()
-    steps = [_with_step(k, n) for k, n in failures if k.startswith(_OF_CASES) and k in _NEXT_STEPS]
+    steps = [with_step(k, n) for k, n in failures if k.startswith(OF_CASES) and k in NEXT_STEPS]
     if steps:
         return "; ".join(steps)
     if counts["rejected_cases"]:
@@ -810,10 +775,10 @@ def _nothing_scored(
         reason = f"{_rejected(rejected)}, {files} {'breaks' if files == '1 file' else 'break'} off"
     elif rejected:
         failures = counts["failures"]
-        known = [kind for kind in failures if kind in _NEXT_STEPS and not kind.startswith(_OF_CASES)]
+        known = [kind for kind in failures if kind in NEXT_STEPS and not kind.startswith(OF_CASES)]
         is_all = sum(failures[kind] for kind in known) >= rejected
         rest = [] if is_all else [f"{_rejected(rejected)}; {_see(settings, 'failures')}"]
-        reason = "; ".join([*(_with_step(kind, failures[kind]) for kind in known), *rest])
+        reason = "; ".join([*(with_step(kind, failures[kind]) for kind in known), *rest])
     else:
         reason = "the input holds no record"
     return [f"no conversation was scored: {reason}"]

@@ -53,6 +53,7 @@ from turnwise.transforms.decisions.comparison.sides import (
     stacked,
     stacked_criteria,
 )
+from turnwise.transforms.decisions.comparison.words import in_table_order
 from turnwise.transforms.decisions.first_page import count_destructive
 from turnwise.transforms.decisions.run import Run
 
@@ -150,7 +151,12 @@ class StoredRuns:
             _add_losses(self._connection, self._app, side)
             _add_unread(self._connection, self._app, side)
             _add_deleted(self._connection, self._app, side)
-        configs = [document.config for document in self._documents(stored[1], 1)]
+        documents = [[*self._documents(records, 1)] for records in stored]
+        for side in sides:
+            criteria = side.side.conversations.criteria
+            ordered = in_table_order(criteria, chain.from_iterable(documents))
+            side.side.conversations.criteria = {name: criteria[name] for name in ordered}
+        configs = [document.config for document in documents[1]]
         if self._with_details:
             of_sides = [[*self._rows(run, CONVERSATIONS.c.severity_score > 0)] for run in stored]
             for side, rows in zip(sides, of_sides, strict=True):

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from functools import cache
+from math import inf
 from typing import Any, NamedTuple, get_args
 
 from sqlalchemy import Connection, Row, RowMapping, exists, or_, select
@@ -44,11 +45,13 @@ from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
+from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import FieldPath, all_but, parse_mask, select_fields
 from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.review.problems import MOST_READ, one_line
 from turnwise.transforms.statistics.tests import SampleMoments, mean_interval
 
@@ -306,8 +309,9 @@ def _points(row: RowMapping, metrics: Sequence[VersionMetric], wanted: _Wanted) 
     """Yields the points of a run; a criterion that was not measured gets one that says why."""
     configured = json.loads(row["criteria"] or "[]")
     versions = {*json.loads(row["app_versions"] or "[]"), *(metric["version_id"] for metric in metrics)}
-    criteria = {STATUS, *configured, *(metric["criterion"] for metric in metrics)}
-    for criterion in [wanted.criterion] if wanted.criterion else sorted(criteria):
+    others = sorted({metric["criterion"] for metric in metrics})
+    criteria = dict.fromkeys([STATUS, *configured, *others])  # the order of all tables
+    for criterion in [wanted.criterion] if wanted.criterion else criteria:
         for version in sorted(versions) if wanted.version is None else [wanted.version]:
             of_version = [metric for metric in metrics if metric["version_id"] == version]
             measured = [metric for metric in of_version if metric["criterion"] == criterion]
@@ -330,6 +334,10 @@ def _point(metric: VersionMetric) -> JsonObject:
     interval, gap = None, ""
     if metric["mean"] is not None and metric["stddev"] is not None:
         interval = mean_interval(SampleMoments(metric["scored"], metric["mean"], metric["stddev"] ** 2))
+        least = -inf if metric["unit"] == "score" else 0.0
+        kind = CRITERIA.get(metric["criterion"])
+        low, high = (kind and kind.scale) or (least, inf)
+        interval = interval and Bounds(max(low, interval.low), min(high, interval.high))
     if not metric["scored"]:
         errors = f"; it failed with an error {metric['errors']} times" if metric["errors"] else ""
         gap = (f"none of {metric['count']} scores has a value" if metric["count"] else "no score") + errors

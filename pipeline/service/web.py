@@ -22,7 +22,7 @@ from turnwise.pipeline.store.runs import is_counted
 from turnwise.schemas.ces.names import checked_name, version_id
 from turnwise.schemas.ces.tools import GetCriterionTrendRequest, ListEvaluationRunsRequest
 from turnwise.schemas.comparison import Comparison
-from turnwise.schemas.config import STATUS, ConfigError
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.first_page import NAMED, two_versions
@@ -164,16 +164,12 @@ def trend_page(service: Service, query: TrendQuery) -> Response:
 
 
 def _measured(runs: Sequence[JsonObject]) -> list[tuple[str, str]]:
-    """Returns the criteria with their levels, the verdict first; unmeasured ones without a level."""
+    """Returns the criteria with their levels, as the newest run has them; unmeasured ones without a level."""
     criteria: dict[str, set[str]] = {}
-    for run in runs:
+    for run in reversed(runs):
         for point in run.get("points", ()):
             criteria.setdefault(point["criterion"], set()).add(point.get("level", ""))
-    return [
-        (name, level)
-        for name, levels in sorted(criteria.items(), key=lambda entry: (entry[0] != STATUS, entry[0]))
-        for level in sorted(levels - {""} or {""})
-    ]
+    return [(name, level) for name, levels in criteria.items() for level in sorted(levels - {""} or {""})]
 
 
 def _section(runs: Sequence[JsonObject], criterion: str, level: str) -> JsonObject:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, cast
 import msgspec
 import numpy as np
 from pydantic.alias_generators import to_snake
-from sqlalchemy import ColumnElement, Connection, Select, Table, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, or_, select
 
 from turnwise.pipeline.store.database import (
     ADDED,
@@ -45,7 +45,7 @@ from turnwise.transforms.ces.judgements import VersionSums
 from turnwise.transforms.ces.result import result_parts
 from turnwise.transforms.decisions.comparison.sides import Integers, coded
 from turnwise.transforms.metrics.state import SumPart, Sums, add_parts
-from turnwise.transforms.review.problems import MOST_READ, to_read
+from turnwise.transforms.review.problems import LEAST_DESTRUCTIVE, MOST_READ, to_read
 
 _MOST_CONSIDERED = 10_000
 _KEPT = [
@@ -141,15 +141,16 @@ def conversations_to_read(
 ) -> list[ReadFirst]:
     """Returns the conversations of a run, or a version of it, to read first.
 
-    They are chosen from the 10,000 that is most severe, as `to_read` does.
+    They are chosen from the first 10,000 in the order of reading, as `to_read` does.
     """
     of_run = _of_version(run, version)
     held, problem_type = CONVERSATIONS.c, CONVERSATIONS.c.problem_type
     query = select(
-        *(held.name, held.severity_score, problem_type, held.event_time),
+        *(held.name, held.verdict, held.severity_score, problem_type, held.event_time),
         *(held.conversation_id, held.version_id, held.eval_id),
     ).where(*of_run, held.severity_score > 0)
-    worst = connection.execute(query.order_by(held.severity_score.desc()).limit(_MOST_CONSIDERED))
+    is_first = case((or_(held.verdict == "FAIL", held.severity_score >= LEAST_DESTRUCTIVE), 0), else_=1)
+    worst = connection.execute(query.order_by(is_first, held.severity_score.desc()).limit(_MOST_CONSIDERED))
     rows: list[Any] = [{**row._mapping, "app_version": row.version_id} for row in worst]
     counts = connection.execute(select(problem_type, func.count()).where(*of_run).group_by(problem_type))
     sizes: dict[str, int] = {name: count for name, count in counts}

@@ -361,7 +361,7 @@ def stated_columns(document: JsonObject) -> JsonObject:
         "judge": judge["backend"],
         "judge_model": judge.get("model"),
         "cost": judge.get("cost"),
-        "criteria": dump_json(sorted(document["criteria"])).decode(),
+        "criteria": dump_json([*document["criteria"]]).decode(),
         "exit_status": document.get("exit_status"),
         "content": dump_json(document).decode(),
     }

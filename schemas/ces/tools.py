@@ -447,7 +447,7 @@ class ConversationFields(Message):
     verdict: Text = field("PASS or FAIL; absent: no verdict.")
     why: Text = field("Why it should be read, in one line; turns are counted from 1.")
     severity: Text = field("How bad what went wrong is: critical, high, medium or low; absent: nothing.")
-    severity_score: Double = field("Order of reading: the greater, the earlier.")
+    severity_score: Double = field("Order of reading, first of what failed: the greater, the earlier.")
     severity_reason: Text = field("What most of the severity comes from; absent: nothing failed.")
     worst_criterion: Text = field("Criterion of the worst score.")
     worst_turn: Int32 | None = field("Turn of the worst score, from 0.")

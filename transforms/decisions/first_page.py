@@ -29,6 +29,7 @@ from turnwise.transforms.decisions.comparison.words import (
     counted,
     decimals,
     last_parts,
+    margin_text,
     needed_text,
     outcome_noun,
     rounded,
@@ -125,7 +126,7 @@ def two_versions(
         fixed=counts.fixed if counts else None,
         still_failing=counts.still_failing if counts else None,
         no_verdict=comparison.candidate.no_verdict,
-        no_score=_without_score(counts),
+        no_score=None if comparison.same_as_verdict == counts_by else _without_score(counts),
         open_reasons=open_reasons(rows or ()),
         rejected=comparison.candidate.rejected,
         destructive=comparison.candidate.destructive,
@@ -182,7 +183,7 @@ def without_baseline(
         few = _few_verdicts(number, noun)
     return FirstPage(
         headline=f"{only} {share}{passed + failed:,} with a verdict{of_cases}, {missing:,} without.",
-        detail=" ".join(filter(None, (few, _rejected_text(rejected)))),
+        detail=few,
         criterion=STATUS,
         counts_by=STATUS,
         chosen="The verdict leads, because there is no other version to compare",
@@ -271,7 +272,7 @@ def headline(result: CriterionComparison, comparison: Comparison) -> str:
         return (
             f"Inconclusive{by}: {' and '.join(result.unmeasured)} could turn what the others show: {numbers}."
         )
-    within = f"{100 * comparison.margin:g} points" if result.measure == "pass_rate" else "the margin"
+    within = margin_text(comparison.margin, result.criterion, result.measure == "pass_rate")
     if result.overall.word != "inconclusive":
         sentences = {
             "better": f"{b} is better than {a}{by}",
@@ -403,13 +404,7 @@ def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
         details.append(f"Left out, without {pairing.by}: {counted(unpaired, 'conversation')}.")
     if pairing.changed:
         details.append(f"Left out, because the expectation differs: {counted(pairing.changed, 'case')}.")
-    if comparison.candidate.rejected and not result.unmeasured:
-        details.append(_rejected_text(comparison.candidate.rejected))
     return details
-
-
-def _rejected_text(number: int) -> str:
-    return f"Records and conversations that were rejected, in no figure: {number:,}." if number else ""
 
 
 def _nothing(comparison: Comparison) -> str:

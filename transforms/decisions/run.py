@@ -32,7 +32,9 @@ from turnwise.transforms.decisions.comparison.collect import (
     raised_errors,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
+from turnwise.transforms.decisions.comparison.words import counted
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
+from turnwise.transforms.matching.sample import NO_CASE
 from turnwise.transforms.review.problems import one_line
 from turnwise.transforms.text.dates import time_seconds
 
@@ -285,3 +287,50 @@ def unnamed_case(row: ConversationRow) -> str | None:
     words = [turn["user"] for turn in recorded_turns(cast(Transcript, transcript))]
     digest = blake2b(msgspec.json.encode([row["case_digest"], words]), digest_size=6).hexdigest()
     return f"{one_line(next(filter(None, words), ''), _LONGEST_NAME)} ({digest})"
+
+
+# Failures as sentences.
+
+STAGES = {
+    "read": ("file or record", "could not be read"),
+    "parse": ("record", "could not be read as a conversation"),
+    "parse_case": ("eval case", "could not be read"),
+    "assemble": ("conversation", "could not be joined from its events"),
+    "match": ("conversation", "could not be matched with an eval case"),
+    "score": ("score", "could not be made, because of an error"),
+    "alert": ("alert", "could not be sent"),
+    "write": ("row", "could not be written"),
+}
+"""Stage of a failure -> what failed, and what became of it."""
+
+
+OF_CASES = "parse_case: "
+NEXT_STEPS = {
+    "parse: CaseInLogsError": "holds|hold| eval cases: give them with --eval_cases (in Python: cases)",
+    "parse: ConfigInLogsError": "is|are| no log but a config: give it with --config (in Python: config)",
+    "parse: UnknownTableError": "is a row|are rows| of a CSV file whose columns nothing describes: try "
+    "`turnwise inspect --suggest FILE`",
+    "parse: UnknownFormatError": "is|are| in no known format: try `turnwise inspect --suggest FILE`",
+    "parse_case: LogInCasesError": "is|are| in --eval_cases and no eval case: give logs with --input",
+    "match: UnknownCaseError": "names|name| an unknown eval case: add it to --eval_cases",
+    "match: AmbiguousCaseError": "names|name| a case that several sets have: state eval_set_id",
+    "match: AmbiguousMessageError": "begins|begin| as several eval cases do: name the case (eval_id)",
+    NO_CASE: "begins|begin| as no eval case does; the findings in failures-* name the first messages",
+}
+"""Kind of failure or finding -> the verb for one and for several, and the rest with the next step."""
+
+
+def with_step(kind: str, number: int) -> str:
+    """Returns a sentence on failures of a kind that has a next step, with this step."""
+    *verbs, rest = NEXT_STEPS[kind].split("|")
+    noun = "conversation" if kind.startswith("match: ") or kind == NO_CASE else "record"
+    return f"{counted(number, noun)} {verbs[number > 1]}{rest}"
+
+
+def failure_sentence(stage: str, error_type: str, number: int) -> str:
+    """Returns what failed how often, and the next step if there is one."""
+    kind = f"{stage}: {error_type}"
+    if kind in NEXT_STEPS:
+        return with_step(kind, number)
+    noun, what = STAGES.get(stage, ("failure", f"in {stage}"))
+    return f"{counted(number, noun)} {what} ({error_type})"

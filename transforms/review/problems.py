@@ -486,14 +486,25 @@ MOST_OF_A_TYPE = 3
 _MOST_KEPT = 256
 
 
-def reading_key(row: ConversationRow) -> tuple[float, float, str, str, str]:
+LEAST_DESTRUCTIVE = SEVERITY_WEIGHTS[DESTRUCTIVE] / 2
+"""Severity from which a conversation has an unexpected destructive call: all else together is less."""
+
+
+def _is_put_behind(row: ConversationRow) -> bool:
+    """Returns whether a conversation neither failed nor destroyed anything."""
+    return row["verdict"] != "FAIL" and row["severity_score"] < LEAST_DESTRUCTIVE
+
+
+def reading_key(row: ConversationRow) -> tuple[bool, float, float, str, str, str]:
     """Returns a key that sorts conversations in the order of reading.
 
-    The most severe come first, of equal severity the latest event. Ids decide what is left, so that the order
-    does not depend on the order of the rows.
+    What failed or destroyed something comes first, then what passed although something is wrong, each the
+    most severe first, of equal severity the latest event. Ids decide what is left, so that the order does not
+    depend on the order of the rows.
     """
     time = time_seconds(row["event_time"]) or 0.0
     return (
+        _is_put_behind(row),
         -row["severity_score"],
         -time,
         row["conversation_id"],
@@ -507,8 +518,9 @@ def to_read(
 ) -> list[ConversationRow]:
     """Returns the conversations to read first, so that they show different problems.
 
-    The worst of every problem type come first, then the second ones, and so on; each time by severity. Those
-    without a problem are not chosen; at most `of_a_type` are of one problem type.
+    The worst of every problem type come first, then the second ones, and so on; each time by severity. None
+    that passed stands before one that failed. Those without a problem are not chosen; at most `of_a_type`
+    are of one problem type.
     """
     rounds: list[list[ConversationRow]] = [[] for _ in range(of_a_type)]
     taken: Counter[str | None] = Counter()
@@ -517,7 +529,7 @@ def to_read(
         if number < of_a_type:
             rounds[number].append(row)
             taken[row["problem_type"]] += 1
-    return [row for round_of_rows in rounds for row in round_of_rows][:most]
+    return sorted((row for round_of_rows in rounds for row in round_of_rows), key=_is_put_behind)[:most]
 
 
 class ReadingList:

@@ -17,18 +17,17 @@ export function overview() {
   const { page, read, reasons } = compared();
   return [
     ...firstPage(page, reasons),
-    rejected(),
     sentences(),
     size() ? h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()) : null,
     h("section", { "aria-labelledby": "read" }, h("h2", { id: "read" }, "Read these first"),
-      h("p", { class: "hint" }, page?.baseline ? "Regressions of the candidate first, then what else went wrong in it: at most three of a problem type." : "The worst conversation of each problem type, then further ones: at most three of a type."),
+      h("p", { class: "hint" }, page?.baseline ? "Regressions of the candidate first, then what else went wrong in it: at most three of a problem type." : "What failed first: the worst conversation of each problem type, then further ones, at most three of a type."),
       read.length ? readingTable(read) : h("p", null, nothingToRead())),
   ];
 }
 
 // The answer, what could change it, five counts that are links, and how it was chosen.
 function firstPage(page, reasons) {
-  if (!page) return [h("h1", null, "Nothing was scored.")];
+  if (!page) return [h("h1", null, "Nothing was scored."), rejected(page)];
   const list = (changes) => fresh({ view: "conversations", ...changes });
   const by = page.counts_by === VERDICT ? "" : page.counts_by;
   const counts = [
@@ -49,6 +48,7 @@ function firstPage(page, reasons) {
       h("a", { href: list({ version: page.candidate, severity: "destructive" }) }, counted(page.destructive, "conversation")), page.candidate ? ` of ${shown(shortVersion(page.candidate))}` : null,
       page.baseline_destructive === null ? null : [", in ", h("a", { href: list({ version: page.baseline, severity: "destructive" }) }, number(page.baseline_destructive)), ` of ${shown(shortVersion(page.baseline))}`], ".") : null,
     mostOften(reasons),
+    rejected(page),
     page.baseline === null ? null : h("div", { class: "actions" }, pairChoice(), h("span", { class: "hint" }, `${shown(page.chosen)}.`)),
   ];
 }
@@ -60,12 +60,12 @@ function mostOften([head, ...reasons]) {
 
 const REASONS = 3;
 
-// Why records were rejected, most often, as the first of each kind says it, with the next step.
-function rejected() {
+// Why records were rejected, most often, with the next step and what the first of each kind says.
+function rejected(page) {
   const groups = report.failures.filter(isRejected).slice(0, REASONS);
-  return groups.length ? [h("p", null, "Rejected, most often: ", h("a", { href: fresh({ view: "missing" }) }, "all of them")),
-    h("ul", { class: "reasons", "aria-label": "Why records were rejected" }, groups.map(({ count, rows: [first] }) => h("li", null,
-      `${number(count)}, such as ${[first.source, first.position || null].filter(Boolean).map(shown).join(":")}: ${shown(first.message ?? "")}`)))] : null;
+  return groups.length ? [h("p", null, `Rejected (${page?.rejected ? `${number(page.rejected)}, ` : ""}in no figure), most often: `, h("a", { href: fresh({ view: "missing" }) }, "all of them")),
+    h("ul", { class: "reasons", "aria-label": "Why records were rejected" }, groups.map(({ sentence: text, rows: [first] }) => h("li", null,
+      `${shown(text)}, such as ${[first.source, first.position || null].filter(Boolean).map(shown).join(":")}: ${shown(first.message ?? "")}`)))] : null;
 }
 
 // Says that nothing is wrong only where every conversation (of the candidate) is here and has a verdict.
@@ -95,9 +95,8 @@ function sentences() {
   const { page, comparison } = compared();
   const pair = page?.baseline ? [page.baseline, page.candidate].map((name) => report.versions[versionAt(name)].run) : null;
   const isOfPair = ({ run }) => pair === null || run === null || pair.includes(run);
-  const problems = report.sentences.filter(({ tone }) => tone === "problem");
-  const texts = comparison ? comparison.criteria.map((one) => ({ text: `${one.sentence}.`, tone: one.overall.word, criterion: one.criterion }))
-    : report.sentences.filter(({ tone }) => tone !== "problem");
+  const problems = report.sentences;
+  const texts = (comparison?.criteria ?? []).map((one) => ({ text: `${one.sentence}.`, tone: one.overall.word, criterion: one.criterion }));
   const balance = (all) => h("ul", { class: "coverage", "aria-label": "Coverage" }, all.map((one) => h("li", null, shown(one.text))));
   const others = [...problems, ...report.coverage].filter((one) => !isOfPair(one));
   return [
@@ -178,7 +177,7 @@ function figureCell(row, figure, scale, isShare) {
 function differenceCell(comparison, row, own) {
   if (!own) return h("small", null, shown(comparison.not_compared[row.name] ?? NONE));
   const { difference, interval, word: said } = own.overall;
-  if (difference === null) return word(said);
+  if (difference === null) return [word(said), h("small", { class: "reason" }, ` ${shown(own.sentence)}`)];
   const bounds = interval && [interval.low, interval.high];
   const reach = Math.max(...[difference, ...(bounds ?? [])].map(Math.abs), 0.001);
   // The columns of the versions are of all conversations, the difference and its two sides of the compared cases: the cells of the terminal.
@@ -187,7 +186,8 @@ function differenceCell(comparison, row, own) {
   return [word(said), h("span", { class: "figure" }, figure), intervalBar(difference, bounds, [-reach, reach]),
     h("small", null, `${range ? `(${range} ` : ""}p (Holm) ${p}`),
     h("small", null, ` compared cases: ${after} against ${before}, n ${cases}`),
-    own.why_open ? h("small", { class: "reason" }, ` ${shown(own.why_open)}`) : null];
+    own.why_open ? h("small", { class: "reason" }, ` ${shown(own.why_open)}`) : null,
+    row.name === VERDICT && comparison.same_as_verdict ? h("small", { class: "reason" }, ` the same as ${shown(comparison.same_as_verdict)}, which alone has a threshold`) : null];
 }
 
 function turnsCell(row, scale, isShare) {
@@ -203,6 +203,6 @@ function turnsCell(row, scale, isShare) {
 function noScoreCell(figures) {
   const missing = figures.reduce((sum, figure) => sum + (figure?.no_score ?? 0), 0);
   const errors = figures.reduce((sum, figure) => sum + (figure?.errors ?? 0), 0);
-  const text = [missing ? number(missing) : "0", errors ? counted(errors, "error") : null].filter(Boolean).join(", ");
+  const text = [missing ? `${number(missing)}${figures.length > 1 ? " in all" : ""}` : "0", errors ? counted(errors, "error") : null].filter(Boolean).join(", ");
   return missing || errors ? h("a", { class: "open-count", href: fresh({ view: "missing" }) }, text) : text;
 }

@@ -164,7 +164,8 @@ def test_a_run_that_failed_or_rejected_records_is_named_first(scored, compared):
     status, text, errors = compared(one, other)
     head = " ".join(text.split("30 pairs")[0].split())
     assert status == 0 and errors == ""
-    assert "/other; 1 records or conversations of its run rejected; the run failed: 1 of 31" in head
+    assert "/other; the run failed: 1 of 31" in head and "no verdict 0, rejected 1" in head
+    assert " ".join(text.split()).count("that were rejected, not in the figures: 1") == 1
     assert "/one candidate v2:" in head
     status, text, _ = compared(one, other, "--format", "json")
     assert (
@@ -481,7 +482,7 @@ def test_copies_of_goldens_without_a_name_are_one_case(scored, compared, tmp_pat
         assert json.loads(by_id)["pairing"]["pairs"] == 40
     capsys.readouterr()
     assert main(["gate", output]) == 1
-    assert "(v1): failed: 100.0% (51.0% to 100.0%), 4 cases" in capsys.readouterr().err
+    assert "(v1): failed: 100.0% by case (51.0% to 100.0%), 4 cases" in capsys.readouterr().err
     assert main(["report", output]) == 0
     page = re.search(r'id="report">([^<]*)<', Path(output, "report.html").read_text("utf-8"))
     verdicts = json.loads(gzip.decompress(b64decode(page[1])))["criteria"][0]

@@ -90,6 +90,6 @@ def test_terminal_compare_report_python_store_and_mcp(turnwise, tmp_path):
         if version == VERSIONS[0]:  # a case of the gate counts once, however often it was recorded
             assert f"{rate} ({low} to {high}), 30 cases" in gated
         else:
-            assert ", 30 cases in 33 conversations (a case counts once)" in gated
+            assert f", 30 cases, each counting once ({rate} of their 33 conversations)" in gated
     of_store = json.loads(turnwise(*command, "--format", "json").out)["page"]
     assert of_store["read_first"] == found["read_first"] and of_store["destructive"] == found["destructive"]

@@ -176,7 +176,7 @@ def test_what_was_lost_may_have_been_destructive_or_a_failure(write_run, gate):
     assert "(v2): failed: -100.0 points" in gate(worse, "--baseline", base)[2]
 
 
-def test_a_criterion_without_a_value_here_is_no_pass(write_run, gate):
+def test_a_criterion_without_a_value_here_is_no_pass(write_run, gate, tmp_path, capsys):
     rule = {**NOT_WORSE, "margin": 0.1, "criterion": TRAJECTORY}
     base = write_run("base", MANY, config=rules(rule))
     half = [score(f"c{i}", P, app_version="v2") for i in range(30)]
@@ -193,6 +193,15 @@ def test_a_criterion_without_a_value_here_is_no_pass(write_run, gate):
     most = [score(f"c{i}", P, app_version="v2") for i in range(59)]
     near = write_run("near", NEWER, most, config=rules({**rule, "margin": 0.2}))
     assert gate(near, "--baseline", base)[0] == 0, "one that fails would not be too many"
+    none = write_run("none", NEWER, [], config=rules(rule), counts={})
+    path = tmp_path / "gate.json"
+    status, _, err = gate(none, "--baseline", base, "--json", path)
+    assert status == 1 and "10% of its scale (v2): inconclusive: not compared: v2 has no score of it" in err
+    assert main(["compare", str(base), str(none), "--format", "json"]) == 0
+    held, compared = json.loads(path.read_bytes())["comparison"], json.loads(capsys.readouterr().out)
+    for part in ("criteria", "not_compared", "flips", "notes"):
+        assert held[part] == compared[part], "the gate holds what the comparison says"
+    assert compared["not_compared"] == {TRAJECTORY: "v2 has no score of it"}
 
 
 @pytest.mark.parametrize("more", [(), (HALF,)])
@@ -362,7 +371,7 @@ def test_markdown_is_a_summary_that_judged_text_cannot_break(write_run, gate, tm
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "## turnwise: failed"
     assert lines[2] == "3 conversations: 1 passed, 1 failed, 1 without a verdict; 1 record rejected."
-    assert lines[4].startswith("- **failed**: ")
+    assert lines[4] == "why it did not pass:" and lines[6].startswith("- **failed**: ")
     table = [cells(line) for line in lines if line.startswith("|")]
     assert {len(row) for row in table} == {3} and [row[2] for row in table[2:4]] == ["failing", "no verdict"]
     assert "<details><summary>Details</summary>" in lines and lines[-1] == "</details>"
@@ -415,7 +424,7 @@ def test_what_was_lost_is_named_in_every_form(write_run, gate, tmp_path):
     names = missing.removesuffix(" and 3 more\n").split(", ")
     assert len({*names}) == len(names) == 20, "no two of them look alike"
     told = ET.parse(paths[0]).getroot().find("testsuite/testcase/failure")
-    assert told is not None and (told.text or "").startswith("rejected: </code></td>")
+    assert told is not None and (told.text or "").startswith("missing: ")
     lines = paths[1].read_text(encoding="utf-8").splitlines()
     (line,) = [one for one in lines if "every conversation" in one]
     assert "; missing: " in line and " and 18 more — " in line

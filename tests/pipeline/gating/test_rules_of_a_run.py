@@ -158,7 +158,7 @@ def test_a_baseline_may_be_a_version_of_the_run(run, capsys):
     done = run(logs, {"rule": "not_worse", "margin": 0.1}, options=("--baseline", "v1"))
     assert "v2 is worse than v1: 0.0% pass against 100.0%" in done.out
     (problem,) = done.document("run.json")["problems"]
-    assert done.status == 1 and "by more than 0.1 (v2): failed: -100.0 points" in problem
+    assert done.status == 1 and "by more than 10 points (v2): failed: -100.0 points" in problem
     assert main(["gate", str(done.directory)]) == 1
     told = "No baseline is named: v1 and v2 are not compared; 50.0% pass, 60 with a verdict, 0 without."
     assert told in capsys.readouterr().out

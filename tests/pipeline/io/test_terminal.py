@@ -85,7 +85,7 @@ def test_many_versions_are_the_last_columns_and_one_line_about_the_others():
     assert table[-1].split()[2:] == ["0"] * 7 + ["1"]
     assert others == (
         "1992 other app versions: 1992 conversations, 1992 of 1992 passed, "
-        "2 failures (see metrics_by_app_version)"
+        "rejected, errors 2 (see metrics_by_app_version)"
     )
     assert len(version_table(rows[:8], [], {}).split("\n")) == len(table)
 

@@ -112,24 +112,24 @@ def test_runs_that_were_measured_otherwise_are_not_compared(tmp_path):
     assert isinstance(data, dict)
     assert data["comparisons"] == []
     assert "were not measured in the same way" in data["sentences"][0]["text"]
-    assert data["sentences"][0]["tone"] == "problem"
 
 
 def problems(directory: Path) -> list[str]:
     data = report(directory).data("report")
     assert isinstance(data, dict)
-    return [one["text"] for one in data["sentences"] if one["tone"] == "problem"]
+    return [one["text"] for one in data["sentences"]]
 
 
 def test_a_run_that_is_not_whole_says_so_first(tmp_path):
     rows = [conversation("a"), conversation("b", None), conversation("c", transcript=None)]
     counts = {"rejected_records": 2, "rejected_conversations": 1, "rejected_cases": 0}
     run = write_run(tmp_path / "run", rows, counts=counts, exit_status=1, problems=["too many failures"])
-    assert problems(run) == [
-        "This run ended with exit status 1: too many failures.",
-        "This run rejected 2 records and 1 conversation; they are in no figure.",
-        "This run: only 2 of 4 conversations have a verdict (50.0%); nothing is known of the others.",
-    ]
+    assert problems(run) == ["This run ended with exit status 1: too many failures."]
+    data = report(run).data("report")
+    assert isinstance(data, dict)
+    (page,), (balance,) = data["first_pages"], data["coverage"]
+    assert (page["no_verdict"], page["rejected"]) == (1, 3), "each is said once, as a count"
+    assert "1 without a verdict + 1 rejected" in balance["text"]
 
 
 def test_a_run_without_transcripts_says_so(tmp_path):

@@ -198,7 +198,9 @@ def test_where_all_was_rejected_the_page_says_why(browser, tmp_path):
     assert main(["report", str(write_run(tmp_path / "run", [], failures=failures, counts=counts))]) == 0
     browser.open(tmp_path / "run" / "report.html")
     assert browser.find("h1").text == "Nothing was scored."
-    assert browser.texts("[aria-label='Why records were rejected'] li") == ["2, such as a.jsonl:3: no JSON"]
+    assert browser.texts("[aria-label='Why records were rejected'] li") == [
+        "2 records could not be read as a conversation (ValueError), such as a.jsonl:3: no JSON"
+    ]
     assert browser.errors() == []
 
 

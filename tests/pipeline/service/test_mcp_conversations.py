@@ -110,7 +110,7 @@ def test_runs_are_listed_with_their_state(store):
     )
     (later,) = every["evaluationRuns"]
     told = (later["runId"], later["state"], later["conversationCount"], later["criteria"])
-    assert told == ("later", "RUNNING", 1, ["a", "b"]) and "exitStatus" not in later
+    assert told == ("later", "RUNNING", 1, ["b", "a"]) and "exitStatus" not in later
     (rest,) = answers(
         store,
         ("list_evaluation_runs", {"parent": APP, "orderBy": "name", "pageToken": every["nextPageToken"]}),

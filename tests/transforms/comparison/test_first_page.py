@@ -106,7 +106,7 @@ def test_what_could_change_the_answer_stands_below_it():
     assert found.headline.startswith("Inconclusive: ") and (found.no_verdict, found.rejected) == (10, 4)
     assert "0 of v1 and 10 of v2 have no verdict: they could turn the answer." in found.detail
     assert "Safe to ship" not in found.headline, "what has no verdict may add to the loss"
-    assert found.detail.endswith("Records and conversations that were rejected, in no figure: 4.")
+    assert "rejected" not in found.detail, "the count says it"
 
 
 def test_one_version():

@@ -24,7 +24,6 @@ from turnwise.transforms.decisions.comparison.sides import columns_of
 from turnwise.transforms.decisions.gate.bounds import (
     GatedVersion,
     Rejected,
-    mark_missing,
     rejected_of,
     unrecorded_cases,
 )
@@ -463,7 +462,7 @@ def test_a_baseline_that_says_nothing_is_no_pass():
     gated = version(conversations([P]), comparison=comparison(compared(0.0)))
     assert applied(rule, gated).status == "passed"
     missing = applied({**rule, "criterion": "safety_v1"}, gated)
-    assert (missing.status, missing.why) == ("inconclusive", "it has no value in B")
+    assert (missing.status, missing.why) == ("inconclusive", "not compared: it has no value in B")
     # Cases that are no longer run may be those that fail.
     fewer = version(conversations([P]), comparison=comparison(compared(0.0), baseline_only=3))
     told = applied(rule, fewer)
@@ -493,17 +492,6 @@ def test_cases_that_one_side_alone_has_a_value_for_are_not_compared(side):
     gated = version(conversations([P]), comparison=comparison(compared(0.0, **{side: 5})))
     found = applied(NOT_WORSE, gated, NOTHING_REJECTED, coverage(0.8))
     assert found.status == "inconclusive" and "66.7% compared, 80% asked for" in found.why
-
-
-def test_what_has_a_value_on_the_other_side_alone_is_missing():
-    # The lowest value of a scale is a value; what a sample left out is not missing.
-    scores: Any = {"safety_v1": Observed(0.0, None)}
-    other = columns_of([ComparedConversation("b", eval_id="e", criteria=scores)])
-    for left_out, why in (({}, "no value, and the other side has one"), ({"safety_v1"}, None)):
-        own = columns_of([ComparedConversation("a", eval_id="e", sampled_out=frozenset(left_out))])
-        mark_missing(own, other)
-        found = own.given(0, "safety_v1")
-        assert (None if found is None else found.why) == why
 
 
 @pytest.mark.parametrize(("low", "high", "status"), [(-0.01, 0.1, "passed"), (-0.3, 0.1, "inconclusive")])

@@ -52,6 +52,12 @@ def names(rows: list[ConversationRow]) -> str:
         ([row(n, 9.0) for n in "abcde"] + [row("x", 1.0, "other"), row("y", 0.5, "other")], "axbyc"),
         ([row(n, 9.0, n) for n in "abcdefghi"] + [row(n, 8.0, "k") for n in "xyz"], "abcdefghix"),
         ([row(n, 9.0, n) for n in "lkjihgfedcba"], "abcdefghij"),
+        # None that passed before one that failed, however severe; but a destroyed thing stays first.
+        (
+            [row("p", 9.0, "p", verdict="PASS"), row("d", 6000.0, "d", verdict="PASS")]
+            + [row(n, 2.0, verdict="FAIL") for n in "abcx"],
+            "dabcp",
+        ),
     ],
 )
 def test_the_order_of_reading(rows, read):
@@ -72,10 +78,20 @@ def test_the_bounds_can_be_chosen():
     assert names(to_read(rows, most=2)) == "ax"
 
 
-@given(st.lists(st.tuples(st.sampled_from([0.0, 1.0, 2.0, 3.0]), st.sampled_from("stuvw")), max_size=60))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.0, 1.0, 2.0, 3.0]),
+            st.sampled_from("stuvw"),
+            st.sampled_from(["PASS", "FAIL", None]),
+        ),
+        max_size=60,
+    )
+)
 def test_parts_can_be_chosen_first(made):
     rows = [
-        row(f"{i:02}", severity_score, problem_type) for i, (severity_score, problem_type) in enumerate(made)
+        row(f"{i:02}", severity_score, problem_type, verdict=verdict)
+        for i, (severity_score, problem_type, verdict) in enumerate(made)
     ]
     parts = [rows[i::3] for i in range(3)]
     assert to_read([each for part in parts for each in to_read(part)]) == to_read(rows)

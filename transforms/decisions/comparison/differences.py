@@ -53,6 +53,8 @@ from turnwise.transforms.decisions.comparison.words import (
     few_alike,
     flips,
     held_open,
+    in_table_order,
+    same_as_verdict,
     sentence,
     settings_changes,
     short_names,
@@ -91,6 +93,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         q=options.q,
         criteria=criteria,
         not_compared=missing,
+        same_as_verdict=same_as_verdict(criteria, (a, b)),
         slices=parts.slices,
         flips=flips(matched, measures) if options.details else [],
         settings_changes=changes,
@@ -107,8 +110,7 @@ def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure],
     """Returns what is compared, verdicts first and then as configured, and why other criteria are not."""
     base, other = a.conversations.criteria, b.conversations.criteria
     documents = [side.document for side in (a, b) if side.document is not None]
-    order = [STATUS, *(name for document in documents for name in document.criteria), *base]
-    names = sorted((name for name in base if name in other), key=order.index)
+    names = in_table_order((name for name in base if name in other), documents)
     thresholds = {name for document in documents for name in document.thresholds}
     missing = {name: f"{b.name} has no score of it" for name in base if name not in other}
     missing |= {name: f"{a.name} has no score of it" for name in other if name not in base}

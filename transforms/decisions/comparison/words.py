@@ -558,6 +558,8 @@ def table_notes(comparison: Comparison) -> list[str]:
     """Returns what stands beside the table of criteria: what is not in it, and words it does not explain."""
     notes = [f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()]
     is_open = [result for result in comparison.criteria if result.why_open]
+    if comparison.same_as_verdict:
+        notes.append(f"{STATUS}: the same as {comparison.same_as_verdict}, which alone has a threshold")
     return notes + [f"{result.criterion}: inconclusive: {result.why_open}" for result in is_open]
 
 
@@ -637,6 +639,31 @@ def _sight(result: CriterionComparison, by: PairedBy) -> str:
         return seen
     needed = f"{_amount(abs(overall.difference), result)} need about {rounded(overall.pairs_needed)} {unit}"
     return f"{seen}; {needed}"
+
+
+def in_table_order(criteria: Iterable[str], documents: Iterable[RunDocument]) -> list[str]:
+    """Returns criteria as every table has them: the verdict first, then as configured, others as given."""
+    configured = [STATUS, *(name for document in documents for name in document.criteria)]
+    given = dict.fromkeys(criteria)
+    return [name for name in dict.fromkeys([*configured, *given]) if name in given]
+
+
+def margin_text(margin: float, criterion: str, is_share: bool) -> str:
+    """Returns a margin, a share of a criterion's scale, in the unit of the criterion's differences."""
+    if is_share:
+        return f"{100 * margin:.4g} points"
+    return f"{100 * margin:.4g}% of {'its scale' if scale_of(criterion) else 'the mean of the baseline'}"
+
+
+def same_as_verdict(criteria: Sequence[CriterionComparison], sides: Sequence[ComparedSide]) -> str:
+    """Returns the only criterion with a threshold, where the verdicts have its figures; "": there is none."""
+    of_sides = [side.document.thresholds if side.document else {} for side in sides]
+    of_criterion = {result.criterion: _line(result)[1:] for result in criteria}
+    name = next(iter(of_sides[0]), "")
+    is_alone = all(thresholds.keys() == {name} for thresholds in of_sides)
+    return (
+        name if is_alone and name in of_criterion and of_criterion.get(STATUS) == of_criterion[name] else ""
+    )
 
 
 COMPARED = "compared cases"

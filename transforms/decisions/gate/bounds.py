@@ -16,7 +16,7 @@ from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.estimates import corrected_figure
-from turnwise.transforms.decisions.comparison.side_values import match, scale_of
+from turnwise.transforms.decisions.comparison.side_values import scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 from turnwise.transforms.decisions.comparison.words import (
     counted,
@@ -256,28 +256,35 @@ def names_text(names: Iterable[str]) -> str:
     return ", ".join(shown[:_MOST_NAMES]) + more
 
 
-def number_text(value: float, is_share: bool) -> str:
+def unit_of(rule: BoundRule) -> str:
+    """Returns what stands behind the numbers of a rule: `%` of a share, ` s`, or nothing."""
+    kind = CRITERIA.get(rule.criterion)
+    is_time = kind is not None and kind.unit == "seconds"
+    return "%" if rule.measure == "pass_rate" else " s" if is_time else ""
+
+
+def _number_text(value: float, unit: str) -> str:
     """Returns a share as a percentage, and any other number with four digits."""
-    return share_text(value) if is_share else f"{value:.4g}"
+    return share_text(value) if unit == "%" else f"{value:.4g}{unit}"
 
 
-def limit_text(limit: float, is_share: bool) -> str:
+def limit_text(limit: float, unit: str) -> str:
     """Returns a limit of a rule with the digits that it was written with, at most four."""
-    return f"{100 * limit:.4g}%" if is_share else f"{limit:.4g}"
+    return f"{100 * limit if unit == '%' else limit:.4g}{unit}"
 
 
 def beside_text(share: float, limit: float) -> str:
     """Returns on which side of a limit a share lies that prints as the limit does; "": it does not."""
     if share == limit or share_text(share) != share_text(limit):
         return ""
-    return f", {'more' if share > limit else 'less'} than {limit_text(limit, True)} by under 0.1 points"
+    return f", {'more' if share > limit else 'less'} than {limit_text(limit, '%')} by under 0.1 points"
 
 
-def range_text(interval: Bounds | None, is_share: bool) -> str:
+def _range_text(interval: Bounds | None, unit: str) -> str:
     """Returns an interval in parentheses; empty: there is none."""
     if interval is None:
         return ""
-    low, high = (number_text(round(end, 11) + 0.0, is_share) for end in interval)
+    low, high = (_number_text(round(end, 11) + 0.0, unit) for end in interval)
     return f" ({low} to {high})"
 
 
@@ -346,12 +353,17 @@ def unrecorded_cases(
 
 
 class _Estimated(NamedTuple):
-    """A pass rate or a mean, its interval at 95 %, its cases and their runs; None: nothing to estimate."""
+    """A pass rate or a mean, its interval at 95 %, its cases and their runs; None: nothing to estimate.
+
+    Attributes:
+        of_runs: The same of the runs, however many a case has; None: not estimated.
+    """
 
     value: float | None
     interval: Bounds | None
     cases: int = 0
     runs: int = 0
+    of_runs: float | None = None
 
 
 class Bounded(NamedTuple):
@@ -430,24 +442,27 @@ def _corrected_ways(
 
 def bound_text(rule: BoundRule, held: Bounded, rejected: Rejected) -> str:
     """Returns what was seen, in one line."""
-    seen, is_share = held.seen, rule.measure == "pass_rate"
+    seen, unit = held.seen, unit_of(rule)
     if seen.value is None:
         text = "nothing was scored"
     else:
-        text = f"{number_text(seen.value, is_share)}{range_text(seen.interval, is_share)}"
-        text += f", {counted(seen.cases, 'case')}"
+        # The tables are of all conversations, or of turns.
+        is_other = seen.runs > seen.cases or (unit != "%" and scale_of(rule.criterion) is None)
+        text = f"{_number_text(seen.value, unit)}{' by case' if is_other else ''}"
+        text += f"{_range_text(seen.interval, unit)}, {counted(seen.cases, 'case')}"
         if seen.runs > seen.cases:
-            text += f" in {seen.runs} conversations (a case counts once)"
+            of_runs = "" if seen.of_runs is None else f"{_number_text(seen.of_runs, unit)} "
+            text += f", each counting once ({of_runs}of their {seen.runs} conversations)"
         side, limit = side_of(rule, seen), rule.at_most if rule.at_least is None else rule.at_least
         if side is None:
             text += ", and its interval is not known"
-        elif is_share:
+        elif unit == "%":
             text += beside_text(side, limit or 0.0)
     figure = held.figure
     if figure is not None and figure.value is None:
         text += f"; not corrected by its labels: {figure.reason}"
     elif figure is not None:
-        raw = "" if figure.raw is None else f", {number_text(figure.raw, is_share)} by the scores"
+        raw = "" if figure.raw is None else f", {_number_text(figure.raw, unit)} by the scores"
         part = "" if figure.covers == "all" else ", of what is decided alone"
         text += f"; corrected by {counted(figure.labels, 'label')} of people{raw}{part}"
     if held.unmeasured:
@@ -490,12 +505,10 @@ def _estimate(
         return _Estimated(None, None)
     means = {case: sum(scores) / len(scores) for case, scores in by_case.items()}
     mean = sum(means.values()) / len(means)
-    if is_rate:
-        return _Estimated(mean, _scaled_interval(mean, len(means), scale), len(means), len(values))
-
-    interval = CaseMeans(means, SEED).interval()
+    interval = None if is_rate else CaseMeans(means, SEED).interval()
     interval = interval or _scaled_interval(mean, len(means), scale)
-    return _Estimated(mean, interval, len(means), len(values))
+    of_runs = sum(value for _, value in values) / len(values)
+    return _Estimated(mean, interval, len(means), len(values), of_runs)
 
 
 def _scaled_interval(mean: float, cases: int, scale: tuple[float, float] | None) -> Bounds | None:
@@ -524,29 +537,6 @@ class _Open(NamedTuple):
     text: str
 
 
-def mark_missing(a: ConversationColumns, b: ConversationColumns) -> None:
-    """Marks as unmeasured, in place, what has a value on the other side of its case alone."""
-    matched = match(a, b)
-    for rows_a, rows_b in zip(matched.baseline_cases, matched.candidate_cases, strict=True):
-        for side, rows, other, rows_of_other in ((a, rows_a, b, rows_b), (b, rows_b, a, rows_a)):
-            given = ((name, other.given(row, name)) for name in other.criteria for row in rows_of_other)
-            names = {name for name, observed in given if _applies(name, observed)}
-            for row in rows:
-                for name in sorted(names - side.sampled_out[row]):
-                    if not _applies(name, side.given(row, name)):
-                        side.put(row, name, Observed(why="no value, and the other side has one"))
-
-
-def _applies(criterion: str, observed: Observed | None) -> bool:
-    """Returns whether there is a score that counts; a value below the scale (no claim) does not."""
-    if observed is None:
-        return False
-    scale = scale_of(criterion)
-    return (
-        observed.value is None or observed.outcome is not None or scale is None or observed.value >= scale[0]
-    )
-
-
 def hold_baseline(
     margin: float,
     criterion: str,
@@ -557,15 +547,16 @@ def hold_baseline(
 ) -> _HeldMargin:
     """Holds the difference of a criterion from the baseline against a margin, a share of the scale.
 
-    The comparison is of sides that `mark_missing` has seen. `coverage` is the share that a rule on coverage
-    asks for; what has no outcome is left out then. None: no rule.
+    `coverage` is the share that a rule on coverage asks for; what has no outcome is left out then. None: no
+    rule.
     """
     unpaired = _why_unpaired(comparison, state)
     if unpaired:
         return _HeldMargin(None, unpaired)
     compared = next((item for item in comparison.criteria if item.criterion == criterion), None)
     if compared is None:
-        return _HeldMargin(None, comparison.not_compared.get(criterion, "it is not in both runs"))
+        why = comparison.not_compared.get(criterion, "neither side has a score of it")
+        return _HeldMargin(None, f"not compared: {why}")
     gaps = [*_not_compared(comparison, state, rejected)]
     is_met = _held(margin * _unit(compared), compared, coverage is not None)
     fewest = compared.overall.fewest_alike
@@ -581,7 +572,7 @@ def hold_baseline(
     elif _compared_share(compared, gaps) < coverage:
         share = _compared_share(compared, gaps)
         beside = beside_text(share, coverage)
-        texts.append(f"{share_text(share)} compared{beside}, {limit_text(coverage, True)} asked for")
+        texts.append(f"{share_text(share)} compared{beside}, {limit_text(coverage, '%')} asked for")
         is_met = None
     return _HeldMargin(is_met, "; ".join(texts))
 

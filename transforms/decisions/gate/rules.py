@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from turnwise.schemas.comparison import Bounds, RuleResult, RuleStatus
+from turnwise.schemas.comparison import Bounds, CriterionComparison, RuleResult, RuleStatus
 from turnwise.schemas.config import (
     STATUS,
     AllPassRule,
@@ -10,11 +10,10 @@ from turnwise.schemas.config import (
     CoverageRule,
     DestructiveRule,
     GateConfig,
-    GateRule,
     NotWorseRule,
 )
 from turnwise.schemas.rows import ConversationRow
-from turnwise.transforms.decisions.comparison.words import counted
+from turnwise.transforms.decisions.comparison.words import counted, margin_text, share_text
 from turnwise.transforms.decisions.gate.bounds import (
     GatedVersion,
     Rejected,
@@ -26,9 +25,9 @@ from turnwise.transforms.decisions.gate.bounds import (
     hold_bound,
     limit_text,
     names_text,
-    number_text,
     rejected_with,
     side_of,
+    unit_of,
     without_score,
     without_text,
 )
@@ -61,22 +60,30 @@ def apply_rules(
             not_allowed_of_all = rejected_with(rejected if not_allowed is None else not_allowed, versions)
             results.append(_all_pass(rule, versions, not_allowed_of_all))
         elif not versions:
-            results.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
+            if isinstance(rule, NotWorseRule):
+                texts = [_not_worse_text(rule, name) for name in _held_criteria(rule, config)]
+            else:
+                texts = [_rule_text(rule)]
+            results += [_result(text, None, None, _NONE_SCORED) for text in texts]
         else:
             for version in versions:
-                results += _of_version(rule, config.primary or (STATUS,), version, rejected, tolerant)
+                results += _of_version(rule, config, version, rejected, tolerant)
     return results
+
+
+def _held_criteria(rule: NotWorseRule, config: GateConfig) -> Sequence[str]:
+    return [rule.criterion] if rule.criterion else config.primary or (STATUS,)
 
 
 def _of_version(
     rule: BoundRule | NotWorseRule | DestructiveRule | CoverageRule,
-    primary: Sequence[str],
+    config: GateConfig,
     version: GatedVersion,
     rejected: Rejected,
     tolerant: Mapping[str, float],
 ) -> list[RuleResult]:
     if isinstance(rule, NotWorseRule):  # its comparison counts the cases of the baseline alone itself
-        names = [rule.criterion] if rule.criterion else primary
+        names = _held_criteria(rule, config)
         return [_not_worse(rule, name, version, rejected, tolerant.get(name)) for name in names]
     rejected_here = rejected_with(rejected, [version])
     if isinstance(rule, BoundRule):
@@ -102,21 +109,23 @@ def _kinds(failed: list[str], missing: list[str], unmeasured: int) -> dict[str, 
     return {kind: names for kind, names, number in kinds if number}
 
 
-def _rule_text(rule: GateRule) -> str:
+def _rule_text(rule: AllPassRule | BoundRule | CoverageRule | DestructiveRule) -> str:
     if isinstance(rule, AllPassRule):
         return f"{rule.criterion}: every conversation passes"
     if isinstance(rule, BoundRule):
         side = {"lower": "lower bound of the ", "upper": "upper bound of the ", "estimate": ""}[rule.side]
         what = "pass rate" if rule.measure == "pass_rate" else "mean"
         word, bound = ("at least", rule.at_least) if rule.at_least is not None else ("at most", rule.at_most)
-        return (
-            f"{rule.criterion}: {side}{what} {word} {limit_text(bound or 0.0, rule.measure == 'pass_rate')}"
-        )
+        return f"{rule.criterion}: {side}{what} {word} {limit_text(bound or 0.0, unit_of(rule))}"
     if isinstance(rule, CoverageRule):
-        return f"{rule.criterion}: at least {limit_text(rule.at_least, True)} decided"
-    if isinstance(rule, DestructiveRule):
-        return "no destructive call that was not expected"
-    return f"{rule.criterion or 'primary criteria'}: not worse than the baseline by more than {rule.margin:g}"
+        return f"{rule.criterion}: at least {limit_text(rule.at_least, '%')} decided"
+    return "no destructive call that was not expected"
+
+
+def _not_worse_text(rule: NotWorseRule, criterion: str, compared: CriterionComparison | None = None) -> str:
+    is_share = criterion == STATUS if compared is None else compared.measure == "pass_rate"
+    margin = margin_text(rule.margin, criterion, is_share)
+    return f"{criterion}: not worse than the baseline by more than {margin}"
 
 
 def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rejected) -> RuleResult:
@@ -158,7 +167,7 @@ def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> 
         text = "nothing was scored" + without_text(0, sampled_out)
         return _result(_rule_text(rule), version.app_version, None, text)
     share = (len(entries) - len(missing)) / total
-    text = f"{number_text(share, True)}: {len(entries) - len(missing)} of {total}"
+    text = f"{share_text(share)}: {len(entries) - len(missing)} of {total}"
     text += beside_text(share, rule.at_least)
     text += f" ({rejected.text})" if rejected.text else ""
     text += without_text(len(version.conversations) - len(entries) - sampled_out, sampled_out)
@@ -213,12 +222,13 @@ def _why_unclear(
 def _not_worse(
     rule: NotWorseRule, criterion: str, version: GatedVersion, rejected: Rejected, coverage: float | None
 ) -> RuleResult:
-    text = _rule_text(rule.model_copy(update={"criterion": criterion}))
     comparison = version.comparison
+    results = [] if comparison is None else comparison.criteria
+    compared = next((result for result in results if result.criterion == criterion), None)
+    text, overall = _not_worse_text(rule, criterion, compared), compared.overall if compared else None
     if comparison is None:
         return _result(text, version.app_version, None, "there is no baseline")
     held = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
-    overall = next((result.overall for result in comparison.criteria if result.criterion == criterion), None)
     flips = [flip for flip in comparison.flips if flip.criterion == criterion]
     kinds = {"regressed": "regressed", "newly_missing": "without an outcome now"}
     worse = {

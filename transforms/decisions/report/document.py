@@ -47,7 +47,6 @@ from turnwise.transforms.decisions.report.figures import (
     quantile,
     report_run,
     slices,
-    verdict_sentences,
     without_score,
 )
 from turnwise.transforms.decisions.run import REJECTED, Run
@@ -92,12 +91,10 @@ def build_report(
         entries, collected.versions, placed.chunk_of, (sample or set()) if omitted else None
     )
     infos, versions = _runs(runs, collected), _versions(runs, collected)
-    rows = criterion_rows(collected)
+    rows = criterion_rows(collected, [run.document for run in runs])
     by_run = [(run, [version for version in versions if version.run == i]) for i, run in enumerate(infos)]
-    problems = [
-        Sentence(text, "problem", run=i) for i, pair in enumerate(by_run) for text in problem_sentences(*pair)
-    ]
-    problems += [Sentence(text, "problem") for text in compared.refused]
+    problems = [Sentence(text, i) for i, run in enumerate(infos) for text in problem_sentences(run)]
+    problems += [Sentence(text) for text in compared.refused]
     pages = [*compared.pages]
     if versions and not pages:
         pages = [_uncompared(versions, rows, entries, infos)]
@@ -107,10 +104,9 @@ def build_report(
         versions=versions,
         first_pages=pages,
         reasons=[reasons_of(page) for page in pages],
-        sentences=[*problems, *(() if compared.comparisons else verdict_sentences(rows, versions))],
+        sentences=problems,
         coverage=[
-            Sentence(coverage_sentence(*pair, *_score_counts(entries, i)), "neutral", run=i)
-            for i, pair in enumerate(by_run)
+            Sentence(coverage_sentence(*pair, *_score_counts(entries, i)), i) for i, pair in enumerate(by_run)
         ],
         comparisons=list(compared.comparisons),
         tables=[criteria_lines(comparison) for comparison in compared.comparisons],

@@ -15,7 +15,6 @@ from turnwise.schemas.report import (
     FailureGroup,
     ReportRun,
     ReportVersion,
-    Sentence,
     Slice,
     SliceFigure,
     WithoutScore,
@@ -23,42 +22,23 @@ from turnwise.schemas.report import (
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument, redacted_text, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.decisions.comparison.words import share_text
+from turnwise.transforms.decisions.comparison.words import in_table_order
 from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry, VersionKey, tools_of
-from turnwise.transforms.decisions.run import Run, cases_of, shared_reason
+from turnwise.transforms.decisions.run import Run, cases_of, failure_sentence, shared_reason
 from turnwise.transforms.metrics.state import independent_trials, rank_of
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
 from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p, shrink, wilson_interval
 
-LEAST_COVERAGE = 0.95
 _IDS_SHOWN = 3
 
 
-def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iterator[str]:
-    """Yields why a run cannot be relied on: gates, rejections, too few verdicts, gaps, no transcripts."""
+def problem_sentences(run: ReportRun) -> Iterator[str]:
+    """Yields why a run cannot be relied on: gates, gaps, no transcripts; counts say what was rejected."""
     name = run.name
     if run.exit_status:
         why = "; ".join(run.problems) or "it does not say why"
         yield f"{name} ended with exit status {run.exit_status}: {why}."
-    rejected = (
-        _count(run, "rejected_records"),
-        _count(run, "rejected_conversations"),
-        _count(run, "rejected_cases"),
-    )
-    if any(rejected):
-        what = ("record", "conversation", "eval case")
-        parts = [_counted(number, noun) for number, noun in zip(rejected, what, strict=True) if number]
-        listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-        yield f"{name} rejected {listed}; they are in no figure."
-    decided = sum(version.passed + version.failed for version in versions)
-    everything = sum(version.conversations for version in versions) + _count(run, "rejected_conversations")
-    if everything and decided / everything < LEAST_COVERAGE:
-        few, have, rest = (f"only {decided}", "have", "the others") if decided else ("none", "has", "them")
-        yield (
-            f"{name}: {few} of {_counted(everything, 'conversation')} {have} a verdict "
-            f"({share_text(decided / everything)}); nothing is known of {rest}."
-        )
     yield from run.gaps
     if not run.has_transcripts:
         yield f"{name} wrote no transcripts, so that no conversation of it can be read here."
@@ -86,29 +66,6 @@ class Compared(Struct, frozen=True):
     pages: Sequence[FirstPage] = ()
 
 
-def verdict_sentences(rows: Sequence[CriterionRow], versions: Sequence[ReportVersion]) -> Iterator[Sentence]:
-    """Yields one sentence a criterion and version."""
-    for row in rows:
-        for version, figure in zip(versions, row.figures, strict=True):
-            if figure is not None and (figure.share is not None or row.name == STATUS):
-                yield Sentence(f"{version.name}: {_outcome_text(row, figure)}.", "neutral", row.name)
-
-
-def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
-    what = _counted(figure.passed + figure.failed, row.level)
-    name = "" if row.name == STATUS else f" {row.name}"
-    rest = (
-        f"; {figure.no_score:,} without a verdict"
-        if row.name == STATUS
-        else f"; {figure.no_score:,} without a score"
-    )
-    rest = rest if figure.no_score else ""
-    if figure.share is None or figure.low is None or figure.high is None:
-        return f"no conversation has a verdict{rest}"
-    interval = f"{share_text(figure.share)}, {share_text(figure.low)} to {share_text(figure.high)}"
-    return f"{figure.passed:,} of {what} passed{name} ({interval}){rest}"
-
-
 def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_score: int, scores: int) -> str:
     """Returns the balance of a run: what came in, and what became of all of it."""
     passed, failed, no_verdict = (
@@ -116,10 +73,13 @@ def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_scor
     )
     rejected = _count(run, "rejected_conversations")
     records = _counted(_count(run, "records"), "record")
+    lost_cases = _count(run, "rejected_cases")
+    cases = f"{_counted(lost_cases, 'eval case')} rejected. " if lost_cases else ""
     text = (
         f"{records} = {_count(run, 'parsed_records'):,} read + {_count(run, 'rejected_records'):,} rejected. "
         f"{_counted(passed + failed + no_verdict + rejected, 'conversation')} = {passed:,} passed "
         f"+ {failed:,} failed + {no_verdict:,} without a verdict + {rejected:,} rejected. "
+        f"{cases}"
         f"{_counted(scores, 'score')} = {scores - no_score:,} with a value + {no_score:,} without a score."
     )
     parts = [f"Judge: {run.judge.get('model') or run.judge.get('backend') or 'none'}"]
@@ -347,7 +307,10 @@ def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
             key = (row.get("stage") or "", row.get("error_type") or "")
             by_kind.setdefault(key, []).append({**row, "run": index})
     groups = [
-        FailureGroup(*key, len(rows), [_shown(row) for row in rows[:_ROWS]]) for key, rows in by_kind.items()
+        FailureGroup(
+            *key, len(rows), failure_sentence(*key, len(rows)), [_shown(row) for row in rows[:_ROWS]]
+        )
+        for key, rows in by_kind.items()
     ]
     return sorted(groups, key=lambda group: (group.stage == "check", -group.count, group.stage))
 
@@ -449,8 +412,8 @@ _CaseLists = dict[VersionKey, list[str]]
 """Version -> the case of each of its conversations."""
 
 
-def criterion_rows(collected: CollectedRuns) -> list[CriterionRow]:
-    """Returns the rows of the table: verdicts first, then the criteria in the order of their scores."""
+def criterion_rows(collected: CollectedRuns, documents: Iterable[RunDocument] = ()) -> list[CriterionRow]:
+    """Returns the rows of the table, in the order of all tables: verdicts first, then as configured."""
     sums, turns, cases = _sums(collected.entries)
     errors = Counter(
         (row["criterion"], VersionKey(index, row.get("app_version") or ""))
@@ -459,7 +422,7 @@ def criterion_rows(collected: CollectedRuns) -> list[CriterionRow]:
         if row.get("stage") == "score" and row.get("criterion")
     )
     measured = (score["criterion"] for entry in collected.entries for score in entry.scores)
-    names = dict.fromkeys([STATUS, *measured])
+    names = in_table_order([STATUS, *dict.fromkeys(measured)], documents)
     return [_row(name, collected, sums, turns, cases, errors) for name in names]
 
 
