@@ -154,6 +154,7 @@ class EventReader(Struct, frozen=True, kw_only=True):
             conversation: `locate` then returns "" as the id.
         lend: Returns the events of a whole group with their conversations, from the group and the events'
             texts; raises `NoConversation` if there is none.
+        is_endless: Whether a group is of any number of conversations, such as all that open alike.
 
     >>> import turnwise
     >>> def join(call, events):
@@ -170,6 +171,7 @@ class EventReader(Struct, frozen=True, kw_only=True):
     is_checked: bool = False
     group: Callable[[JsonObject], str] = lambda value: ""
     lend: Callable[[str, Sequence[bytes]], Sequence[Lent]] | None = None
+    is_endless: bool = False
 
 
 class SplitEvent(NamedTuple):
