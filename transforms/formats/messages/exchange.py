@@ -284,10 +284,10 @@ def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
         if row.position in names or not row.is_answered:
             continue
         # Who was unknown may have signed in since.
-        places = ((state, user) for state in reversed(row.asked) for user in dict.fromkeys((row.user, None)))
-        place = next((place for place in places if place in passed), (b"", None))
-        waiting = latest[place]
-        name = waiting.pop(0) if waiting else passed.get(place)
+        states = ((state, user) for state in reversed(row.asked) for user in dict.fromkeys((row.user, None)))
+        known = next((held for held in states if held in passed), (b"", None))
+        waiting = latest[known]
+        name = waiting.pop(0) if waiting else passed.get(known)
         if name is None:
             count[row.name] += 1
             name = row.name if count[row.name] == 1 else f"{row.name}-{count[row.name]}"
