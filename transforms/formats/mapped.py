@@ -41,6 +41,7 @@ from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import (
     FORMATS,
     NEXT_STEP,
+    SHARE_GPT,
     ConfigInLogsError,
     EventReader,
     Format,
@@ -531,6 +532,7 @@ def _refusal(value: JsonValue, record: JsonValue, is_table: bool) -> str:
     foreign = foreign_format(record if isinstance(record, dict) else value)
     near = nearest_format(record) if isinstance(record, dict) else None
     if foreign:
+        near = None if foreign == SHARE_GPT else near  # CES's goldens have only the same key
         return f"{foreign}: this format is not read; {f'{near}; ' if near else ''}{_SUGGEST}, or {NEXT_STEP}"
     if _is_list_of(value, value):
         why = "a single message; a chat is one record that holds all its messages in a list under messages"

@@ -363,6 +363,7 @@ def time_by(kind: Format, value: JsonObject) -> float | None:
 
 
 NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
+SHARE_GPT = "ShareGPT's messages of from and value"
 _SPAN_KEYS = ({"trace_id", "span_id"}, {"traceId", "spanId"}, {"context", "span_kind"},
               {"spanContext", "attributes"})  # fmt: skip
 
@@ -378,6 +379,9 @@ def foreign_format(record: JsonValue) -> str | None:
         return "an OpenTelemetry export of metrics"
     if "spans" in record:
         return "an incomplete export of spans"
+    lines = record.get("conversations")
+    if isinstance(lines, list) and any(isinstance(m, dict) and {"from", "value"} <= m.keys() for m in lines):
+        return SHARE_GPT
     return "an incomplete OpenTelemetry span" if any(keys <= record.keys() for keys in _SPAN_KEYS) else None
 
 
