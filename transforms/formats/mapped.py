@@ -120,18 +120,30 @@ class MappedRecord:
         return {name: value for name, value in fields.items() if value is not None}
 
     def unread(self, mapping: MappingConfig) -> list[str]:
-        """Returns the places of what may hold calls or words, and that no expression reads.
+        """Returns the places of what may hold calls, words or errors, and that no expression reads.
 
-        There are none where the mapping states that there are no calls.
+        Where the mapping states that there are no calls, they are those of errors.
 
         Raises:
             ValueError: The expression of what is left out cannot be applied; one line.
         """
-        if states_no_calls(mapping.content):
-            return []
         self.at(mapping.ignored)
         whole = set(_ids(self._results)) | self._interpreter.whole
-        return list(dict.fromkeys(self._unread(self._record, "", whole)))
+        find = self._unread_errors if states_no_calls(mapping.content) else self._unread
+        return list(dict.fromkeys(find(self._record, "", whole)))
+
+    def _unread_errors(self, value: JsonValue, path: str, whole: set[int]) -> Iterator[str]:
+        if id(value) in whole:
+            return
+        for item in value if isinstance(value, list) else ():
+            yield from self._unread_errors(item, f"{path}[]", whole)
+        for key, item in value.items() if isinstance(value, dict) else ():
+            inner_path = f"{path}.{key}" if path else key
+            is_read = (id(value), key) in self._interpreter.read
+            if not is_read and item and not _ERRORS.isdisjoint(snake(key).split("_")):
+                yield inner_path
+            else:
+                yield from self._unread_errors(item, inner_path, whole)
 
     def _unread(self, value: JsonValue, path: str, whole: set[int]) -> Iterator[str]:
         if id(value) in whole:
@@ -154,6 +166,7 @@ class MappedRecord:
                     yield inner_path
 
 
+_ERRORS = frozenset(("error", "errors", "exception", "failure", "failed"))
 _LABELS = frozenset(("id", "type", "kind", "index", "time", "timestamp", "description", "title"))
 _CODES = ("status", "status_code", "code", "exit_code")
 
@@ -270,7 +283,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
 
 
 def _with_gaps(conversation: Conversation, states_calls: bool, places: Sequence[str]) -> Conversation:
-    message = "the mapping does not read {!r}; it may hold calls or results"
+    message = "the mapping does not read {!r}; it may hold calls, results or errors"
     missing = [message.format(path[:_LONGEST_PLACE]) for path in places]
     if not states_calls and not any(turn.tool_calls for turn in conversation.turns):
         missing.append(_NO_CALLS)
