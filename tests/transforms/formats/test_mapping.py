@@ -217,7 +217,7 @@ ROW = "{user: asked, agent: said}"
         (line(did=[GET]), {"turns": "lines[*].{user: asked, agent: said}"}, "does not read 'lines[].did'"),
         (line(), {"turns": "lines[*].{user: asked, agent: said}"}, "names no tool_calls"),
         (line(), {"turns": NONE}, None),
-        (line(error="timeout"), {"turns": NONE}, "does not read 'lines[].error'; it may hold calls, results or"),
+        (line(error="timeout"), {"turns": NONE}, "'lines[].error'; it may hold calls, results or"),
         (line(error=None, did=[GET]), {"turns": NONE}, None),
         (line(about={"last_error": {"a": 1}}), {"turns": NONE}, "does not read 'lines[].about.last_error'"),
         (line(error="timeout"), {"turns": NONE, "ignored": "lines[*].error"}, None),
