@@ -59,7 +59,19 @@ _RESULTS = ("result", "results", "output", "outputs", "returned", "response", "o
             "ret", "return", "return_value")  # fmt: skip
 _MARKS = ("error", "status", "success", "is_error")
 """Keys of a call that say whether it failed, as readers of messages and of turns know them."""
-_USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer", "q")
+_USERS = (
+    "user",
+    "input_transcript",
+    "question",
+    "query",
+    "prompt",
+    "asked",
+    "request",
+    "input",
+    "human",
+    "customer",
+    "q",
+)
 _AGENTS = ("agent", "answer", "response", "reply", "said", "assistant", "output", "bot", "completion",
            "a")  # fmt: skip
 _ROLES = ("role", "from", "sender", "speaker", "author", "who", "author_type", "sender_type", "sender_role",
@@ -69,6 +81,8 @@ _TIMES = ("timestamp", "time", "created_at", "sent_at", "date", "datetime", "cre
           "create_time", "start_time")  # fmt: skip
 _ORDERS = ("seq", "sequence", "n", "index", "position", "order", "turn_index", "message_index", "turn_number",
            "message_number", "number", "step", *_TIMES)  # fmt: skip
+_CONVERSATIONS = ("conversation", "session", "thread", "chat", "call")
+_REPLIES = ("messages", "responses", "replies", "answers", "outputs")
 _KINDS = ("type", "role", "kind")
 """Keys that say who speaks, in an object that stands for the speaker."""
 _SAYINGS = frozenset(
@@ -136,6 +150,7 @@ def _conversation_id(key: str, record: JsonObject, records: Sequence[JsonObject]
     if key not in ("turn", "message"):
         return _path(record, _IDS)
     paths = [path for name in _IDS if (path := _path(record, (name,)))]
+    paths += filter(None, [_path(record, _CONVERSATIONS, ("id", "name"))])
     shared = (path for path in paths if len(set(map(str, _values(path, records)))) < len(records))
     return next(shared, paths[0] if key == "turn" and paths else None)
 
@@ -172,7 +187,7 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
         elif message := _message(items):
             yield "messages", f"{ordered}[*].{message[0]}", message[1]
         elif user and agent and _are_turns(user, agent, items):
-            yield "turns", f"{ordered}[*].{_turn(user, agent, items)}", []
+            yield "turns", f"{ordered}[*].{_turn(_quoted(user), _quoted(agent), items)}", []
     for path, pairs in _pairs(record, ""):
         speakers, left_out = _speakers([first for first, _ in pairs])
         if speakers["user"] and speakers["assistant"]:
@@ -182,7 +197,9 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
     keys = list(record)
     user, agent = _side(keys, _USERS, "user"), _side(keys, _AGENTS, "assistant")
     if user and agent and _are_turns(user, agent, records):
-        yield "turn", _turn(user, agent, [record]), []
+        yield "turn", _turn(_quoted(user), _quoted(agent), [record]), []
+    elif user and (replies := _parts(record, _REPLIES)):
+        yield "turn", _turn(_quoted(user), replies, []), []
     elif message := _message(records):
         yield "message", *message
 
@@ -235,7 +252,7 @@ def _are_messages(items: Sequence[JsonObject]) -> bool:
 
 def _turn(user: str, agent: str, items: Sequence[JsonObject]) -> str:
     """Returns the expression of a turn, with its calls where shapes show them."""
-    return f"{{user: {_quoted(user)}, agent: {_quoted(agent)}{_calls(items, with_results=True)}}}"
+    return f"{{user: {user}, agent: {agent}{_calls(items, with_results=True)}}}"
 
 
 def _calls(items: Sequence[JsonObject], with_results: bool) -> str:
@@ -311,7 +328,9 @@ def _message(items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
     words = (
         _quoted(top)
         if top
-        else next(filter(None, (_path(item, _TEXTS) or _parts(item) for item in items)), None)
+        else next(
+            filter(None, (_path(item, _TEXTS) or _parts(item, (*_TEXTS, "parts")) for item in items)), None
+        )
     )
     if key is None or words is None:
         return None
@@ -338,10 +357,10 @@ def _message(items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
     return f"{{role: {_whose(key, speakers)}, content: {words}{calls}}}", left_out
 
 
-def _parts(item: JsonObject) -> str | None:
+def _parts(item: JsonObject, names: Sequence[str]) -> str | None:
     """Returns the expression of words in a list of texts, or of objects with texts."""
     for key, held in item.items():
-        if snake(key) in (*_TEXTS, "parts", "contents", "texts") and isinstance(held, list) and held:
+        if snake(key) in names and isinstance(held, list) and held:
             text = next((_named(list(part), _TEXTS) for part in held if isinstance(part, dict)), None)
             if text is not None or all(isinstance(part, str) for part in held):
                 inner = f"[?{_quoted(text)}].{_quoted(text)}" if text else ""

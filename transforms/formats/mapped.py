@@ -392,8 +392,12 @@ def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: Format
         return chosen is FORMATS[MAPPING] and mapping.is_part
     if mapping.when is not None:
         return any(_finds(mapping.when, row) for row in rows)
-    is_chat = bool(rows) and _is_message(rows[0]) and not dialects_of({"messages": list(rows)})
-    return is_chat and mapping.is_part and any(_finds(mapping.conversation_id, row) for row in rows)
+    if not (mapping.is_part and rows) or dialects_of({"messages": list(rows)}):
+        return False
+    first = as_object(rows[0])
+    is_known = any(kind.is_list and kind.is_list(first) for kind in formats_in_order() if first)
+    is_chat = _is_message(first) or not is_known
+    return is_chat and any(_finds(mapping.conversation_id, row) for row in rows)
 
 
 def _finds(expression: str | None, row: JsonValue) -> bool:
