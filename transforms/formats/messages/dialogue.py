@@ -379,7 +379,9 @@ def _add_steps(message: SpanMessage, log: Dialogue, joint: str, value: JsonObjec
         [*message.calls, *message.results], key=lambda s: s.after
     )
     texts, start = message.texts if message.role == AGENT else [], 0
-    speaker = endings.as_text(first_of(value, ("name", "source"))) if message.role == AGENT else None
+    # The name of an item that is a call is the tool's.
+    is_spoken = message.role == AGENT and not str(value.get("type")).endswith("_call")
+    speaker = endings.as_text(first_of(value, ("name", "source"))) if is_spoken else None
     for step in steps:
         log.agent(joint.join(texts[start : step.after]), speaker or "")
         start = max(start, step.after)
