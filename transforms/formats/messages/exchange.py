@@ -360,7 +360,7 @@ def _of_litellm(row: JsonObject) -> JsonObject:
     Words are there only if the proxy stores prompts; else the columns hold empty objects.
     """
     sent = as_object(decoded(row.get("proxy_server_request")))
-    messages, reply = decoded(row.get("messages")), decoded(row.get("response"))
+    messages, reply, about = (decoded(row.get(key)) for key in ("messages", "response", "metadata"))
     request = {**as_object(sent.get("body")), "model": row.get("model")}
     times = [time_seconds(row.get(key)) for key in ("startTime", "endTime")]
     spent = None if None in times else (times[1] - times[0]) * 1000  # type: ignore[operator]
@@ -375,8 +375,8 @@ def _of_litellm(row: JsonObject) -> JsonObject:
     return {
         "request": request,
         "response": {"error": "failure"} if failed and not reply else reply,
-        "metadata": decoded(row.get("metadata")),
-        **_sessions(row.get("session_id"), sent, row.get("metadata")),
+        "metadata": about,
+        **_sessions(row.get("session_id"), sent, as_object(about).get("requester_metadata")),
         "user_id": row.get("end_user") or None,
         _CALLER: row.get("api_key"),
         "source": "litellm_log",
