@@ -59,19 +59,8 @@ _RESULTS = ("result", "results", "output", "outputs", "returned", "response", "o
             "ret", "return", "return_value")  # fmt: skip
 _MARKS = ("error", "status", "success", "is_error")
 """Keys of a call that say whether it failed, as readers of messages and of turns know them."""
-_USERS = (
-    "user",
-    "input_transcript",
-    "question",
-    "query",
-    "prompt",
-    "asked",
-    "request",
-    "input",
-    "human",
-    "customer",
-    "q",
-)
+_USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer", "q",
+          "input_transcript")  # fmt: skip
 _AGENTS = ("agent", "answer", "response", "reply", "said", "assistant", "output", "bot", "completion",
            "a")  # fmt: skip
 _ROLES = ("role", "from", "sender", "speaker", "author", "who", "author_type", "sender_type", "sender_role",
@@ -188,12 +177,6 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
             yield "messages", f"{ordered}[*].{message[0]}", message[1]
         elif user and agent and _are_turns(user, agent, items):
             yield "turns", f"{ordered}[*].{_turn(_quoted(user), _quoted(agent), items)}", []
-    for path, pairs in _pairs(record, ""):
-        speakers, left_out = _speakers([first for first, _ in pairs])
-        if speakers["user"] and speakers["assistant"]:
-            yield "messages", f"{path}[*].{{role: {_whose('[0]', speakers)}, content: [1]}}", left_out
-        else:
-            yield "turns", f"{path}[*].{{user: [0], agent: [1]}}", []
     keys = list(record)
     user, agent = _side(keys, _USERS, "user"), _side(keys, _AGENTS, "assistant")
     if user and agent and _are_turns(user, agent, records):
@@ -202,6 +185,12 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
         yield "turn", _turn(_quoted(user), replies, []), []
     elif message := _message(records):
         yield "message", *message
+    for path, pairs in _pairs(record, ""):
+        speakers, left_out = _speakers([first for first, _ in pairs])
+        if speakers["user"] and speakers["assistant"]:
+            yield "messages", f"{path}[*].{{role: {_whose('[0]', speakers)}, content: [1]}}", left_out
+        else:
+            yield "turns", f"{path}[*].{{user: [0], agent: [1]}}", []
 
 
 def _side(keys: Sequence[str], names: Sequence[str], who: str) -> str | None:
@@ -211,18 +200,16 @@ def _side(keys: Sequence[str], names: Sequence[str], who: str) -> str | None:
     return _named(keys, names) or next(spoken, None)
 
 
-def _pairs(value: JsonObject, path: str, depth: int = 0) -> Iterator[tuple[str, list[list[str]]]]:
+def _pairs(value: JsonObject, path: str, depth: int = 0) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yields the lists of pairs of texts in a record with their paths, as `[["Hi", "Hello"]]`."""
     for key, item in value.items():
         inner_path = f"{path}.{_quoted(key)}" if path else _quoted(key)
-        rows = [row for row in item if isinstance(row, list)] if isinstance(item, list) else []
-        texts = [[text for text in row if isinstance(text, str)] for row in rows]
-        if (
-            rows
-            and len(rows) == len(item or ())
-            and all(len(row) == len(t) == 2 for row, t in zip(rows, texts, strict=True))
-        ):
-            yield inner_path, texts
+        rows = (
+            [row for row in item if isinstance(row, list) and len(row) == 2] if isinstance(item, list) else []
+        )
+        pairs = [(a, b) for a, b in rows if isinstance(a, str) and isinstance(b, str)]
+        if isinstance(item, list) and len(pairs) == len(item) > 0:
+            yield inner_path, pairs
         elif isinstance(item, dict) and depth < _DEEPEST:
             yield from _pairs(item, inner_path, depth + 1)
 
