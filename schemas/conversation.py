@@ -610,6 +610,7 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         grounded: Annotations of an answer engine on `agent`; None: the turn holds no such answer.
         unknown_calls: Why calls, responses or hand-offs may be missing; None: complete.
         unknown_words: Why texts of the agent may be missing; None: complete.
+        unknown_evidence: Why what its answer stands on may be missing; None: complete.
         unknown_latency: Why the logged `latency_ms` could not be read; None: no problem.
 
     >>> import turnwise
@@ -644,6 +645,7 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
     grounded: GroundedAnswer | None = None
     unknown_calls: str | None = None
     unknown_words: str | None = None
+    unknown_evidence: str | None = None
     unknown_latency: str | None = None
     findings: list[Problem] = []
 

@@ -278,7 +278,8 @@ def _stays_without_input(
         return _stays(f"{gone}; its run stays", before)
     if may_be_empty and not earlier_files(output):
         return Again(False, f"{gone}, and no run: nothing was due", is_quiet=True)
-    return Again(False, f"{gone}, and no run: {before}", 2)
+    step = "" if earlier_files(output) else "; --empty_dates warn lets a date of which nothing was due pass"
+    return Again(False, f"{gone}, and no run: {before}{step}", 2)
 
 
 def _stays(why: str, run: RunDocument) -> Again:

@@ -24,6 +24,7 @@ from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.decisions.inspection import ORDER, add_use, suggested_mapping, unread_keys
 from turnwise.transforms.formats.messages.messages_base import UnreadMessagesError
+from turnwise.transforms.formats.messages.streams import objects_in
 from turnwise.transforms.formats.reading import AnyReader, LoggedConversation, ReadRecord
 from turnwise.transforms.formats.registry import ConfigInLogsError, UnknownFormatError, UnknownTableError
 
@@ -356,5 +357,4 @@ def _unknown(paths: Sequence[str], reader: AnyReader) -> Iterator[JsonObject]:
                 value = from_json(record.data)
             except ValueError:
                 continue
-            if isinstance(value, dict):
-                yield value
+            yield from objects_in(value if isinstance(value, list) else [value])

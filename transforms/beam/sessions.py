@@ -22,12 +22,20 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.beam.steps import CountingDoFn
-from turnwise.transforms.formats.events import ConversationEvent, in_order, join_events, named_events
+from turnwise.transforms.formats.events import (
+    ConversationEvent,
+    in_order,
+    is_of_endless_group,
+    join_events,
+    named_events,
+)
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 
 MAX_EVENTS = 2_000
 MAX_BYTES = 16 * 1024 * 1024
 AT_ONCE = 0.0
+_MOST_GAPS = 6
+"""Gaps after which a group of any number of conversations closes, though events go on."""
 _RAW = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -66,6 +74,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         last_time: Time of the last event, seconds since the epoch.
         is_ended: Whether there is an end event.
         closes_at: Event time at which the session closes without further events.
+        opened_at: Event time of the first new event.
     """
 
     fresh: dict[str, ConversationEvent] = {}
@@ -75,6 +84,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
     last_time: float = 0.0
     is_ended: bool = False
     closes_at: float = AT_ONCE
+    opened_at: float = inf
 
     def add(self, event: ConversationEvent, time: float, rules: StreamRules) -> "Session":
         """Returns the session with another event of a time (seconds), or itself if it was settled before.
@@ -94,18 +104,25 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
             record = first.record._replace(receipts=tuple(dict.fromkeys(receipts)))
             return replace(self, fresh={**self.fresh, event.event_id: first._replace(record=record)})
         number, size = len(self.fresh) + len(self.settled), self.size + len(event.record.data)
-        if number >= MAX_EVENTS or size > MAX_BYTES:
+        is_full, is_endless = number >= MAX_EVENTS or size > MAX_BYTES, is_of_endless_group(event)
+        if is_full and not is_endless:
             raise SessionFullError(
                 f"the session is full: it has {number} events, {self.size} bytes"
                 f" (at most {MAX_EVENTS} and {MAX_BYTES})"
             )
+        opened_at = min(self.opened_at, time if self.settled else max(time, event.watermark))
+        closes_at = self._deadline(event, time, rules)
+        if is_endless:
+            latest = rounded_up(opened_at + _MOST_GAPS * rules.session_gap, rules.closing_step)
+            closes_at = AT_ONCE if is_full else min(closes_at, latest)
         return replace(
             self,
             fresh={**self.fresh, event.event_id: event},
             size=size,
             last_time=max(self.last_time, time),
             is_ended=self.is_ended or event.is_end,
-            closes_at=self._deadline(event, time, rules),
+            closes_at=closes_at,
+            opened_at=opened_at,
         )
 
     def _deadline(self, event: ConversationEvent, time: float, rules: StreamRules) -> float:
@@ -139,15 +156,41 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         conversation.revision = self.revision
         return conversation
 
+    def going_on(self, named: Sequence[ConversationEvent], rules: StreamRules) -> "Session":
+        """Returns a group with events of the newest of its conversations only, which others may go on with.
+
+        Args:
+            named: Its events with the ids of their conversations.
+            rules: Say how long after its end a conversation accepts events.
+        """
+        names = {event.event_id: event.session_id for event in named}
+        horizon = self.last_time - rules.session_gap - rules.allowed_lateness
+        conversations: dict[str, list[ConversationEvent]] = {}
+        for event in self.events():
+            if event.event_id in names:
+                conversations.setdefault(names[event.event_id], []).append(event)
+
+        def latest(events: Sequence[ConversationEvent]) -> float:
+            return max(self.last_time if event.event_time is None else event.event_time for event in events)
+
+        kept, size = dict[str, ConversationEvent](), 0
+        for events in sorted(conversations.values(), key=latest, reverse=True):
+            size += sum(len(event.record.data) for event in events)
+            is_full = len(kept) + len(events) > MAX_EVENTS // 2 or size > MAX_BYTES // 2
+            if is_full or latest(events) < horizon:
+                break
+            kept.update((event.event_id, event) for event in events)
+        return replace(self, fresh={}, settled=kept)
+
     def record(self, session_id: str, closed_at: float) -> Record:
         """Returns the joined record of all events; its receipts are those of the new events."""
         events = self.events()
-        first = events[0].record
         receipts = tuple(receipt for event in self.fresh.values() for receipt in event.record.settles())
         places = dump_json([[event.record.source, event.record.position] for event in events])
         groups = tuple(dict.fromkeys(event.group for event in events if event.group))
         closing = Closing(session_id, self.revision, self.last_time, closed_at, places, groups)
-        return Record(first.source, first.position, json_array(events), receipts, closing)
+        source, position = events[0].record[:2] if events else ("", 0)
+        return Record(source, position, json_array(events), receipts, closing)
 
 
 def rounded_up(time: float, step: float) -> float:
@@ -268,7 +311,7 @@ class Sessions(msgspec.Struct, array_like=True):
         self.now = max(self.now, event.watermark)
         self._forget(rules)
         try:
-            session = self.open.get(name) or self._reopened(name, reader, rules, earlier)
+            session = self.open.get(name) or self._reopened(event, reader, rules, earlier)
             grown = session.add(event, time, rules)
         except RAISED as error:
             return 0, record_failure("assemble", error, event.record, name)
@@ -284,13 +327,16 @@ class Sessions(msgspec.Struct, array_like=True):
         return (held if before is None else held - len(before.record.settles())), None
 
     def _reopened(
-        self, name: str, reader: LogReader, rules: StreamRules, earlier: ClosedLookup | None
+        self, event: ConversationEvent, reader: LogReader, rules: StreamRules, earlier: ClosedLookup | None
     ) -> Session:
-        if name in self.forgotten:
+        name, is_endless = event.session_id, is_of_endless_group(event)
+        if name in self.forgotten and not is_endless:
             raise LateEventError(_LATE)
         closed = self.closed.get(name) or (earlier and earlier(name))
-        if closed is None:
+        if closed is None or (is_endless and not closed.events):
             return Session()
+        if is_endless:
+            return reopened(closed, reader)
         if not closed.events or closed.closed_at + rules.allowed_lateness <= self.now:
             raise LateEventError(_LATE)
         return reopened(closed, reader)
@@ -328,9 +374,11 @@ class Sessions(msgspec.Struct, array_like=True):
         self, name: str, session: Session, rules: StreamRules, counts: Counter[str]
     ) -> tuple[list[ConversationEvent], list[Failure]]:
         """Closes a due group; returns its new events with the ids of their conversations, and failures."""
-        record = session.record(name, max(self.now, session.last_time))
+        given = session.events()
+        named = named_events(name, given, counts)
+        kept = session.going_on(named.events, rules) if is_of_endless_group(given[0]) else session
+        record = kept.record(name, max(self.now, session.last_time))
         self._keep(name, closed_session(record, is_rejected=False), rules)
-        named = named_events(name, session.events(), counts)
         # Its session tells a later process which conversations the group belongs to.
         events = [event._replace(group=name) for event in named.events if event.event_id in session.fresh]
         return events, list(named.failures)

@@ -34,9 +34,11 @@ from turnwise.transforms.judging.prompts import (
     Reply,
     Section,
     context_sections,
+    evidence_gap,
     facts,
     left_out,
     messages_of_user,
+    sections_of_other_agents,
     spoken_sections,
     statement_sections,
     unjudged_reason,
@@ -82,10 +84,12 @@ class LocalHallucinationsReply(HallucinationsReply):
 class Hallucinations(AdkJudged):
     """Share of the sentences of an answer that their context supports, or that claim nothing, 0..1.
 
-    The context includes the references of an answer. The details hold every sentence's label, reason, quotes
-    and code-point offsets. The local judge leaves out sentences that claim nothing; where all do, the answer
-    is not applicable. Short sentences count less there, and one that is not supported counts by the
-    probability that people call it so, which is below 0.5; `details.probability` has that of the answer.
+    The context includes the references of an answer, and what other agents said before it in its turn. The
+    details hold every sentence's label, reason, quotes and code-point offsets. Where the log does not hold
+    all that an answer stands on, only what it holds can fail it. The local judge leaves out sentences that
+    claim nothing; where all do, the answer is not applicable. Short sentences count less there, and one that
+    is not supported counts by the probability that people call it so, which is below 0.5;
+    `details.probability` has that of the answer.
 
     When to use: Answers must be supported by tool results and other context. It needs no eval case.
 
@@ -119,6 +123,8 @@ class Hallucinations(AdkJudged):
         if len(spans) > MAX_SENTENCES:
             return Score(None, f"{len(spans)} sentences; at most {MAX_SENTENCES} are judged")
         context = context_sections(sample.conversation, turn)
+        if not self.evaluate_intermediate_nl_responses:
+            context += sections_of_other_agents(sample.conversation, turn)
         texts = [messages[i][span.start : span.end] for i, span in spans]
         prompt = self._prompt("hallucinations/2", [*context, *statement_sections("sentence", texts)])
         question = Question(
@@ -140,7 +146,14 @@ class Hallucinations(AdkJudged):
         ]
         for number, (detail, ballot) in enumerate(zip(details, vote.ballots, strict=True), 1):
             detail |= _decision(ballot, number, prompt.evidence)
-        return _score(details, vote, PROBABLE if self.threshold is None else self.threshold)
+        least = PROBABLE if self.threshold is None else self.threshold
+        score = _score(details, vote, least)
+        is_refuted = any(detail["label"] == "contradictory" for detail in details)
+        if score is None or score.value is None or score.value >= least or is_refuted or self.as_adk:
+            return score
+        if gap := evidence_gap(sample.conversation, turn):
+            score.value, score.explanation, score.reason = None, None, gap
+        return score
 
     def mean(self, values: Sequence[float]) -> float:
         """Returns the mean, rounded once as google-adk's is."""

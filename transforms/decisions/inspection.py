@@ -59,7 +59,8 @@ _RESULTS = ("result", "results", "output", "outputs", "returned", "response", "o
             "ret", "return", "return_value")  # fmt: skip
 _MARKS = ("error", "status", "success", "is_error")
 """Keys of a call that say whether it failed, as readers of messages and of turns know them."""
-_USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer", "q")
+_USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer", "q",
+          "input_transcript")  # fmt: skip
 _AGENTS = ("agent", "answer", "response", "reply", "said", "assistant", "output", "bot", "completion",
            "a")  # fmt: skip
 _ROLES = ("role", "from", "sender", "speaker", "author", "who", "author_type", "sender_type", "sender_role",
@@ -69,6 +70,13 @@ _TIMES = ("timestamp", "time", "created_at", "sent_at", "date", "datetime", "cre
           "create_time", "start_time")  # fmt: skip
 _ORDERS = ("seq", "sequence", "n", "index", "position", "order", "turn_index", "message_index", "turn_number",
            "message_number", "number", "step", *_TIMES)  # fmt: skip
+_CONVERSATIONS = ("conversation", "session", "thread", "chat", "call")
+_REPLIES = ("messages", "responses", "replies", "answers", "outputs")
+_KINDS = ("type", "role", "kind")
+"""Keys that say who speaks, in an object that stands for the speaker."""
+_SAYINGS = frozenset(
+    (*_TEXTS, *("input", "query", "question", "prompt", "response", "reply", "answer", "output", "msg"))
+)
 _OTHERS = {
     "app_version": ("app_version", "version", "release", "agent_version"),
     "language": ("language", "language_code", "locale", "lang"),
@@ -131,6 +139,7 @@ def _conversation_id(key: str, record: JsonObject, records: Sequence[JsonObject]
     if key not in ("turn", "message"):
         return _path(record, _IDS)
     paths = [path for name in _IDS if (path := _path(record, (name,)))]
+    paths += filter(None, [_path(record, _CONVERSATIONS, ("id", "name"))])
     shared = (path for path in paths if len(set(map(str, _values(path, records)))) < len(records))
     return next(shared, paths[0] if key == "turn" and paths else None)
 
@@ -160,20 +169,49 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
         lists = [dict(_lists(held, "")).get(path, []) for held in records]
         items = list(chain.from_iterable(lists))
         keys = list(dict.fromkeys(key for item in first for key in item))
-        user, agent = _named(keys, _USERS), _named(keys, _AGENTS)
+        user, agent = _side(keys, _USERS, "user"), _side(keys, _AGENTS, "assistant")
         ordered = f"reverse({path})" if _are_newest_first(lists) else path
         if _are_messages(items):
             yield "messages", ordered, []
         elif message := _message(items):
             yield "messages", f"{ordered}[*].{message[0]}", message[1]
         elif user and agent and _are_turns(user, agent, items):
-            yield "turns", f"{ordered}[*].{_turn(user, agent, items)}", []
+            yield "turns", f"{ordered}[*].{_turn(_quoted(user), _quoted(agent), items)}", []
     keys = list(record)
-    user, agent = _named(keys, _USERS), _named(keys, _AGENTS)
+    user, agent = _side(keys, _USERS, "user"), _side(keys, _AGENTS, "assistant")
     if user and agent and _are_turns(user, agent, records):
-        yield "turn", _turn(user, agent, [record]), []
+        yield "turn", _turn(_quoted(user), _quoted(agent), [record]), []
+    elif user and (replies := _parts(record, _REPLIES)):
+        yield "turn", _turn(_quoted(user), replies, []), []
     elif message := _message(records):
         yield "message", *message
+    for path, pairs in _pairs(record, ""):
+        speakers, left_out = _speakers([first for first, _ in pairs])
+        if speakers["user"] and speakers["assistant"]:
+            yield "messages", f"{path}[*].{{role: {_whose('[0]', speakers)}, content: [1]}}", left_out
+        else:
+            yield "turns", f"{path}[*].{{user: [0], agent: [1]}}", []
+
+
+def _side(keys: Sequence[str], names: Sequence[str], who: str) -> str | None:
+    """Returns the key of the words of one side: a known one, or a speaker and a saying, as `bot_response`."""
+    spoken = (key for key in keys if (words := snake(key).rpartition("_"))[2] in _SAYINGS
+              and _BY_SPEAKER.get(words[0]) == who)  # fmt: skip
+    return _named(keys, names) or next(spoken, None)
+
+
+def _pairs(value: JsonObject, path: str, depth: int = 0) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yields the lists of pairs of texts in a record with their paths, as `[["Hi", "Hello"]]`."""
+    for key, item in value.items():
+        inner_path = f"{path}.{_quoted(key)}" if path else _quoted(key)
+        rows = (
+            [row for row in item if isinstance(row, list) and len(row) == 2] if isinstance(item, list) else []
+        )
+        pairs = [(a, b) for a, b in rows if isinstance(a, str) and isinstance(b, str)]
+        if isinstance(item, list) and len(pairs) == len(item) > 0:
+            yield inner_path, pairs
+        elif isinstance(item, dict) and depth < _DEEPEST:
+            yield from _pairs(item, inner_path, depth + 1)
 
 
 def _are_turns(user: str, agent: str, items: Sequence[JsonObject]) -> bool:
@@ -193,13 +231,15 @@ def _are_newest_first(lists: Sequence[Sequence[JsonObject]]) -> bool:
 def _are_messages(items: Sequence[JsonObject]) -> bool:
     """Returns whether objects are messages as a format has them, so that they need no expression."""
     names = dialects_of({"messages": list(items)})
+    if any("parts" in item and item.keys().isdisjoint({"role", "kind"}) for item in items):
+        return False
     plain = all(role_of(item.get("role")) and item.keys() & {"content", "parts"} for item in items)
     return len(names) == 1 or (plain and not names)
 
 
 def _turn(user: str, agent: str, items: Sequence[JsonObject]) -> str:
     """Returns the expression of a turn, with its calls where shapes show them."""
-    return f"{{user: {_quoted(user)}, agent: {_quoted(agent)}{_calls(items, with_results=True)}}}"
+    return f"{{user: {user}, agent: {agent}{_calls(items, with_results=True)}}}"
 
 
 def _calls(items: Sequence[JsonObject], with_results: bool) -> str:
@@ -269,10 +309,16 @@ def _message(items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
     Role and words stand in the items, or one object below. A role that none of the items has stays as it is,
     which is a finding.
     """
-    key = next(filter(None, (_path(item, _ROLES) for item in items)), None)
-    texts = {name: None for item in items for name, held in item.items() if not isinstance(held, dict)}
+    key = next(filter(None, (_path(item, _ROLES) or _path(item, _ROLES, _KINDS) for item in items)), None)
+    texts = {name: None for item in items for name, held in item.items() if _is_plain(held) or held is None}
     top = _named(list(texts), _TEXTS)
-    words = _quoted(top) if top else next(filter(None, (_path(item, _TEXTS) for item in items)), None)
+    words = (
+        _quoted(top)
+        if top
+        else next(
+            filter(None, (_path(item, _TEXTS) or _parts(item, (*_TEXTS, "parts")) for item in items)), None
+        )
+    )
     if key is None or words is None:
         return None
     spoken = [(jmespath.search(key, item), jmespath.search(words, item)) for item in items]
@@ -286,11 +332,6 @@ def _message(items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
         if not calls and any(_spells_call(text) for role, text in spoken if role == name)
     ]
     speakers["assistant"] += speakers["call"]
-    tests = [
-        f"{_is_any(key, speakers[who])} && '{who}'"
-        for who in ("user", "assistant", "tool", "system")
-        if speakers[who]
-    ]
     if spelt:
         condition = _is_any(key, spelt)
         words, calls = f"!({condition}) && {words} || ''", f", tool_calls: {condition} && [{words}] || `[]`"
@@ -300,16 +341,37 @@ def _message(items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
         words = f"{words} || {_quoted(result)}"
     if answered := _named(known, _ANSWERED_IDS):
         calls += f", tool_call_id: {_quoted(answered)}"
-    return f"{{role: {' || '.join((*tests, key))}, content: {words}{calls}}}", left_out
+    return f"{{role: {_whose(key, speakers)}, content: {words}{calls}}}", left_out
+
+
+def _parts(item: JsonObject, names: Sequence[str]) -> str | None:
+    """Returns the expression of words in a list of texts, or of objects with texts."""
+    for key, held in item.items():
+        if snake(key) in names and isinstance(held, list) and held:
+            text = next((_named(list(part), _TEXTS) for part in held if isinstance(part, dict)), None)
+            if text is not None or all(isinstance(part, str) for part in held):
+                inner = f"[?{_quoted(text)}].{_quoted(text)}" if text else ""
+                return f"join('\\n', {_quoted(key)}{inner} || `[]`)"
+    return None
+
+
+def _whose(key: str, speakers: dict[str, list[str]]) -> str:
+    """Returns the expression of a role: whose words they are by the value of a key."""
+    sides = ("user", "assistant", "tool", "system")
+    tests = [f"{_is_any(key, speakers[who])} && '{who}'" for who in sides if speakers[who]]
+    return " || ".join((*tests, key))
 
 
 def _speakers(roles: Sequence[JsonValue]) -> tuple[dict[str, list[str]], list[str]]:
     """Returns the values of a role by whose words they are, and those whose words are left out.
 
     Where only one side is known, the only value that is not known is the other side; without any, `system`
-    is, if it does not speak first, as in dialogues of research.
+    is, if it does not speak first, as in dialogues of research. Of two numbers the first is the user's.
     """
     values = dict.fromkeys(name for name in roles if isinstance(name, str) and "\\" not in name)
+    numbers = list(dict.fromkeys(repr(name) for name in roles if type(name) is int))
+    if not values and len(numbers) == 2:
+        return {**{who: [] for who in _SPEAKERS}, "user": numbers[:1], "assistant": numbers[1:]}, []
     spelt: dict[str, list[str]] = {who: [] for who in _SPEAKERS}
     others: list[str] = []
     for name in list(values)[:_MOST_SPEAKERS]:
@@ -330,7 +392,10 @@ def _speakers(roles: Sequence[JsonValue]) -> tuple[dict[str, list[str]], list[st
 
 
 def _is_any(key: str, names: Sequence[str]) -> str:
-    tests = [f"{key} == '{name.replace(chr(39), chr(92) + chr(39))}'" for name in names]
+    quoted = (
+        f"`{n}`" if _NUMBER.fullmatch(n) else f"'{n.replace(chr(39), chr(92) + chr(39))}'" for n in names
+    )
+    tests = [f"{key} == {name}" for name in quoted]
     return f"({' || '.join(tests)})" if len(tests) > 1 else tests[0]
 
 
@@ -354,14 +419,17 @@ def _lists(value: JsonObject, path: str, depth: int = 0) -> Iterator[tuple[str, 
         yield from _lists(inner, inner_path, depth + 1)
 
 
-def _path(record: JsonObject, names: Sequence[str]) -> str | None:
-    """Returns the path of the first of some keys, at the top or one object below."""
+def _path(record: JsonObject, names: Sequence[str], inner_names: Sequence[str] = ()) -> str | None:
+    """Returns the path of the first of some keys, at the top or one object below.
+
+    With `inner_names` it is the path of the first of these in an object that stands at one of the keys.
+    """
     key = _named([key for key, item in record.items() if _is_plain(item)], names)
-    if key is not None:
+    if key is not None and not inner_names:
         return _quoted(key)
     for outer, inner in record.items():
-        if isinstance(inner, dict):
-            below = _named([key for key, item in inner.items() if _is_plain(item)], names)
+        if isinstance(inner, dict) and (not inner_names or snake(outer) in names):
+            below = _named([key for key, item in inner.items() if _is_plain(item)], inner_names or names)
             if below is not None:
                 return f"{_quoted(outer)}.{_quoted(below)}"
     return None

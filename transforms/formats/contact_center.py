@@ -151,6 +151,10 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
     ends = [_message(_plain(message), log) for message in messages]
     if row.get("response_utterances") and len(log.turn.agent_messages) == messages_before:
         log.agent(str(row["response_utterances"]))
+    # What a page of a flow says is its own text, or made of parameters and data stores.
+    log.turn.variables = {**log.turn.variables, **as_object(result.get("parameters"))}
+    if not (actions or log.turn.tool_calls):
+        log.turn.unknown_evidence = "the log does not hold what the page of a flow took its answer from"
     if not response:
         log.unread.add(NO_ANSWER, "a row holds no response", calls=True, words=True)
     return next((end for end in reversed(ends) if end), None)

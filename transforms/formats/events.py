@@ -179,6 +179,12 @@ def _unforeseen_event(
     return ValueError(f"not events of the format {name}: {message}")
 
 
+def is_of_endless_group(event: ConversationEvent) -> bool:
+    """Returns whether an event waits in a group of any number of conversations."""
+    is_waiting = event.group != "" and event.session_id in ("", event.group)
+    return is_waiting and _event_reader(event.kind).is_endless
+
+
 class NamedEvents(NamedTuple):
     """Events of a group, each with its conversation's id, and what belongs to none."""
 

@@ -41,6 +41,7 @@ from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import (
     FORMATS,
     NEXT_STEP,
+    SHARE_GPT,
     ConfigInLogsError,
     EventReader,
     Format,
@@ -119,18 +120,30 @@ class MappedRecord:
         return {name: value for name, value in fields.items() if value is not None}
 
     def unread(self, mapping: MappingConfig) -> list[str]:
-        """Returns the places of what may hold calls or words, and that no expression reads.
+        """Returns the places of what may hold calls, words or errors, and that no expression reads.
 
-        There are none where the mapping states that there are no calls.
+        Where the mapping states that there are no calls, they are those of errors.
 
         Raises:
             ValueError: The expression of what is left out cannot be applied; one line.
         """
-        if states_no_calls(mapping.content):
-            return []
         self.at(mapping.ignored)
         whole = set(_ids(self._results)) | self._interpreter.whole
-        return list(dict.fromkeys(self._unread(self._record, "", whole)))
+        find = self._unread_errors if states_no_calls(mapping.content) else self._unread
+        return list(dict.fromkeys(find(self._record, "", whole)))
+
+    def _unread_errors(self, value: JsonValue, path: str, whole: set[int]) -> Iterator[str]:
+        if id(value) in whole:
+            return
+        for item in value if isinstance(value, list) else ():
+            yield from self._unread_errors(item, f"{path}[]", whole)
+        for key, item in value.items() if isinstance(value, dict) else ():
+            inner_path = f"{path}.{key}" if path else key
+            is_read = (id(value), key) in self._interpreter.read
+            if not is_read and item and not _ERRORS.isdisjoint(snake(key).split("_")):
+                yield inner_path
+            else:
+                yield from self._unread_errors(item, inner_path, whole)
 
     def _unread(self, value: JsonValue, path: str, whole: set[int]) -> Iterator[str]:
         if id(value) in whole:
@@ -153,6 +166,7 @@ class MappedRecord:
                     yield inner_path
 
 
+_ERRORS = frozenset(("error", "errors", "exception", "failure", "failed"))
 _LABELS = frozenset(("id", "type", "kind", "index", "time", "timestamp", "description", "title"))
 _CODES = ("status", "status_code", "code", "exit_code")
 
@@ -269,7 +283,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
 
 
 def _with_gaps(conversation: Conversation, states_calls: bool, places: Sequence[str]) -> Conversation:
-    message = "the mapping does not read {!r}; it may hold calls or results"
+    message = "the mapping does not read {!r}; it may hold calls, results or errors"
     missing = [message.format(path[:_LONGEST_PLACE]) for path in places]
     if not states_calls and not any(turn.tool_calls for turn in conversation.turns):
         missing.append(_NO_CALLS)
@@ -378,8 +392,12 @@ def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: Format
         return chosen is FORMATS[MAPPING] and mapping.is_part
     if mapping.when is not None:
         return any(_finds(mapping.when, row) for row in rows)
-    is_chat = bool(rows) and _is_message(rows[0]) and not dialects_of({"messages": list(rows)})
-    return is_chat and mapping.is_part and any(_finds(mapping.conversation_id, row) for row in rows)
+    if not (mapping.is_part and rows) or dialects_of({"messages": list(rows)}):
+        return False
+    first = as_object(rows[0])
+    is_known = any(kind.is_list and kind.is_list(first) for kind in formats_in_order() if first)
+    is_chat = _is_message(first) or not is_known
+    return is_chat and any(_finds(mapping.conversation_id, row) for row in rows)
 
 
 def _finds(expression: str | None, row: JsonValue) -> bool:
@@ -531,6 +549,7 @@ def _refusal(value: JsonValue, record: JsonValue, is_table: bool) -> str:
     foreign = foreign_format(record if isinstance(record, dict) else value)
     near = nearest_format(record) if isinstance(record, dict) else None
     if foreign:
+        near = None if foreign == SHARE_GPT else near  # CES's goldens have only the same key
         return f"{foreign}: this format is not read; {f'{near}; ' if near else ''}{_SUGGEST}, or {NEXT_STEP}"
     if _is_list_of(value, value):
         why = "a single message; a chat is one record that holds all its messages in a list under messages"

@@ -623,6 +623,8 @@ class AnyReader:
         try:
             value = decoded(from_json(record.data))
             value = next(iter(_page(value)), value)
+            if self._mapping and isinstance(value, list) and takes_rows(self._mapping, value, None):
+                return FORMATS[MAPPING]
             return mapped_format(self._mapping, value) if self._mapping else FORMATS[recognise(value)]
         except RAISED:
             return None

@@ -154,6 +154,7 @@ class EventReader(Struct, frozen=True, kw_only=True):
             conversation: `locate` then returns "" as the id.
         lend: Returns the events of a whole group with their conversations, from the group and the events'
             texts; raises `NoConversation` if there is none.
+        is_endless: Whether a group is of any number of conversations, such as all that open alike.
 
     >>> import turnwise
     >>> def join(call, events):
@@ -170,6 +171,7 @@ class EventReader(Struct, frozen=True, kw_only=True):
     is_checked: bool = False
     group: Callable[[JsonObject], str] = lambda value: ""
     lend: Callable[[str, Sequence[bytes]], Sequence[Lent]] | None = None
+    is_endless: bool = False
 
 
 class SplitEvent(NamedTuple):
@@ -361,6 +363,7 @@ def time_by(kind: Format, value: JsonObject) -> float | None:
 
 
 NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
+SHARE_GPT = "ShareGPT's messages of from and value"
 _SPAN_KEYS = ({"trace_id", "span_id"}, {"traceId", "spanId"}, {"context", "span_kind"},
               {"spanContext", "attributes"})  # fmt: skip
 
@@ -376,6 +379,9 @@ def foreign_format(record: JsonValue) -> str | None:
         return "an OpenTelemetry export of metrics"
     if "spans" in record:
         return "an incomplete export of spans"
+    lines = record.get("conversations")
+    if isinstance(lines, list) and any(isinstance(m, dict) and {"from", "value"} <= m.keys() for m in lines):
+        return SHARE_GPT
     return "an incomplete OpenTelemetry span" if any(keys <= record.keys() for keys in _SPAN_KEYS) else None
 
 

@@ -20,6 +20,7 @@ from turnwise.schemas.conversation import (
     ToolCall,
     ToolResponse,
     Turn,
+    turn_name,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.score import Score
@@ -33,7 +34,7 @@ from turnwise.transforms.judging.ask import (
     Vote,
     vote_each,
 )
-from turnwise.transforms.matching.calls import pair_responses
+from turnwise.transforms.matching.calls import answered_calls, pair_responses
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.cleaning import quoted, visible
 
@@ -166,6 +167,28 @@ def context_sections(conversation: Conversation, turn: Turn) -> list[Section]:
     index = position(conversation, turn)
     earlier = dialogue_sections(conversation, index)
     return [*agent_sections(conversation, turn), *earlier, *_work(conversation, index)]
+
+
+def sections_of_other_agents(conversation: Conversation, turn: Turn) -> list[Section]:
+    """Renders what other agents told the one that answers in a turn, which is as a tool's result to it."""
+    number = position(conversation, turn) + 1
+    return [
+        Section(f"turn {number}, told by the agent {name}", text)
+        for name, text in zip(turn.speakers[:-1], turn.agent_messages, strict=False)
+        if name and turn.speakers[-1] not in ("", name)
+    ]
+
+
+def evidence_gap(conversation: Conversation, turn: Turn) -> str | None:
+    """Returns why what an answer stands on may not be in the log; None: it is there."""
+    for index, earlier in enumerate(conversation.turns[: position(conversation, turn) + 1]):
+        gap = earlier.unknown_evidence
+        for call, response in answered_calls(earlier) if not (gap or earlier.transfers) else ():
+            if response is None:
+                gap = f"the log does not hold the result of the call {call.name!r}"
+        if gap:
+            return f"{turn_name(index)}: {gap}"
+    return None
 
 
 def position(conversation: Conversation, turn: Turn) -> int:

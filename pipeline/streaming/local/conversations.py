@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from turnwise.pipeline.streaming.local.database import RowRange, SegmentId, disk_errors, open_reader
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import dump_json
-from turnwise.transforms.beam.sessions import ClosedSession, closed_session
+from turnwise.transforms.beam.sessions import MAX_EVENTS, ClosedSession, closed_session
 from turnwise.transforms.beam.windows import Contribution, Counted
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 
@@ -202,14 +202,16 @@ class PreviousProcesses:
         pruned = self._row("SELECT at FROM forgotten WHERE key = ?", key)
         return None if pruned is None else ClosedSession(0, b"", pruned[0])
 
-    def group(self, group: str) -> ClosedSession | None:
+    def group(self, group: str, is_endless: bool = False) -> ClosedSession | None:
         """Returns the events of the closed sessions with events of a group, as one session; raises OSError.
 
-        If one of them was pruned, there are no events. None: no session has such events.
+        If one of them was pruned, there are no events. None: no session has such events. Of a group of any
+        number of conversations the newest that are there count.
         """
+        newest = f" AND s.key IS NOT NULL ORDER BY g.at DESC LIMIT {MAX_EVENTS // 2}" if is_endless else ""
         query = (
             "SELECT s.events, s.places, coalesce(s.closed_at, g.at) FROM groups g"
-            " LEFT JOIN sessions s ON s.key = g.session WHERE g.key = ? ORDER BY g.session"
+            f" LEFT JOIN sessions s ON s.key = g.session WHERE g.key = ?{newest or ' ORDER BY g.session'}"
         )
         with self._lock, disk_errors(self._connection):
             rows = self._connection.execute(query, (key_of(f"group {group}"),)).fetchall()

@@ -40,7 +40,7 @@ from turnwise.transforms.beam.windows import (
     revise,
     window_start,
 )
-from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.events import ConversationEvent, is_of_endless_group
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader, parse_record
 from turnwise.transforms.formats.registry import record_time
 from turnwise.transforms.matching.sample import CaseIndex, match_case
@@ -268,7 +268,8 @@ class StreamLoop:
 
     def _add(self, sessions: Sessions, event: ConversationEvent, timestamp: Timestamp) -> None:
         earlier = self._runtime.store.earlier
-        lookup = earlier.group if sessions is self._groups else earlier.session
+        group = partial(earlier.group, is_endless=is_of_endless_group(event))
+        lookup = group if sessions is self._groups else earlier.session
         held, rejected = sessions.add(event, timestamp.micros / 1e6, self._reader, self._rules, lookup)
         self._held += held
         if rejected is not None:

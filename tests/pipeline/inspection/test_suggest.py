@@ -23,8 +23,32 @@ ROWS = [{"chat_id": "c1", "n": i, "from": who, "text": text} for i, (who, text) 
         [{"id": "c1", "messages": [{"role": "user", "message": "Hi"}, {"role": "bot", "message": "Hello"}]}],
         [{"session_id": "c1", "question": "Hi", "answer": "Hello", "odd-key": 1}],
         [{"id": "c1", "odd-list": [{"user-question": 1, "question": "Hi", "answer": "Hello"}]}],
+        [{"id": "c1", "log": [{"sender": {"type": w}, "parts": [{"text": t}, {"i": 1}]} for w, t in SAID]}],
+        [{"id": "c1", "log": [list(pair) for pair in SAID]}],
+        [{"id": "c1", "log": {"history": [["Hi", "Hello"]]}}],
+        [{"id": "c1", "log": [{"role": 0, "text": "Hi"}, {"role": 1, "text": "Hello"}]}],
+        [{"conversation_id": "c1", "user_message": "Hi", "bot_response": "Hello"}],
+        [
+            {
+                "sessionId": "c1",
+                "inputTranscript": "Hi",
+                "messages": [{"content": "Hello", "contentType": "x"}],
+            }
+        ],
+        [{"id": t, "conversation": {"id": "c1"}, "from": {"id": t, "role": w}, "text": t} for w, t in SAID],
     ],
-    ids=["turns", "messages", "message", "chat of other keys", "turn", "odd keys"],
+    ids=[
+        *("turns", "messages", "message", "chat of other keys", "turn", "odd keys"),
+        *(
+            "kinds of senders",
+            "roles with texts",
+            "pairs",
+            "numbers",
+            "sides in keys",
+            "lists of replies",
+            "activities",
+        ),
+    ],
 )
 def test_a_proposed_mapping_reads_what_was_said(records, tmp_path, capsys):
     path = tmp_path / "log.jsonl"

@@ -217,6 +217,10 @@ ROW = "{user: asked, agent: said}"
         (line(did=[GET]), {"turns": "lines[*].{user: asked, agent: said}"}, "does not read 'lines[].did'"),
         (line(), {"turns": "lines[*].{user: asked, agent: said}"}, "names no tool_calls"),
         (line(), {"turns": NONE}, None),
+        (line(error="timeout"), {"turns": NONE}, "'lines[].error'; it may hold calls, results or"),
+        (line(error=None, did=[GET]), {"turns": NONE}, None),
+        (line(about={"last_error": {"a": 1}}), {"turns": NONE}, "does not read 'lines[].about.last_error'"),
+        (line(error="timeout"), {"turns": NONE, "ignored": "lines[*].error"}, None),
         
         (line(did=[GET], debug=[{"a": 1}]), {"turns": NAMED, "ignored": "lines[*].debug"}, None),
         (line(did=[GET]), {"turns": NAMED}, None),

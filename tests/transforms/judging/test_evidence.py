@@ -15,6 +15,7 @@ from turnwise.transforms.judging.prompts import (
     context_sections,
     dialogue_sections,
     fill,
+    sections_of_other_agents,
     spoken_sections,
     wording,
 )
@@ -55,6 +56,15 @@ def test_parts_of_a_conversation():
     assert context_sections(CONVERSATION, SECOND)[:4] == WHOLE[:4]
     assert context_sections(CONVERSATION, FIRST) == WHOLE[:3]
     assert spoken_sections(CONVERSATION) == [s for s in WHOLE if s[0].endswith(("user", "agent", "shows"))]
+
+
+def test_what_another_agent_said_is_given_to_the_one_that_answers():
+    turn = Turn(
+        agent="12A", agent_messages=["one moment", "12A", "hm", "12A"], speakers=["", "seats", "a", "a"]
+    )
+    found = sections_of_other_agents(Conversation("c", turns=[Turn(user="x"), turn]), turn)
+    assert found == [("turn 2, told by the agent seats", "12A")]
+    assert sections_of_other_agents(CONVERSATION, SECOND) == []
 
 
 A, B = ToolCall(name="a"), ToolCall(name="b")

@@ -196,3 +196,31 @@ def test_spans_of_no_agent_are_a_finding_that_settles_their_records():
 def test_the_closing_of_a_conversation_names_its_groups():
     stream([(0, exported(*FIRST)), (1, exported(*SECOND))])
     assert GROUPS == {"talk": ("1" * 32, "2" * 32)}
+
+
+def asked(at: int, user: str, *said: str) -> bytes:
+    """A request with its reply: what the user and the agent said in turn."""
+    messages = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(said)]
+    request, reply = {"messages": messages[:-1], "user": user}, {"choices": [{"message": messages[-1]}]}
+    return json.dumps({"request": request, "response": reply, "timestamp": T + at}).encode()
+
+
+def test_conversations_that_open_alike_close_while_others_begin():
+    often = [(place, asked(place * 300, f"u{place}", "Hi", "Hello")) for place in range(60)]
+    later = asked(900, "u0", "Hi", "Hello", "Bye", "See you")
+    bundles = [
+        part for row in often for part in ([row, *([(60, later)] if row[0] == 3 else [])], row[0] * 300.0)
+    ]
+    stream(*bundles, 18_000.0, [(61, asked(40_000, "u9", "Hi", "Hello", "And?", "So"))])
+    assert FAILED == []
+    assert len({name for name, *_ in FOUND}) == 61
+    (whole_one,) = [found for found in FOUND if len(found[2]) == 2 and found[3] != whole(61)]
+    assert whole_one[1:] == (0, [("Hi", "Hello"), ("Bye", "See you")], whole(0, 60))
+    assert FOUND.index(whole_one) < len(FOUND) // 2
+
+
+def test_a_common_opening_does_not_fill_its_group():
+    rows = [(place, asked(place // 100, f"u{place}", "Hi", "Hello")) for place in range(2500)]
+    stream(rows, 2000.0, [(2500, asked(100, "u2499", "Hi", "Hello", "Bye", "See you"))])
+    assert FAILED == []
+    assert len({name for name, *_ in FOUND}) == 2500

@@ -112,11 +112,13 @@ class Dialogue:
         self._step("user", text.strip(), *((call.name, call.id, call.args) for call, _ in made))
         self._is_users_work = bool(made) and not text
 
-    def agent(self, text: str) -> None:
-        """Adds a text of the agent; an empty one says nothing."""
+    def agent(self, text: str, name: str = "") -> None:
+        """Adds a text of the agent, or of one of several; an empty one says nothing."""
         self._is_users_work = False
         if text:
+            unknown = [""] * (len(self.turn.agent_messages) - len(self.turn.speakers))
             self.turn.agent_messages = [*self.turn.agent_messages, text]
+            self.turn.speakers = [*self.turn.speakers, *unknown, name] if name else self.turn.speakers
             self._step("agent", text.strip())
 
     def call(
@@ -248,6 +250,7 @@ class Dialogue:
         for index, (turn, unread) in enumerate(zip(self.turns, self._unread, strict=True)):
             texts = turn.agent_messages
             turn.agent, turn.agent_messages = (texts[-1] if texts else ""), (texts if len(texts) > 1 else [])
+            turn.speakers += [""] * (len(texts) - len(turn.speakers)) if turn.speakers else []
             turn.usage = None if index in self.uncounted else turn.usage
             held, users = (
                 [self._own.get(id(call)) for call in calls]
@@ -376,21 +379,24 @@ def _add_steps(message: SpanMessage, log: Dialogue, joint: str, value: JsonObjec
         [*message.calls, *message.results], key=lambda s: s.after
     )
     texts, start = message.texts if message.role == AGENT else [], 0
+    # The name of an item that is a call is the tool's.
+    is_spoken = message.role == AGENT and not str(value.get("type")).endswith("_call")
+    speaker = endings.as_text(first_of(value, ("name", "source"))) if is_spoken else None
     for step in steps:
-        log.agent(joint.join(texts[start : step.after]))
+        log.agent(joint.join(texts[start : step.after]), speaker or "")
         start = max(start, step.after)
         if isinstance(step, MessageResult):
             _add_result(step, log, value)
         elif id(step) in inside:
-            log.made(_call_of(step), step.result)
-    log.agent(joint.join(texts[start:]))
+            log.made(_call_of(step, speaker), step.result)
+    log.agent(joint.join(texts[start:]), speaker or "")
     for call in message.calls:
         if id(call) not in inside:
-            log.made(_call_of(call), call.result)
+            log.made(_call_of(call, speaker), call.result)
 
 
-def _call_of(call: MessageCall) -> ToolCall:
-    made = ToolCall(call.name, decoded_arguments(call.args), call.id)
+def _call_of(call: MessageCall, agent: str | None = None) -> ToolCall:
+    made = ToolCall(call.name, decoded_arguments(call.args), call.id, agent=agent)
     made.resource = call.resource or None
     return made
 

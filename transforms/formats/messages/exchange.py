@@ -1,9 +1,10 @@
 """Requests to models with their replies, as a proxy logs them; those of a conversation are joined."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import NamedTuple, TypeAlias
+from uuid import UUID
 
 from pydantic_core import from_json
 
@@ -37,6 +38,11 @@ from turnwise.transforms.text.dates import time_seconds, value_time
 
 _NAMES = IDS[:-1]
 _LATENCY = "latency_ms of the model"
+_SESSION = "turnwise.session_of_call"
+"""Key of an exchange with a session that may be made up for this call, as its client named none."""
+_CALLER = "turnwise.caller"
+"""Key of an exchange with what tells programs apart that send requests."""
+_APART = ("request", "response", _SESSION, _CALLER)
 _KEYS = key_set(
     "request response uri url method path headers request_headers id response_headers app_version tags "
     "error metadata custom_id params source"
@@ -83,7 +89,7 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
         log.unread.add("NoAnswer", "the reply is not in the log", calls=True, words=True)
     if log.turns and (latency := length(value.get(_LATENCY))) is not None:
         log.turn.model_ms = (log.turn.model_ms or 0.0) + latency
-    beside = {key: item for key, item in value.items() if key not in ("request", "response")}
+    beside = {key: item for key, item in value.items() if key not in _APART}
     log.general.keys({key: item for key, item in beside.items() if key not in request}, _KEYS)
     return _Exchange(dialect, log, {**request, **beside})
 
@@ -146,21 +152,41 @@ _WHICH_GOES_ON = (
 )
 
 
+_RANDOM = 4
+
+
+def _sessions(name: JsonValue, *sent: JsonValue) -> JsonObject:
+    """Returns a session as its client's, if that sent it or it is no random UUID; else as that of a call."""
+    text = as_text(name) or ""
+    try:
+        is_random = UUID(text).version == _RANDOM and text.encode() not in dump_json(sent)
+    except ValueError:
+        is_random = False
+    return {_SESSION if is_random else "session_id": text or None}
+
+
+_UserState: TypeAlias = tuple[bytes, str | None]
+"""What was said so far, as a digest, and the user."""
+
+
 class _GroupRow(NamedTuple):
     """A row of a group.
 
     Attributes:
         time: When it was written; None: unknown.
         user: The user; None: unknown.
+        session: The session that may be made up for it; None: there is none.
         asked: A digest of the steps of the request up to each.
         steps: The same of the request and its reply.
-        name: By what is said up to the agent's first step; without such a step by the whole row.
+        name: That session; else by time, user, the reply's id and what is said up to the agent's first
+            step, without such a step by the whole row.
         is_answered: Whether there is such a step.
         position: Its place in the group.
     """
 
     time: float | None
     user: str | None
+    session: str | None
     asked: list[bytes]
     steps: list[bytes]
     name: str
@@ -186,7 +212,8 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
         if _stated_name(value):
             return ""
         dialect, log, _ = _read_exchange(value)
-        return _name(dialect, log.steps[: _agents_first(log.steps)])
+        caller = as_text(value.get(_CALLER)) or ""
+        return _name(dialect, log.steps[: _agents_first(log.steps)], caller.encode())
 
     def lend(group: str, events: Sequence[bytes]) -> list[registry.Lent]:
         rows, copies = list[_GroupRow](), dict[bytes, int]()
@@ -198,9 +225,13 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
             dialect, log, about = _read_exchange(value)
             asked = _digests(_read_exchange({**value, "response": None}).log)
             first = _agents_first(log.steps)
-            is_answered = first < len(log.steps)
-            name = _name(dialect, log.steps[: first + 1], b"" if is_answered else dump_json(value))
-            rows.append(_GroupRow(time(row), user_of(about), asked, _digests(log), name, is_answered, index))
+            is_answered, at, session = first < len(log.steps), time(row), as_text(value.get(_SESSION))
+            user, steps = user_of(about), _digests(log)
+            # A group may be read in parts, as a stream reads it: what tells its rows apart is in their names.
+            apart = [part for part in (at, user, _link(value).name) if part is not None]
+            more = (dump_json(apart) if apart else b"") + (b"" if is_answered else dump_json(value))
+            name = session or _name(dialect, log.steps[: first + 1], more)
+            rows.append(_GroupRow(at, user, session, asked, steps, name, is_answered, index))
         names, unclear = _named_rows(rows)
         given = {index: dump_json({**from_json(events[index]), _UNCLEAR: True}) for index in unclear}
         firsts = ((index, copies[data], data) for index, data in enumerate(events))
@@ -213,7 +244,11 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
         return made
 
     return registry.EventReader(
-        locate=lambda row: (_stated_name(exchanged(row)) or "", -1), join=join, group=group, lend=lend
+        locate=lambda row: (_stated_name(exchanged(row)) or "", -1),
+        join=join,
+        group=group,
+        lend=lend,
+        is_endless=True,
     )
 
 
@@ -222,7 +257,7 @@ def _agents_first(steps: Sequence[tuple[object, ...]]) -> int:
     return next((index for index, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
 
 
-def _name(dialect: Dialect, steps: Sequence[tuple[object, ...]], more: bytes = b"") -> str:
+def _name(dialect: Dialect, steps: Sequence[tuple[object, ...]], more: bytes) -> str:
     text = dump_json([list(step) for step in steps]) + more
     return f"{dialect.name}-{blake2b(text, digest_size=8).hexdigest()}"
 
@@ -230,41 +265,53 @@ def _name(dialect: Dialect, steps: Sequence[tuple[object, ...]], more: bytes = b
 def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
     """Returns the conversations of the rows of a group, and the failed ones that may be of another.
 
-    A row goes on with one that it repeats; of several the first goes on, by time. One that repeats what was
-    said in a conversation that has gone on since is another branch of it. A first request that failed is
-    of the one conversation that repeats it soon, and not for another user.
+    A row goes on with one that it repeats, never with another user's; of several the first goes on, by time.
+    One that repeats what was said in a conversation that has gone on since is another branch of it. Different
+    requests of one session are its client's, and stay together. A first request that failed is of the one
+    conversation of the same user that repeats it soon; where a user is unknown, so is that.
     """
-    latest: dict[bytes, list[str]] = {}
-    passed: dict[bytes, str] = {}
+    latest, passed = defaultdict[_UserState, list[str]](list), dict[_UserState, str]()
     starts: list[tuple[_GroupRow, str]] = []
     names: dict[int, str] = {}
     count: Counter[str] = Counter()
+    requests, of_sessions = defaultdict[str | None, set[bytes]](set), dict[str | None, str]()
+    for row in rows:
+        requests[row.session].update(row.asked[-1:])
     has_times = all(row.time is not None for row in rows)
     for row in sorted(rows, key=lambda row: (has_times and row.time, len(row.steps), row.position)):
-        if not row.is_answered:
+        if row.session and len(requests[row.session]) > 1:
+            names[row.position] = row.session
+        if row.position in names or not row.is_answered:
             continue
-        state = next((state for state in reversed(row.asked) if state in passed), b"")
-        waiting = latest.get(state, [])
-        name = waiting.pop(0) if waiting else passed.get(state)
+        # Who was unknown may have signed in since.
+        states = ((state, user) for state in reversed(row.asked) for user in dict.fromkeys((row.user, None)))
+        known = next((held for held in states if held in passed), (b"", None))
+        waiting = latest[known]
+        name = waiting.pop(0) if waiting else passed.get(known)
         if name is None:
             count[row.name] += 1
             name = row.name if count[row.name] == 1 else f"{row.name}-{count[row.name]}"
             starts.append((row, name))
-        latest.setdefault(row.steps[-1], []).append(name)
-        passed.setdefault(row.steps[-1], name)
-        names[row.position] = name
-    failed, unclear = [row for row in rows if not row.is_answered], set[int]()
+        latest[row.steps[-1], row.user].append(name)
+        passed.setdefault((row.steps[-1], row.user), name)
+        names[row.position] = of_sessions[row.session] = name
+    failed, unclear = [row for row in rows if row.position not in names], set[int]()
     for row in failed:
         near = [
-            name
+            (start.user, name)
             for start, name in starts
             if start.time is None or row.time is None or -1.0 <= start.time - row.time <= _RETRY_SECONDS
             if None in (start.user, row.user) or start.user == row.user
         ]
-        is_retry = len(near) == 1 and len(failed) <= _MOST_RETRIES
-        names[row.position] = near[0] if is_retry else row.name
-        if near and not is_retry:
-            unclear.add(row.position)
+        retried = [name for user, name in near if user is not None and user == row.user]
+        if row.session and row.session in of_sessions:
+            names[row.position] = of_sessions[row.session]
+        elif len(retried) == 1 and len(failed) <= _MOST_RETRIES:
+            names[row.position] = retried[0]
+        else:
+            names[row.position] = row.name
+            if near:
+                unclear.add(row.position)
     return names, unclear
 
 
@@ -313,7 +360,7 @@ def _of_litellm(row: JsonObject) -> JsonObject:
     Words are there only if the proxy stores prompts; else the columns hold empty objects.
     """
     sent = as_object(decoded(row.get("proxy_server_request")))
-    messages, reply = decoded(row.get("messages")), decoded(row.get("response"))
+    messages, reply, about = (decoded(row.get(key)) for key in ("messages", "response", "metadata"))
     request = {**as_object(sent.get("body")), "model": row.get("model")}
     times = [time_seconds(row.get(key)) for key in ("startTime", "endTime")]
     spent = None if None in times else (times[1] - times[0]) * 1000  # type: ignore[operator]
@@ -328,9 +375,10 @@ def _of_litellm(row: JsonObject) -> JsonObject:
     return {
         "request": request,
         "response": {"error": "failure"} if failed and not reply else reply,
-        "metadata": decoded(row.get("metadata")),
-        "session_id": row.get("session_id"),
+        "metadata": about,
+        **_sessions(row.get("session_id"), sent, as_object(about).get("requester_metadata")),
         "user_id": row.get("end_user") or None,
+        _CALLER: row.get("api_key"),
         "source": "litellm_log",
         _LATENCY: spent,
     }
@@ -352,7 +400,9 @@ def _of_posthog(event: JsonObject) -> JsonObject:
         message["content"] = [p for p in objects_in(message["content"]) if p not in calls]
         message["tool_calls"] = calls
     reply: JsonObject = {"choices": [{"message": message}] if message else [], "usage": usage}
-    seconds = held.get("$ai_latency")
+    seconds, session = held.get("$ai_latency"), held.get("$ai_session_id")
+    # Of nobody in particular the id is that of the trace.
+    person = None if event.get("distinct_id") == held.get("$ai_trace_id") else event.get("distinct_id")
     return {
         "request": {
             "model": held.get("$ai_model"),
@@ -360,7 +410,8 @@ def _of_posthog(event: JsonObject) -> JsonObject:
             "tools": decoded(held.get("$ai_tools")),
         },
         "response": {**reply, **({"error": held["$ai_error"]} if held.get("$ai_is_error") else {})},
-        "session_id": held.get("$ai_session_id") or held.get("$ai_trace_id"),
+        **(_sessions(held.get("$ai_trace_id")) if session is None else {"session_id": session}),
+        "user_id": person,
         "source": "posthog_generations",
         _LATENCY: seconds * 1000 if isinstance(seconds, int | float) else None,
     }
@@ -406,7 +457,7 @@ def _register_log(
 # For example {"call_type": "acompletion", "spend": 0.1, "messages": [...], "response": {"choices": [...]}}
 _register_log(
     "litellm_log",
-    "LiteLLM's spend logs; those of one session are joined",
+    "LiteLLM's spend logs; those of one conversation are joined",
     ("request_id", "call_type", "spend", "session_id", "messages", "response"),
     lambda row: row.keys() >= {"call_type", "spend", "messages", "response"},
     _of_litellm,

@@ -252,6 +252,15 @@ def _joined_gemini(events: list[JsonObject]) -> JsonObject:
     return {**reply, "candidates": [{"content": {"parts": parts}, "finish_reason": finish}]}
 
 
+def _has_candidates(value: JsonObject) -> bool:
+    """Returns whether an object is a reply; one that was blocked has no candidates, or one without words."""
+    held = value.get("candidates")
+    plain = list(map(_plain, objects_in(held)))
+    known = [c for c in plain if "finish_reason" in c or "parts" in as_object(c.get("content"))]
+    is_blocked = held == [] and bool(_plain(value).keys() & {"usage_metadata", "prompt_feedback"})
+    return is_blocked or (isinstance(held, list) and bool(held) and len(known) == len(held))
+
+
 # For example {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "find", "args": {}}}]}]}
 register_dialect(
     Dialect(
@@ -261,9 +270,9 @@ register_dialect(
         fits=_is_gemini,
         read=_read_contents,
         reply=_gemini_reply,
-        is_reply=lambda value: isinstance(value.get("candidates"), list),
+        is_reply=_has_candidates,
         join=_joined_gemini,
-        is_event=lambda value: isinstance(value.get("candidates"), list),
+        is_event=_has_candidates,
         holder="contents",
     )
 )

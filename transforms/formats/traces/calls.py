@@ -224,6 +224,16 @@ def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
             free = (call for call in open_ if not call.given and result.name in (None, call.call.name))
             if (call := next(free, None)) is not None:
                 call.given = result
+    # What an agent said last is the result of the tool that stands for it, where the log holds no other.
+    by_tool = {id(call.tool): call for call in open_ if call.tool is not None and not call.given}
+    for node in sorted(line.inner, key=attrgetter("order"), reverse=True):
+        spoken = [message for message in node.step.output or () if message.texts and not message.calls]
+        outer = enclosing_tool(node, line.tools) if spoken and by_tool else None
+        above = list(node.above()) if outer is not None else []
+        below = above[: above.index(outer)] if outer in above else above
+        is_agents = any(upper.step.kind == "agent" for upper in below)
+        if is_agents and (call := by_tool.pop(id(outer), None)) is not None:
+            call.given = parts.MessageResult(spoken[-1].text)
 
 
 def _results_of(line: TurnLine) -> list[parts.MessageResult]:

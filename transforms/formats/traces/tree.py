@@ -398,6 +398,8 @@ def _continues(
     if line.units[-1].trace == unit.trace and (not users or users == line.users or _hands_over(line)):
         return not users or not _is_asked_again(unit, line.units[-1])
     asked = _first_input(unit)
+    if _is_retry(unit, asked, line.units[-1]):
+        return True
     if _ends_in_results(asked) and news(asked, known) == []:
         return True
     if not _ends_in_results(first):
@@ -407,6 +409,21 @@ def _continues(
         return not rest
     before = line.users or (line.user,)
     return len(users) <= len(before) and users[-1] == before[-1]
+
+
+_RETRY_NANOSECONDS = 600 * 10**9
+
+
+def _is_retry(unit: WorkUnit, asked: Sequence[SpanMessage], before: WorkUnit) -> bool:
+    """Returns whether a model call soon repeats one that failed; what an agent's span says, the user saw."""
+    if not (asked and before.main and unit.main) or unit.top is not None or before.top is not None:
+        return False
+    texts, failed_texts = (
+        [(message.role, message.text) for message in spoken(given)] for given in (asked, _first_input(before))
+    )
+    has_failed = all(node.step.error and not node.step.output for node in before.main)
+    waited = unit.main[0].span.start - before.main[-1].span.start
+    return has_failed and texts == failed_texts and 0 <= waited <= _RETRY_NANOSECONDS
 
 
 def _is_asked_again(unit: WorkUnit, before: WorkUnit) -> bool:
