@@ -111,6 +111,7 @@ def inputs(tmp_path: Path) -> Path:
     folder = tmp_path / "in"
     folder.mkdir()
     records = [conversation(name, version) for name in ("c1", ID) for version in ("v1", "v2")]
+    records.append(conversation("c3", f"release of {MAIL}"))
     broken = [
         {"conversation_id": ID, "turns": WORDS},
         {"conversation_id": "x", "turns": [{"user": 1, "password": PASSWORD, "parts": [CARD[:9], CARD[9:]]}]},
