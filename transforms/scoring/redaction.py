@@ -54,7 +54,6 @@ _CUED = ("SECRET", "NATIONAL_ID")
 """Kinds of values that are found by a word beside them."""
 _BEFORE_SECRET = re.compile(r"(?i)^(?:(?:bearer|basic|token|digest|api-?key) |[^\s:/]{0,64}:)")
 _WITHIN = re.compile("[A-Za-z0-9]{2}")
-_SHORTENED = re.compile(r"\.\.\.|…")
 _CUT = re.compile(r"\.\.\.|…|\[")
 _PHONE_KEY = r"(?i)phone|mobile|\bfax|whats_?app|\btel\b|telef|handy|msisdn"
 _ESCAPE = re.compile(r"\\u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})")
@@ -309,7 +308,7 @@ class Redactor:
         cue = _cue_of(key) if key else ""
         if len(text) < self._shortest:
             return self._whole(text, cue) or text
-        if self._cut_texts is not None and _SHORTENED.search(text):  # what it shortens may come later
+        if self._cut_texts is not None and _CUT.search(text):  # what it shortens may come later
             self._cut_texts.append((text, key, is_number))
             return text
         hint: bool | None = bool(key) and _says_phone(key)
@@ -317,7 +316,10 @@ class Redactor:
             hint = None
         done = self._texts.get((text, hint, cue))
         if done is None:
-            done = self._texts[text, hint, cue] = self._redacted(text, hint, cue)
+            waiting = len(self._cut_texts or ())
+            done = self._redacted(text, hint, cue)
+            if len(self._cut_texts or ()) == waiting:  # else a text within it comes later
+                self._texts[text, hint, cue] = done
         return done
 
     def _redacted(self, text: str, hint: bool | None, cue: str) -> str:
@@ -363,7 +365,7 @@ class Redactor:
             ]
         detected = (self._detected(plain, cue, hint), service_findings(self._config, text))
         findings = [*chain(self._by_patterns(text), *detected)]
-        findings.sort(key=lambda finding: _SHORTENED.match(text, finding.end) is not None)
+        findings.sort(key=lambda finding: _CUT.match(text, finding.end) is not None)
         for start, end, kind, key in findings:
             if not any(a <= start and end <= b for a, b in kept) and (places := _take(taken, start, end)):
                 longer = self._of_longer(kind, text, start, end) if mark == self._marker else None
@@ -377,7 +379,7 @@ class Redactor:
     def _of_longer(self, kind: str, text: str, start: int, end: int) -> str | None:
         """Returns the marker of the value that is shortened here; None: there is none."""
         part = text[start:end]
-        if not _SHORTENED.match(text, end) or part in self._spelled:
+        if not _CUT.match(text, end) or part in self._spelled:
             return None
         longer = (mark for raw, mark in self._spelled.items() if raw.startswith(part))
         return next((mark for mark in longer if mark[1:].rpartition("_")[0] == kind), None)

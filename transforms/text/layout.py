@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 
 def without_markup(text: str, filler: str) -> str:
@@ -16,6 +17,7 @@ _MARKUP = re.compile(
 _TAG = re.compile(r"(?i)<(/?)(?:t[dhr]|tbody|thead)\b[^<>\n]{0,200}>")
 _FIRST_LINE = re.compile(r"\"?[^\W\d][\w .-]{0,40}\"?(?:([,;\t])\"?[^\W\d][\w.-][\w .-]{0,40}\"?)+")
 """Names of columns; words of a sentence have a space after a comma."""
+_RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
 _FIELD = {
     sign: re.compile(rf'"[^"\n]*"|[^{sign}\n]+|(?<=[{sign}])(?=[{sign}])') for sign in ("|", ",", ";", "\t")
 }
@@ -32,7 +34,7 @@ def cells_of(text: str, says_value: Callable[[str], bool]) -> Iterator[tuple[int
         text = _TAG.sub(lambda tag: ("|" if tag[0][1:2] == "/" else " ") + " " * (len(tag[0]) - 1), text)
         text = re.sub(r"(?<=\|) {4}\|", "    \n", text)
     names, sign, start = list[str](), "", 0
-    for line in text.splitlines(keepends=True):
+    for line, below in pairwise([*text.splitlines(keepends=True), ""]):
         cells = _fields(line, sign) if sign else []
         is_row = 1 < len(cells) == len(names)
         if not is_row:
@@ -40,7 +42,8 @@ def cells_of(text: str, says_value: Callable[[str], bool]) -> Iterator[tuple[int
             sign = "|" if line.count("|") else first[1] if first else ""
             cells = _fields(line, sign) if sign else []
             names = [cell for _, cell in cells]
-        if len(cells) == 2 and cells[1][1] and says_value(cells[0][1]):
+        is_pair = len(cells) == 2 and cells[1][1] and not _RULE.fullmatch(below)
+        if is_pair and says_value(cells[0][1]):
             yield start + cells[1][0], cells[0][1], cells[1][1]
         for name, (at, cell) in zip(names, cells, strict=True) if is_row else ():
             if cell.strip("-: ") and says_value(name):

@@ -275,15 +275,12 @@ def find(
             yield finding._replace(start=at[finding.start], end=at[finding.end - 1] + 1)
         return
     for start, header, cell in cells_of(text, _says_value):
+        by = start - len(header) - 2
         for finding in find(f"{header}: {cell}", kinds, regions, hint):
-            at = start - len(header) - 2
-            is_whole = (
-                finding.kind == "SECRET" and finding.start + at == start
-            )  # it may hold spaces and commas
-            moved = finding._replace(start=finding.start + at, end=finding.end + at)
-            if is_whole:
-                yield moved._replace(end=start + len(cell), key=cell)
-            elif moved.start >= start:
+            moved = finding._replace(start=finding.start + by, end=finding.end + by)
+            if moved.start == start and finding.kind == "SECRET":  # it may hold spaces and commas
+                moved = moved._replace(end=start + len(cell), key=cell)
+            if moved.start >= start:
                 yield moved
     for kind, finder in _FINDERS.items():
         if kind in kinds:

@@ -36,6 +36,7 @@ def test_secret_keys(key: str) -> None:
         ("X1", {"iban": "X1"}, {}, "X1", "<IBAN_1>"),
         ("hi", {"compass": "north", "author": "Kim", "session_id": "s-1"}, {}, "hi", "s-1"),
         ("hi", {"n": 123456}, {"patterns": {"CODE": "[0-9]{6}"}}, "hi", "<CODE_1>"),
+        ('{"n": "of kim@example.org \\u2026"}', {}, {}, '{"n":"of <EMAIL_1> …"}', ""),
         ("<EMAIL_1> anna@example.org", {}, {}, "<EMAIL_1> <EMAIL_2>", ""),
         ("a anna\u200b@example.org", {"to": "anna@example.org"}, {}, "a <EMAIL_1>", "<EMAIL_1>"),
     ],
