@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -27,7 +26,14 @@ from pydantic.alias_generators import to_camel
 from turnwise.schemas.ces.evaluation import check_thresholds
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
 from turnwise.schemas.conversation import Settings, ToolSetting
-from turnwise.schemas.jsonio import JsonObject, no_items, short_repr, unique_pairs, without_passwords
+from turnwise.schemas.jsonio import (
+    JsonObject,
+    did_you_mean,
+    no_items,
+    short_repr,
+    unique_pairs,
+    without_passwords,
+)
 
 _SHOWN = 200
 
@@ -55,8 +61,7 @@ def _problems(node: dict[str, Any]) -> Iterator[str]:
         name = node["value"]
         table = Functions.FUNCTION_TABLE
         if name not in table:
-            near = get_close_matches(name, table, 1)
-            yield f"there is no function {name}()" + (f" (did you mean {near[0]}?)" if near else "")
+            yield f"there is no function {name}(){did_you_mean(name, table)}"
             return
         wanted = table[name]["signature"]
         is_open = bool(wanted and wanted[-1].get("variadic"))
@@ -334,8 +339,7 @@ REDACTED_KINDS = ("email", "phone", "card", "iban", "ip", "secret", "national_id
 def _known_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
     for kind in kinds:
         if kind not in REDACTED_KINDS:
-            near = get_close_matches(kind, REDACTED_KINDS, 1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
+            hint = did_you_mean(kind, REDACTED_KINDS)
             raise ValueError(f"{kind!r} is unknown{hint}; there are {', '.join(REDACTED_KINDS)}")
     return tuple(dict.fromkeys(kinds))
 

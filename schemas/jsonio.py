@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import orjson
@@ -26,6 +28,12 @@ def short_repr(value: object, most: int = 60) -> str:
     """Returns the representation of a value, cut after `most` characters."""
     text = repr(value)
     return text if len(text) <= most else f"{text[:most]}..."
+
+
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Returns ` (did you mean NAME?)` for a similar known name, by difflib's ratio (0..1); else nothing."""
+    near = get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def dump_json(value: JsonValue) -> bytes:

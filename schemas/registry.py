@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.metadata import Distribution, distributions
@@ -20,14 +19,14 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import short_repr
+from turnwise.schemas.jsonio import did_you_mean, short_repr
 from turnwise.schemas.score import RAISED
 
 PLUGINS = "TURNWISE_PLUGINS"
 """The environment variable by which worker processes find the plugins of a run."""
 REGISTRIES: "list[Registry[Any]]" = []
 """All registries of this process."""
-_SHOWN_BESIDE = 12
+_FEW = 12
 
 
 class Named(Protocol):
@@ -100,17 +99,14 @@ class Registry(Mapping[str, T], Generic[T]):
         """Returns the implementation of a name, which is one of `among` (None: all).
 
         Raises ConfigError, whose message begins with `before` (the option or key that gives the name), and
-        names the nearest, or all; both if there are few.
+        names all if there are few or none is similar, else the nearest.
         """
         known = sorted(self if among is None else among)
         if name in known:
             return self[name]
-        near = get_close_matches(name, known, n=1, cutoff=0.5)
-        everything = f"there are: {', '.join(known)}"
-        hint = f"did you mean {near[0]}?" if near else everything
-        if near and len(known) <= _SHOWN_BESIDE:
-            hint += f" {everything}"
-        raise ConfigError(f"{before}{name}: unknown {self.kind} ({hint})")
+        everything = f" (there are: {', '.join(known)})"
+        hint = everything if len(known) <= _FEW else did_you_mean(name, known) or everything
+        raise ConfigError(f"{before}{name}: unknown {self.kind}{hint}")
 
     def __getitem__(self, name: str) -> T:
         return self.load()[name]

@@ -5,7 +5,6 @@ import os
 import traceback
 from collections.abc import Callable, Sequence
 from datetime import date
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -56,7 +55,7 @@ from turnwise.pipeline.settings.run import (
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.open import input_kind
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import is_local, is_store_url
+from turnwise.schemas.jsonio import did_you_mean, is_local, is_store_url
 from turnwise.schemas.registry import error_text, is_file
 
 # Beam's DirectRunner would first try to download another engine.
@@ -193,8 +192,8 @@ def _reject_unknown(argv: Sequence[str]) -> None:
     unknown = parser.parse_known_args(list(argv))[1]
     if unknown:
         known = [name for action in parser._actions for name in action.option_strings]
-        near = get_close_matches(unknown[0].split("=")[0], known, n=1)
-        raise ConfigError(f"unknown option {unknown[0]}" + (f" (did you mean {near[0]}?)" if near else ""))
+        hint = did_you_mean(unknown[0].split("=")[0], known)
+        raise ConfigError(f"unknown option {unknown[0]}{hint}")
 
 
 def _all_subclasses(kind: type[PipelineOptions]) -> list[type[PipelineOptions]]:

@@ -33,7 +33,7 @@ from turnwise.transforms.criteria.ces_turns import (
 )
 from turnwise.transforms.criteria.citations import is_score
 from turnwise.transforms.criteria.expectations_met import not_met
-from turnwise.transforms.matching.calls import ParameterScore
+from turnwise.transforms.matching.calls import ParameterScore, tool_identity
 from turnwise.transforms.matching.expectations import ExpectationOutcome, responses_by_call, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.metrics.state import SumPart
@@ -543,14 +543,10 @@ def nanos(seconds: float) -> int:
 
 def add_spans(message: JsonObject, spans: Sequence[TimedSpan]) -> None:
     """Adds `toolCallLatencies` and `spanLatencies` to a message."""
-    calls = [{"tool": _identifier(span), **_span_times(span)} for span in spans if span.type == "TOOL"]
+    calls = [{"tool": tool_identity(span), **_span_times(span)} for span in spans if span.type == "TOOL"]
     if calls:
         message["toolCallLatencies"] = calls
     message["spanLatencies"] = [_span_latency(span) for span in spans]
-
-
-def _identifier(span: TimedSpan) -> str:
-    return span.resource or span.name or ""
 
 
 @lru_cache(maxsize=4096)
@@ -577,7 +573,7 @@ def _span_times(span: TimedSpan) -> JsonObject:
 def _span_latency(span: TimedSpan) -> JsonObject:
     """Returns a SpanLatency; its identifier follows from its type."""
     message = {"type": span.type, **_span_times(span)}
-    identifier = _identifier(span)
+    identifier = tool_identity(span)
     if span.type == "LLM":
         message.pop("displayName", None)
         message["model"] = identifier

@@ -533,7 +533,7 @@ def tool_names(tools: Iterable[str]) -> list[str]:
 def _seconds(call: ToolCall, spans: list[TimedSpan]) -> float | None:
     """Returns the duration of the first span of the call's tool, and removes the span."""
     for span in spans:
-        if (span.resource or span.name) == tool_identity(call) or span.name == call.name:
+        if tool_identity(span) == tool_identity(call) or span.name == call.name:
             spans.remove(span)
             return span.seconds
     return None

@@ -74,6 +74,8 @@ def equivalent(
         and _NORWAY not in (left, right)
     ):
         return len(truths) == 1
+    if isinstance(left, bool) != isinstance(right, bool) and _bit(left) is _bit(right) is not None:
+        return prose != "unmet"
     if is_empty(left) or is_empty(right):
         if _is_nothing(left) and _is_nothing(right):
             return prose != "unmet" or _NORWAY not in (left, right)
@@ -154,6 +156,11 @@ def _entries(value: JsonValue) -> list[JsonValue]:
 
 def _is_nothing(value: JsonValue) -> bool:
     return is_empty(value) or (isinstance(value, str) and _TRUTHS.get(plain(value)) is False)
+
+
+def _bit(value: JsonValue) -> bool | None:
+    """Returns the truth that 0 or 1 may stand for, and that of a truth."""
+    return str(value) in ("1", "True") if str(value) in ("0", "1", "False", "True") else None
 
 
 def _may_be_nothing(value: JsonValue) -> bool:
@@ -258,12 +265,17 @@ def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
         return moment
     if texts and (likeness := likeness_of_quantities(*texts)):
         return likeness
+    if texts and _may_be_one_clock(*texts):
+        return "unclear"
     if moment == "unclear" or (texts and moment and all(read_dates(plain(text)) for text in texts)):
         return moment
     if texts and (likeness := likeness_of_calendar_names(*texts)):
         return likeness
     is_relative = texts and any(map(_RELATIVE.fullmatch, texts))
     if texts and is_relative and bool(read_dates(plain(texts[0]))) != bool(read_dates(plain(texts[1]))):
+        return "unclear"
+    first, second = _amount(left), _amount(right)
+    if (first and not second and _is_in_words(right)) or (second and not first and _is_in_words(left)):
         return "unclear"
     if texts and any(map(may_be_reworded, texts)):
         return compare_texts(*texts, name)
@@ -272,7 +284,6 @@ def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
         return "unclear" if are_words else "different"
     if texts and is_version(name):
         return "same" if texts[0].strip() == texts[1].strip() else "different"
-    first, second = _amount(left), _amount(right)
     if first and second:
         if same_amount(first, second):
             return "same" if bool(first.currency) == bool(second.currency) else "unclear"
@@ -287,12 +298,18 @@ def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
 
 def _compare_short_texts(left: str, right: str, name: str) -> Likeness:
     if is_structured(left, name) or is_structured(right, name):
-        return compare_structured(left, right)
+        are_codes = any(map(str.isdecimal, left)) and not _NOT_OF_AN_ID.search(left)
+        may_be_one_id = are_codes and left.casefold() == right.casefold()
+        likeness = compare_structured(left, right)
+        is_open = likeness == "different" and may_be_one_id and not is_secret_or_pattern(name)
+        return "unclear" if is_open else likeness
     if plain(left) == plain(right):
         return "unclear" if _CAMEL_CASE.fullmatch(left) or _CAMEL_CASE.fullmatch(right) else "same"
     if _spelled(left) == _spelled(right) or ((code := _code(left)) is not None and code == _code(right)):
         return "same"
     if _truth(left) is not None and _truth(left) == _truth(right):
+        return "unclear"
+    if _may_abbreviate(left, right) or _may_abbreviate(right, left):
         return "unclear"
     if _may_be_code_of(left, right, name) or _are_in_other_scripts(left, right):
         return "unclear"
@@ -301,6 +318,34 @@ def _compare_short_texts(left: str, right: str, name: str) -> Likeness:
         if likeness == "same" or (likeness == "different" and not may_be_one_name(left, right)):
             return likeness
     return "unclear" if may_be_forms(left, right) or may_be_one_name(left, right) else "different"
+
+
+_NOT_OF_AN_ID = re.compile(r"[^\w.-]")
+_ZIP_CODE = re.compile(r"(\d{5})-\d{4}")
+_MASKED = re.compile(r"[*•·…xX.][*•·…xX. -]*(\d{2,6})")
+_CLOCK = re.compile(r"([01]?\d|2[0-3])[:.]?([0-5]\d)")
+_IN_WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,2}")
+
+
+def _may_abbreviate(short: str, whole: str) -> bool:
+    """Returns whether one text may be the end or beginning of the other: of a masked number, of a ZIP+4."""
+    masked, zip_code = _MASKED.fullmatch(short.strip()), _ZIP_CODE.fullmatch(whole.strip())
+    if masked is not None:
+        return re.sub(r"[ -]", "", whole).endswith(masked[1])
+    return zip_code is not None and zip_code[1] == short.strip()
+
+
+def _may_be_one_clock(left: str, right: str) -> bool:
+    """Returns whether one text is a clock time (`14:30`), and the other the same with a point or no sign."""
+    times = _CLOCK.fullmatch(left.strip()), _CLOCK.fullmatch(right.strip())
+    if times[0] is None or times[1] is None or not (":" in left or ":" in right):
+        return False
+    return times[0][2] == times[1][2] and int(times[0][1]) == int(times[1][1])
+
+
+def _is_in_words(value: JsonValue) -> bool:
+    """Returns whether a text has letters alone, and may be a number in words that nobody here can read."""
+    return isinstance(value, str) and _IN_WORDS.fullmatch(value.strip()) is not None
 
 
 _RELATIVE = re.compile(r"[^\W\d]{2,}(?: [^\W\d]+| \d{1,2}(?= ))*")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from turnwise.schemas.conversation import Problem, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean
 from turnwise.transforms.formats.messages.kinds import THOUGHT, is_work, part_kind, snake
 from turnwise.transforms.formats.messages.streams import key_set
 
@@ -43,8 +43,7 @@ class UnknownField(NamedTuple):
 
     def problem(self, cutoff: float) -> str:
         """Returns the error in one line, with the most similar field."""
-        near = self.near(cutoff)
-        return f"{self.path}: unknown field" + (f" (did you mean {near}?)" if near else "")
+        return f"{self.path}: unknown field{did_you_mean(snake(self.name), self.fields, cutoff)}"
 
 
 def unknown_fields(

@@ -70,6 +70,7 @@ NO_JUDGE = "no judge configured"
 LATER = "run again to take its results"
 """End of the reason of a sample that the next run has."""
 R = TypeVar("R", bound=BaseModel)
+N = TypeVar("N", int, float)
 
 
 class AdkOptions(BaseModel):
@@ -217,7 +218,7 @@ class JudgeSample(Struct, Generic[R], frozen=True):
     is_cached: bool = False
 
 
-def known_sum(numbers: Sequence[int | None]) -> int | None:
+def known_sum(numbers: Sequence[N | None]) -> N | None:
     """Returns the sum; None: one of the numbers is unknown.
 
     >>> known_sum([3, 4]), known_sum([3, None])

@@ -5,15 +5,14 @@ import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.conversation import ExpectedTurn, TimedSpan, ToolCall, ToolResponse, Turn
+from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.alignment import best_assignment, equal_matches
@@ -25,7 +24,7 @@ _FEW = 8
 """Calls of one tool that are compared all with all in less time than it takes to look for equal ones."""
 
 
-def tool_identity(call: ToolCall | ToolResponse) -> str:
+def tool_identity(call: ToolCall | ToolResponse | TimedSpan) -> str:
     """Returns what identifies a tool: its resource name, or else its name."""
     return call.resource or call.name or ""
 
@@ -400,10 +399,10 @@ def check_directives(arguments: JsonObject, holder: str) -> None:
         kind = value["$matchType"]
         try:
             if kind not in _DIRECTIVES:
-                near = get_close_matches(str(kind).lower(), _DIRECTIVES, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"the types are {', '.join(_DIRECTIVES)}"
+                types = f" (the types are {', '.join(_DIRECTIVES)})"
+                hint = did_you_mean(str(kind).lower(), _DIRECTIVES) or types
                 stated = repr(str(kind)[:_LONGEST_TYPE])
-                raise ValueError(f"$matchType: {stated} is no type of a directive ({hint})")
+                raise ValueError(f"$matchType: {stated} is no type of a directive{hint}")
             if kind == "regexp":
                 pattern = value.get("$matchValue", value.get("value"))
                 if not isinstance(pattern, str):

@@ -5,7 +5,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import zip_longest
 from math import isfinite
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import asdict
@@ -35,6 +35,7 @@ from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.effects.call_effects import CallEffects, MadeCalls, ToolCatalog, agent_calls
 from turnwise.transforms.effects.changes import call_text, value_text
+from turnwise.transforms.judging.ask import known_sum
 from turnwise.transforms.matching.sample import Sample, TurnPair, stated_task
 from turnwise.transforms.metrics.state import AGENT, SumPart, slices_of
 from turnwise.transforms.review.problems import (
@@ -211,7 +212,6 @@ def result_row(sample: Sample, verdict: Verdict, message: JsonObject, digest: st
 # The row of a conversation: what there is to read, and why.
 
 _MOST_REASON = 500
-N = TypeVar("N", int, float)
 
 _MOST_RUNS = 16
 _REVIEWERS: dict[int, "Reviewer"] = {}
@@ -320,21 +320,16 @@ def _figures(conversation: Conversation) -> tuple[float | None, int | None, int 
         return None, None, None, time
     usages = [turn.usage for turn in turns if turn.usage is not None]
     is_counted = len(usages) == len(turns)
-    total = _sum([turn.latency_ms for turn in turns])
+    total = known_sum([turn.latency_ms for turn in turns])
     if time is None:
         stated = next((turn.timestamp for turn in turns if turn.timestamp is not None), None)
         time = None if stated is None else rfc3339(stated)
     return (
         None if total is None else total / 1000,
-        _sum([usage.input_tokens for usage in usages]) if is_counted else None,
-        _sum([usage.output_tokens for usage in usages]) if is_counted else None,
+        known_sum([usage.input_tokens for usage in usages]) if is_counted else None,
+        known_sum([usage.output_tokens for usage in usages]) if is_counted else None,
         time,
     )
-
-
-def _sum(numbers: Sequence[N | None]) -> N | None:
-    stated = [number for number in numbers if number is not None]
-    return sum(stated) if len(stated) == len(numbers) else None
 
 
 # Makes the transcript of a sample: what was said and called, with what was expected beside it.

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -16,7 +15,7 @@ from turnwise.schemas.config import (
     load_json_object,
     snake_case,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean
 from turnwise.transforms.criteria.base import (
     CRITERIA,
     QUANTILE_UNITS,
@@ -65,7 +64,7 @@ def _alert_problem(rule: AlertRule, criteria: JsonObject) -> str | None:
     if is_verdict and rule.level == "turn":
         return f"level: {STATUS} is of whole conversations"
     if not is_verdict and criterion not in CRITERIA:
-        return f"criterion: {criterion!r} is unknown{_nearest(criterion, [*CRITERIA, STATUS])}"
+        return f"criterion: {criterion!r} is unknown{did_you_mean(criterion, [*CRITERIA, STATUS])}"
     if not is_verdict and criterion not in criteria:
         return f"criterion: {criterion} is not among the config's criteria"
     scale = (0.0, 1.0) if is_verdict else CRITERIA[criterion].scale
@@ -146,7 +145,7 @@ def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     path = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         known = _fields_at(model, first["loc"][:-1])
-        return f"{path}: unknown field{_nearest(str(first['loc'][-1]), known)}"
+        return f"{path}: unknown field{did_you_mean(str(first['loc'][-1]), known)}"
     message = str(first["msg"]).removeprefix("Value error, ")
     if first["type"] in ("model_type", "dict_type", "model_attributes_type"):
         message = f"a JSON object is needed, not {type(first['input']).__name__}"
@@ -175,11 +174,6 @@ def _classes(annotation: Any) -> list[type]:
     if isinstance(annotation, type) and not get_args(annotation):
         return [annotation]
     return [kind for part in get_args(annotation) for kind in _classes(part)]
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 # Figures of panels and cascades, made of what a run counted.

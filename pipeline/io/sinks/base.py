@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from difflib import get_close_matches
 from hashlib import blake2b
 from importlib import import_module
 from threading import Event
@@ -19,7 +18,7 @@ from msgspec import Struct
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, shown_url
+from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, dump_json, shown_url
 from turnwise.schemas.registry import Registry, error_text, hook_errors
 from turnwise.schemas.score import RAISED
 
@@ -325,10 +324,9 @@ def find_service(option: str, url: str) -> SinkKind:
                 return kind
             raise ConfigError(f"{option} {shown_url(url)}: an address of {kind.name} is {_addresses(kind)}")
     schemes = sorted(k for kind in SINKS.values() if kind.option == option for k in kind.schemes)
-    near = get_close_matches(scheme.lower(), schemes, n=1)
-    hint = f"did you mean {near[0]}?" if near else services(option)
+    hint = did_you_mean(scheme.lower(), schemes) or f" ({services(option)})"
     fault = "is no store" if option == "--store" else "is no receiver of scores"
-    raise ConfigError(f"{option} {shown_url(url)}: {fault} ({hint})")
+    raise ConfigError(f"{option} {shown_url(url)}: {fault}{hint}")
 
 
 def folder_of(address: str) -> str:

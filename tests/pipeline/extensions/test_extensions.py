@@ -120,7 +120,7 @@ UNKNOWN = [
     ),
     (
         ["--output_format", "cvs"],
-        "--output_format cvs: unknown sink (did you mean csv? there are: avro, csv, jsonl)",
+        "--output_format cvs: unknown sink (there are: avro, csv, jsonl)",
     ),
     (
         ["--store", "zzz:///x"],

@@ -86,6 +86,7 @@ ALIKE = [
     ("Mon, Wed", "Monday, Mittwoch"),
     ("Jan", "January"),
     ("5", "five"),
+    (2, "deux"),
     (21, "twenty-one"),
     ("100 dollars", "$100"),
     ("100 €", "100 Euro"),
@@ -184,6 +185,19 @@ UNCLEAR = [
     ("10:00Z", "10:00"),
     ([["a", "b"], ["c", "d"]], [["c", "d"], ["a", "b"]]),
     (["1.5", "2.5"], ["2.5", "1.5"]),
+    (True, 1),
+    ("1", True),
+    (0, False),
+    ({"a": [0]}, {"a": [False]}),
+    ("14:30", "14.30"),
+    ("09:05", "905"),
+    ("1430", "14:30"),
+    (12, "a dozen"),
+    ("6", "ein halbes Dutzend"),
+    ("90210", "90210-1234"),
+    ("****1234", "4111 1111 1111 1234"),
+    ("**** **** **** 1234", "1234"),
+    ("…1234", "1234"),
 ]
 DIFFERENT = [
     ("on it", "o nit"),
@@ -199,9 +213,12 @@ DIFFERENT = [
     ("2026-05-05", "May 6"),
     ("05.05.26", "05.05.2027"),
     ("01234", "1234"),
-    (True, 1),
-    (0, False),
-    ({"a": [0]}, {"a": [False]}),
+    (True, 0),
+    (False, 1),
+    ("14:30", "14.31"),
+    ("14:30", "2.30"),
+    ("90210", "90211-1234"),
+    ("****1234", "4111111111111235"),
     ('{"a": 1, "a": 2}', '{"a": 2}'),
     ([{"id": 1, "action": "delete"}], [{"id": 1, "action": "keep"}]),
     ("2024-07-05", "05/06/2024"),
@@ -289,9 +306,12 @@ def test_values_that_only_a_judge_can_compare(expected, actual):
         ("en", "English", "language", True),
         ("de-DE", "German", "locale", True),
         ("on", "Monday", "when", False),
+        ("A-123", "a-123", "order_id", True),
+        ("A-123", "a-124", "order_id", False),
+        ("Abc-123", "abc-123", "password", False),
     ],
 )
-def test_codes_of_languages_only_where_the_parameter_is_one(expected, actual, name, is_unclear):
+def test_what_the_name_of_the_parameter_decides(expected, actual, name, is_unclear):
     assert not equivalent(expected, actual, "unmet", name)
     assert equivalent(expected, actual, "met", name) is is_unclear
 

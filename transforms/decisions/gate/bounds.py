@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from math import isfinite
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from turnwise.schemas.calibration import Calibration, Corrected
 from turnwise.schemas.case import CaseKey
 from turnwise.schemas.comparison import Bounds, Comparison, CriterionComparison
 from turnwise.schemas.config import STATUS, AllPassRule, BoundRule, ConfigError, GateConfig
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, did_you_mean
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison.collect import Observed
@@ -229,8 +228,8 @@ def outcome_fault(criterion: str, thresholds: Mapping[str, float | None]) -> str
 def _name_fault(name: str, thresholds: Mapping[str, float | None]) -> str | None:
     if name == STATUS or name in thresholds:
         return None
-    near = get_close_matches(name, [*thresholds, STATUS], n=1)
-    hint = f" (did you mean {near[0]}?)" if near else f"; it can be {', '.join([STATUS, *thresholds])}"
+    known = [STATUS, *thresholds]
+    hint = did_you_mean(name, known) or f"; it can be {', '.join(known)}"
     return f"{name!r} is not among the config's criteria{hint}"
 
 
