@@ -289,9 +289,14 @@ def find(
         yield from _phones(text, tuple(regions), hint)
 
 
+_LONGEST_NAME = 60
+
+
 @lru_cache(maxsize=4096)
 def _says_value(name: str) -> bool:
     """Returns whether the name of a column says that it holds personal data or secrets."""
+    if len(name) > _LONGEST_NAME:  # a sentence
+        return False
     key = re.sub(r"\W+", "_", name.strip())
     says = f"(?i){cues.IDENTITY}|{cues.PHONE}"
     return (
