@@ -36,8 +36,8 @@ def seconds(logs: list[dict[str, Any]], config: dict[str, Any]) -> float:
 def main() -> None:
     """Prints the medians of several rounds, and of the ratios of one with redaction to one without."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--conversations", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--conversations", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     plain = [conversation(index) for index in range(options.conversations)]
     for name, logs in (("the benchmark's text", plain), ("with values", [*map(with_values, plain)])):
