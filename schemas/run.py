@@ -203,7 +203,7 @@ def redacted_text(redacted: Mapping[str, int] | None) -> str:
     if redacted is None:
         return ""
     kinds = ", ".join(f"{kind} {number:,}" for kind, number in redacted.items())
-    return f"words were redacted before they were scored: {kinds or 'there were none'}"
+    return f"values that left as markers: {kinds or 'none'}"
 
 
 class RunDocument(msgspec.Struct, frozen=True, kw_only=True):

@@ -281,6 +281,7 @@ def report_batch(settings: RunSettings) -> int:
         rows,
         to_read=document["to_read"],
         joint={key: judge.get(key, {}) for key in ("not_applicable", "panels", "cascades")},
+        redacted=document.get("redacted", {}),
         absent_paths=document.get("absent_paths", ()),
     )
     status = report(settings, figures, document)

@@ -159,7 +159,7 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Iterable[Metric
 
 
 def _usage_text(usage: JudgeUsage) -> str:
-    answers = usage.samples - usage.unusable["batch"]
+    answers = usage.samples - usage.unusable["batch"] - usage.unusable["budget"]
     parts = [
         f"{answers:,} answers ({usage.cached:,} cached) by {usage.calls:,} calls",
         f"{usage.tokens_in:,} + {usage.tokens_out:,} tokens",

@@ -216,13 +216,16 @@ def _nearest(ids: set[str], name: str, kind: str) -> list[str]:
 
 
 def find_user(connection: Connection, user: str) -> Subject:
-    """Returns a user with all conversations, in all apps, and by the marker of redacted runs.
+    """Returns a user with all conversations, in all apps, and by its markers in redacted runs.
 
     Raises ConfigError if several users have ids that end so behind a `/`.
     """
     user_id = CONVERSATION_ROWS.c.user_id
     known = connection.execute(select(user_id).where(_ends(user_id, user)).distinct()).scalars()
-    ids = sorted({user, Redactor(RedactConfig()).identity(user), *_nearest(set(known), user, "users")})
+    redactors = Redactor(RedactConfig()), Redactor(RedactConfig(paths=("user_id",)))
+    redactors[1].learn([{"user_id": user}])
+    markers = (redactor.identity(user) for redactor in redactors)
+    ids = sorted({user, *markers, *_nearest(set(known), user, "users")})
     columns = CONVERSATION_ROWS.c.app, CONVERSATION_ROWS.c.conversation_id
     query = select(*columns).where(user_id.in_(map(key_text, ids))).distinct()
     keys = sorted(ConversationKey(*row) for row in connection.execute(query))

@@ -111,6 +111,7 @@ def inputs(tmp_path: Path) -> Path:
     folder = tmp_path / "in"
     folder.mkdir()
     records = [conversation(name, version) for name in ("c1", ID) for version in ("v1", "v2")]
+    records.append(conversation("c3", f"release of {MAIL}"))
     broken = [
         {"conversation_id": ID, "turns": WORDS},
         {"conversation_id": "x", "turns": [{"user": 1, "password": PASSWORD, "parts": [CARD[:9], CARD[9:]]}]},
@@ -187,6 +188,7 @@ def test_a_batch(turnwise, inputs, plugin, tmp_path, options):
     everything = "".join(text for _, text in left(out))
     assert KEEP in everything  # a kept path
     counts = done.document("run.json")["redacted"]
+    assert f"EMAIL {counts['EMAIL']}" in done.out
     assert {"EMAIL", "PHONE", "CARD", "IBAN", "IP", "SECRET", "NATIONAL_ID", "CUSTOMER", "PASSWORD"} <= set(
         counts
     )
@@ -233,7 +235,7 @@ def test_a_batch(turnwise, inputs, plugin, tmp_path, options):
         done = turnwise(*command)
         assert done.status in (0, 1), (command, done.err)
         said = " ".join(done.out.split())  # lines are wrapped
-        hidden = "note: " in said and "words were redacted before they were scored: " in said
+        hidden = "note: " in said and "values that left as markers: " in said
         assert hidden or command[0] != "compare", command
         texts = [text.replace(str(inputs), "") for text in (done.out, done.err)]
         assert leaks(*texts) == [], command

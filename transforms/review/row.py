@@ -97,6 +97,8 @@ def _redacted(evaluated: EvaluatedConversation, config: RedactConfig) -> Evaluat
         redactor.learn([{"details": texts}])
     if redactor is None or not redactor.has_values(scored.sample.record.source):
         return evaluated
+    conversation = scored.sample.conversation
+    conversation.app_version = conversation.app_version and redactor.version(conversation.app_version)
     scored.slices = {redactor.identity(name): turns for name, turns in scored.slices.items()}
     for failure in scored.failures:
         redact_failure(failure, config, redactor)

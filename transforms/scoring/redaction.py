@@ -8,7 +8,7 @@ join tables, have markers that are the same in all conversations.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import chain
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from turnwise.schemas.config import RedactConfig
+from turnwise.schemas.config import REDACTED_KINDS, RedactConfig
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, short_repr
 from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure
@@ -71,9 +71,9 @@ _MEMORY = 64 << 20
 _Mark = Callable[[str, str, str], str]
 _PLAIN_COLUMNS = frozenset(
     (
-        *("run_id", "app_version", "criterion", "outcome", "verdict", "score_id", "case_digest", "case_etag"),
+        *("run_id", "criterion", "outcome", "verdict", "score_id", "case_digest", "case_etag"),
         *("name", "severity", "severity_reason", "judge", "sampled_out", "ended", "worst_criterion", "stage"),
-        *("createTime", "evaluationRun", "executionState", "goldenRunMethod", "appVersion", "startTime"),
+        *("createTime", "evaluationRun", "executionState", "goldenRunMethod", "startTime"),
         *("evaluationStatus", "evaluationMetricsThresholds", "error_type", "endTime"),
     )
 )
@@ -84,8 +84,12 @@ _ID_COLUMNS = frozenset(
         *("conversation", "sessionId", "displayName", "language", "event_time"),
     )
 )
+_VERSION_COLUMNS = ("app_version", "appVersion")
 _IDS = ("eval_id", "eval_set_id")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)?")
+_OF_VERSION = re.compile(r"[\d._-]+")
+"""How versions are written, `1.2.3.4` and `2024-11-29` among them."""
+_NUMBERED = re.compile(r"<([A-Z][A-Z0-9_]*)_\d{1,9}>")
 _OF_IDS = "match"
 """The stage whose messages name cases and sets."""
 
@@ -127,6 +131,9 @@ class Redactor:
         self._kept: set[str] = set()
         self._shortest = 1 if config.patterns or config.backend != "builtin" else _SHORTEST
         self._texts: dict[tuple[str, bool | None, str], str] = {}
+        self._names: dict[str, str] = {}
+        self._cut_texts: list[tuple[str, str, bool]] | None = None
+        self._findings: dict[Hashable, tuple[Finding, ...]] = {}
 
     def learn(self, values: Iterable[JsonValue], path: tuple[str, ...] = ()) -> None:
         """Gives the values of objects their markers: those of paths first, then in order."""
@@ -135,8 +142,12 @@ class Redactor:
             self._foreign.update(_MARKER.findall(str(value)))
         for value in built:
             self._learn_paths(value, path)
+        self._cut_texts = []
         for value in built:
             self.redact(value, path)
+        cut_texts, self._cut_texts = self._cut_texts, None
+        for text in cut_texts:
+            self.text(*text)
 
     def _learn_paths(self, value: JsonValue, path: tuple[str, ...], name: str = "") -> None:
         for key, paths in (("paths", self._paths), ("keep", self._keep)):
@@ -204,9 +215,8 @@ class Redactor:
         if done == text:
             return value
         if text not in self._literals and _MARKER.fullmatch(done):
-            self._literals[text] = done
+            self._add_literal(text, done)
             self._phones.add(text)
-            self._texts.clear()
         return done
 
     def _literal(self, value: JsonValue, name: str) -> str:
@@ -215,11 +225,17 @@ class Redactor:
         known = self._literals.get(text)
         if known is None:
             kind = re.sub(r"\W", "_", name.upper(), flags=re.ASCII) or "VALUE"
-            known = self._literals[text] = self._marker(kind if kind[0].isalpha() else "VALUE", text, text)
+            known = self._marker(kind if kind[0].isalpha() else "VALUE", text, text)
+            self._add_literal(text, known)
             if _PIN.fullmatch(text) and name in self._config.kinds:
                 self._repeated.add(text)
-            self._texts.clear()
         return known
+
+    def _add_literal(self, text: str, marker: str) -> None:
+        """Replaces a text from now on wherever it stands."""
+        self._literals[text] = marker
+        self._texts.clear()
+        self._names.clear()
 
     def _whole(self, text: str, cue: str) -> str | None:
         """Returns the marker of a text that is a value; None: it is none, or the number of a thing."""
@@ -292,12 +308,18 @@ class Redactor:
         cue = _cue_of(key) if key else ""
         if len(text) < self._shortest:
             return self._whole(text, cue) or text
+        if self._cut_texts is not None and _CUT.search(text):  # what it shortens may come later
+            self._cut_texts.append((text, key, is_number))
+            return text
         hint: bool | None = bool(key) and _says_phone(key)
         if is_number and not hint:
             hint = None
         done = self._texts.get((text, hint, cue))
         if done is None:
-            done = self._texts[text, hint, cue] = self._redacted(text, hint, cue)
+            waiting = len(self._cut_texts or ())
+            done = self._redacted(text, hint, cue)
+            if len(self._cut_texts or ()) == waiting:  # else a text within it comes later
+                self._texts[text, hint, cue] = done
         return done
 
     def _redacted(self, text: str, hint: bool | None, cue: str) -> str:
@@ -327,9 +349,13 @@ class Redactor:
             taken[match.start() : match.end()] = b"\1" * len(match[0])
         kept = [span for value in self._kept for span in _places(text, value)]
         for literal, marker in self._literals.items():
+            if literal not in text:
+                continue
             is_word = literal in self._repeated
-            if mark == _lasting_marker and (is_word or literal in self._phones):
-                continue  # ids have the marker of all conversations
+            if mark == _lasting_marker:  # ids have the marker of all conversations
+                if not self._is_value(literal):
+                    continue
+                marker = _lasting(marker, literal)
             spans += [
                 (*ends, marker)
                 for start, end in _places(text, literal)
@@ -337,22 +363,35 @@ class Redactor:
                 if not is_word or _is_alone(cue + text, len(cue) + start, len(cue) + end)
                 for ends in _take(taken, start, end)
             ]
-        findings = service_findings(self._config, text)
-        if _short_may_hold(plain) if len(plain) <= _SHORT else _may_hold(plain):
-            shown = find(cue + plain, self._config.kinds, self._config.regions, hint)
-            moved = (
-                finding._replace(start=finding.start - len(cue), end=finding.end - len(cue))
-                for finding in shown
-            )
-            findings = chain((finding for finding in moved if finding.start >= 0), findings)
-        for start, end, kind, key in chain(self._by_patterns(text), findings):
+        detected = (self._detected(plain, cue, hint), service_findings(self._config, text))
+        findings = [*chain(self._by_patterns(text), *detected)]
+        findings.sort(key=lambda finding: _CUT.match(text, finding.end) is not None)
+        for start, end, kind, key in findings:
             if not any(a <= start and end <= b for a, b in kept) and (places := _take(taken, start, end)):
-                marker = mark(kind, key, text[start:end])
+                longer = self._of_longer(kind, text, start, end) if mark == self._marker else None
+                marker = longer or mark(kind, key, text[start:end])
                 spans += [(*ends, marker) for ends in places]
                 is_cued = kind in _CUED or (kind == "PHONE" and self._is_named_phone(plain[start:end]))
                 if is_cued and mark == self._marker and places == [(start, end)]:
                     self._repeat(text[start:end], marker)
         return sorted(spans)
+
+    def _of_longer(self, kind: str, text: str, start: int, end: int) -> str | None:
+        """Returns the marker of the value that is shortened here; None: there is none."""
+        part = text[start:end]
+        if not _CUT.match(text, end) or part in self._spelled:
+            return None
+        longer = (mark for raw, mark in self._spelled.items() if raw.startswith(part))
+        return next((mark for mark in longer if mark[1:].rpartition("_")[0] == kind), None)
+
+    def _detected(self, text: str, cue: str, hint: bool | None) -> tuple[Finding, ...]:
+        """Returns what the detectors see in a folded text; they are asked once, whatever is learnt later."""
+        options = (text, cue, self._config.kinds, self._config.regions, hint)
+        if len(text) <= _SHORT:
+            return _short_findings(*options)
+        if options not in self._findings:
+            self._findings[options] = _findings(*options)
+        return self._findings[options]
 
     def _is_named_phone(self, number: str) -> bool:
         """Returns whether only the word beside a number tells that it is a phone's."""
@@ -366,9 +405,8 @@ class Redactor:
             is_short = len(part) < _SHORTEST_REPEATED and not _PIN.fullmatch(part)
             if is_short or is_plain or not self._literals.get(part, "<PHONE_").startswith("<PHONE_"):
                 continue
-            self._literals[part] = marker
+            self._add_literal(part, marker)
             self._repeated.add(part)
-            self._texts.clear()
             other = self._spelled.get(part, marker)
             if other != marker:  # a text before took it for something else
                 self.counts[other[1:].rpartition("_")[0]] -= 1
@@ -413,7 +451,22 @@ class Redactor:
 
     def identity(self, text: str) -> str:
         """Returns an id with markers that are the same in all conversations, so that tables can be joined."""
-        return _replaced(text, self._spans(text, False, _lasting_marker))
+        done = self._names.get(text)
+        if done is None:
+            whole = _lasting(self._literals[text], text) if self._is_value(text) else None
+            done = self._names[text] = whole or _replaced(text, self._spans(text, False, _lasting_marker))
+        return done
+
+    def _is_value(self, name: str) -> bool:
+        """Returns whether an id is a value of its own, and not a word that another one is beside."""
+        return name in self._literals and name not in self._repeated and name not in self._phones
+
+    def version(self, text: str) -> str:
+        """Returns an app version with the markers of ids; numbers that versions are written as stay."""
+        if self._is_value(text):
+            return self.identity(text)
+        spans = self._spans(text, False, _lasting_marker)
+        return _replaced(text, [span for span in spans if not _is_version(text, *span)])
 
     def keep(self, text: str) -> None:
         """Leaves a text as it is, wherever it stands."""
@@ -424,8 +477,7 @@ class Redactor:
         for name in filter(None, ids):
             marker = self.identity(name)
             if marker != name:
-                self._literals[name] = marker
-                self._texts.clear()
+                self._add_literal(name, marker)
 
     def row(self, row: Any) -> Any:
         """Returns a row, or the message of a result, with markers."""
@@ -437,6 +489,8 @@ class Redactor:
             or (name == "event_time" and _TIME.fullmatch(value))
             else _mapped(value, lambda leaf: self.identity(leaf) if isinstance(leaf, str) else leaf)
             if name in _ID_COLUMNS
+            else self.version(value)
+            if name in _VERSION_COLUMNS
             else self.row(value)
             if name == "result"
             else self.redact(value, (name,))
@@ -507,6 +561,18 @@ def _replaced(text: str, spans: Sequence[tuple[int, int, str]]) -> str:
 
 def _lasting_marker(kind: str, key: str, raw: str) -> str:
     return f"<{kind}_{blake2b(key.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}>"
+
+
+def _lasting(marker: str, raw: str) -> str:
+    """Returns the marker that a value has in ids, in place of that of a conversation."""
+    numbered = _NUMBERED.fullmatch(marker)
+    return _lasting_marker(numbered[1], raw, raw) if numbered else marker
+
+
+def _is_version(text: str, start: int, end: int, marker: str) -> bool:
+    """Returns whether what a detector took for a value is written like a version."""
+    kind = marker[1:].rpartition("_")[0].lower()
+    return kind in REDACTED_KINDS and _OF_VERSION.fullmatch(text, start, end) is not None
 
 
 def _ends(path: tuple[str, ...], paths: Sequence[tuple[str, ...]]) -> bool:
@@ -592,11 +658,21 @@ def _says_phone(key: str) -> bool:
     return compiled(_PHONE_KEY).search(key) is not None
 
 
-def _may_hold(text: str) -> bool:
-    return any(pattern.search(text) for pattern in _candidates((), ()))
+def _findings(
+    text: str, cue: str, kinds: tuple[str, ...], regions: tuple[str, ...], hint: bool | None
+) -> tuple[Finding, ...]:
+    """Returns the values in a folded text, which stands after the words of `cue`."""
+    if not any(pattern.search(text) for pattern in _candidates((), ())):
+        return ()
+    moved = (
+        finding._replace(start=finding.start - len(cue), end=finding.end - len(cue))
+        for finding in find(cue + text, kinds, regions, hint)
+    )
+    return tuple(finding for finding in moved if finding.start >= 0)
 
 
-_short_may_hold = lru_cache(maxsize=16384)(_may_hold)
+_short_findings = lru_cache(maxsize=16384)(_findings)
+"""Keys and names are the same in many conversations."""
 
 
 @cache
@@ -747,6 +823,7 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
     message = redactor.identity(failure.message) if failure.stage == _OF_IDS else failure.message
     failure.message = redactor.text(message)
     failure.conversation_id = failure.conversation_id and redactor.identity(failure.conversation_id)
+    failure.app_version = failure.app_version and redactor.version(failure.app_version)
     failure.source = failure.source and redactor.identity(failure.source)
     return redactor.counts
 

@@ -15,7 +15,10 @@ THING = (
     r"flight|transaction|\btx|request|trace|span|error|timestamp|epoch|created(?:[ _]at)?|"
     r"updated(?:[ _]at)?|expires|quantity|amount|total|price|bestell\w*|rechnung\w*|auftrag\w*|"
     r"sendung\w*|paket\w*|artikel\w*|vorgang\w*|beleg\w*|buchung\w*|referenz\w*|serien\w*|zeitstempel|"
-    r"zähler\w*|vertrags?\w*|charge\w*|kunden\w*|pedido|contrato|expediente|factura|seguimiento|gu[ií]a|"
+    r"zähler\w*|vertrags?\w*|charge\w*|kunden\w*|klantn\w*|quittung\w*|"
+    r"receipt|bag(?:gage)? tag|(?:customer|client|member(?:ship)?|policy) (?:number|no|id)|"
+    r"(?:nr|numer|num[eé]ro|n[úu]mero|n[º°o])\.? (?:d[ei] )?(?:client[ei]?|socio|klienta)|"
+    r"pedido|contrato|expediente|factura|seguimiento|gu[ií]a|"
     r"env[ií]o|art[ií]culo|reserva|referencia|commande|contrat|devis|facture|suivi|colis|dossier|"
     r"r[ée]servation|r[ée]f[ée]rence|ordine|fattura|spedizione|tracciamento|articolo|prenotazione|"
     r"pratica|riferimento|encomenda|fatura|rastreio|rastreamento|nota fiscal|protocolo|artigo|bestelling|"
@@ -51,7 +54,8 @@ PASSWORD = (
     r"\botps?\b|\btan\b(?:-?code)?|one[- ]time[ -](?:code|pin)|(?:verification|security|sms|login)[ -]code|"
     r"(?:sicherheits|best[äa]tigungs)code|c[óo]digo de (?:verificaci[óo]n|seguridad|verifica[çc][ãa]o|"
     r"seguran[çc]a)|code de (?:v[ée]rification|s[ée]curit[ée])|codice di (?:verifica|sicurezza)|"
-    r"verificatiecode|kod weryfikacyjny"
+    r"verificatiecode|beveiligingscode|kod (?:weryfikacyjny|bezpieczeństwa)|cryptogramme(?: visuel)?|"
+    r"kartenpr[üu]f(?:nummer|ziffer)"
 )
 EASTERN = (
     "密码|密碼|口令|验证码|驗證碼|パスワード|パスコード|暗証番号|"

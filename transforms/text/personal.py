@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from turnwise.schemas.config import RedactConfig
 from turnwise.transforms.text import cues
+from turnwise.transforms.text.layout import cells_of, without_markup
 from turnwise.transforms.text.patterns import compiled
 
 Finder = Callable[[str], Iterable[tuple[int, int, str]]]
@@ -111,11 +112,12 @@ _REST = re.compile(r"\w{0,200}", re.ASCII)
 _NO_VALUE = re.compile(r"(?i)none|null|nil|true|false|n/a|undefined|redacted|hidden|\W+")
 _LONG = re.compile(r"[\w/+=.:@-]{12}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_OF = r"\s(?:for|of|to|für|vom|zum|de|du|del|della|di|da|do|per|para|pour|voor|van|na)"
 _NAMED = re.compile(
     rf"(?i)(?P<word>(?P<password>{cues.PASSWORD})|{cues.SECRET}|(?P<short>\b(?:pass|pw)\b))"
     r"(?P<rest>\w{0,20})(?:\\?[\"'”»])?"
-    rf"(?P<link>\s{{0,3}}(?:\b(?:{cues.IS})\b)?\s?(?:=>|->|→|[:=])"
-    rf"|(?:\s(?:for|of|to|für|de|du|del) [^\n.:=]{{1,40}}?)?\s{{1,3}}(?:{cues.IS})(?: now)?(?=\s)"
+    rf"(?P<link>(?P<of>{_OF} [^\n.:=,;]{{1,40}}?)?\s{{0,3}}(?:\b(?:{cues.IS})\b)?\s?(?:=>|->|→|[:=])"
+    rf"|(?:{_OF} [^\n.:=]{{1,40}}?)?\s{{1,3}}(?:{cues.IS})(?: now)?(?=\s)"
     r"|\s{1,3}(?:(?:was|is|has been) )?(?:re)?(?:set|changed|updated) (?:to|from)\b"
     r"|\s{1,3}(?:to|of)\b)?\s{0,3}"
 )
@@ -266,16 +268,40 @@ def find(
     Phone numbers without a country code may be written in the form of `regions`; `hint`: whether the text is
     known to be a phone number where it can be one; None: it is none.
     """
+    text = without_markup(text, _NO_WIDTH)
     if _NO_WIDTH in text:
         at = [index for index, char in enumerate(text) if char != _NO_WIDTH]
         for finding in find(text.replace(_NO_WIDTH, ""), kinds, regions, hint):
             yield finding._replace(start=at[finding.start], end=at[finding.end - 1] + 1)
         return
+    for start, header, cell in cells_of(text, _says_value):
+        by = start - len(header) - 2
+        for finding in find(f"{header}: {cell}", kinds, regions, hint):
+            moved = finding._replace(start=finding.start + by, end=finding.end + by)
+            if moved.start == start and finding.kind == "SECRET":  # it may hold spaces and commas
+                moved = moved._replace(end=start + len(cell), key=cell)
+            if moved.start >= start:
+                yield moved
     for kind, finder in _FINDERS.items():
         if kind in kinds:
             yield from (Finding(start, end, kind.upper(), key) for start, end, key in finder(text))
     if "phone" in kinds and hint is not None:
         yield from _phones(text, tuple(regions), hint)
+
+
+_LONGEST_NAME = 60
+
+
+@lru_cache(maxsize=4096)
+def _says_value(name: str) -> bool:
+    """Returns whether the name of a column says that it holds personal data or secrets."""
+    if len(name) > _LONGEST_NAME:  # a sentence
+        return False
+    key = re.sub(r"\W+", "_", name.strip())
+    says = f"(?i){cues.IDENTITY}|{cues.PHONE}"
+    return (
+        is_secret_key(key) or kind_of_key(key) is not None or compiled(says, _MEMORY).search(name) is not None
+    )
 
 
 def _emails(text: str) -> Iterator[tuple[int, int, str]]:
@@ -420,9 +446,8 @@ def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
         start, end = quoted.span(quoted.lastgroup or 0)
         end -= text[end - 1] == "\\"
         is_value = is_sentence or (match["password"] and end - start > 2 and match["rest"] == "")
-        return (
-            (start, end) if is_value and not text.startswith("<", start) and not match["short"] else (at, at)
-        )
+        is_named = not match["short"] or (is_symbol and any(map(str.isdigit, text[start:end])))
+        return (start, end) if is_value and is_named and not text.startswith("<", start) else (at, at)
     value_match = _VALUE.match(text, at)
     value = value_match["value"].rstrip(".?)") if value_match else ""
     if value_match is None or _NO_VALUE.fullmatch(value) or (not link and not text[at - 1].isspace()):
@@ -431,8 +456,11 @@ def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
         value = value.partition("&")[0]
     start, end = value_match.start("value"), value_match.start("value") + len(value)
     has_digit = any(map(str.isdigit, value))
+    is_mixed = has_digit and any(map(str.isalpha, value))
     if match["short"]:
-        return (start, end) if is_symbol and has_digit and any(map(str.isalpha, value)) else (at, at)
+        return (start, end) if is_symbol and is_mixed else (at, at)
+    if match["of"] and not match["password"]:  # `the secret of success: hard work`
+        return (start, end) if is_mixed and len(value) > 7 else (at, at)
     if not is_sentence and not is_option:  # `password hunter4`
         return (start, end) if has_digit and len(value) > (2 if match["password"] else 15) else (at, at)
     words = _WORDS.match(text, start)
@@ -674,8 +702,11 @@ _VERSION = re.compile(r"(?=.*(?<!\d)\d(?!\d))\d+(?:\.\d+){2,}")
 _POSTAL = re.compile(
     r"(?i)\b(?:zip\+4(?: codes?)?[\s:#=]{0,3}\d{5}[ -]?\d{4}|cp[\s:#=]{0,3}\d{5}-?\d{3})(?![\d-])"
 )
-_NO_PHONE = re.compile(r"1[5-9]\d{8}|(?:19|20)\d\d[-/]\d{2,5}|0{3}\d+|00\d{5,6}|\d{5}-\d{3}|[1-9]\d{4}-\d{4}")
-"""Seconds since 1970, numbers after a year, numbers with zeros before them, and postal codes."""
+_NO_PHONE = re.compile(
+    r"1[5-9]\d{8}|(?:19|20)\d\d[-/]\d{2,5}|[1-9]\d{0,4}/(?:19|20)\d\d|0{3}\d+|00\d{5,6}|\d{5}-\d{3}"
+    r"|[1-9]\d{4}-\d{4}"
+)
+"""Seconds since 1970, numbers after or before a year, numbers with zeros before them, and postal codes."""
 
 
 def _is_divided_phone(run: str, lines: str) -> bool:

@@ -401,6 +401,7 @@ def test_a_budget_limits_the_lines(run, server):
     done = run(logs=30, max_calls=4)
     assert server.stats()["lines"] == 4
     assert sum(row["value"] is None for row in scores(done)) == 26
+    assert ": 4 answers (0 cached) by 4 calls" in done.out
     text = done.document("run.json")["counts"]
     assert text["short_of_budget"] == 26 and "short_of_batch" not in text
 

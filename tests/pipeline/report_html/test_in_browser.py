@@ -181,7 +181,7 @@ def test_versions_that_nothing_compares_have_counts(browser, tmp_path):
     ]
     assert main(["report", str(write_run(tmp_path / "run", rows, redacted={"EMAIL": 2}))]) == 0
     browser.open(tmp_path / "run" / "report.html")
-    redacted = "Words were redacted before they were scored: EMAIL 2."
+    redacted = "Values that left as markers: EMAIL 2."
     assert browser.find(".coverage").text.endswith(redacted)
     told = "v1 and (no version) are not compared: 77.8% pass, 9 with a verdict, 1 without."
     assert browser.find("h1").text == told

@@ -36,6 +36,7 @@ def test_secret_keys(key: str) -> None:
         ("X1", {"iban": "X1"}, {}, "X1", "<IBAN_1>"),
         ("hi", {"compass": "north", "author": "Kim", "session_id": "s-1"}, {}, "hi", "s-1"),
         ("hi", {"n": 123456}, {"patterns": {"CODE": "[0-9]{6}"}}, "hi", "<CODE_1>"),
+        ('{"n": "of kim@example.org \\u2026"}', {}, {}, '{"n":"of <EMAIL_1> …"}', ""),
         ("<EMAIL_1> anna@example.org", {}, {}, "<EMAIL_1> <EMAIL_2>", ""),
         ("a anna\u200b@example.org", {"to": "anna@example.org"}, {}, "a <EMAIL_1>", "<EMAIL_1>"),
     ],
@@ -215,6 +216,46 @@ def test_an_address_that_is_glued_to_words(text: str, shown: str) -> None:
     """It is the same address as that between spaces."""
     turns = transcript({"user": "I am zhang@example.com", "agent": text})
     assert turns[0]["agent"] == shown
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("is it kim.canary@exa… ?", "kim.canary@example.org", "is it <EMAIL_1>… ?"),
+        ("Card 4111 1111 11...", "4111 1111 1111 1111", "Card <CARD_1>..."),
+        ("+49 170 55... hm", "+49 170 5550123", "<PHONE_1>... hm"),
+    ],
+)
+def test_a_value_that_is_shortened_before_it_is_whole(before: str, after: str, shown: str) -> None:
+    done = transcript({"user": before, "agent": f"{before} {after}"}, {"user": after, "agent": before})
+    marker = done[1]["user"]
+    assert done[0]["user"] == done[1]["agent"] == shown and marker in shown
+    assert done[0]["agent"] == f"{shown} {marker}"
+
+
+@pytest.mark.parametrize(
+    ("redact", "versions", "marked"),
+    [
+        ({}, ("v-kim@example.org", "1.2.3.4", "20240917123", "1.0"), {"v-kim@example.org"}),
+        ({"patterns": {"T": "t[0-9]"}}, ("t1", "t2", "1.2.3"), {"t1", "t2"}),
+        ({"paths": ["app_version"]}, ("a", "b"), {"a", "b"}),
+    ],
+)
+def test_an_app_version(redact: dict[str, Any], versions: tuple[str, ...], marked: set[str]) -> None:
+    """It joins tables, so that values in it have the markers of ids; others stay, and none become one."""
+    turn = {"user": "hi", "agent": "yo", "expected": {"response": "yo"}}
+    logs = [
+        {"conversation_id": f"{i}-{version}", "user_id": version, "app_version": version, "turns": [turn]}
+        for version in versions
+        for i in (1, 2)
+    ]
+    config = {"criteria": CRITERIA, "redact": redact}
+    done = turnwise.evaluate(logs, config=config, judge="none")
+    tables = (done.scores, done.conversations, done.metrics_by_app_version)
+    shown = [{row["app_version"] for row in rows} for rows in tables]
+    shown.append({row["result"]["appVersion"] for row in done.results})
+    assert all(names == shown[0] and len(names) == len(versions) for names in shown)
+    assert {*versions} - shown[0] == marked
 
 
 def test_a_value_in_the_name_of_a_tool() -> None:

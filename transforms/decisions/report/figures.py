@@ -85,7 +85,9 @@ def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_scor
     parts = [f"Judge: {run.judge.get('model') or run.judge.get('backend') or 'none'}"]
     usage = run.judge.get("usage")
     if isinstance(usage, dict):
-        unusable = sum(sum((used.get("unusable") or {}).values()) for used in usage.values())
+        kinds = [pair for used in usage.values() for pair in (used.get("unusable") or {}).items()]
+        # What was not asked, or is not answered yet, stands on the first page.
+        unusable = sum(number for kind, number in kinds if kind not in ("budget", "batch"))
         parts.append(f"{unusable:,} unusable answers")
     parts.append(f"{run.sampled_out:,} conversations sampled out")
     hidden = f" {run.redacted[0].upper()}{run.redacted[1:]}." if run.redacted else ""

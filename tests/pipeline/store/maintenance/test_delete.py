@@ -110,6 +110,16 @@ def test_nothing_of_a_user_is_left_of_a_run(store_url, turnwise, tend, tmp_path)
     assert not holds(store_url, "acme") and not holds(store_url, "dź")
 
 
+@pytest.mark.parametrize("redact", [{}, {"paths": ["user_id"]}])
+def test_a_user_of_a_redacted_run_goes_by_its_marker(store_url, turnwise, tend, tmp_path, redact):
+    log, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
+    log.write_text(logs(), encoding="utf-8")
+    config.write_text(json.dumps({"criteria": {"response_match_score": 1.0}, "redact": redact}))
+    turnwise("run", "--input", log, "--config", config, "--store", store_url, output=tmp_path / "out")
+    done = tend("delete", "user", "ann@acme.example")
+    assert done.status == 0 and "conversation_rows: 1 deleted" in done.out
+
+
 def test_a_run_is_deleted_in_all_apps(filled, tend):
     with closing(open_store(filled)) as store:
         before = rows_of(store)
