@@ -240,6 +240,10 @@ def test_a_line_is_short_and_one_line():
     assert "\n" not in why
 
 
+def test_of_turns_that_fail_alike_the_first_is_told():
+    assert reviewed([turn(), turn()], [Failing()])["worst_turn"] == 0
+
+
 @pytest.mark.parametrize(
     ("scale", "gate", "value", "threshold", "gap"),
     [
