@@ -118,6 +118,7 @@ def test_a_night_is_compared_with_the_one_before_it(nights, is_stored):
     assert "/2026-11-17" in again.out and "/2026-11-20" not in again.out, (
         "a date is held against earlier ones"
     )
+    assert nights.run("2026-11-17", *more).status == 0, "and ends after the dates that follow it"
     told = nights.gate("2026-11-20", "previous" if is_stored else more[1])
     assert told.status == 1 and "/2026-11-19" in told.out.splitlines()[0]
     assert "regressed 1, fixed 0" in told.out
