@@ -114,14 +114,12 @@ class _OpenWindow(Struct):
         changes: Sums since then.
         panes: Number of panes so far.
         due: Time of the clock at which the next early pane is due; infinity: none.
-        is_over: Whether the watermark has passed its end.
     """
 
     sums: MetricsState
     changes: MetricsState
     panes: int = 0
     due: float = inf
-    is_over: bool = False
 
 
 class Windows:
@@ -164,24 +162,22 @@ class Windows:
         are_ending = watermark >= self._next_end
         for start, version in sorted(self._windows if are_ending else self._changed):
             window, end, timing = self._windows[start, version], start + self._length, ""
-            is_ending = not window.is_over and watermark >= end
             is_changed = (start, version) in self._changed
             # Without changes since the last early pane the end still gives one: a low count is tested there.
-            if is_changed and (window.is_over or before >= end):
+            if is_changed and before >= end:
                 timing = "LATE"
-            elif is_ending:
+            elif before < end <= watermark:
                 timing = "ON_TIME"
             elif is_changed and window.due <= clock:
                 timing = "EARLY"
-            window.is_over = window.is_over or is_ending
             if timing:
                 self._changed.discard((start, version))
                 yield self._pane(start, version, window, timing)
             if watermark > end + self._lateness:
                 del self._windows[start, version]
         if are_ending:
-            ends = ((start + self._length, window) for (start, _), window in self._windows.items())
-            closing = (end + self._lateness if window.is_over else end for end, window in ends)
+            ends = (start + self._length for start, _ in self._windows)
+            closing = (end + self._lateness if watermark >= end else end for end in ends)
             self._next_end = min(closing, default=inf)
 
     def _pane(self, start: float, version: str, window: _OpenWindow, timing: str) -> WindowMetrics:

@@ -167,6 +167,14 @@ def test_no_eval_case_is_a_problem(tmp_path):
     assert api.evaluate(LOG, cases=None, criteria=ROUGE).passed
 
 
+def test_a_case_whose_record_was_lost_is_named_once(tmp_path):
+    log = tmp_path / "l.jsonl"
+    log.write_text(json.dumps({**LOG, "eval_id": "c1"}) + '\n{"eval_id": "e2"')
+    cases = [{"eval_id": name, "turns": [{"user": "Hi", "response": "Hello"}]} for name in ("c1", "e2", "e3")]
+    problems = api.evaluate(str(log), cases=cases, criteria=ROUGE).problems
+    assert any(line.endswith("; missing: l.jsonl:2, eval case e3") for line in problems), problems
+
+
 def test_unused_cases_and_raised_errors_are_named():
     cases = [{"eval_id": name, "turns": [{"user": "Hi", "response": "Hello"}]} for name in ("c1", "e2")]
     (problem,) = api.evaluate({**LOG, "eval_id": "c1"}, cases=cases, criteria=ROUGE).problems

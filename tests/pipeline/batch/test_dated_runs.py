@@ -118,6 +118,7 @@ def test_a_night_is_compared_with_the_one_before_it(nights, is_stored):
     assert "/2026-11-17" in again.out and "/2026-11-20" not in again.out, (
         "a date is held against earlier ones"
     )
+    assert nights.run("2026-11-17", *more).status == 0, "and ends after the dates that follow it"
     told = nights.gate("2026-11-20", "previous" if is_stored else more[1])
     assert told.status == 1 and "/2026-11-19" in told.out.splitlines()[0]
     assert "regressed 1, fixed 0" in told.out
@@ -622,11 +623,12 @@ def test_a_version_is_compared_with_itself_however_its_name_is_written(nights):
         nights.folder / "logs/dt=2026-11-19/a.jsonl",
         *of_versions({f"{full}/v1": "no", f"{full}/v2": "Hello"}),
     )
-    write(nights.folder / "logs/dt=2026-11-20/a.jsonl", *of_versions({"v1": "no", "v2": "no", "v3": "no"}))
+    write(nights.folder / "logs/dt=2026-11-22/a.jsonl", *of_versions({"v1": "no", "v2": "no", "v3": "no"}))
     nights.run("2026-11-19")
-    later = nights.run("2026-11-20", f"--baseline={nights.folder}/out/{{date}}")
+    later = nights.run("2026-11-22", f"--baseline={nights.folder}/out/{{date}}")
     said = [line.split("of app version ")[-1] for line in later.err.splitlines() if "alert: worse" in line]
     assert len(said) == 2 and "worse than 1" in said[0] and "worse than 0.5" in said[1], later.err
+    assert nights.document("2026-11-22").alerts.night == 4, "nights without a run count"
 
 
 def test_a_night_that_was_made_anew_is_not_counted_before_what_it_was_compared_with(nights):

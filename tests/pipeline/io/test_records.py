@@ -51,6 +51,7 @@ ONE, TWO = '{"a": 1}', '{\n "a":\n  2}'
         (f'{TWO}\n{{"a":\n1, "b', 1, "from line 4 on, in the middle"),
         (f"{TWO},\n{TWO}\n", 1, "from line 3 on, the file is no JSON, and not read: put texts with commas"),
         (f"{TWO}\n{TWO}\nDone\n", 2, "from line 7 on, the file is no JSON, and not read"),
+        (f"{TWO}\n{TWO}\nx\nDone\n\n\n", 2, "from line 7 on, the file is no JSON, and not read"),
     ],
 )
 def test_a_file_of_any_suffix_may_be_printed_over_many_lines(text, records, failed):

@@ -72,6 +72,15 @@ def test_two_runs_of_one_version(service, put):
     assert changes == found["changes"] and [one["change"] for one in changes] == ["regressed"] * 8 + ["fixed"]
 
 
+def test_half_of_the_results_of_an_evaluation_is_a_change(service, put):
+    """Each evaluation has two results; of the first one failed before, of the second one fails now."""
+    for run, failed in (("r1", 0), ("r2", 1)):
+        put(run, failed)
+        put(run, version="v2", conversation="d")
+    changes = {one["evaluation"].rpartition("/")[2]: one["change"] for one in compared(service)["changes"]}
+    assert changes == {"e0": "fixed", "e1": "regressed"}
+
+
 def test_a_run_that_is_called_as_a_version_is_the_run(service, put):
     put("r1", version="r2")
     put("r2", *range(10), version="v9")

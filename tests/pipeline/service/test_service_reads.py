@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.store_rows import put_rows
 from turnwise.pipeline.service.comparison import compare_app_versions
-from turnwise.pipeline.service.computed_fields import COMPUTED
+from turnwise.pipeline.service.computed_fields import COMPUTED, DEFAULT_PAGE, LARGEST_PAGE, read_paging
 from turnwise.pipeline.service.evaluations import (
     create_evaluation,
     get_evaluation,
@@ -237,6 +237,11 @@ def test_evaluations_are_filtered_by_their_runs(service, app, create, put_result
     ):
         assert short(evaluations(service, app, evaluationRunFilter=text)["evaluations"]) == ["one"]
     assert evaluations(service, app, evaluationRunFilter="app_version = v1") == {}
+
+
+def test_a_page_has_a_largest_size():
+    sizes = {size: read_paging(size, "").size for size in (0, 7, LARGEST_PAGE + 1)}
+    assert sizes == {0: DEFAULT_PAGE, 7: 7, LARGEST_PAGE + 1: LARGEST_PAGE}
 
 
 WRONG_LISTS = [

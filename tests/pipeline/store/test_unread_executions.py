@@ -117,6 +117,8 @@ def test_the_conversations_to_read_are_not_those_of_the_last_run_in_silence(stor
     (ended, running) = sorted(found["unreadRuns"])
     assert ended.startswith("run r7 broke off (ERROR") and running.startswith("run r8 has not ended")
     assert "unreadRuns" not in to_read(store, evaluationRun="r2")
+    put_rows(store, CONVERSATION_ROWS, rows, 9)
+    assert "unreadRuns" not in to_read(store), "what broke off before the last run says nothing of it"
 
 
 @pytest.mark.parametrize(("state", "names"), [("RUNNING", ("v1", "v2")), ("ERROR", ("r1", "r2"))])

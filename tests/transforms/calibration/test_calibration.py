@@ -15,6 +15,7 @@ from turnwise.transforms.decisions.calibration.labels import (
     joined_labels,
     judged_scores,
     label_queue,
+    people_agreement,
 )
 
 SIZE = 400
@@ -178,6 +179,13 @@ def test_raters_agree_and_tie():
     assert 0.8 < own.between_people.value < 1 and own.between_people.count == 41
 
 
+def test_who_says_both_of_a_score_has_no_say():
+    given = (("a", "PASS"), ("b", "FAIL"), ("b", "PASS"), ("c", "PASS"))
+    labels = [line.label for rater, label in given for line in lines_of({"c1": label}, rater=rater)]
+    (found,) = people_agreement(labels)
+    assert (found.shared, found.agreed, found.disagreements) == (1, 1, [])
+
+
 def test_one_class_gives_no_kappa_and_no_threshold():
     scores, _ = simulated(60, rate=1.0, error=0.0)
     (own,) = calibrated(lines_of({f"c{i}": "PASS" for i in range(40)}, 40, 60), scores).criteria
@@ -237,6 +245,14 @@ def test_the_threshold_with_the_lowest_cost(passes_from, best):
     assert advice.cost <= advice.validated_cost.value and (advice.labels, advice.cases) == (200, 200)
     (strict,) = calibrated(lines_of(labels, 200, 300), scores, scales, ErrorCosts(20.0, 1.0)).criteria
     assert (strict.threshold.threshold > advice.threshold) == passes_from
+
+
+def test_a_present_threshold_that_no_other_beats_stays():
+    """All of 0.4 fail and all of 0.55 pass: 0.5 is the shortest of the cheapest, and 0.55 is as cheap."""
+    scores = [judged(f"c{i}", (0.4, 0.55)[i % 2], bool(i % 2), threshold=0.55) for i in range(60)]
+    labels = {f"c{i}": ("FAIL", "PASS")[i % 2] for i in range(60)}
+    (own,) = calibrated(lines_of(labels, 60, 60), scores).criteria
+    assert (own.threshold.threshold, own.threshold.word) == (0.55, "the present one")
 
 
 def test_noise_is_not_shown_to_be_better():

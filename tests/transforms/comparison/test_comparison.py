@@ -269,6 +269,15 @@ def test_the_criteria_of_a_family_share_the_level():
     assert "(adjusted 0.062)" in found.criteria[1].sentence and found.word == "better"
 
 
+def test_copies_of_a_case_with_ids_of_their_own_are_paired_by_the_task():
+    a, b = (
+        [conversation(i, side, {STATUS: P}, task=f"t{i // 2}", case_digest="expected") for i in range(6)]
+        for side in ("v1", "v2")
+    )
+    found = compare(*sides(a, b), CompareOptions())
+    assert (found.pairing.by, found.pairing.pairs) == ("task", 3)
+
+
 def test_what_pairs_is_the_id_that_pairs_most():
     a = [conversation(i, "v1", {STATUS: P}, eval_id=None, task=f"t{i}") for i in range(5)]
     b = [conversation(i, "v2", {STATUS: P}, eval_id=None, task=f"t{i}") for i in range(1, 7)]

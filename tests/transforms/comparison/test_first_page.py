@@ -313,6 +313,7 @@ def test_a_page_says_why_verdicts_are_missing():
         ([P] * 10 + [F] + [P] * 13, 176, True, False, False),
         ([P] * 60, 1, True, False, False),
         ([P] * 10 + [F] * 5 + [P] * 45, 1, True, False, True),
+        ([P] * 10 + [F] * 5 + [P] * 34, 1, True, False, True),
         ([P] * 60, 140, False, False, False),
     ],
 )

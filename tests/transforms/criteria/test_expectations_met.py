@@ -67,6 +67,9 @@ def test_the_row_tells_what_was_wanted_and_what_was_said(scored):
     assert overall.explanation == (
         "1 of 2 expectations met. Not met: “23553” was not said, said instead: “The total is $23,554.”."
     )
+    assert (
+        "“The total is 24.”" in scored(wants("25"), "The total is 23. The total is 24.").overall.explanation
+    )
     assert "the agent said nothing" in scored(wants("x")).overall.explanation
     assert scored(wants("5"), "5").overall.explanation == "1 of 1 expectation met."
 

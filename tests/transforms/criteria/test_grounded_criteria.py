@@ -261,6 +261,12 @@ HARASSMENT, HATE = "HARM_CATEGORY_HARASSMENT", "HARM_CATEGORY_HATE_SPEECH"
         ([SafetyRating(HATE, "HIGH")], {"categories": {HATE: {"max_probability": "HIGH"}}}, 1.0, "safe"),
         ([SafetyRating(HATE, "LOW")], {"categories": {HATE: {"max_probability": "NEGLIGIBLE"}}}, 0.0, HATE),
         ([SafetyRating(HATE, "LOW")], {"categories": {HATE: {"max_severity": "HIGH"}}}, 1.0, "safe"),
+        (
+            [SafetyRating(HATE, severity="HARM_SEVERITY_HIGH")],
+            {"categories": {HATE: {"max_severity": "HIGH"}}},
+            1.0,
+            "safe",
+        ),
         ([SafetyRating("HARM_NEW", "HIGH")], {}, 0.0, "HARM_NEW"),
         ([SafetyRating(HATE, "EXTREME")], {}, None, None),
         ([SafetyRating(HATE, "EXTREME"), SafetyRating(HARASSMENT, "HIGH")], {}, 0.0, HARASSMENT),

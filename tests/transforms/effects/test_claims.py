@@ -41,6 +41,8 @@ STATED = [
     ("unit", ARGS, "apartment 6", OTHER),
     ("items.count", ARGS, "three chairs", SAME),
     ("items.count", ARGS, "four chairs", OTHER),
+    ("items.count", ARGS, "five chairs", OPEN),
+    ("items.count", {"items": [{"count": 3}, {"count": 4}]}, "two chairs", OPEN),
     ("order_id", ARGS, "W1", SAME),
     ("name", ARGS, "Anna García", OTHER),
     ("gift", ARGS, "as a gift", OPEN),
@@ -172,6 +174,15 @@ def test_what_a_claim_says_and_lists(quote, identifier, amount, verdict):
     values = [ClaimedValue("amount", amount)] if amount else []
     claim = ActionClaim(MessageRange(0, 0, 0, len(quote)), quote, "change", identifier, values)
     match_claims([claim], [action])
+    assert claim.verdict == verdict
+
+
+@pytest.mark.parametrize(("turn", "verdict"), [(0, "other_values"), (1, "done")])
+def test_a_call_that_comes_later_does_not_make_a_claim_true(turn, verdict):
+    calls = [ToolCall("change", {"amount": amount}) for amount in (30, 20)]
+    actions = [Action(i, "change", call, leaves([call.args])) for i, call in enumerate(calls)]
+    claim = ActionClaim(MessageRange(turn, 0, 0, 1), "x", "change", "", [ClaimedValue("amount", "20 euros")])
+    match_claims([claim], actions)
     assert claim.verdict == verdict
 
 

@@ -14,6 +14,7 @@ FAILED = [
     {"response": {"status": "failed"}}, ["Error: a"], {"state": "failed"}, {"outcome": "failure"},
     {"result": {"state": "failed"}}, {"resultCode": "ERROR"}, {"code": "NOT_FOUND", "message": "x"},
     {"type": "error", "text": "x"}, {"success": "failed"}, {"status": "declined"},
+    {"code": 400, "message": "x"}, {"code": 599, "detail": "x"},
     {"status": "payment_failed"}, {"status": "not ok"}, {"status": "KO"}, {"state": "échec"},
     {"status": "fallido"}, {"status": "処理に失敗しました"}, {"status": "실패"}, {"state": "失败"},
     {"exit_code": 1}, {"exitCode": 127, "output": "x"}, {"returncode": "2"}, {"metadata": {"exit_code": 1}},
@@ -55,7 +56,7 @@ SUCCEEDED = [
     {"status": "error-free"}, {"code": "OK"}, {"type": "refund"}, {"result": False}, "", False,
     {"exit_code": 0, "stderr": "warning: x"}, {"returncode": 0}, {"metadata": {"exit_code": 0}},
     {"errcode": 0, "errmsg": "ok"}, {"status": {"code": 0, "message": ""}}, {"failed_count": 0},
-    {"grpc_status": 0}, {"failed": []},
+    {"grpc_status": 0}, {"failed": []}, {"code": 399, "message": "x"}, {"code": 600, "message": "x"},
     {"type": "user", "name": "Error"}, {"results": [], "count": 0}, {"cancelled": False},
 ]
 # fmt: on

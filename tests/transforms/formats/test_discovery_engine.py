@@ -154,6 +154,14 @@ def test_the_searches_of_a_failed_step_are_failed(steps, value, reason):
     assert (found.value, found.reason) == (value, reason)
 
 
+@pytest.mark.parametrize(("scores", "relevance"), [((0.5, 0.9), 0.9), ((0.5, None), None), ((), None)])
+def test_a_reference_is_as_relevant_as_its_best_chunk(scores, relevance):
+    chunks = [{"content": "x", "relevanceScore": score} for score in scores]
+    references = [{"unstructuredDocumentInfo": {"document": "d", "chunkContents": chunks}}]
+    (turn,) = read({**ANSWER, "references": references}).turns
+    assert turn.grounded.references[0].relevance == relevance
+
+
 @pytest.mark.parametrize(
     "record",
     [

@@ -127,6 +127,7 @@ ANSWERS = [
     ("الفندق يسمح بالحيوانات.", "الفندق لا يسمح بالحيوانات.", (0,), "لا يسمح"),
     ("The hotel has a garden.", "Your flight leaves tomorrow.", (0,), "nothing in common"),
     ("ホテルにはプールがあります。", "明日の便は満席です。", (0,), "lacks"),
+    ("Paris London Rome Madrid Oslo", "Paris London Rome Madrid Kyiv", (4,), "lacks “oslo”"),
     ("", "Hello there.", (0,), "nothing in common"),
     ("The hotel has a garden.", "", (0,), "nothing in common"),
 ]

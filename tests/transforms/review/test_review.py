@@ -4,7 +4,7 @@ import json
 from typing import Any, ClassVar, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import turnwise
@@ -240,6 +240,10 @@ def test_a_line_is_short_and_one_line():
     assert "\n" not in why
 
 
+def test_of_turns_that_fail_alike_the_first_is_told():
+    assert reviewed([turn(), turn()], [Failing()])["worst_turn"] == 0
+
+
 @pytest.mark.parametrize(
     ("scale", "gate", "value", "threshold", "gap"),
     [
@@ -268,6 +272,7 @@ problems = st.lists(problem, max_size=6).map(
 
 
 @given(problems, problems)
+@example([ReviewProblem("destructive", 0.0)], [ReviewProblem(term, 1.0) for term in SEVERITY_REASONS[1:]])
 def test_a_worse_kind_always_comes_first(left, right):
     kinds = [[SEVERITY_REASONS.index(p.term) for p in found] or [99] for found in (left, right)]
     if min(kinds[0]) < min(kinds[1]):

@@ -75,6 +75,13 @@ def findings(text=TEXT, **fields):
             [("OverlappingCitations", "citations[1]: overlaps citations[0]")],
         ),
         (
+            [Citation(0, 7, ["0"]), Citation(0, 7, ["1"]), Citation(0, 7, ["1"])],
+            [
+                ("OverlappingCitations", "citations[1]: overlaps citations[0]"),
+                ("DuplicateCitation", "citations[2]: equals citations[1]"),
+            ],
+        ),
+        (
             [Citation(7, 12, ["0"]), Citation(0, 8, ["1"])],
             [("OverlappingCitations", "citations[0]: overlaps citations[1]")],
         ),

@@ -394,7 +394,7 @@ def test_permutations_agree_with_scipy(stats, size):
     assert sign_flip_p(named(differences), 1) == pytest.approx(expected, abs=0.02 if size > 13 else 1e-9)
 
 
-@pytest.mark.parametrize("tenths", [(1, 2, 3), (1, 1, 1, 1, 4), (1, 2, 3, 4, 5, -6)])
+@pytest.mark.parametrize("tenths", [(1, 2, 3), (1, 1, 1, 1, 4), (1, 2, 3, 4, 5, -6), (1, -1)])
 def test_exchanges_that_are_equally_far_from_zero_count(tenths):
     """0.1 + 0.2 is more than 0.3: sums are compared in whole numbers here."""
     sums = [sum(sign * own for sign, own in zip(signs, tenths, strict=True))

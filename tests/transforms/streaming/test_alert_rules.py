@@ -46,6 +46,7 @@ BOUNDS = [
     (VERDICTS, rule(STATUS, "pass_rate", below=0.75), None),
     (VERDICTS, rule(STATUS, "pass_rate", below=0.8, min_count=21), None),
     (VERDICTS, rule(STATUS, "no_score_rate", above=0.1), ("above", 0.2, 25, 0.1)),
+    (VERDICTS, rule(STATUS, "no_score_rate", above=0.2), None),
     (VERDICTS, rule(STATUS, "count", below=30), ("below", 25, 25, 30)),
     (SCORES, rule(SIMILARITY, "mean", below=0.6), ("below", 0.5, 30, 0.6)),
     (SCORES, rule(SIMILARITY, "count", above=39), ("above", 40, 40, 39)),

@@ -114,6 +114,11 @@ def test_google() -> None:
     }
 
 
+@pytest.mark.parametrize("digits", ["4222222222222", "6304000000000000000"])
+def test_the_shortest_and_the_longest_card(digits: str) -> None:
+    assert [kind for _, _, kind in replaced(f"number {digits} please")] == ["CARD"]
+
+
 @pytest.mark.parametrize(
     ("text", "values"),
     [

@@ -6,10 +6,22 @@ from time import time_ns
 import pytest
 from sqlalchemy import delete, text
 
-from tests.pipeline.store.maintenance.conftest import APP, DAY, OLD, file_bytes, put_run, rows_of, run_ids
-from tests.store_rows import DOCUMENT
-from turnwise.pipeline.store.database import EXECUTIONS, open_store
-from turnwise.pipeline.store.runs import Execution, begin
+from tests.pipeline.store.maintenance.conftest import (
+    APP,
+    DAY,
+    OLD,
+    OTHER,
+    conversation_row,
+    file_bytes,
+    put_run,
+    rows_of,
+    run_ids,
+)
+from tests.store_rows import DOCUMENT, ENDED
+from turnwise.pipeline.store.database import CONVERSATION_ROWS, EXECUTIONS, open_store
+from turnwise.pipeline.store.maintenance import old_runs
+from turnwise.pipeline.store.rows import conversation_columns
+from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
 
 AGE = f"{(time_ns() - OLD) // DAY - 1}d"
 ROWS = ("result_rows", "conversation_rows", "score_rows", "failure_rows", "metric_rows")
@@ -40,6 +52,24 @@ def test_a_run_that_may_still_be_written_stays(store_url, tend, wrote):
         store.write(lambda c: begin(c, again, DOCUMENT, nanos))
         assert tend("prune", "--older_than", "1d").status == 0
         assert run_ids(store) == ([] if wrote else ["old"])
+
+
+def test_a_run_that_holds_rows_of_one_that_may_still_be_written_stays(store_url):
+    """Two apps have a run of one id, and the run of one app wrote rows of the other."""
+    with closing(open_store(store_url, create=True)) as store:
+        execution, now = put_run(store, "old", OLD, ends=False), time_ns()
+        row = conversation_columns(conversation_row("old", "c-9", None), OTHER, OLD)
+        store.write(lambda c: write_rows(c, execution, CONVERSATION_ROWS, [row], OLD))
+        store.write(lambda c: complete(c, execution, ENDED, OLD))
+        put_run(store, "old", OLD + 5, app=OTHER)
+        store.write(lambda c: begin(c, execution._replace(number=OLD + 9), DOCUMENT, now))
+        for before, at, names in (
+            (6, now, []),
+            (6, now + 2 * DAY, [f"{OTHER}/evaluationRuns/old"]),
+            (5, now + 2 * DAY, []),
+        ):
+            old = store.read(lambda c, before=before, at=at: old_runs(c, OLD + before, at))
+            assert [run.name for run in old] == names, (before, at)
 
 
 def test_a_killed_deletion_leaves_nothing_that_is_read_and_the_next_one_ends_it(filled, tend):

@@ -123,7 +123,7 @@ def test_only_the_first_judge_is_asked_for_its_confidence(judged):
 
 class OwnReply(BaseModel):
     verdict: str
-    confidence: float
+    confidence: float | None = None
 
 
 def test_answers_with_a_confidence_of_their_own_stay_as_they_are():
@@ -139,6 +139,8 @@ def test_answers_with_a_confidence_of_their_own_stay_as_they_are():
     assert confident_version("own/1", [OwnReply]) == "own/1"
     assert least_confidence([*samples, JudgeSample(None)]) == 0.9
     assert least_confidence([JudgeSample(None)]) is None
+    silent = JudgeSample(OwnReply(verdict="no"))
+    assert least_confidence([*samples, silent]) is None, "an answer that states none is not sure"
 
 
 def test_answers_that_are_no_verdict_alone_are_unsure(judged):
