@@ -560,13 +560,22 @@ def _add_losses(connection: Connection, app: str, compared: _Side) -> None:
     counts = Counter[str]()
     if all_rejected:
         is_of_version = _of_version(compared, versions)
+        # Of a conversation that several runs rejected, the last one counts.
+        last_runs = {
+            (loss.conversation or loss, loss.version): loss.run
+            for loss in sorted(all_rejected, key=lambda loss: loss.nanos)
+        }
         for rejected in all_rejected:
+            last = last_runs[rejected.conversation or rejected, rejected.version]
+            if compared.version is not None and last != rejected.run:
+                continue
             if rejected.run in side.run_ids or is_of_version(rejected):
                 counts[rejected.run] += rejected.number
     side.rejected = counts.total()
     for run in sorted(counts.keys() - {*side.run_ids}):
         nothing = "no result that is compared" if run in versions else "no result"
-        what = f"{counts[run]} records or conversations"
+        number = counts[run]
+        what = "1 record or conversation" if number == 1 else f"{number} records or conversations"
         side.notes.append(f"{side.name}: run {run} has {nothing}, and rejected {what}")
     side.run_ids = sorted({*side.run_ids, *counts})
     # What other results of the same run replaced.

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from turnwise.schemas.comparison import Bounds, CriterionComparison, RuleResult, RuleStatus
+from turnwise.schemas.comparison import Bounds, RuleResult, RuleStatus
 from turnwise.schemas.config import (
     STATUS,
     AllPassRule,
@@ -61,7 +61,7 @@ def apply_rules(
             results.append(_all_pass(rule, versions, not_allowed_of_all))
         elif not versions:
             if isinstance(rule, NotWorseRule):
-                texts = [_not_worse_text(rule, name) for name in _held_criteria(rule, config)]
+                texts = [_not_worse_text(rule, name, name == STATUS) for name in _held_criteria(rule, config)]
             else:
                 texts = [_rule_text(rule)]
             results += [_result(text, None, None, _NONE_SCORED) for text in texts]
@@ -122,8 +122,7 @@ def _rule_text(rule: AllPassRule | BoundRule | CoverageRule | DestructiveRule) -
     return "no destructive call that was not expected"
 
 
-def _not_worse_text(rule: NotWorseRule, criterion: str, compared: CriterionComparison | None = None) -> str:
-    is_share = criterion == STATUS if compared is None else compared.measure == "pass_rate"
+def _not_worse_text(rule: NotWorseRule, criterion: str, is_share: bool) -> str:
     margin = margin_text(rule.margin, criterion, is_share)
     return f"{criterion}: not worse than the baseline by more than {margin}"
 
@@ -225,7 +224,12 @@ def _not_worse(
     comparison = version.comparison
     results = [] if comparison is None else comparison.criteria
     compared = next((result for result in results if result.criterion == criterion), None)
-    text, overall = _not_worse_text(rule, criterion, compared), compared.overall if compared else None
+    overall = compared.overall if compared else None
+    if compared is None:  # as where it is compared: outcomes are
+        is_share = any(entry.observed.outcome for entry in entries_of(version, criterion))
+    else:
+        is_share = compared.measure == "pass_rate"
+    text = _not_worse_text(rule, criterion, is_share or criterion == STATUS)
     if comparison is None:
         return _result(text, version.app_version, None, "there is no baseline")
     held = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
