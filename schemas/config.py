@@ -154,8 +154,6 @@ def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 DEFAULT_MODEL = "gemini-2.5-flash"
-PromptGeneration: TypeAlias = Literal["first", "second"]
-"""The judge's prompts: `first` are those of the release before."""
 
 _NOT_SETTINGS = {
     "automatic_function_calling", "cached_content", "candidate_count", "http_options", "response_json_schema",
@@ -322,7 +320,6 @@ class JudgeConfig(Settings):
     max_cost: float | None = Field(default=None, ge=0)
     per: Literal["run", "hour", "day"] = "run"
     candidates: bool = False
-    prompts: PromptGeneration = "second"
     cache: str | None = Field(default=None, min_length=1, repr=False)
     prices: dict[str, TokenPrices] = Field(default_factory=dict)
 

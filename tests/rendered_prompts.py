@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnwise.schemas.case import EvalCase, UserFact
-from turnwise.schemas.config import PromptGeneration
 from turnwise.schemas.conversation import (
     Citation,
     Conversation,
@@ -184,7 +183,7 @@ def scenario(talk: Talk) -> EvalCase:
     )
 
 
-def asked(name: str, talk: Talk, prompts: PromptGeneration = "second") -> Question[Any]:
+def asked(name: str, talk: Talk) -> Question[Any]:
     """Returns the last question that a criterion asks about a conversation."""
     questions: list[Question[Any]] = []
 
@@ -195,7 +194,7 @@ def asked(name: str, talk: Talk, prompts: PromptGeneration = "second") -> Questi
     criterion = CRITERIA[name]()
     assert isinstance(criterion, JudgedCriterion)
     scored = ScoredConversation(sample_of(talk, name in _ABOUT_SCENARIOS), [], [])
-    asyncio.run(judge_conversation(scored, [criterion.with_prompts(prompts)], ask))
+    asyncio.run(judge_conversation(scored, [criterion], ask))
     assert not scored.failures
     return questions[-1]
 
@@ -204,7 +203,7 @@ def rendered(name: str) -> tuple[str, str]:
     """Returns the file of a criterion's prompt, and its text for all conversations."""
     questions = {language: asked(name, talk) for language, talk in TALKS.items()}
     first = questions["English"]
-    objects = [asked_schema(first.reply_model, True)]
+    objects = [asked_schema(first.reply_model)]
     objects += objects[0].get("$defs", {}).values()
     answer = "\n".join(
         f"{each['title']}: {', '.join(each['properties'])}" for each in objects if "title" in each

@@ -33,11 +33,6 @@ _NO_ANSWER = "no connection, or no answer in time"
 _SPAN = re.compile(r"([0-9a-f]{32})(?:/([0-9a-f]{16}))?")
 
 
-def _address(url: str) -> str:
-    """Returns where the events of otlp://HOST:PORT[/PATH] go, of otlps:// with TLS."""
-    return f"http{url.rstrip('/')[4:]}/v1/logs"
-
-
 class _Exporter:
     """The SDK's exporter, with what the receiver answered: the exporter itself says only that it failed."""
 
@@ -45,7 +40,7 @@ class _Exporter:
         self._answer, self._rejected = _NO_ANSWER, 0
         session = Session()
         session.hooks["response"].append(self._read)
-        self._exporter = OTLPLogExporter(_address(url), session=session)
+        self._exporter = OTLPLogExporter(f"http{url.rstrip('/')[4:]}/v1/logs", session=session)
         self._resource = Resource.create({"service.name": "turnwise", "service.version": version("turnwise")})
         self._scope = InstrumentationScope("turnwise", version("turnwise"))
 

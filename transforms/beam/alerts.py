@@ -115,13 +115,9 @@ def RaiseAlerts(
 
     Windows of an app version are compared with each other, so they share one global window.
     """
-    keyed = windows | "KeyWindows" >> beam.Map(_keyed)
+    keyed = windows | "KeyWindows" >> beam.Map(lambda window: (window.app_version, window))
     together = keyed | "AllWindows" >> beam.WindowInto(GlobalWindows())
     return together | "Raise" >> beam.ParDo(_RaiseFn(rules, alert_rules))
-
-
-def _keyed(window: WindowMetrics) -> tuple[str, WindowMetrics]:
-    return window.app_version, window
 
 
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}

@@ -14,18 +14,18 @@ from unicodedata import normalize
 
 from msgspec import Struct
 from msgspec.structs import asdict
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator
 from pydantic_core import from_json, to_json
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.config import STATUS, PromptGeneration
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import ToolCall, Turn, turn_name
 from turnwise.schemas.jsonio import JsonObject, JsonValue, short_repr
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import CRITERION_SEVERITY_REASONS, CriterionSeverityReason, Outcome, Score
 from turnwise.transforms.effects.changes import call_text, clipped_value, told_apart, value_text
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt
-from turnwise.transforms.judging.prompts import Section, fill_task, judge_statements, share_score
+from turnwise.transforms.judging.prompts import judge_statements, share_score
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 
 Scores: TypeAlias = "Score | list[Score] | None"
@@ -318,23 +318,10 @@ class JudgedCriterion(Criterion):
 
     judge_model_options: JudgeModelOptions = JudgeModelOptions()
     sample_rate: float = Field(default=1.0, ge=0.0, le=1.0, strict=True)
-    _generation: PromptGeneration = PrivateAttr("second")
-
-    def with_prompts(self, prompts: PromptGeneration) -> Self:
-        """Returns the same criterion, asking by these prompts of turnwise."""
-        if prompts == self._generation:
-            return self
-        copy = self.model_copy()
-        copy._generation = prompts
-        return copy
 
     def asking(self, options: JudgeModelOptions) -> Self:
         """Returns the same criterion, asking by other options."""
         return self._with(judge_model_options=options)
-
-    def _prompt(self, version: str, sections: Sequence[Section], words: str = "") -> Prompt:
-        """Returns a prompt of turnwise's own; see `fill_task`."""
-        return fill_task(version, self._generation, sections, words)
 
     async def _judge_items(self, ask: Ask, prompt: Prompt, name: str, items: Sequence[JsonObject]) -> Score:
         """Returns the share of yes among numbered items, which stand under `name` in the details."""

@@ -24,6 +24,7 @@ from turnwise.transforms.judging.prompts import (
     share_score,
     spoken_sections,
     statement_sections,
+    task_prompt,
     unjudged_reason,
 )
 from turnwise.transforms.matching.sample import Sample
@@ -73,7 +74,7 @@ class ScenarioRubrics(JudgedCriterion):
             return [given[0] if len(given) == 1 else None for given in by_rubric]
 
         sections = [*dialogue_sections(sample.conversation), *statement_sections("rubric", texts)]
-        prompt = self._prompt(f"{self.name}/2", sections)
+        prompt = task_prompt(f"{self.name}/2", sections)
         question = Question(
             prompt,
             RubricsReply,
@@ -132,7 +133,7 @@ class UserGoalSatisfaction(JudgedCriterion):
             return None
         sections = [Section("task", scenario.task)]
         sections += [Section("what the user knows", f"{f.name}: {f.value}") for f in scenario.user_facts]
-        prompt = self._prompt(f"{self.name}/2", [*sections, *dialogue_sections(sample.conversation)])
+        prompt = task_prompt(f"{self.name}/2", [*sections, *dialogue_sections(sample.conversation)])
         question = Question(prompt, GoalReply, self.options, verdicts=lambda reply: [reply.verdict])
         answers = await ask_all(ask, question)
         if not answers.replies:
@@ -241,7 +242,7 @@ class EvaluationExpectations(JudgedCriterion):
             score.details = {"expectations": list(stated.values())}
             return with_items(score, "expectations", "expectation")
         sections = statement_sections("expectation", list(texts.values()))
-        prompt = self._prompt(f"{self.name}/2", [*dialogue_sections(sample.conversation), *sections])
+        prompt = task_prompt(f"{self.name}/2", [*dialogue_sections(sample.conversation), *sections])
         judged, vote = await judge_statements(ask, prompt, self.options, len(texts))
         for (name, text), item in zip(texts.items(), judged, strict=True):
             stated[name] = {"expectation": name, "prompt": text, **item}
@@ -273,5 +274,5 @@ class ScenarioExpectations(JudgedCriterion):
         if not wanted:
             return None
         sections = statement_sections("expected answer", [answer["text"] for answer in wanted])
-        prompt = self._prompt(f"{self.name}/2", [*spoken_sections(sample.conversation), *sections])
+        prompt = task_prompt(f"{self.name}/2", [*spoken_sections(sample.conversation), *sections])
         return with_items(await self._judge_items(ask, prompt, "answers", wanted), "answers", "text")

@@ -25,6 +25,7 @@ from turnwise.transforms.judging.prompts import (
     facts,
     messages_of_user,
     reply_score,
+    task_prompt,
 )
 from turnwise.transforms.local_judge.grounding import PROBABLE, compare_answers, ground, probable_range
 from turnwise.transforms.matching.calls import directive_text, plain_text, tool_identity, value_matches
@@ -107,7 +108,7 @@ class Hallucination(JudgedCriterion):
         context = context_sections(sample.conversation, turn)
         language = sample.conversation.language
         question = Question(
-            self._prompt("hallucination/2", [*context, JudgedSection("answer", answer)]),
+            task_prompt("hallucination/2", [*context, JudgedSection("answer", answer)]),
             HallucinationReply,
             self.options,
             lambda: local_reply(answer, language, facts(context), messages_of_user(context)),
@@ -347,7 +348,7 @@ class SemanticSimilarity(JudgedCriterion):
         expected = "\n".join(o.expectation.text or "" for o in wanted if o.expectation)
         sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
         question = Question(
-            self._prompt("semantic_similarity/2", sections),
+            task_prompt("semantic_similarity/2", sections),
             SimilarityReply,
             self.options,
             lambda: local_reply_similarity(expected, actual),
@@ -460,5 +461,5 @@ class SemanticMatch(JudgedCriterion):
                 texts["example"] = plain_text(example)
             sections += [Section(f"pair {i}, {kind}", text) for kind, text in texts.items()]
             items.append({"place": index, "name": name, "expected": expected, "actual": actual})
-        prompt = self._prompt(f"{self.name}/2", sections)
+        prompt = task_prompt(f"{self.name}/2", sections)
         return with_items(await self._judge_items(ask, prompt, "values", items), "values", "name")

@@ -18,6 +18,7 @@ from turnwise.transforms.judging.prompts import (
     judge_statements,
     reference_text,
     share_score,
+    task_prompt,
 )
 from turnwise.transforms.local_judge.grounding import (
     GroundingVerdict,
@@ -545,7 +546,7 @@ class JudgedCitationPrecision(JudgedCriterion):
         for number, source in enumerate(asked, 1):
             name = f"passage {number}, from source {source.source}"
             sections.append(Section(name, grounds.cited_text(source.mark)))
-        prompt = self._prompt("citation_precision/2", sections)
+        prompt = task_prompt("citation_precision/2", sections)
         judged, vote = await judge_statements(
             ask, prompt, self.options, len(asked), lambda: local_reply(grounds, asked)
         )

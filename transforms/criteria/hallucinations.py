@@ -41,6 +41,7 @@ from turnwise.transforms.judging.prompts import (
     sections_of_other_agents,
     spoken_sections,
     statement_sections,
+    task_prompt,
     unjudged_reason,
     votes_of,
 )
@@ -86,10 +87,11 @@ class Hallucinations(AdkJudged):
 
     The context includes the references of an answer, and what other agents said before it in its turn. The
     details hold every sentence's label, reason, quotes and code-point offsets. Where the log does not hold
-    all that an answer stands on, only what it holds can fail it. The local judge leaves out sentences that
-    claim nothing; where all do, the answer is not applicable. Short sentences count less there, and one that
-    is not supported counts by the probability that people call it so, which is below 0.5;
-    `details.probability` has that of the answer.
+    all that an answer stands on, only what it holds can fail it.
+
+    The local judge leaves out sentences that claim nothing; where all do, the answer is not applicable. Short
+    sentences count less there, and one that is not supported counts by the probability that people call it
+    so, which is below 0.5; `details.probability` has that of the answer.
 
     When to use: Answers must be supported by tool results and other context. It needs no eval case.
 
@@ -126,7 +128,7 @@ class Hallucinations(AdkJudged):
         if not self.evaluate_intermediate_nl_responses:
             context += sections_of_other_agents(sample.conversation, turn)
         texts = [messages[i][span.start : span.end] for i, span in spans]
-        prompt = self._prompt("hallucinations/2", [*context, *statement_sections("sentence", texts)])
+        prompt = task_prompt("hallucinations/2", [*context, *statement_sections("sentence", texts)])
         question = Question(
             prompt,
             HallucinationsReply,
@@ -318,7 +320,7 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
             if name and (name in changing or catalog.effect(name).effect != "read")
         ]
         question = Question(
-            self._prompt("claimed_actions/3", [Section("tools", "\n".join(tools)), *spoken]),
+            task_prompt("claimed_actions/3", [Section("tools", "\n".join(tools)), *spoken]),
             ClaimedActionsReply,
             self.options,
             verdicts=lambda reply: [self._agreement(reply, sample, catalog).value],

@@ -16,7 +16,13 @@ from turnwise.transforms.criteria.base import (
 )
 from turnwise.transforms.effects.changes import told_apart
 from turnwise.transforms.judging.ask import Ask, Prompt, Question, ask_all, vote
-from turnwise.transforms.judging.prompts import JudgedSection, ReasonedReply, Section, reply_score
+from turnwise.transforms.judging.prompts import (
+    JudgedSection,
+    ReasonedReply,
+    Section,
+    reply_score,
+    task_prompt,
+)
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 from turnwise.transforms.text.rouge import RougeType, has_tokens, rouge
 
@@ -170,7 +176,7 @@ class FinalResponseMatch(AdkJudged):
             JudgedSection("reference answer", reference),
             JudgedSection("agent's answer", answer),
         ]
-        return await self.judge_validity(ask, self._prompt("final_response_match/2", sections), MatchReply)
+        return await self.judge_validity(ask, task_prompt("final_response_match/2", sections), MatchReply)
 
 
 class CoherenceReply(ReasonedReply):
@@ -201,7 +207,7 @@ class ResponseEvaluation(AdkJudged):
         if pair.actual is None or not answer.strip():
             return None
         sections = [Section("request", pair.actual.user or ""), JudgedSection("answer", answer)]
-        prompt = self._prompt("coherence/2", sections)
+        prompt = task_prompt("coherence/2", sections)
         question = Question(prompt, CoherenceReply, self.options, verdicts=lambda reply: [reply.grade])
         answers = await ask_all(ask, question)
         if not answers.replies:

@@ -29,8 +29,8 @@ from turnwise.transforms.judging.prompts import (
     rules_of,
     share,
     statement_sections,
+    task_prompt,
     unjudged_reason,
-    wording,
 )
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
@@ -138,7 +138,7 @@ class RubricCriterion(AdkJudged):
             Section(f"rubric {i}" + ("" if turn is None else f" (of turn {turn + 1})"), rubric.text)
             for i, (rubric, turn) in enumerate(rubrics, 1)
         ]
-        prompt = self._prompt(f"{self.name.removesuffix('_v1')}/2", [*material, *sections])
+        prompt = task_prompt(f"{self.name.removesuffix('_v1')}/2", [*material, *sections])
         items: list[JsonObject] = [{"rubric_id": r.rubric_id, "rubric": r.text} for r, _ in rubrics]
         return await self._judge_items(ask, prompt, "rubrics", items)
 
@@ -224,7 +224,7 @@ class MultiTurn(AdkJudged):
         if sample.eval_case and sample.eval_case.task:
             sections.append(Section("what the user was to achieve", sample.eval_case.task))
         sections += statement_sections("aspect", self.aspects)
-        prompt = self._prompt(f"{self.name.removesuffix('_v1')}/2", sections, "multi_turn")
+        prompt = task_prompt(f"{self.name.removesuffix('_v1')}/2", sections, "multi_turn")
         return await self._judge_items(ask, prompt, "aspects", [{"aspect": text} for text in self.aspects])
 
 
@@ -326,7 +326,7 @@ class Safety(AdkJudged):
             *reference_sections(pair.actual, pair.index + 1),
             JudgedSection("answer", answer),
         ]
-        prompt = self._prompt("safety/3", sections)
+        prompt = task_prompt("safety/3", sections)
         question = Question(prompt, SafetyReply, self.options)
         vote = await vote_each(ask, question, _votes, len(CATEGORIES))
         ratings = {
@@ -434,8 +434,6 @@ class PerTurnUserSimulatorQuality(AdkJudged):
     ) -> Score:
         if case.user_behaviors:
             rules = [_STOP_PLACE.sub(lambda _: self.stop_signal, rule) for rule in case.user_behaviors]
-        elif self._generation == "first":
-            rules = wording("user_rules", "first").split("\n")
         else:
             rules = rules_of(_fact(case, "user_persona"))
         sections = [
@@ -446,7 +444,7 @@ class PerTurnUserSimulatorQuality(AdkJudged):
             Section("stop signal", self.stop_signal),
             Section("to be judged", message),
         ]
-        return await self.judge_validity(ask, self._prompt("user_simulator/2", sections), SimulatorReply)
+        return await self.judge_validity(ask, task_prompt("user_simulator/2", sections), SimulatorReply)
 
 
 def _fact(case: EvalCase, name: str) -> str | None:

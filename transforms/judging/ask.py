@@ -155,7 +155,6 @@ class Prompt(Struct, frozen=True):
         evidence: User message: the delimited and neutralised texts.
         left_out: Number of characters omitted because of the length limits.
         unread: Number of omitted characters of judged texts.
-        wants_analysis: Whether an answer's `analysis` is asked for, where its schema has one.
     """
 
     version: str
@@ -163,7 +162,6 @@ class Prompt(Struct, frozen=True):
     evidence: str
     left_out: int = 0
     unread: int = 0
-    wants_analysis: bool = True
 
 
 class Question(Struct, Generic[R], frozen=True):

@@ -422,7 +422,7 @@ def _job_of(part: Sequence[_Gathered]) -> _Job:
     job = _Job(record, randbits(31))
     for waiting in part:
         slot = (waiting.request.key, waiting.count)
-        job.waiting[f"{_text(slot[0])}.{slot[1]}.{times[slot]}"] = waiting
+        job.waiting[f"{urlsafe_b64encode(slot[0]).decode().rstrip('=')}.{slot[1]}.{times[slot]}"] = waiting
         times[slot] += 1
     record.requests = list(job.waiting)
     return job
@@ -430,10 +430,6 @@ def _job_of(part: Sequence[_Gathered]) -> _Job:
 
 def _is_of_candidates(fault: object, count: int) -> bool:
     return count > 1 and isinstance(fault, Fault) and "candidate" in fault.reason.lower()
-
-
-def _text(key: bytes) -> str:
-    return urlsafe_b64encode(key).decode().rstrip("=")
 
 
 def _slot(text: str) -> Slot:

@@ -8,10 +8,9 @@ from importlib.resources import files
 from itertools import count
 from typing import Literal, NamedTuple
 
-from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
-from turnwise.schemas.config import PromptGeneration, snake_case
+from turnwise.schemas.config import snake_case
 from turnwise.schemas.conversation import (
     APP_DETAILS,
     GROUNDING,
@@ -65,8 +64,16 @@ class JudgedSection(Section):
     """A text to be judged; omitting a part of it could change the verdict."""
 
 
+def task_prompt(version: str, sections: Sequence[Section], words: str = "") -> Prompt:
+    """Returns the prompt of a task of turnwise's own; `words` names its wording if `version` does not."""
+    return fill(version, wording(words or version.rpartition("/")[0]), sections)
+
+
 def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
-    """Returns a prompt.
+    """Returns a prompt with delimited sections that their texts cannot close.
+
+    A section opens with a line `[CODE: name]` and ends where the next such line begins. The code is made from
+    all the texts and occurs in none of them; equal texts get an equal code, so that answers can be cached.
 
     Args:
         version: Name and version of the task's wording.
@@ -79,33 +86,6 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
     [...: answer]
     Hello
     [...: end]
-    """
-    return _filled(version, task, wording("rules", "second"), sections)
-
-
-def fill_task(
-    version: str, generation: PromptGeneration, sections: Sequence[Section], words: str = ""
-) -> Prompt:
-    """Returns the prompt of a task of turnwise's own, by the first or the second wording.
-
-    Args:
-        version: Name and version of the second prompt; the first one's version is one less.
-        generation: Which prompt.
-        sections: The evidence.
-        words: Name of its wording, if that is not the prompt's name.
-    """
-    name, _, number = version.rpartition("/")
-    is_first = generation == "first"
-    task, rules = wording(words or name, generation), wording("rules", generation)
-    prompt = _filled(f"{name}/{int(number) - is_first}", task, rules, sections)
-    return replace(prompt, wants_analysis=not is_first)
-
-
-def _filled(version: str, task: str, rules: str, sections: Sequence[Section]) -> Prompt:
-    """Returns a prompt with delimited sections that their texts cannot close.
-
-    A section opens with a line `[CODE: name]` and ends where the next such line begins. The code is made from
-    all the texts and occurs in none of them; equal texts get an equal code, so that answers can be cached.
     """
     texts = [visible(section.text) for section in sections]
     limit = MAX_SECTION
@@ -123,7 +103,7 @@ def _filled(version: str, task: str, rules: str, sections: Sequence[Section]) ->
     parts = [f"[{code}: {section.name}]\n{text}\n" for section, text in zip(sections, shown, strict=True)]
     judged = [isinstance(section, JudgedSection) for section in sections]
     unread = sum(cut for cut, is_judged in zip(cuts, judged, strict=True) if is_judged)
-    instructions = f"{task.strip()}\n\n{rules}"
+    instructions = f"{task.strip()}\n\n{wording('rules')}"
     return Prompt(version, instructions, "".join(parts) + f"[{code}: end]", sum(cuts), unread)
 
 
@@ -375,25 +355,25 @@ PERSONAS: dict[str | None, str] = {
 
 def rules_of(persona: str | None) -> list[str]:
     """Returns the rules of a persona; those of any user where there is none of that name."""
-    blocks = wording("user_rules", "second").split("\n\n")
+    blocks = wording("user_rules").split("\n\n")
     texts = {block.partition(":")[0]: block for block in blocks}
     return [texts[name] for name in PERSONAS.get(persona, PERSONAS[None]).split("; ")]
 
 
-# One text file a task, one folder a generation; `reworded` is the second in other words, without examples.
+# One text file a task; those of `reworded` are in other words, without examples.
 _TEXTS = files("turnwise.transforms.judging") / "wordings"
 
 
 @cache
-def wording(name: str, generation: str) -> str:
+def wording(name: str, folder: str = "asked") -> str:
     """Returns the words of a task, or `rules` (for all tasks) or `user_rules` (of simulated users)."""
-    return (_TEXTS / generation / f"{name}.txt").read_text("utf-8").strip()
+    return (_TEXTS / folder / f"{name}.txt").read_text("utf-8").strip()
 
 
 @cache
-def wordings(generation: str) -> tuple[str, ...]:
-    """Returns the names of the wordings of a generation."""
-    texts = (_TEXTS / generation).iterdir()
+def reworded_tasks() -> tuple[str, ...]:
+    """Returns the names of the wordings that there are in other words."""
+    texts = (_TEXTS / "reworded").iterdir()
     return tuple(sorted(text.name.removesuffix(".txt") for text in texts))
 
 
@@ -430,18 +410,14 @@ class ReasonedReply(Reply):
     )
 
 
-def asked_schema(model: type[BaseModel], wants_analysis: bool) -> JsonObject:
-    """Returns the JSON schema that an answer is asked for by, its `analysis` required or not in it."""
+def asked_schema(model: type[BaseModel]) -> JsonObject:
+    """Returns the JSON schema that an answer is asked for by, its `analysis` required."""
     schema, base = model.model_json_schema(), ReasonedReply.model_json_schema()["properties"][_ANALYSIS]
     for part in (schema, *schema.get("$defs", {}).values()):
         properties = part.get("properties", {})
-        if properties.get(_ANALYSIS) != base:
-            continue
-        if wants_analysis:
+        if properties.get(_ANALYSIS) == base:
             properties[_ANALYSIS].pop("default")
             part["required"] = [_ANALYSIS, *part.get("required", [])]
-        else:
-            del properties[_ANALYSIS]
     return schema
 
 

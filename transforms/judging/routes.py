@@ -119,8 +119,7 @@ class Requests:
         reply_model: type[BaseModel] = question.reply_model
         stated = orjson.dumps(options.judge_model_config, option=orjson.OPT_SORT_KEYS)
         model = self.model(options)
-        asked = (prompt.version, prompt.instructions, reply_model, prompt.wants_analysis)
-        template = self._template(model, stated, *asked)
+        template = self._template(model, stated, prompt.version, prompt.instructions, reply_model)
         evidence = prompt.evidence.encode("utf-8", "surrogatepass")
         return Request(template, prompt.evidence, sha256(template.digest + evidence).digest())
 
@@ -135,10 +134,9 @@ class Requests:
         version: str,
         instructions: str,
         reply_model: type[BaseModel],
-        wants_analysis: bool,
     ) -> RequestTemplate:
         settings = merged_settings(self._config, orjson.loads(stated_settings))
-        schema = asked_schema(reply_model, wants_analysis)
+        schema = asked_schema(reply_model)
         kind, model = self._routes.find(name)
         parts = [self._routes.endpoint(kind), model, settings, version, instructions, schema]
         digest = sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).digest()

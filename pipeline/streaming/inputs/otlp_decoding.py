@@ -115,7 +115,7 @@ def decode(signal: Signal, content_type: str, body: bytes) -> tuple[Export | Non
             scoped[key] = list[JsonValue](used)
             refused += len(items) - len(used)
         count += len(used)
-        latest = max([latest, *map(_latest, used)])
+        latest = max([latest, *(as_nanos(item[name]) for item in used for name in _TIMES if name in item)])
     if not count:
         return None, refused
     is_stored_as_sent = content_type == JSON and not refused
@@ -157,10 +157,6 @@ def _objects(holder: JsonObject, key: str) -> list[JsonObject]:
     if len(objects) < len(values):
         raise ValueError(f"{key} must hold objects alone")
     return objects
-
-
-def _latest(item: JsonObject) -> int:
-    return max((as_nanos(item[name]) for name in _TIMES if name in item), default=0)
 
 
 def _has_ids(item: JsonObject, signal: Signal) -> bool:

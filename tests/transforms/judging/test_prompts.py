@@ -1,4 +1,4 @@
-"""The prompts of the judged criteria: stored texts, examples, both generations, what becomes of answers."""
+"""The prompts of the judged criteria: stored texts, examples, what becomes of answers."""
 
 import json
 import re
@@ -6,18 +6,14 @@ import re
 import pytest
 
 from tests.rendered_prompts import SHIPPED, STORED, TALKS, asked, rendered, sample_of
-from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.judging.limits import estimated_tokens
-from turnwise.transforms.judging.routes import Requests, Routes
 from turnwise.transforms.text.cleaning import contains_quote
 
 EXAMPLE = re.compile(r"^Example \((\w+)\).*?:\n(.*?)^Answer: (\{[^\n]*\})$", re.MULTILINE | re.DOTALL)
 QUOTES = ("quote", "claim_quote", "context_quote", "supporting_quote", "contradicting_quote", "text")
 QUOTES += ("reference_quote", "answer_quote", "expected_quote", "actual_quote", "identifier")
 ENTRIES = ("verdicts", "sentences", "ratings", "rubrics", "claims", "values")
-THIRD = {"safety_v1", "claimed_actions_v1"}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -48,21 +44,6 @@ def test_examples_are_answers(name):
             for field in QUOTES:
                 assert not entry.get(field) or contains_quote(entry[field], sections)
             assert entry.get("analysis", "-")
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_both_generations(name):
-    """The first one asks for no analysis, and has other cached replies."""
-    config = JudgeConfig(backend="gemini")
-    requests = Requests(config, Routes(config, {}, find_judge(config)))
-    first, second = (asked(name, TALKS["Korean"], prompts) for prompts in ("first", "second"))
-    numbers = [int(question.prompt.version.rpartition("/")[2]) for question in (first, second)]
-    assert numbers == ([2, 3] if name in THIRD else [1, 2])
-    assert requests.make(first).key != requests.make(second).key
-    schemas = [json.dumps(requests.make(question).template.schema) for question in (first, second)]
-    assert ["analysis" in schema for schema in schemas] == [False, True]
-    assert "Example" not in first.prompt.instructions
-    assert CRITERIA[name]().digest == CRITERIA[name]().with_prompts("first").digest
 
 
 ANALYSES = [

@@ -15,7 +15,7 @@ from turnwise.schemas.config import RedactConfig
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, NoJudge, Prompt, Question, votes_by_item
-from turnwise.transforms.judging.prompts import Section, wording, wordings
+from turnwise.transforms.judging.prompts import Section, reworded_tasks, wording
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.selection import Criteria
@@ -220,14 +220,14 @@ def reworded(prompt: Prompt) -> Prompt | None:
     """Returns a prompt with the same task and rules in other words; the material and examples stay.
 
     Of a criterion that is not turnwise's own, only the rules for reading the sections are reworded. None:
-    there is no second wording of it, as of the prompts of the first generation.
+    there is no second wording of it.
     """
     words = prompt.instructions
-    for name in wordings("reworded"):
-        task = wording(name, "second").partition(_EXAMPLES)[0]
+    for name in reworded_tasks():
+        task = wording(name).partition(_EXAMPLES)[0]
         if words.startswith(f"{task}\n\n"):
             words = wording(name, "reworded") + words[len(task) :]
-    rules = wording("rules", "second")
+    rules = wording("rules")
     if words.endswith(rules):
         words = words.removesuffix(rules) + wording("rules", "reworded")
     return None if words == prompt.instructions else replace(prompt, instructions=words)

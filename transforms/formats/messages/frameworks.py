@@ -82,10 +82,6 @@ def _unwrapped(message: JsonObject) -> JsonObject:
     return {**data, "type": message.get("type")} if isinstance(data, dict) else message
 
 
-def _is_removal(message: JsonObject) -> bool:
-    return str(message.get("type")).lower() in ("remove", "removemessage")
-
-
 def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
     """Returns messages with the chunks of each streamed one joined: they follow each other, with one id."""
     joined: list[JsonObject] = []
@@ -131,7 +127,7 @@ def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject
     kept: list[JsonObject] = []
     removed = 0
     for message in messages:
-        if _is_removal(message):
+        if str(message.get("type")).lower() in ("remove", "removemessage"):
             before = len(kept)
             kept = [m for m in kept if message.get("id") not in (_ALL, m.get("id"))]
             removed += before - len(kept)

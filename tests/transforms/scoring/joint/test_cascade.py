@@ -158,7 +158,7 @@ def test_answers_that_are_no_verdict_alone_are_unsure(judged):
 def test_the_schema_of_an_answer_with_confidence():
     plain, asked = CoherenceReply, with_confidence(CoherenceReply)
     assert with_confidence(plain) is asked
-    schema, own = asked_schema(asked, True), asked_schema(plain, True)
+    schema, own = asked_schema(asked), asked_schema(plain)
     stated = schema["properties"].pop("confidence")
     assert (stated["type"], stated["minimum"], stated["maximum"]) == ("integer", 0, 100)
     assert schema["required"] == [*own["required"], "confidence"]
