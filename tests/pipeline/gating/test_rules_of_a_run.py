@@ -82,7 +82,7 @@ CASES: list[tuple[list[Any], list[Any], list[str]]] = [
     (
         [good("a")],
         [{"rule": "not_worse", "margin": 0.1, "criterion": "tool_trajectory_avg_score"}],
-        ["by more than 10 points (v1): inconclusive: there is no baseline"],
+        ["by more than 10 points: inconclusive: there is no baseline"],
     ),
 ]
 
