@@ -20,7 +20,6 @@ from turnwise.pipeline.report.run_counts import RunCounts, guesses_by_tool, reco
 from turnwise.pipeline.report.terminal import (
     Figures,
     UsageByModel,
-    first_asked,
     gate_problems,
     joint_document,
     judge_document,
@@ -194,7 +193,7 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     return status
 
 
-_LOOKED_AT, _LONGEST_MESSAGE = 1_000, 400
+_LOOKED_AT, _LONGEST_MESSAGE, _KINDS_SHOWN = 1_000, 400, 3
 _RESOURCE = re.compile(r"(?<![\w/])projects/[^\s']*/(?=[^\s'/])")
 
 
@@ -203,7 +202,9 @@ def failure_examples(counts: RunCounts, run: Run) -> dict[str, str]:
 
     Full names of resources are shortened to their last part; the table has them whole.
     """
-    kinds = first_asked(counts)
+    # Of these, the count says all.
+    mistaken = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
+    kinds = [kind for kind in counts["failures"] if not kind.endswith(mistaken)][:_KINDS_SHOWN]
     try:
         rows = run.failures() if kinds else iter(())
         # Workers write their rows in any order.

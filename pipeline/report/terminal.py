@@ -559,12 +559,6 @@ def _most(numbers: Mapping[str, int]) -> str:
     return ", ".join([*shown, *([f"{more} others"] if more else [])])
 
 
-def first_asked(counts: RunCounts) -> list[str]:
-    """Returns the kinds of failures of which a message says more than the report, the most frequent ones."""
-    mistaken = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
-    return [kind for kind in counts["failures"] if not kind.endswith(mistaken)][:_REASONS_SHOWN]
-
-
 def idle_text(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow]) -> str:
     """Returns the line about criteria with a threshold that applied to no conversation; "" if none.
 

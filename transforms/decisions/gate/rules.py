@@ -63,7 +63,7 @@ def apply_rules(
             why = "there is no baseline" if versions else _NONE_SCORED
             names = _held_criteria(rule, config)
             results += [_result(_not_worse_text(rule, name, versions), None, None, why) for name in names]
-        elif not versions:
+        elif not versions and not isinstance(rule, NotWorseRule):
             results.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
         else:
             for version in versions:
