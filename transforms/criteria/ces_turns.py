@@ -27,7 +27,13 @@ from turnwise.transforms.judging.prompts import (
     reply_score,
     task_prompt,
 )
-from turnwise.transforms.local_judge.grounding import PROBABLE, compare_answers, ground, probable_range
+from turnwise.transforms.local_judge.grounding import (
+    OTHER_POLARITY,
+    PROBABLE,
+    compare_answers,
+    ground,
+    probable_range,
+)
 from turnwise.transforms.matching.calls import directive_text, plain_text, tool_identity, value_matches
 from turnwise.transforms.matching.expectations import (
     ExpectationOutcome,
@@ -162,7 +168,7 @@ def local_reply(
         value, at_most = probable_range([item for item, _, _ in claims])
         if least.is_certain:
             verdict, value = "not_justified", 0.0
-        elif value >= PROBABLE:
+        elif value >= PROBABLE and all(item.unsure != OTHER_POLARITY for item, _, _ in claims):
             verdict = "justified"
             if least.label != "supported":
                 reason = f"The evidence holds most of the answer; least of “{claim}”."

@@ -234,11 +234,15 @@ def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply], least
 
 
 def _share(claims: Sequence[GroundingVerdict], is_best: bool) -> float:
-    """Returns the share of supported sentences, by weight; at best, those against which little speaks are."""
-    values = [
-        1.0 if claim.label == "supported" or (is_best and claim.unsure) else probable_range([claim])[0]
-        for claim in claims
-    ]
+    """Returns the share of supported sentences, by weight; at best, those against which little speaks are.
+
+    One that is not supported counts by its probability; where that is high, one side alone denies something.
+    """
+    values = []
+    for claim in claims:
+        likely = probable_range([claim])[0]
+        is_supported = claim.label == "supported" or (is_best and claim.unsure)
+        values.append(1.0 if is_supported else likely if likely < PROBABLE else 0.0)
     weights = [claim.weight for claim in claims]
     return fsum(map(mul, values, weights)) / fsum(weights)
 

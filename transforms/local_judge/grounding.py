@@ -42,6 +42,7 @@ from turnwise.transforms.local_judge.meanings import LIGHT, words
 from turnwise.transforms.local_judge.named_values import (
     as_spelled,
     has_code,
+    is_denied,
     missing_codes,
     missing_endings,
     names_ending,
@@ -67,6 +68,7 @@ NO_EVIDENCE = f"{_UNSURE}nothing that the answer could stand on is recorded"
 OTHER_LANGUAGE = f"{_UNSURE}the evidence is no prose in the language of the answer"
 IN_RECORDS = f"{_UNSURE}the evidence holds records, such as JSON, and the answer may paraphrase them"
 ABSENCE = f"{_UNSURE}the answer says that something failed or is missing, and no evidence says the contrary"
+OTHER_POLARITY = f"{_UNSURE}only one of the answer and its evidence denies something"
 """Why words alone do not refute an answer."""
 
 
@@ -143,6 +145,9 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
     covered = coverage(claim, known, passages, mentioned)
     weight = min(1.0, fsum(claim.content.values()) / _FULL_WEIGHT)
     if probability([(covered, weight)]) >= PROBABLE:
+        if passages and _denies_otherwise(claim, passages[0]):
+            reason = f"Only one of it and “{quote}” denies something."
+            return GroundingVerdict("unsupported", quote, reason, covered, weight, unsure=OTHER_POLARITY)
         held = f"The evidence holds {covered:.0%} of it."
         return GroundingVerdict("supported", quote, held, covered, weight)
     if reason := why_no_claim(whole, sentence.text, known.keys | mentioned.keys):
@@ -152,6 +157,13 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
     reason = f"No evidence says {quoted_names(unknown)}." if unknown else together
     unsure = None if is_contrary else absence or _why_incomparable(claim, known)
     return GroundingVerdict("unsupported", quote, reason, covered, weight, unsure=unsure)
+
+
+def _denies_otherwise(claim: Claim, passage: EvidencePassage) -> bool:
+    """Returns whether a claim denies something where prose around it does not, or prose does in its words."""
+    span = passage.span(claim.content)
+    is_denial = is_denied(claim.text)
+    return passage.piece.is_prose and is_denial != is_denied(span.context if is_denial else span.quote)
 
 
 def _why_incomparable(claim: Claim, known: Evidence) -> str | None:

@@ -8,7 +8,7 @@ from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.criteria.ces_turns import Hallucination
 from turnwise.transforms.criteria.hallucinations import Hallucinations
 from turnwise.transforms.judging.judges import LOCAL_MODEL, LocalJudge
-from turnwise.transforms.local_judge.grounding import ABSENCE, IN_RECORDS, OTHER_LANGUAGE
+from turnwise.transforms.local_judge.grounding import ABSENCE, IN_RECORDS, OTHER_LANGUAGE, OTHER_POLARITY
 
 FOUND = ToolResponse(name="find", response={"flight": "AC457", "leaves": "14:05", "gate": "B12"})
 
@@ -58,6 +58,14 @@ PROSE = "The lounge on the second floor is open to all guests of the airline unt
         ("Die Lounge ist für alle da, und a la carte gibt es auch.", PROSE, None, None, OTHER_LANGUAGE),
         ("라운지는 손님 모두에게 열려 있습니다.", PROSE, None, None, OTHER_LANGUAGE),
         ("Die Lounge schließt um 21 Uhr.", PROSE, 0.0, "Not Justified", None),
+        (
+            "Sale items can be refunded.",
+            "Refunds are not possible for sale items.",
+            None,
+            None,
+            OTHER_POLARITY,
+        ),
+        ("Sale items can be refunded.", "Refunds are given for sale items.", 1.0, "Justified", None),
     ],
 )
 def test_words_decide_only_against_prose_in_their_language(

@@ -28,7 +28,7 @@ def labelled():
 def test_hallucination_scores_of_the_command_agree_with_people(labelled):
     rows = local_judge_grounding.grounding_rows(labelled, 0)
     for name in local_judge_grounding.CRITERIA:
-        assert worse_half(rows, f"local, {name}", "AUC") > 0.93
+        assert worse_half(rows, f"local, {name}", "AUC") > 0.92
         assert max(of(rows, f"local, {name}", "Brier score")[3:]) < 0.11
         assert worse_half(rows, f"local, {name} >= 1.00", "balanced accuracy") > 0.85
 
@@ -36,15 +36,15 @@ def test_hallucination_scores_of_the_command_agree_with_people(labelled):
 def test_chatty_replies_are_supported_as_people_say(labelled):
     rows = local_judge_grounding.grounding_rows(labelled, 0)
     for name in local_judge_grounding.CRITERIA:
-        assert max(of(rows, f"local, {name}", "supported under 1")[3:]) < 0.13
+        assert max(of(rows, f"local, {name}", "supported under 1")[3:]) < 0.14
         assert max(of(rows, f"local, {name}", "unsupported at 1")[3:]) < 0.1
     dialogues = [row for row in local_judge_grounding.dialogue_rows() if row.task == "dialogues"]
-    assert worse_half(dialogues, "local, hallucinations_v1", "AUC") > 0.93
+    assert worse_half(dialogues, "local, hallucinations_v1", "AUC") > 0.92
     assert max(of(dialogues, "local, hallucinations_v1", "supported under 1")[3:]) < 0.25
     assert max(of(dialogues, "local, hallucinations_v1", "unsupported at 1")[3:]) < 0.05
 
 
-@pytest.mark.parametrize(("change", "least"), [("a digit changed", 1.0), ("a negation put in", 0.5)])
+@pytest.mark.parametrize(("change", "least"), [("a digit changed", 1.0), ("a negation put in", 0.9)])
 def test_a_change_is_found(labelled, change, least):
     rows = local_judge_grounding.change_rows(labelled, change)
     for name in local_judge_grounding.CRITERIA:
