@@ -128,11 +128,9 @@ def _not_worse_text(
     versions: Sequence[GatedVersion],
     compared: CriterionComparison | None = None,
 ) -> str:
-    if compared is None:  # as where it is compared: outcomes are, if there are any
-        entries = (entry for version in versions for entry in entries_of(version, criterion))
-        is_share = criterion == STATUS or any(entry.observed.outcome for entry in entries)
-    else:
-        is_share = compared.measure == "pass_rate"
+    entries = (entry for version in versions for entry in entries_of(version, criterion))
+    has_outcomes = criterion == STATUS or any(entry.observed.outcome for entry in entries)
+    is_share = has_outcomes if compared is None else compared.measure == "pass_rate"
     margin = margin_text(rule.margin, criterion, is_share)
     return f"{criterion}: not worse than the baseline by more than {margin}"
 
