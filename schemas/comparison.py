@@ -204,7 +204,7 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
         changed: Cases on both sides that do not expect the same in both; they are not compared.
         baseline_unidentified: Conversations of the baseline without an id to pair them by.
         baseline_only_names: The first names of the cases of the baseline alone.
-        changed_names: The first names of the cases that changed.
+        changed_names: The names of the cases that changed.
     """
 
     by: PairedBy

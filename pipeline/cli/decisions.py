@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.containers import RUN_FOLDER
-from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, counted, names_text, printable, say
+from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, counted, names_text, printable, say, wrapped
 from turnwise.pipeline.report.calibration import (
     calibration_json,
     calibration_text,
@@ -261,12 +261,13 @@ def gate(argv: Sequence[str]) -> int:
                 Path(file).write_bytes(document.encode("utf-8", "replace"))
     # Another program reads the document.
     tell = partial(say, file=sys.stderr) if _STDOUT in files.values() else say
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns
     if report.page is not None:
-        tell("\n".join(first_page_lines(report.page, shutil.get_terminal_size((_WIDTH, 24)).columns)))
+        tell("\n".join(first_page_lines(report.page, width)))
     results = shown_rules(report.rules)
     for rule in results:
         if rule.status == "passed":
-            tell(printable(f"passed: {rule_name(rule)}: {rule.why}"))
+            tell("\n".join(wrapped(printable(f"passed: {rule_name(rule)}: {rule.why}"), width)))
     for line in (*report.problems, *(rule_line(rule) for rule in results if rule.status != "passed")):
         complain(line)
     numbers = Counter(rule.status for rule in report.rules)

@@ -23,7 +23,7 @@ from turnwise.pipeline.python.inputs import (
     logged_conversations,
     sort_inputs,
 )
-from turnwise.pipeline.report.ending import end_run, figures_of, with_first_page
+from turnwise.pipeline.report.ending import end_run, failure_examples, figures_of, with_first_page
 from turnwise.pipeline.report.run_counts import failure_counters
 from turnwise.pipeline.report.terminal import UsageByModel, summary_text
 from turnwise.pipeline.settings.options import RawJudgeOptions
@@ -645,7 +645,9 @@ class Collected:
 
         document = end_run(self._settings, figures, {"files": {}}, read, self._unused)
         document = redact_document(document, self._settings.config.redact)
-        figures = with_first_page(self._settings, figures, read(document))
+        run = read(document)
+        figures = figures._replace(examples=failure_examples(figures.counts, run))
+        figures = with_first_page(self._settings, figures, run)
         problems = document["problems"]
         has_failed = any(row["verdict"] == "FAIL" for row in self._results)
         return RunResult(

@@ -373,7 +373,9 @@ def _not_measured(comparison: Comparison) -> Iterator[str]:
         yield f"{count} of {a.name} without a conversation of {b.name}: {names}"
     if pairing.baseline_unidentified:
         number = counted(pairing.baseline_unidentified, "conversation")
-        yield f"{number} of {a.name} without {pairing.by}: compared with nothing"
+        is_paired = pairing.by != "nothing"
+        lack = f"without {pairing.by}: compared with nothing" if is_paired else f"without a case of {b.name}"
+        yield f"{number} of {a.name} {lack}"
     if pairing.changed:
         names = _first(pairing.changed_names, _NAMES_SHOWN, pairing.changed)
         yield f"{counted(pairing.changed, 'case')} left out, whose expectation differs: {names}"
@@ -544,8 +546,11 @@ def _listed(run: RunVersions) -> str:
 
 
 def _names(runs: Sequence[RunVersions], versions: Sequence[_Version]) -> list[str]:
-    """Returns how texts call the sides: by the version, or by the directory where versions are the same."""
+    """Returns how texts call the sides: by the version, or by the date or directory where it is the same."""
     if versions[0] == versions[1]:
+        dates = [run.run.document.date or "" for run in runs]
+        if all(dates) and dates[0] != dates[1]:
+            return dates
         return _short([run.run.directory.rstrip("/") for run in runs])
     return _short([version or NO_VERSION for version in versions])
 

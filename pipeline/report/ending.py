@@ -1,8 +1,9 @@
 """The end of every run: from its counts, sums and rows to `run.json`, exit status and the final report."""
 
+import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -19,7 +20,6 @@ from turnwise.pipeline.report.run_counts import RunCounts, guesses_by_tool, reco
 from turnwise.pipeline.report.terminal import (
     Figures,
     UsageByModel,
-    first_asked,
     gate_problems,
     joint_document,
     judge_document,
@@ -159,8 +159,9 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
         figures: Figures of the run.
         document: Content of `run.json`.
     """
+    run = written_run(settings.output, document)
+    figures = figures._replace(examples=failure_examples(figures.counts, run))
     if not settings.is_streaming or figures.counts["results"]:
-        run = written_run(settings.output, document)
         if settings.is_streaming:
             figures = figures._replace(to_read=document["to_read"])
         figures = with_first_page(settings, figures, run)
@@ -174,8 +175,6 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     if figures.guesses and not (settings.is_streaming or settings.config.redact):
         command = join(["turnwise", "tools", *map(shown_place, settings.input)])
         say(f"list the tools: {printable(command)}")
-    for first in _first_failures(settings, document):
-        say("\n".join(wrapped(first, width)))
     tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
     say("\n".join(wrapped(f"files: {printable(settings.output)}{tables}", width)))
     say(f"read them: {printable(join(['turnwise', 'report', settings.output]))}")
@@ -194,25 +193,32 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     return status
 
 
-_LOOKED_AT, _LONGEST_MESSAGE = 1_000, 400
+_LOOKED_AT, _LONGEST_MESSAGE, _KINDS_SHOWN = 1_000, 400, 3
+_RESOURCE = re.compile(r"(?<![\w/])projects/[^\s']*/(?=[^\s'/])")
 
 
-def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str]:
-    """Yields the first message, by its place, of each of the most frequent kinds of failures."""
-    kinds = first_asked(document["counts"])
+def failure_examples(counts: RunCounts, run: Run) -> dict[str, str]:
+    """Returns each of the most frequent kinds of failures -> its first message, by its place.
+
+    Full names of resources are shortened to their last part; the table has them whole.
+    """
+    # Of these, the count says all.
+    mistaken = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
+    kinds = [kind for kind in counts["failures"] if not kind.endswith(mistaken)][:_KINDS_SHOWN]
     try:
-        rows = written_run(settings.output, document).failures() if kinds else iter(())
+        rows = run.failures() if kinds else iter(())
         # Workers write their rows in any order.
         first_rows = sorted(
             islice(rows, _LOOKED_AT), key=lambda row: (row["source"] or "", row["position"] or 0)
         )
-    except (ConfigError, OSError):  # the counts stand above
-        return
-    for kind in kinds:
-        row = next((row for row in first_rows if kind == f"{row['stage']}: {row['error_type']}"), None)
-        if row is not None:
-            where = f"{row['source']}:{row['position']}: " if row["source"] else ""
-            yield printable(f"such as {where}{row['message']}", _LONGEST_MESSAGE)
+    except (ConfigError, OSError):  # the counts say how many
+        return {}
+    examples: dict[str, str] = {}
+    for row in first_rows:
+        where = f"{row['source']}:{row['position']}: " if row["source"] else ""
+        text = f"such as {where}{_RESOURCE.sub('.../', row['message'])}"
+        examples.setdefault(f"{row['stage']}: {row['error_type']}", printable(text, _LONGEST_MESSAGE))
+    return {kind: examples[kind] for kind in kinds if kind in examples}
 
 
 def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figures:

@@ -14,7 +14,6 @@ from pydantic_core import from_json
 from turnwise.pipeline.io.files import agent_folder, file_patterns, matched_files, read_files, whole_items
 from turnwise.pipeline.io.records import file_records
 from turnwise.pipeline.io.terminal import columns, counted, cut, padded, printable, wrapped
-from turnwise.pipeline.report.terminal import nameless_text
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import DEFAULT_CRITERIA, EvalConfig, MappingConfig
 from turnwise.schemas.conversation import Record
@@ -22,6 +21,7 @@ from turnwise.schemas.jsonio import JsonObject, dump_json, is_local
 from turnwise.schemas.report import CriterionUse, FileInspection, Inspection, Noted
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
+from turnwise.transforms.decisions.first_page import nameless_text
 from turnwise.transforms.decisions.inspection import ORDER, add_use, suggested_mapping, unread_keys
 from turnwise.transforms.formats.messages.messages_base import UnreadMessagesError
 from turnwise.transforms.formats.messages.streams import objects_in

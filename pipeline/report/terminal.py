@@ -41,6 +41,7 @@ from turnwise.transforms.decisions.first_page import (
     destructive_text,
     left_out,
     listed,
+    nameless_text,
     reasons_of,
 )
 from turnwise.transforms.decisions.run import NEXT_STEPS, OF_CASES, STAGES, with_step
@@ -506,8 +507,11 @@ def _total(
     return str(sum(row["no_score"] for row in rows if row is not None))
 
 
-def balance_text(counts: RunCounts) -> str:
-    """Returns the lines that balance records, conversations and cases, with the most frequent failures."""
+def balance_text(counts: RunCounts, examples: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Returns the lines that balance records, conversations and cases, with the most frequent failures.
+
+    Kinds of failures of which `examples` has one are followed by it.
+    """
     lines = [
         f"{counted(counts['records'], 'record')} = {counts['parsed_records']} parsed "
         f"+ {counts['rejected_records']} rejected; {counted(counts['conversations'], 'conversation')} = "
@@ -528,8 +532,8 @@ def balance_text(counts: RunCounts) -> str:
         # Where nothing is scored, the problem of the run says it.
         if kind in NEXT_STEPS and (counts["results"] or kind.startswith(OF_CASES)):
             lines.append(with_step(kind, number))
+        lines += [f"  {examples[kind]}"] if kind in NEXT_STEPS and kind in examples else []
     lines += [with_step(kind, count) for kind, count in counts["findings"].items() if kind in NEXT_STEPS]
-    lines += _nameless(counts)
     by_stage: dict[str, dict[str, int]] = {}
     for kind, number in counts["failures"].items():
         if kind not in NEXT_STEPS:
@@ -539,6 +543,8 @@ def balance_text(counts: RunCounts) -> str:
         noun, what = STAGES.get(stage, ("failure", f"in {stage}"))
         kinds = _most(errors) if len(errors) > 1 else printable(next(iter(errors)), LONGEST_NAME)
         lines.append(f"{counted(sum(errors.values()), noun)} {what} ({kinds}): see the table failures")
+        of_stage = (examples.get(f"{stage}: {error}") for error in errors)
+        lines += [f"  {example}" for example in of_stage if example]
     findings = {kind: number for kind, number in counts["findings"].items() if kind not in NEXT_STEPS}
     if findings:
         lines.append(f"findings: {_most(findings)}: see the table failures")
@@ -551,22 +557,6 @@ def _most(numbers: Mapping[str, int]) -> str:
     more = sum(numbers.values()) - sum(count for _, count in most)
     shown = [f"{count} {printable(kind, LONGEST_NAME)}" for kind, count in most]
     return ", ".join([*shown, *([f"{more} others"] if more else [])])
-
-
-def first_asked(counts: RunCounts) -> list[str]:
-    """Returns the kinds of failures of which a message says more than the report, the most frequent ones."""
-    mistaken = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
-    return [kind for kind in counts["failures"] if not kind.endswith(mistaken)][:_REASONS_SHOWN]
-
-
-def _nameless(counts: RunCounts) -> list[str]:
-    return [nameless_text(number)] if (number := counts.get("no_cases_given", 0)) else []
-
-
-def nameless_text(number: int) -> str:
-    """Returns what is said of conversations that name an eval case where none are given."""
-    names = "conversation names an eval id" if number == 1 else "conversations name eval ids"
-    return f"{number} {names}, but no cases were given: add --eval_cases"
 
 
 def idle_text(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow]) -> str:
@@ -641,6 +631,7 @@ class Figures(NamedTuple):
     absent_paths: Sequence[str] = ()
     refused: Sequence[str] = ()
     sides: Sequence[str] = ()
+    examples: Mapping[str, str] = MappingProxyType({})
 
 
 def first_page_lines(page: FirstPage, width: int) -> list[str]:
@@ -666,7 +657,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         _table_of_versions(settings, figures, width) if rows else "no conversation was scored",
         figures.difference,
         reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
-        f"\n{balance_text(counts)}",
+        f"\n{balance_text(counts, figures.examples)}",
         "" if figures.page else "\n".join(left_out(counts)),
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
@@ -769,7 +760,7 @@ def _nothing_scored(
         why = (
             see if has_rows else f"nothing that was said or called is measured by {names}: {_MEASURED_ALWAYS}"
         )
-        reason = "; ".join([no_value, *_nameless(counts), why])
+        reason = "; ".join(filter(None, [no_value, nameless_text(counts.get("no_cases_given", 0)), why]))
     elif counts.get("unread_ends"):
         files = counted(counts["unread_ends"], "file")
         reason = f"{_rejected(rejected)}, {files} {'breaks' if files == '1 file' else 'break'} off"

@@ -560,13 +560,18 @@ def _add_losses(connection: Connection, app: str, compared: _Side) -> None:
     counts = Counter[str]()
     if all_rejected:
         is_of_version = _of_version(compared, versions)
+        # Of a conversation that several runs rejected, the last one counts; a run is compared alone.
+        in_order = sorted(all_rejected, key=lambda loss: loss.nanos) if compared.version is not None else ()
+        last = {(loss.conversation, loss.version): loss.run for loss in in_order if loss.conversation}
         for rejected in all_rejected:
-            if rejected.run in side.run_ids or is_of_version(rejected):
+            is_last = last.get((rejected.conversation, rejected.version), rejected.run) == rejected.run
+            if is_last and (rejected.run in side.run_ids or is_of_version(rejected)):
                 counts[rejected.run] += rejected.number
     side.rejected = counts.total()
     for run in sorted(counts.keys() - {*side.run_ids}):
         nothing = "no result that is compared" if run in versions else "no result"
-        what = f"{counts[run]} records or conversations"
+        number = counts[run]
+        what = "1 record or conversation" if number == 1 else f"{number} records or conversations"
         side.notes.append(f"{side.name}: run {run} has {nothing}, and rejected {what}")
     side.run_ids = sorted({*side.run_ids, *counts})
     # What other results of the same run replaced.

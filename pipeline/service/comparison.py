@@ -58,6 +58,7 @@ class EvaluationPair(NamedTuple):
 
 
 _MOST = 2**31 - 1
+_CASES_SHOWN = 20
 _KINDS = ("regressed", "fixed", "unchanged", "onlyBaseline", "onlyCandidate")
 _RANKS: dict[str, int] = {"regressed": 1, "fixed": 2}
 _SidesTold = tuple[JsonObject, JsonObject, list[EvaluationPair]]
@@ -227,7 +228,7 @@ def version_verdict(sides: StoredSides) -> JsonObject:
             **({} if verdicts is None else _difference(verdicts)),
             "pairedBy": pairing.by,
             "changedCaseCount": pairing.changed,
-            "changedCases": pairing.changed_names,
+            "changedCases": pairing.changed_names[:_CASES_SHOWN],
             "baselineOnlyCaseCount": pairing.baseline_only,
             "candidateOnlyCaseCount": pairing.candidate_only,
             **_side("baseline", comparison.baseline),

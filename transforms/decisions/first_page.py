@@ -212,13 +212,20 @@ def _few_verdicts(number: int, noun: str) -> str:
     return f"Only {counted(number, noun)} {has} a verdict: {more}."
 
 
+def nameless_text(number: int) -> str:
+    """Returns what is said of conversations that name an eval case where none are given; "": of none."""
+    names = "conversation names an eval id" if number == 1 else "conversations name eval ids"
+    return f"{number} {names}, but no cases were given: add --eval_cases" if number else ""
+
+
 def left_out(*counts: Mapping[str, Any]) -> list[str]:
-    """Returns what a budget of the judge, or batch jobs, left without a score in runs; one sentence each."""
+    """Returns what lacked its case, budget of the judge or batch jobs in runs; one sentence each."""
     whys = {
         "budget": "the judge's budget is spent or kept",
         "batch": "batch jobs of the judge gave no answer, or none yet: run again to take it",
     }
-    sentences = []
+    nameless = nameless_text(sum(of_run.get("no_cases_given") or 0 for of_run in counts))
+    sentences = [f"{nameless}."] if nameless else []
     for name, why in whys.items():
         short, left = (
             sum(of_run.get(f"{word}_{name}") or 0 for of_run in counts) for word in ("short_of", "left_by")
@@ -383,9 +390,10 @@ def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
         needed, noun = max(FEWEST_ALIKE, result.overall.pairs_needed or 0), unit_noun(result.overall)
         of_each = "" if result.overall.pairs else " of each version"
         details.append(
-            f"Only {counted(number, noun)}{of_each} can be compared: {rounded(needed - number)} more {noun}s "
-            f"are needed, about {rounded(needed)} in all."
+            f"Only {counted(number, noun)}{of_each} can be compared: about {rounded(needed)} are needed."
         )
+    if pairing.by == "nothing":
+        details.append(f"No case is on both sides: those of {a} and {b} are taken to be alike.")
     if missing is not None and missing.changes_the_word:
         counts = f"{missing.baseline_missing} of {a} and {missing.candidate_missing} of {b}"
         is_turned = result.overall.word == "inconclusive"

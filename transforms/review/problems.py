@@ -490,12 +490,12 @@ LEAST_DESTRUCTIVE = SEVERITY_WEIGHTS[DESTRUCTIVE] / 2
 """Severity from which a conversation has an unexpected destructive call: all else together is less."""
 
 
-def _is_put_behind(row: ConversationRow) -> bool:
-    """Returns whether a conversation neither failed nor destroyed anything."""
-    return row["verdict"] != "FAIL" and row["severity_score"] < LEAST_DESTRUCTIVE
+def _step(row: ConversationRow) -> int:
+    """Returns 0 of a conversation that destroyed something unexpectedly, 1 of one that failed, else 2."""
+    return 0 if row["severity_score"] >= LEAST_DESTRUCTIVE else 1 if row["verdict"] == "FAIL" else 2
 
 
-def reading_key(row: ConversationRow) -> tuple[bool, float, float, str, str, str]:
+def reading_key(row: ConversationRow) -> tuple[int, float, float, str, str, str]:
     """Returns a key that sorts conversations in the order of reading.
 
     What failed or destroyed something comes first, then what passed although something is wrong, each the
@@ -504,7 +504,7 @@ def reading_key(row: ConversationRow) -> tuple[bool, float, float, str, str, str
     """
     time = time_seconds(row["event_time"]) or 0.0
     return (
-        _is_put_behind(row),
+        _step(row),
         -row["severity_score"],
         -time,
         row["conversation_id"],
@@ -518,9 +518,9 @@ def to_read(
 ) -> list[ConversationRow]:
     """Returns the conversations to read first, so that they show different problems.
 
-    The worst of every problem type come first, then the second ones, and so on; each time by severity. None
-    that passed stands before one that failed. Those without a problem are not chosen; at most `of_a_type`
-    are of one problem type.
+    Those with an unexpected destructive call come first, then the worst of every problem type, then the
+    second ones, and so on; each time by severity. None else that passed stands before one that failed. Those
+    without a problem are not chosen; at most `of_a_type` are of one problem type.
     """
     rounds: list[list[ConversationRow]] = [[] for _ in range(of_a_type)]
     taken: Counter[str | None] = Counter()
@@ -529,7 +529,7 @@ def to_read(
         if number < of_a_type:
             rounds[number].append(row)
             taken[row["problem_type"]] += 1
-    return sorted((row for round_of_rows in rounds for row in round_of_rows), key=_is_put_behind)[:most]
+    return sorted((row for round_of_rows in rounds for row in round_of_rows), key=_step)[:most]
 
 
 class ReadingList:

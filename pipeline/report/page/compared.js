@@ -63,7 +63,8 @@ export function changed(kind) {
   }
   // A case with several runs fails in both where none of them passes.
   const passing = new Set(names.filter((_, place) => [baseline, candidate].includes(version[place]) && outcome(place) === "PASS"));
-  const failing = new Set(names.filter((name, place) => fails(place, baseline) && !passing.has(name)));
+  const left = new Set([...passing, ...pairing.changed_names]);
+  const failing = new Set(names.filter((name, place) => fails(place, baseline) && !left.has(name)));
   return (place) => fails(place, candidate) && names[place] !== null && failing.has(names[place]);
 }
 

@@ -20,7 +20,7 @@ export function overview() {
     sentences(),
     size() ? h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()) : null,
     h("section", { "aria-labelledby": "read" }, h("h2", { id: "read" }, "Read these first"),
-      h("p", { class: "hint" }, page?.baseline ? "Regressions of the candidate first, then what else went wrong in it: at most three of a problem type." : "What failed first: the worst conversation of each problem type, then further ones, at most three of a type."),
+      h("p", { class: "hint" }, page?.baseline ? "Regressions of the candidate first, then what else went wrong in it: at most three of a problem type." : "What destroyed something or failed first: the worst conversation of each problem type, then further ones, at most three of a type."),
       read.length ? readingTable(read) : h("p", null, nothingToRead())),
   ];
 }

@@ -5,7 +5,7 @@ import { labelTag, scoreOutcome } from "./badges.js";
 import { valueText } from "./calls.js";
 import { report } from "./data.js";
 import { h } from "./dom.js";
-import { NONE, counted, decimal, number, shown } from "./format.js";
+import { NONE, counted, decimal, shown } from "./format.js";
 import { labelControls } from "./labelling.js";
 
 export function scoreList(conversation, scores, caption) {
@@ -117,8 +117,4 @@ export function marked(text, parts) {
   return [marked(text.slice(0, start), rest),
     h("mark", { title: own.note, tabindex: 0, "aria-description": own.note }, shown(own.text)),
     marked(text.slice(start + own.text.length), rest)];
-}
-
-export function judgeUse(judge) {
-  return `${number(judge.tokens_in)} + ${number(judge.tokens_out)} tokens`;
 }

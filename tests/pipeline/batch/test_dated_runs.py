@@ -114,6 +114,7 @@ def test_a_night_is_compared_with_the_one_before_it(nights, is_stored):
         line.rpartition("/")[2][:10] for line in second.out.splitlines() if line.startswith("baseline: ")
     ] == ["2026-11-17", "2026-11-19"]
     assert "regressed 1, fixed 0" in second.out and second.status == 0
+    assert "difference: 2026-11-20 less 2026-11-19" in second.out, "each by its date"
     again = nights.run("2026-11-19", *more)
     assert "/2026-11-17" in again.out and "/2026-11-20" not in again.out, (
         "a date is held against earlier ones"

@@ -299,7 +299,7 @@ def test_the_table_of_differences_keeps_both_versions(width):
     (name, *figures), names = " ".join(rows).split(), [*side_names(found)]
     assert name == "tool_effects_v1_of_long_name", "whole, on a line of its own where that is narrow"
     assert len(rows) == (2 if width == 80 else 1)
-    assert figures[:3] == ["50.0%", "50.0%", "+0.0" if width == 80 else "1,200"]
+    assert figures[:3] == ["50.0%", "50.0%", "0.0" if width == 80 else "1,200"]
     shown = [] if width == 80 else head.split()[2:4]
     assert shown == ([] if width == 80 else names if width == 200 else ["baseline", "candidate"])
 

@@ -79,7 +79,11 @@ CASES: list[tuple[list[Any], list[Any], list[str]]] = [
         [{"rule": "no_destructive_calls"}],
         ["calls may be missing in the logs of 1 conversation: b"],
     ),
-    ([good("a")], [{"rule": "not_worse", "margin": 0.1}], ["inconclusive: there is no baseline"]),
+    (
+        [good("a")],
+        [{"rule": "not_worse", "margin": 0.1, "criterion": "tool_trajectory_avg_score"}],
+        ["by more than 10 points: inconclusive: there is no baseline"],
+    ),
 ]
 
 

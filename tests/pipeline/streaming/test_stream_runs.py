@@ -88,8 +88,9 @@ def test_its_totals_are_those_of_a_batch(sample_stream, sample_run):
 def shown(run):
     """Returns the lines of the table of app versions, and the text that balances the run."""
     table = re.search(r"^(?=.*\(no version\)) +.*?(?=\n\n)", run.out, flags=re.DOTALL | re.MULTILINE)[0]
-    end = r"^\d+ records = .*?(?=^eval cases were|^list the tools|^such as )"
+    end = r"^\d+ records = .*?(?=^eval cases were|^list the tools)"
     ending = re.search(end, run.out, flags=re.DOTALL | re.MULTILINE)[0]
+    ending = re.sub(r"^ +such as .*\n(?: +.*\n)*", "", ending, flags=re.MULTILINE)
     return {re.sub(" {2,}", "|", line.strip()) for line in table.splitlines()}, ending
 
 

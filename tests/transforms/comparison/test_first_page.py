@@ -263,11 +263,8 @@ def test_first_pages_say_what_pairs_the_cases_and_how_many_are_in_pairs():
     found = compare(side("v1", {"verdict": [P] * 30}), side("v2", few, prefix="n"), CompareOptions())
     unpaired = two_versions(found, [], [], "")
     assert "(unpaired samples of 30 and 4 conversations)" in unpaired.headline
-    needed = (
-        "Only 4 conversations of each version can be compared: "
-        "16 more conversations are needed, about 20 in all."
-    )
-    assert unpaired.detail == needed
+    needed = "Only 4 conversations of each version can be compared: about 20 are needed."
+    assert unpaired.detail == f"{needed} No case is on both sides: those of v1 and v2 are taken to be alike."
     assert page(few, few).detail == needed.replace(" of each version", "").replace("conversations", "cases")
 
 

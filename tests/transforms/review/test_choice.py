@@ -58,6 +58,8 @@ def names(rows: list[ConversationRow]) -> str:
             + [row(n, 2.0, verdict="FAIL") for n in "abcx"],
             "dabcp",
         ),
+        # A second destroyed thing of one type before another type.
+        ([row(n, 6000.0, "d", verdict="FAIL") for n in "ab"] + [row("c", 2.0, "c", verdict="FAIL")], "abc"),
     ],
 )
 def test_the_order_of_reading(rows, read):

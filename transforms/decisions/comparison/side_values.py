@@ -163,7 +163,7 @@ def _match(a: ConversationColumns, b: ConversationColumns, by: PairedBy) -> Matc
         baseline_only_names=baseline_only[:_NAMES_SHOWN],
         candidate_only_names=candidate_only[:_NAMES_SHOWN],
         changed=len(changed),
-        changed_names=changed[:_NAMES_SHOWN],
+        changed_names=changed,
     )
     return Matched(both, a, b, cases.of(both), other.of(both), pairing)
 

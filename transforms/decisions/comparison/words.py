@@ -37,6 +37,7 @@ from turnwise.transforms.decisions.comparison.sides import (
     ScoreKind,
     distinct_pairs,
 )
+from turnwise.transforms.text.cleaning import natural_order
 
 LONGEST_NAME = 32
 """How long names of versions may be in sentences and tables."""
@@ -313,7 +314,8 @@ def flips(matched: MatchedValues, measures: Sequence[CriterionMeasure]) -> list[
     shares = [measure for measure in measures if measure.measure == "pass_rate"]
     changed = [flip for measure in shares for flip in _flips(matched, measure)]
     order = {measure.criterion: index for index, measure in enumerate(shares)}
-    return sorted(changed, key=lambda flip: (_KINDS.index(flip.kind), order[flip.criterion], flip.case))
+    by_case = sorted(changed, key=lambda flip: natural_order(flip.case))
+    return sorted(by_case, key=lambda flip: (_KINDS.index(flip.kind), order[flip.criterion]))
 
 
 def _flips(matched: MatchedValues, measure: CriterionMeasure) -> Iterator[Flip]:
@@ -703,16 +705,10 @@ def difference_cell(difference: VersionDifference, result: CriterionComparison) 
     """Returns a difference with its interval; a dash where there is none."""
     if difference.difference is None:
         return "-"
-    scale = 100 if result.measure == "pass_rate" else 1
     digits = decimals(difference.difference, result.measure, result.unit)
-    unit = " pt" if result.measure == "pass_rate" else " s" if result.unit == "seconds" else ""
-    value = f"{scale * difference.difference:+.{digits}f}{unit}"
-    if difference.interval is None:
-        return value
-    low, high = (
-        f"{scale * bound:+.{digits}f}" for bound in (difference.interval.low, difference.interval.high)
-    )
-    return f"{value} ({low} to {high})"
+    value = _amount(difference.difference, result, signed=True, digits=digits).replace(" points", " pt")
+    bounds = "" if difference.interval is None else _range(difference, result).replace(" s)", ")")
+    return f"{value}{bounds}"
 
 
 def shown_p(p: float | None) -> str:

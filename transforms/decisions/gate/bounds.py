@@ -303,7 +303,8 @@ def difference_text(result: CriterionComparison, is_lenient: bool) -> str:
     if overall.difference is None:
         return "there is no difference to be measured"
     units = f"{overall.pairs} cases" if overall.pairs else f"{overall.candidate_count} conversations"
-    texts = [f"{difference_figures(result)}, {overall.word}, {units}", needed_text(result)]
+    word = "" if overall.word == "inconclusive" else f"{overall.word}, "
+    texts = [f"{difference_figures(result)}, {word}{units}", needed_text(result)]
     if result.missing is not None:
         before, here = result.missing.baseline_missing, result.missing.candidate_missing
         counts = (

@@ -59,12 +59,12 @@ def apply_rules(
         if isinstance(rule, AllPassRule):
             not_allowed_of_all = rejected_with(rejected if not_allowed is None else not_allowed, versions)
             results.append(_all_pass(rule, versions, not_allowed_of_all))
-        elif not versions:
-            if isinstance(rule, NotWorseRule):
-                texts = [_not_worse_text(rule, name) for name in _held_criteria(rule, config)]
-            else:
-                texts = [_rule_text(rule)]
-            results += [_result(text, None, None, _NONE_SCORED) for text in texts]
+        elif isinstance(rule, NotWorseRule) and all(version.comparison is None for version in versions):
+            why = "there is no baseline" if versions else _NONE_SCORED
+            names = _held_criteria(rule, config)
+            results += [_result(_not_worse_text(rule, name, versions), None, None, why) for name in names]
+        elif not versions and not isinstance(rule, NotWorseRule):
+            results.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
         else:
             for version in versions:
                 results += _of_version(rule, config, version, rejected, tolerant)
@@ -122,8 +122,15 @@ def _rule_text(rule: AllPassRule | BoundRule | CoverageRule | DestructiveRule) -
     return "no destructive call that was not expected"
 
 
-def _not_worse_text(rule: NotWorseRule, criterion: str, compared: CriterionComparison | None = None) -> str:
-    is_share = criterion == STATUS if compared is None else compared.measure == "pass_rate"
+def _not_worse_text(
+    rule: NotWorseRule,
+    criterion: str,
+    versions: Sequence[GatedVersion],
+    compared: CriterionComparison | None = None,
+) -> str:
+    entries = (entry for version in versions for entry in entries_of(version, criterion))
+    has_outcomes = criterion == STATUS or any(entry.observed.outcome for entry in entries)
+    is_share = has_outcomes if compared is None else compared.measure == "pass_rate"
     margin = margin_text(rule.margin, criterion, is_share)
     return f"{criterion}: not worse than the baseline by more than {margin}"
 
@@ -223,11 +230,10 @@ def _not_worse(
     rule: NotWorseRule, criterion: str, version: GatedVersion, rejected: Rejected, coverage: float | None
 ) -> RuleResult:
     comparison = version.comparison
-    results = [] if comparison is None else comparison.criteria
-    compared = next((result for result in results if result.criterion == criterion), None)
-    text, overall = _not_worse_text(rule, criterion, compared), compared.overall if compared else None
-    if comparison is None:
-        return _result(text, version.app_version, None, "there is no baseline")
+    assert comparison is not None, "the rules are applied to what is compared"
+    compared = next((result for result in comparison.criteria if result.criterion == criterion), None)
+    overall = compared.overall if compared else None
+    text = _not_worse_text(rule, criterion, [version], compared)
     held = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
     flips = [flip for flip in comparison.flips if flip.criterion == criterion]
     kinds = {"regressed": "regressed", "newly_missing": "without an outcome now"}

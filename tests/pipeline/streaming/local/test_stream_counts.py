@@ -29,4 +29,5 @@ def test_what_is_not_shown_is_counted():
     numbers = {"A": 9, "B": 8, "C": 7, "D": 2, "E": 1}
     counts = {f"failure parse: {kind}": number for kind, number in numbers.items()}
     text = "27 records could not be read as a conversation (9 A, 8 B, 7 C, 3 others): see the table failures"
-    assert text in balance_text(stream_counts(counts))
+    examples = {"parse: B": "such as a.jsonl:1: no JSON"}
+    assert f"{text}\n  such as a.jsonl:1: no JSON" in balance_text(stream_counts(counts), examples)
