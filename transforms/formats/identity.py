@@ -67,7 +67,7 @@ _OF_SPAN = Paths(
     ANY.eval_set_id,
 )
 _OF_METADATA = Paths(
-    (*ANY.app_version, "revision_id", "release"),
+    (*ANY.app_version, "mlflow.modelId", "revision_id", "release"),
     (*ANY.eval_id, "dataset_item_id", "datasetItemId", "reference_example_id"),
     ANY.eval_set_id,
 )

@@ -491,7 +491,11 @@ def recognise(value: JsonValue, is_table: bool = False) -> str:
 
 
 NEXT_PAGE = ("nextPageToken", "next_page_token", "nextToken")
-_OF_PAGES = frozenset((*NEXT_PAGE, "totalSize", "total_size", "unreachable"))
+CURSORS = "cursors"
+"""Key of LangSmith's pages of runs, in which `next` names the next page."""
+_OF_PAGES = frozenset(
+    (*NEXT_PAGE, "totalSize", "total_size", "unreachable", CURSORS, "search_cursors", "parsed_query")
+)
 
 
 def page_items(value: JsonValue) -> list[JsonObject]:
