@@ -86,10 +86,11 @@ class Hallucinations(AdkJudged):
 
     The context includes the references of an answer, and what other agents said before it in its turn. The
     details hold every sentence's label, reason, quotes and code-point offsets. Where the log does not hold
-    all that an answer stands on, only what it holds can fail it. The local judge leaves out sentences that
-    claim nothing; where all do, the answer is not applicable. Short sentences count less there, and one that
-    is not supported counts by the probability that people call it so, which is below 0.5;
-    `details.probability` has that of the answer.
+    all that an answer stands on, only what it holds can fail it.
+
+    The local judge leaves out sentences that claim nothing; where all do, the answer is not applicable. Short
+    sentences count less there, and one that is not supported counts by the probability that people call it
+    so, which is below 0.5; `details.probability` has that of the answer.
 
     When to use: Answers must be supported by tool results and other context. It needs no eval case.
 
