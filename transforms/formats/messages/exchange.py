@@ -435,6 +435,9 @@ registry.register_format(
 )
 
 
+_SENT_BESIDE = ("metadata.requester_metadata", "requestMetadata", "properties")
+
+
 def _register_log(
     name: str, help: str, keys: tuple[str, ...], recognises: registry.Test, exchange: _Exchanged, time: str
 ) -> None:
@@ -447,7 +450,7 @@ def _register_log(
             rank=117,
             recognises=recognises,
             events=_exchange_events(exchange, time),
-            places=(*OF_ANY, ("metadata.requester_metadata", ANY), ("requestMetadata", ANY)),
+            places=(*OF_ANY, *((key, ANY) for key in _SENT_BESIDE)),
             time_keys=(time,),
             has_rubrics=False,
         )
