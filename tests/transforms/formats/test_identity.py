@@ -135,6 +135,12 @@ def test_which_of_several_cases_is_meant_is_not_guessed():
         turnwise.read_conversations(records)
 
 
+def test_rows_of_two_users_that_name_one_session_are_no_conversation():
+    records = [agent_event(user_id="a"), agent_event(user_id="b", invocation_id="j", span_id="k")]
+    with pytest.raises(ValueError, match=r"different users \(a, b\) name one conversation, s: put the user"):
+        turnwise.read_conversations(records)
+
+
 def test_several_versions_in_one_conversation_are_a_finding():
     events = [
         agent_event(

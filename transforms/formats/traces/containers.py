@@ -492,6 +492,7 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
             AGENT_COLUMN: record.get("agent"),
             INVOCATION: invocation or None,
             "session.id": record.get("session_id"),
+            "user.id": record.get("user_id"),
             **_identity(record),
         },
         error=record.get("status") == "ERROR" or kind.endswith("_ERROR"),
