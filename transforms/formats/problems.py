@@ -217,19 +217,9 @@ def check_one_conversation(messages: Sequence[JsonValue]) -> None:
 
 
 def check_one_user(users: Iterable[str | None], name: str) -> None:
-    """Checks that records that name one conversation are not of several users.
-
-    Args:
-        users: Those that the records state; None: one states none.
-        name: The conversation.
-
-    Raises:
-        ValueError: They are; one line that says what to do.
-    """
+    """Raises ValueError, in one line, if records that name one conversation state several users."""
     stated = sorted({user for user in users if user})
     if len(stated) > 1:
         shown = f"{', '.join(stated[:2])}{', ...' if len(stated) > 2 else ''}"
-        raise ValueError(
-            f"records of different users ({shown}) name one conversation, {name}: put the user into its id, "
-            "as CONCAT(user_id, '/', session_id) does in a query"
-        )
+        step = "put the user into its id, as CONCAT(user_id, '/', session_id) does in a query"
+        raise ValueError(f"records of different users ({shown}) name one conversation, {name}: {step}")

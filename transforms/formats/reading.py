@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -244,21 +245,13 @@ def _page(value: JsonValue, chosen: Format | None = None) -> list[JsonValue]:
     items = page_items(value)
     if not items or not isinstance(value, dict):
         return []
-    is_whole = CURSORS not in value
-    if is_whole and chosen and chosen.recognises(value):
-        return []
-    try:
-        if is_whole and chosen is None:
-            recognise(value)
+    with suppress(ValueError):
+        if CURSORS not in value and (chosen.recognises(value) if chosen else recognise(value)):
             return []
-    except ValueError:
-        pass
     for item in items[:FIRST_ELEMENTS]:
-        try:
+        with suppress(ValueError):
             recognise(item)
             return list(items)
-        except ValueError:
-            pass
     return []
 
 

@@ -194,11 +194,7 @@ STEPS = ("model", "tool", "agent", "chain", "handoff")
 
 
 def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation:
-    """Joins spans of a conversation, in any order.
-
-    Raises:
-        ValueError: None is a step of an agent, or a session of google-adk has several users; one line.
-    """
+    """Joins spans of a conversation, in any order; raises ValueError if none is a step, or for two users."""
     try:
         nodes = span_tree(spans)
         mark_doubles(nodes)
