@@ -38,7 +38,7 @@ from turnwise.transforms.formats.endings import (
 from turnwise.transforms.formats.fields import AGENT_ERROR, MISSING, NO_ANSWER, UNREAD, Unread, gaps
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects
-from turnwise.transforms.formats.problems import one_line_problems
+from turnwise.transforms.formats.problems import check_one_user, one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.matching.sample import BROKEN
 from turnwise.transforms.text.dates import time_seconds
@@ -76,8 +76,10 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
     by the last envelope that has one, or else determined from the events.
 
     Raises:
-        ValueError: They cannot be read even leniently; one line.
+        ValueError: They are of several users, or cannot be read even leniently; one line.
     """
+    # A session is of one user: another one's may have the same name.
+    check_one_user((as_text(value.get("user_id")) for value in values), session_id)
     events: list[JsonObject] = []
     faults: list[str] = []
     state: JsonObject = {}

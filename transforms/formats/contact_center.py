@@ -14,7 +14,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, name_of
 from turnwise.transforms.formats.fields import MISSING, NO_ANSWER, UNREAD, add_leap
-from turnwise.transforms.formats.identity import ANY, FLOWS, Paths, Places
+from turnwise.transforms.formats.identity import ANY, BOTH, FLOWS, Paths, Places
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import AGENT, USER, snake
 from turnwise.transforms.formats.messages.parts import CONTENT_OFF
@@ -79,7 +79,8 @@ register_format(
         places=(
             ("", ANY),
             ("labels", ANY),
-            ("request.queryParams and request.query_params", Paths(app_version=FLOWS)),
+            (f"request.queryParams.parameters{BOTH}request.query_params.parameters", ANY),
+            (f"request.queryParams{BOTH}request.query_params", Paths(app_version=FLOWS)),
         ),
         help="interaction logs of Dialogflow CX (BigQuery rows)",
         keys=("conversation_name", "turn_position", "request", "response"),
@@ -272,9 +273,11 @@ def _alone(read: Callable[[JsonObject, Record], Conversation]) -> LogFunction:
     return lambda value, record, settings: [read(as_object(value), record)]
 
 
+_SENT = "interactions.request"
 _OF_HISTORY: Places = (
     ("", ANY),
-    ("interactions.request.queryParams and interactions.request.query_params", Paths(app_version=FLOWS)),
+    (f"{_SENT}.queryParams.parameters{BOTH}{_SENT}.query_params.parameters", ANY),
+    (f"{_SENT}.queryParams{BOTH}{_SENT}.query_params", Paths(app_version=FLOWS)),
     ("", Paths(app_version=FLOWS)),
 )
 # For example {"name": ".../agents/a/conversations/c", "interactions": [{"request": {...}, ...}]}

@@ -8,6 +8,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, split_actions
 from turnwise.transforms.formats.fields import AGENT_ERROR, gaps
+from turnwise.transforms.formats.identity import ANY, OF_ANY
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, MISSING_HISTORY, conversation
 from turnwise.transforms.formats.messages.streams import as_object, decoded, first_of, key_set, objects_in
@@ -89,6 +90,7 @@ def _register(
             help=help,
             keys=keys,
             rank=60,
+            places=(*OF_ANY, *((key, ANY) for key in ("extra", "additional_metadata", "slots"))),
             recognises=recognises,
             read_log=read,
             read_cases=read_cases,

@@ -58,16 +58,14 @@ ANY = Paths(
 OF_CES = ANY._replace(eval_id=("evaluation", *ANY.eval_id))
 _OF_SPAN = Paths(
     (
-        KEYS[0],
-        "app.version",
-        "gen_ai.agent.version",
+        *(*ANY.app_version, "app.version", "gen_ai.agent.version"),
         *("langfuse.version", "langfuse.release", "mlflow.modelId"),
     ),
     (*ANY.eval_id, "langfuse.experiment.item.id", "langsmith.reference_example_id"),
     ANY.eval_set_id,
 )
 _OF_METADATA = Paths(
-    (*ANY.app_version, "revision_id", "release"),
+    (*ANY.app_version, "mlflow.modelId", "revision_id", "release"),
     (*ANY.eval_id, "dataset_item_id", "datasetItemId", "reference_example_id"),
     ANY.eval_set_id,
 )
@@ -84,7 +82,13 @@ Places: TypeAlias = tuple[tuple[str, Paths], ...]
 
 What a conversation keeps as labels, state and meta is looked at after these, under the names of `ANY`.
 """
-OF_ANY: Places = (("", ANY), ("metadata", ANY), ("labels", ANY), ("request.metadata", ANY))
+OF_ANY: Places = tuple(
+    (path, ANY)
+    for path in (
+        *("", "metadata", "labels", "meta"),
+        *("request.metadata", "request.body.metadata", "response.metadata", "response.body.metadata"),
+    )
+)
 """Of every format that states no others: chats, requests, rows, formats that plug-ins add."""
 OF_SPANS: Places = (
     ("attributes", _OF_SPAN),

@@ -33,6 +33,7 @@ from turnwise.transforms.formats.messages.model_apis import CHAT, chat_conversat
 from turnwise.transforms.formats.messages.streams import (
     as_object,
     decoded,
+    key_set,
     objects,
     objects_in,
     without_nulls,
@@ -491,7 +492,8 @@ def recognise(value: JsonValue, is_table: bool = False) -> str:
 
 
 NEXT_PAGE = ("nextPageToken", "next_page_token", "nextToken")
-_OF_PAGES = frozenset((*NEXT_PAGE, "totalSize", "total_size", "unreachable"))
+CURSORS = "cursors"  # of LangSmith's pages of runs: `next` names the next page
+_OF_PAGES = key_set("totalSize total_size unreachable search_cursors parsed_query") | {*NEXT_PAGE, CURSORS}
 
 
 def page_items(value: JsonValue) -> list[JsonObject]:

@@ -214,3 +214,12 @@ def check_one_conversation(messages: Sequence[JsonValue]) -> None:
             shown = ", ".join(repr(name[:_SHOWN]) for name in ids[:2])
             count = f"{len(ids)} conversations ({shown}{', ...' if len(ids) > 2 else ''})"
             raise ValueError(f"rows of {count}, by {key[:_SHOWN]!r}: {_REMEDY}: conversation_id, message")
+
+
+def check_one_user(users: Iterable[str | None], name: str) -> None:
+    """Raises ValueError, in one line, if records that name one conversation state several users."""
+    stated = sorted({user for user in users if user})
+    if len(stated) > 1:
+        shown = f"{', '.join(stated[:2])}{', ...' if len(stated) > 2 else ''}"
+        step = "put the user into its id, as CONCAT(user_id, '/', session_id) does in a query"
+        raise ValueError(f"records of different users ({shown}) name one conversation, {name}: {step}")

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -32,6 +33,7 @@ from turnwise.transforms.formats.identity import (
     texts_at,
 )
 from turnwise.transforms.formats.mapped import (
+    CURSORS,
     MAPPING,
     NEXT_PAGE,
     PART,
@@ -45,7 +47,7 @@ from turnwise.transforms.formats.mapped import (
     takes_rows,
 )
 from turnwise.transforms.formats.messages.messages_base import DIALECTS
-from turnwise.transforms.formats.messages.streams import first_of, stated, without_nulls
+from turnwise.transforms.formats.messages.streams import as_object, first_of, stated, without_nulls
 from turnwise.transforms.formats.problems import (
     check_keys,
     check_one_conversation,
@@ -241,20 +243,15 @@ class LogReader:
 def _page(value: JsonValue, chosen: Format | None = None) -> list[JsonValue]:
     """Returns the records of a page of an API's list; empty: it is none, or a format reads it whole."""
     items = page_items(value)
-    if not items or not isinstance(value, dict) or (chosen and chosen.recognises(value)):
+    if not items or not isinstance(value, dict):
         return []
-    try:
-        if chosen is None:
-            recognise(value)
+    with suppress(ValueError):
+        if CURSORS not in value and (chosen.recognises(value) if chosen else recognise(value)):
             return []
-    except ValueError:
-        pass
     for item in items[:FIRST_ELEMENTS]:
-        try:
+        with suppress(ValueError):
             recognise(item)
             return list(items)
-        except ValueError:
-            pass
     return []
 
 
@@ -272,7 +269,8 @@ class MissingPageError(NoConversation):
 
 def _next_page(value: JsonValue) -> list[NoConversation]:
     held = value if isinstance(value, dict) else {}
-    findings = [_GOES_ON] if first_of(held, NEXT_PAGE) else []
+    goes_on = first_of(held, NEXT_PAGE) or as_object(held.get(CURSORS)).get("next")
+    findings = [_GOES_ON] if goes_on else []
     if held.get("status") in ("Running", "Scheduled", "Failed", "Cancelled", "Timeout"):
         findings.append(f"the query has the status {held['status']}: its results are not whole")
     lines = log_lines(value)

@@ -17,6 +17,9 @@ def chat(**fields: Any) -> JsonObject:
     return {"messages": SAID, "conversation_id": "c", **fields}
 
 
+HISTORY = {"name": "projects/p/locations/l/agents/a/conversations/c"}
+
+
 def spans(resource: JsonObject | None = None, **attributes: Any) -> JsonObject:
     """Returns a trace of an agent with one model call, below a request of a server with these attributes."""
     known = {
@@ -38,6 +41,19 @@ def agent_event(**fields: Any) -> JsonObject:
 def langfuse(**trace: Any) -> JsonObject:
     step = {"id": "2", "traceId": TRACE, "type": "GENERATION", "input": SAID[:1], "output": SAID[1]}
     return {"trace": {"id": TRACE, **trace}, "observations": [{**step, "startTime": "2026-01-01T00:00:00Z"}]}
+
+
+def mlflow(tags: Any, metadata: JsonObject) -> JsonObject:
+    return {"info": {"trace_metadata": metadata, "tags": tags, "state": "OK"}, "data": spans()}
+
+
+def dialogflow(**parameters: Any) -> JsonObject:
+    """Returns the request and the response of a turn that begins with parameters of the session."""
+    request = {"queryInput": {"text": {"text": "Hi"}}, "queryParams": {"parameters": parameters}}
+    return {
+        "request": request,
+        "response": {"queryResult": {"responseMessages": [{"text": {"text": ["Hello"]}}]}},
+    }
 
 
 def langsmith(**fields: Any) -> JsonObject:
@@ -79,6 +95,19 @@ def session(**state: Any) -> JsonObject:
         (spans(**{"langfuse.experiment.item.id": "item-1"}), {}, "- item-1 -"),
         (langfuse(release="r1", metadata={"dataset_item_id": "item-1"}), {}, "r1 item-1 -"),
         (langsmith(reference_example_id="x-1", extra={"metadata": {"revision_id": "abc"}}), {}, "abc x-1 -"),
+        (chat(meta={"app_version": "v1", "eval_id": "e"}), {}, "v1 e -"),
+        ({"request": {"body": {**chat(), "metadata": {"app_version": "v1"}}}, "response": {"metadata": {
+            "eval_id": "e"}}}, {}, "v1 e -"),
+        ({"sender_id": "u", "events": [{"event": "user", "text": "Hi"}],
+          "slots": {"eval_id": "e"}}, {}, "- e -"),
+        ({"event": "$ai_generation", "properties": {"$ai_input": SAID[:1], "app_version": "v1"}}, {},
+         "v1 - -"),
+        (spans(**{"app_version": "v1", "metadata.eval_id": "e"}), {}, "v1 e -"),
+        (mlflow({"app_version": "v1"}, {"eval_id": "e", "app_version": "v2"}), {}, "v2 e -"),
+        (mlflow([{"key": "eval_set_id", "value": "s"}], {"mlflow.modelId": "m-1"}), {}, "m-1 - s"),
+        (({**langfuse(version="v2")["trace"], **langfuse(), "trace": None, "htmlPath": "/p"}), {}, "v2 - -"),
+        ({**HISTORY, "interactions": [dialogflow(app_version="v2", eval_id="e")]}, {}, "v2 e -"),
+        ({"conversation_name": "c", "turn_position": 1, **dialogflow(eval_id="e")}, {}, "- e -"),
         # What the config names goes first, in rows and spans as in records; what is missing does not count.
         (chat(app_version="v1", build={"number": 8}), {"app_version_from": ["a.b", "build.number"]}, "8 - -"),
         ({"conversation_id": "c", "app_version": "v1", "release": "r1", **TURNS},
@@ -103,6 +132,12 @@ def test_what_a_record_states_of_its_conversation(record, config, wanted):
 def test_which_of_several_cases_is_meant_is_not_guessed():
     records = [agent_event(eval_id="a"), agent_event(invocation_id="j", eval_id="b")]
     with pytest.raises(ValueError, match="names several eval cases or sets: a, b"):
+        turnwise.read_conversations(records)
+
+
+def test_rows_of_two_users_that_name_one_session_are_no_conversation():
+    records = [agent_event(user_id="a"), agent_event(user_id="b", invocation_id="j", span_id="k")]
+    with pytest.raises(ValueError, match=r"different users \(a, b\) name one conversation, s: put the user"):
         turnwise.read_conversations(records)
 
 
@@ -171,7 +206,6 @@ def changed(first: JsonObject, second: JsonObject, **state: Any) -> JsonObject:
     return read
 
 
-HISTORY = {"name": "projects/p/locations/l/agents/a/conversations/c"}
 V1, V2 = {"app_version": "v1"}, {"app_version": "v2"}
 
 

@@ -1,11 +1,13 @@
 """Requests to models with their replies, as a proxy logs them; those of a conversation are joined."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
+import orjson
 from pydantic_core import from_json
 
 from turnwise.schemas.conversation import Conversation, Record
@@ -34,6 +36,7 @@ from turnwise.transforms.formats.messages.streams import (
     key_set,
     objects_in,
 )
+from turnwise.transforms.formats.problems import check_one_user
 from turnwise.transforms.text.dates import time_seconds, value_time
 
 _NAMES = IDS[:-1]
@@ -119,6 +122,7 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     _note_silent(log, log)
     for other in others:
         if other.log.steps != log.steps[: len(other.log.steps)] or other.dialect is not dialect:
+            check_one_user(map(user_of, (request, other.request)), session_id)
             message = "a request is not among the messages of the longest one; its reply is not read"
             log.general.add("OtherBranch", message, calls=True)
         else:
@@ -258,8 +262,16 @@ def _agents_first(steps: Sequence[tuple[object, ...]]) -> int:
 
 
 def _name(dialect: Dialect, steps: Sequence[tuple[object, ...]], more: bytes) -> str:
-    text = dump_json([list(step) for step in steps]) + more
+    text = _dump([list(step) for step in steps]) + more
     return f"{dialect.name}-{blake2b(text, digest_size=8).hexdigest()}"
+
+
+def _dump(steps: list[object]) -> bytes:
+    """Returns JSON with sorted keys, as a client may write the arguments of a call anew."""
+    try:
+        return orjson.dumps(steps, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # integers of more than 64 bits, and unpaired surrogates
+        return json.dumps(steps, sort_keys=True).encode()
 
 
 def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
@@ -319,7 +331,7 @@ def _digests(log: Dialogue) -> list[bytes]:
     """Returns a digest of the steps up to each."""
     whole, digests = blake2b(digest_size=16), list[bytes]()
     for step in log.steps:
-        whole.update(dump_json(list(step)))
+        whole.update(_dump(list(step)))
         digests.append(whole.copy().digest())
     return digests
 
@@ -435,6 +447,9 @@ registry.register_format(
 )
 
 
+_SENT_BESIDE = ("metadata.requester_metadata", "requestMetadata", "properties")
+
+
 def _register_log(
     name: str, help: str, keys: tuple[str, ...], recognises: registry.Test, exchange: _Exchanged, time: str
 ) -> None:
@@ -447,7 +462,7 @@ def _register_log(
             rank=117,
             recognises=recognises,
             events=_exchange_events(exchange, time),
-            places=(*OF_ANY, ("metadata.requester_metadata", ANY), ("requestMetadata", ANY)),
+            places=(*OF_ANY, *((key, ANY) for key in _SENT_BESIDE)),
             time_keys=(time,),
             has_rubrics=False,
         )

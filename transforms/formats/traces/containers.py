@@ -46,8 +46,8 @@ _TYPES = ("SPAN", "EVENT", "GENERATION", "AGENT", "TOOL", "CHAIN", "RETRIEVER", 
 
 def is_langfuse(record: JsonObject) -> bool:
     """Returns whether a record is a trace with its observations, an observation, or a row of a trace."""
-    inner = record.get("trace")
-    if isinstance(record.get("observations"), list) and (isinstance(inner, dict) or "projectId" in record):
+    is_trace = isinstance(record.get("trace"), dict) or record.keys() & {"projectId", "htmlPath", "html_path"}
+    if isinstance(record.get("observations"), list) and is_trace:
         return True
     if record.keys() >= {"id", "timestamp", "bookmarked"}:
         return True
@@ -492,6 +492,7 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
             AGENT_COLUMN: record.get("agent"),
             INVOCATION: invocation or None,
             "session.id": record.get("session_id"),
+            "user.id": record.get("user_id"),
             **_identity(record),
         },
         error=record.get("status") == "ERROR" or kind.endswith("_ERROR"),

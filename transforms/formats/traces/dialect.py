@@ -350,7 +350,7 @@ _SESSION_NAMES = (
     *("chatId", "langfuse_session_id", "langfuseSessionId", "mlflow.trace.session"),
 )
 _HOLDERS = (
-    *("langsmith.metadata.", "traceloop.association.properties.", "ai.telemetry.metadata."),
+    *("langsmith.metadata.", "traceloop.association.properties.", "ai.telemetry.metadata.", "metadata."),
     *("ai.settings.context.", "mlflow.trace.", "langfuse.trace.metadata.", "langfuse.observation.metadata."),
 )
 _METADATA = ("metadata", "langfuse.trace.metadata", "langfuse.observation.metadata")

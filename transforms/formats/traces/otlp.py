@@ -143,15 +143,19 @@ def _listed(record: JsonObject) -> JsonValue:
 def flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of a record, which is one span or a list of them."""
     shared = as_text(first_of(record, ("session_id", "sessionId")))
-    # The head of an MLflow trace names the session.
-    head = as_object(first_of(as_object(record.get("info")), ("trace_metadata", "request_metadata")))
-    stated_session = head.get("mlflow.trace.session")
-    shared = shared or (stated_session if isinstance(stated_session, str) else None)
+    # The head of an MLflow trace names session, user, version and case; its tags may, too.
+    info = as_object(record.get("info"))
+    head = {
+        **key_values(info.get("tags")),
+        **key_values(first_of(info, ("trace_metadata", "request_metadata"))),
+    }
+    shared = shared or as_text(head.get("mlflow.trace.session"))
+    named: JsonObject = {"session.id": shared} if shared else {}
     for held in objects_in(_listed(record)) if is_span_list(record) else [record]:
         span = _flat_span(held)
-        if shared and "session.id" not in span.attributes:
-            span.attributes = {**span.attributes, "session.id": shared}
+        span.attributes = {**named, **({"metadata": head} if head else {}), **span.attributes}
         yield span
+        head = {}
 
 
 def _flat_span(held: JsonObject) -> TraceSpan:

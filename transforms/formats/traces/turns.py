@@ -32,6 +32,7 @@ from turnwise.transforms.formats.messages.parts import (
     users_of,
 )
 from turnwise.transforms.formats.messages.spellings import HISTORIES
+from turnwise.transforms.formats.problems import check_one_user
 from turnwise.transforms.formats.traces.calls import (
     TurnCall,
     after_user,
@@ -193,7 +194,7 @@ STEPS = ("model", "tool", "agent", "chain", "handoff")
 
 
 def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation:
-    """Joins spans of a conversation, in any order; raises ValueError if none is a step of an agent."""
+    """Joins spans of a conversation, in any order; raises ValueError if none is a step, or for two users."""
     try:
         nodes = span_tree(spans)
         mark_doubles(nodes)
@@ -204,6 +205,10 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     if not lines:
         raise ValueError(f"{len(nodes)} spans, and none is a call of a model or a tool, or an agent")
     steps = [node for node in nodes if node.step.kind in STEPS]
+    # A session of google-adk is of one user: another one's may have the same name.
+    rows = (node.span for node in steps if _ADK_EVENTS in node.step.dialects)
+    named = (span for span in rows if text_at(span.attributes, "session.id") == conversation_id)
+    check_one_user(map(user_of, named), conversation_id)
     turns = [_line_turn(line, index) for index, line in enumerate(lines)]
     end = _crash(lines[:-1]) or _end(lines[-1])
     resources = [node.span.resource for node in steps]
