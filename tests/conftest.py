@@ -26,7 +26,9 @@ OLD_COLLECTIONS = 1000
 
 # Workers of pytest-xdist would have 80.
 os.environ["COLUMNS"] = "120"
-settings.register_profile("slow machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "slow machine", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("slow machine")
 
 

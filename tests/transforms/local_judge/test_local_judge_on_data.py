@@ -25,16 +25,19 @@ def labelled():
     return local_judge.read(local_judge.GROUNDING)
 
 
-def test_hallucination_scores_of_the_command_agree_with_people(labelled):
-    rows = local_judge_grounding.grounding_rows(labelled, 0)
+@pytest.fixture(scope="module")
+def rows(labelled):
+    return local_judge_grounding.grounding_rows(labelled, 0)
+
+
+def test_hallucination_scores_of_the_command_agree_with_people(rows):
     for name in local_judge_grounding.CRITERIA:
         assert worse_half(rows, f"local, {name}", "AUC") > 0.92
         assert max(of(rows, f"local, {name}", "Brier score")[3:]) < 0.11
         assert worse_half(rows, f"local, {name} >= 1.00", "balanced accuracy") > 0.85
 
 
-def test_chatty_replies_are_supported_as_people_say(labelled):
-    rows = local_judge_grounding.grounding_rows(labelled, 0)
+def test_chatty_replies_are_supported_as_people_say(rows):
     for name in local_judge_grounding.CRITERIA:
         assert max(of(rows, f"local, {name}", "supported under 1")[3:]) < 0.14
         assert max(of(rows, f"local, {name}", "unsupported at 1")[3:]) < 0.1
