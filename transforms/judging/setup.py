@@ -239,7 +239,7 @@ class JudgeWorker:
             self.submit(self.ask.rest()).result()
 
     def close(self) -> None:
-        """Ends the thread: waits `WORKER_PATIENCE_S` for replies in flight, which the cache keeps; cancels the rest.
+        """Ends the thread: waits `WORKER_PATIENCE_S` for replies in flight, caches them, cancels the rest.
 
         It is not left before, whatever interrupts it: a second signal ends the process.
         """
