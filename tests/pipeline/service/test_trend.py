@@ -187,7 +187,7 @@ def test_a_run_without_metrics_says_why(service, run):
     }
     service.store.write(lambda c: write_rows(c, split, RESULT_ROWS, [elsewhere], time_ns()))
     service.store.write(lambda c: complete(c, split, ENDED, time_ns()))
-    run(5, (V1, 1, 1))
+    run(5, ("v5", 1, 1))
     service.store.write(lambda c: c.execute(text("DELETE FROM metric_rows WHERE evaluation_run LIKE '%r5'")))
     assert told(trend(service, criterion=STATUS)) == [
         ("r5", "it kept no metrics"),
@@ -196,6 +196,8 @@ def test_a_run_without_metrics_says_why(service, run):
         ("r2", "it has no result in this app"),
         ("r1", [(0.5, "v1")]),
     ]
+    # No run has metrics of the version, and one has a result.
+    assert told(trend(service, criterion=STATUS, appVersion="v5"))[0] == ("r5", "it kept no metrics")
 
 
 def test_metrics_that_name_no_app_are_where_all_results_are(service, run):

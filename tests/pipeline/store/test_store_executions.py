@@ -13,7 +13,7 @@ from tests.store_rows import DOCUMENT, completed, put_rows
 from turnwise.pipeline.io.sinks.base import find_service, recorded
 from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.evaluations import create_evaluation, update_evaluation
-from turnwise.pipeline.service.runs import Service
+from turnwise.pipeline.service.runs import Service, get_evaluation_run
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.store.database import (
     CONVERSATIONS,
@@ -172,6 +172,8 @@ def test_a_run_that_breaks_off_says_so(store, store_url, error, wanted):
         raise error
     ((found, why),) = read(store, RUNS.c.state, RUNS.c.error)
     assert found == wanted[0] and wanted[1] in why
+    answer = get_evaluation_run(Service(store, "tester"), f"{APP}/evaluationRuns/nightly")
+    assert answer["error"] == {"code": 13, "message": why}
     with suppress(type(error)), recorded(record, place._replace(run_id="far"), DOCUMENT, goes_on=True):
         raise error
     states = dict(read(store, RUNS.c.run_id, RUNS.c.state))

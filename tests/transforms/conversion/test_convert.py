@@ -111,8 +111,10 @@ def test_expectations_go_before_the_recording():
 
 def test_calls_and_words_that_may_be_missing_are_not_expected():
     turn = Turn(user="a", agent="b", unknown_calls="a part is not read", unknown_words="another")
-    (expected,) = recorded_case(Conversation("c", turns=[turn])).turns
+    log = Conversation("c", turns=[turn])
+    (expected,) = recorded_case(log).turns
     assert (expected.tool_calls, expected.response) == (None, None)
+    assert "noToolCalls" not in str(converted(log, TARGETS["ces_evaluation"]).record)
 
 
 def test_what_a_tool_called_and_the_answer_itself_are_no_expectations_of_their_own():
