@@ -37,7 +37,8 @@ def result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]
         log("open", turn("x", None)),
     ]
     source.write_text("".join(json.dumps(one) + "\n" for one in logs))
-    config.write_text(json.dumps({"criteria": {"response_match_score": 0.8, "tool_call_count_v1": {}}}))
+    criteria = {"response_match_score": 0.8, "tool_call_count_v1": {}, "agent_cost": {}}
+    config.write_text(json.dumps({"criteria": criteria}))
     options = ["--input", str(source), "--config", str(config), "--output", str(out)]
     assert main(["run", *options]) == 0
     folder = tmp_path / "waiter/.adk/eval_history"
@@ -63,6 +64,7 @@ def test_a_run_has_its_verdicts_scores_and_reasons(result):
     assert (failed["score"], failed["threshold"], failed["eval_status"]) == (0.0, 0.8, 2)
     assert "Done" in failed["details"]["rubric_scores"][0]["rationale"]
     assert (counted["score"], counted["eval_status"]) == (1.0, 4)
+    assert metrics["agent_cost"]["eval_status"] == 3, "without a score it does not even inform"
     assert wrong["expected_invocation"]["final_response"]["parts"] == [{"text": "Done"}]
     assert by_id["open"]["eval_metric_result_per_invocation"][0]["expected_invocation"] is None
 

@@ -353,7 +353,9 @@ def test_two_versions_are_compared(service, app, create, put_result):
         1,
         6,
     )
-    assert base["passRate"] == 0.75 and base["passRateLow"] < 0.75 < base["passRateHigh"]
+    # 9 results of 6 evaluations, 8 of them with a verdict: as sure as 5.3 that do not depend on each other.
+    assert base["passRate"] == 0.75
+    assert (round(base["passRateLow"], 3), round(base["passRateHigh"], 3)) == (0.346, 0.944)
     assert base["metrics"]["passCount"] == 6
     tagged = compare(service, app, evaluationFilter="tags:quick")
     assert tagged["baseline"]["passCount"] == 1 and len(tagged["changes"]) == 1
