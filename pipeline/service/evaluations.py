@@ -161,8 +161,6 @@ def restore_evaluation(service: Service, request: tools.RestoreEvaluationRequest
         def work(connection: Connection) -> StoredEvaluation:
             last = read_revisions(connection, name, None, 1)[0]
             check_etag(name, request.etag, last.etag, "etag")
-            if not last.is_deletion:
-                raise ServiceError("ABORTED", f"{name} was created by another; try again")
             check_display_name(connection, content)
             return add_evaluation(connection, content, change_by(service))
 
