@@ -278,7 +278,7 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
             runs = select(table.c.evaluation_run).where(condition).distinct()
             changed.update(connection.execute(runs).scalars())
             done[table.name] += connection.execute(delete(table).where(condition)).rowcount
-    changed |= _empty_failures(connection, subject.ids, done)
+    _empty_failures(connection, subject.ids, done)
     columns = EXECUTIONS.c.name, EXECUTIONS.c.execution, EXECUTIONS.c.content
     # Where no conversation is deleted, what is to be read is of one that stays.
     for name, execution, content in connection.execute(select(*columns)).all() if subject.keys else ():
@@ -298,9 +298,8 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
     return +done
 
 
-def _empty_failures(connection: Connection, ids: frozenset[str], done: Counter[str]) -> set[str]:
-    """Removes record, message and place from the failures that name one of some ids; returns their runs."""
-    changed: set[str] = set()
+def _empty_failures(connection: Connection, ids: frozenset[str], done: Counter[str]) -> None:
+    """Removes record, message and place from the failures that name one of some ids; no figure changes."""
     for row in connection.execute(select(FAILURE_ROWS)).all():
         failure = stored_runs.read_document(row.content)
         values = [row.content] if failure is None else failure.values()
@@ -313,8 +312,6 @@ def _empty_failures(connection: Connection, ids: frozenset[str], done: Counter[s
         emptied = {"conversation_id": "", "source": "", "content": content}
         connection.execute(update(FAILURE_ROWS).where(*is_it).values(emptied))
         done[FAILURE_ROWS.name] += 1
-        changed.add(row.evaluation_run)
-    return changed
 
 
 def _names(text: str, ids: frozenset[str]) -> bool:
