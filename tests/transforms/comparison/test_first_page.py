@@ -294,6 +294,7 @@ def test_a_headline_has_the_bounds_of_the_table():
 def test_a_page_says_why_verdicts_are_missing():
     rows = [row(i, 0.0, verdict=None, reason="the user goal needs a judge") for i in range(2)]
     rows += [row(i, 0.0, verdict=None, reason="turn 2: the last turn has no answer") for i in (2, 3, 4)]
+    rows += [row(i, 0.0, verdict="FAIL", reason="the agent raised an error") for i in range(5, 9)]
     found = page({"verdict": [P] * 12}, {"verdict": [U] * 6 + [P] * 6}, rows=rows)
     assert reasons_of(found) == [
         "no verdict (6 of v2), most often:",
