@@ -9,12 +9,13 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from sqlalchemy import delete, select, update
+from sqlalchemy import Table, delete, func, select, update
 
 import turnwise
 from tests.store_rows import DOCUMENT, ENDED
 from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.store.database import (
+    CONVERSATION_ROWS,
     EXECUTIONS,
     RESULT_ROWS,
     RESULTS,
@@ -115,11 +116,32 @@ def test_missing_judged_and_repeated_scores_are_compared_alike(store, put):
         update(SCORE_ROWS).where(SCORE_ROWS.c.conversation_id == "c-9").values(outcome="SKIPPED"),
         update(SCORE_ROWS).where(SCORE_ROWS.c.criterion == "response_match_score").values(content=judge),
         delete(SCORE_ROWS).where(SCORE_ROWS.c.conversation_id == "c-11"),
+        update(CONVERSATION_ROWS)
+        .where(CONVERSATION_ROWS.c.conversation_id == "c-12")
+        .values(verdict="", content=replaced(CONVERSATION_ROWS, '"sampled_out":[]', '"sampled_out":["s"]')),
     )
     for change in changes:
         store.write(lambda c, change=change: c.execute(change))
     found = check_same(store, *VERSIONS)
     assert any(own.missing for own in found.criteria)
+    assert "v2: 1 conversation sampled out of s: not in its figures" in found.notes
+
+
+def replaced(table: Table, old: str, new: str) -> Any:
+    return func.replace(table.c.content, old, new)
+
+
+def test_scores_of_an_earlier_revision_do_not_count(store, put):
+    for run in ("r1", "r2"):
+        put(run, "v1", range(8))
+    put("r3", "v2", range(8))
+    is_later = SCORE_ROWS.c.evaluation_run == f"{APP}/evaluationRuns/r2"
+    later = replaced(SCORE_ROWS, '"revision":0', '"revision":1')
+    store.write(lambda c: c.execute(update(SCORE_ROWS).where(is_later).values(content=later)))
+    check_same(store, *VERSIONS)
+    side = store.read(lambda c: StoredRuns(c, APP).sides(VERSIONS, "here")).baseline
+    assert len(side.conversations) > 8, "most are of two cases"
+    assert side.conversations.criteria["response_match_score"].is_given.sum() == 8
 
 
 def test_verdicts_and_scores_are_of_one_run(store, put):

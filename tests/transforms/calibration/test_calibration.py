@@ -195,6 +195,13 @@ def test_one_class_gives_no_kappa_and_no_threshold():
     assert own.outcomes.fail_recall.reason == "people fail nothing"
 
 
+def test_many_labels_of_few_cases_suggest_no_threshold():
+    scores = [judged(f"c{i}", turn / 4, turn > 1, turn=turn) for i in range(9) for turn in range(4)]
+    labels = {(f"c{i}", turn): "PASS" if turn > 1 else "FAIL" for i in range(9) for turn in range(4)}
+    (own,) = calibrated(lines_of(labels, 9, **HAND), scores).criteria
+    assert own.no_threshold == "too few labels: 36 of 9 cases; 20 of 10 cases are needed"
+
+
 def numbers(bias=0.1, size=SIZE):
     generator = np.random.default_rng(2)
     people = generator.random(size) * 0.6 + 0.2

@@ -98,6 +98,14 @@ def test_a_word_and_its_interval_say_the_same(by, size):
     assert holds_0 is (size < 6)
 
 
+@pytest.mark.parametrize(("other", "stated"), [(0.5, 0.5), (0.8, None)])
+def test_a_threshold_is_stated_where_all_scores_have_it(other, stated):
+    a, b = ([conversation(i, side, {}) for i in range(3)] for side in ("v1", "v2"))
+    for one, threshold in [*((one, 0.5) for one in a), *((one, other) for one in b)]:
+        one.criteria["response_match_score"] = Observed(0.9, P, threshold)
+    assert only(compare(*sides(a, b), CompareOptions())).threshold == stated
+
+
 def test_the_sentence_of_500_pairs():
     found = paired([(F, P)] * 84 + [(P, F)] * 73 + [(P, P)] * 343)
     assert found.sentence == (
