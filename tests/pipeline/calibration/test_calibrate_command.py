@@ -124,7 +124,8 @@ def test_a_calibration_that_stays_in_place_is_named(calibrated, run, tmp_path, c
     assert (run / "calibration.json").read_bytes() == before
 
 
-def test_labels_of_another_criterion_keep_what_is_there(calibrated, run, tmp_path, capsys):
+@pytest.mark.parametrize("cost", ["--false_pass_cost", "--false_fail_cost"])
+def test_labels_of_another_criterion_keep_what_is_there(calibrated, run, tmp_path, capsys, cost):
     calibrated(sample()[:40])
     (before,) = json.loads((run / "calibration.json").read_bytes())["criteria"]
     labels = tmp_path / "others.jsonl"
@@ -135,7 +136,7 @@ def test_labels_of_another_criterion_keep_what_is_there(calibrated, run, tmp_pat
     whole = json.loads((run / "calibration.json").read_bytes())
     assert whole["criteria"][0] == before and whole["criteria"][1]["criterion"] == "verdict"
     assert [path.rpartition("/")[2] for path in whole["labels"]] == ["labels.jsonl", "others.jsonl"]
-    assert main(["calibrate", str(run), "--labels", str(labels), "--false_pass_cost", "3"]) == 0
+    assert main(["calibrate", str(run), "--labels", str(labels), cost, "3"]) == 0
     assert f"{kept}\nreplaced of the earlier calibration: verdict" in capsys.readouterr().out
     stays = json.loads((run / "calibration.json").read_bytes())["criteria"][0]
     assert stays["corrected"] == before["corrected"] and "other costs" in stays["no_threshold"]

@@ -4,7 +4,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from time import time_ns
-from typing import Any
+from typing import Any, NamedTuple, cast
 from zlib import crc32
 
 import numpy as np
@@ -208,6 +208,26 @@ def test_a_summary_of_what_was_changed_is_not_used(store, put):
     assert compared(store, *VERSIONS) != stale
     keep_summaries(store, APP)
     assert kept(store) == ["r1", "r2"] and compared(store, *VERSIONS) != stale
+
+
+class Meanwhile(NamedTuple):
+    """A store of which others change the runs before each write."""
+
+    store: Store
+
+    def read(self, work: Callable[[Any], Any]) -> Any:
+        return self.store.read(work)
+
+    def write(self, work: Callable[[Any], Any]) -> Any:
+        later = {"update_nanos": EXECUTIONS.c.update_nanos + 1}
+        self.store.write(lambda c: c.execute(update(EXECUTIONS).values(later)))
+        return self.store.write(work)
+
+
+def test_no_summary_is_kept_of_a_run_that_was_changed_meanwhile(store, put):
+    put("r1", "v1", range(4))
+    keep_summaries(cast(Store, Meanwhile(store)), APP)
+    assert kept(store) == []
 
 
 def again(change: Callable[[Any], Any]) -> Callable[[str], str]:

@@ -88,6 +88,8 @@ def test_many_versions_are_the_last_columns_and_one_line_about_the_others():
         "rejected, errors 2 (see metrics_by_app_version)"
     )
     assert len(version_table(rows[:8], [], {}).split("\n")) == len(table)
+    head = version_table(rows, [], {}, sides=("v3", "v1999")).split("\n")[0]
+    assert head.split()[2:] == ["v3", "v1999", *(f"v{number}" for number in range(1_993, 1_999))]
 
 
 def test_the_live_screen_is_printable():
