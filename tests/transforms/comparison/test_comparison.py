@@ -182,6 +182,9 @@ def test_what_was_sampled_out_is_no_pair_and_not_missing():
     found = compare(*sides(a, b), CompareOptions())
     assert (found.criteria[0].overall.pairs, found.criteria[0].missing) == (8, None)
     assert any("32 conversations sampled out of verdict" in note for note in found.notes)
+    for one in b:
+        one.criteria, one.sampled_out = {}, frozenset({STATUS})
+    assert compare(*sides(a, b), CompareOptions()).candidate.no_verdict == 40
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ def row(name, revision=0, **columns):
     return {"conversation_id": name, "app_version": "v1", "eval_id": None, "revision": revision} | columns
 
 
-def metric(revision, start, criterion="c"):
-    names = {"window_start": start, "app_version": "v1", "criterion": criterion, "level": "turn"}
+def metric(revision, start, criterion="c", level="turn"):
+    names = {"window_start": start, "app_version": "v1", "criterion": criterion, "level": level}
     return names | {"revision": revision}
 
 
@@ -24,7 +24,13 @@ def test_of_a_conversation_that_a_stream_scored_again_the_last_revision_counts()
             row("b", position=2),
         ],
         "scores": [row("a", value=0.0), row("a", 1, eval_id="e", value=1.0), row("b", value=0.5)],
-        "metrics_by_app_version": [metric(0, "1"), metric(1, "1"), metric(0, "1", "d"), metric(None, None)],
+        "metrics_by_app_version": [
+            metric(0, "1"),
+            metric(1, "1"),
+            metric(0, "1", "d"),
+            metric(0, "1", "d", "conversation"),
+            metric(None, None),
+        ],
     }
     texts = dict.fromkeys(("run_id", "create_time", "output_format"), "")
     objects = {key: {} for key in ("config", "criteria", "versions", "counts", "judge")}
@@ -32,4 +38,4 @@ def test_of_a_conversation_that_a_stream_scored_again_the_last_revision_counts()
     run = Run("out", document, tables.__getitem__)
     assert [*run.conversations()] == [tables["conversations"][place] for place in (0, 2, 3, 4)]
     assert [*run.scores()] == tables["scores"][1:]
-    assert run.metrics() == [tables["metrics_by_app_version"][place] for place in (1, 2, 3)]
+    assert run.metrics() == [tables["metrics_by_app_version"][place] for place in (1, 2, 3, 4)]
