@@ -70,6 +70,9 @@ def test_repeated_runs_are_reliable_or_not_and_guessed_tools_are_counted(run):
     assert "tools: the effect of 1 is guessed by name (1 write)\n" in done.out
     assert "\nlist the tools: turnwise tools " in done.out
     assert "tools: the effect of 1 is unknown (frobnicate); state it in the config" in done.out
+    good_ones = [record for record in records if record["app_version"] == "v2"]
+    done = run(good_ones, "--overwrite", criteria={"tool_effects_v1": {}})
+    assert "4 with a verdict (of 2 cases), 0 without" in " ".join(done.out.split())
 
 
 def content(*parts):

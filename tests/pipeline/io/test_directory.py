@@ -98,6 +98,11 @@ def renamed(suffix: str) -> Damage:
     return damage
 
 
+def beside(directory: Path) -> None:
+    path = file_of(directory, "scores")
+    shutil.copy(path, path.with_name(f"scores-00001-of-00002{path.suffix}"))
+
+
 def with_text(text: str) -> Damage:
     return lambda directory: (directory / "run.json").write_text(text)
 
@@ -110,6 +115,7 @@ def with_text(text: str) -> Damage:
         (without("results-*"), "files of the run are missing: results"),
         (renamed("-00001-of-00002"), "1 of 2 files of scores are missing"),
         (renamed("-00002"), "2 of 3 files of scores are missing"),
+        (beside, "scores is of two runs"),
         (with_text("{"), "run.json: Input data was truncated"),
         (with_text("{}"), "run.json: Object missing required field `run_id`"),
     ],
