@@ -1,4 +1,4 @@
-// The first screen: verdicts in sentences, the balance of records, the table of criteria, and what to read.
+// The first screen: verdicts in sentences, the balance of records, what to read, and the table of criteria.
 
 import { explained, meaning } from "./about.js";
 import { tag, versionHead, word } from "./badges.js";
@@ -18,10 +18,10 @@ export function overview() {
   return [
     ...firstPage(page, reasons),
     sentences(),
-    size() ? h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()) : null,
     h("section", { "aria-labelledby": "read" }, h("h2", { id: "read" }, "Read these first"),
       h("p", { class: "hint" }, page?.baseline ? "Regressions of the candidate first, then what else went wrong in it: at most three of a problem type." : "What destroyed something or failed first: the worst conversation of each problem type, then further ones, at most three of a type."),
       read.length ? readingTable(read) : h("p", null, nothingToRead())),
+    size() ? h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()) : null,
   ];
 }
 
