@@ -15,13 +15,15 @@ const VERDICT = "verdict";
 
 export function overview() {
   const { page, read, reasons } = compared();
+  const [problems, ...notes] = sentences();
   return [
     ...firstPage(page, reasons),
-    sentences(),
+    problems,
     h("section", { "aria-labelledby": "read" }, h("h2", { id: "read" }, "Read these first"),
       h("p", { class: "hint" }, page?.baseline ? "Regressions of the candidate first, then what else went wrong in it: at most three of a problem type." : "What destroyed something or failed first: the worst conversation of each problem type, then further ones, at most three of a type."),
       read.length ? readingTable(read) : h("p", null, nothingToRead())),
     size() ? h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()) : null,
+    ...notes,
   ];
 }
 
