@@ -15,10 +15,11 @@ const VERDICT = "verdict";
 
 export function overview() {
   const { page, read, reasons } = compared();
-  const [problems, ...notes] = sentences();
+  const [problems, coverage, ...notes] = sentences();
   return [
     ...firstPage(page, reasons),
     problems,
+    coverage,
     h("section", { "aria-labelledby": "read" }, h("h2", { id: "read" }, "Read these first"),
       h("p", { class: "hint" }, page?.baseline ? "Regressions of the candidate first, then what else went wrong in it: at most three of a problem type." : "What destroyed something or failed first: the worst conversation of each problem type, then further ones, at most three of a type."),
       read.length ? readingTable(read) : h("p", null, nothingToRead())),
@@ -103,10 +104,10 @@ function sentences() {
   const others = [...problems, ...report.coverage].filter((one) => !isOfPair(one));
   return [
     problems.some(isOfPair) ? h("ul", { class: "problems", "aria-label": "Problems" }, problems.filter(isOfPair).map(sentence)) : null,
+    balance(report.coverage.filter(isOfPair)),
     folded(texts, ["criterion in a sentence", "criteria in sentences"]),
     folded((comparison?.notes ?? []).map((text) => ({ text: `${text}.`, tone: "note" })), ["note on the comparison", "notes on the comparison"]),
     folded(others, ["sentence on the other runs", "sentences on the other runs"]),
-    balance(report.coverage.filter(isOfPair)),
   ];
 }
 
