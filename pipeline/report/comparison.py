@@ -49,8 +49,10 @@ _DROPPED = (3,)
 
 def comparison_text(comparison: Comparison, width: int) -> str:
     """Returns a comparison as text, for a terminal of so many columns."""
+    first = reading_text(comparison.page.read_first if comparison.page else (), width)
     lines = [
         *(first_page_lines(comparison.page, width) if comparison.page else ()),
+        *(first.split("\n") if first else ()),
         *wrapped(printable(f"baseline {side_text(comparison.baseline)}"), width),
         *wrapped(printable(f"candidate {side_text(comparison.candidate)}"), width),
         *wrapped(printable(pairing_text(comparison)), width),
@@ -66,8 +68,7 @@ def comparison_text(comparison: Comparison, width: int) -> str:
         *(f"note: {note}" for note in comparison.notes),
     ]
     lines += [line for part in parts for line in wrapped(printable(part), width)]
-    first = reading_text(comparison.page.read_first if comparison.page else (), width)
-    return "\n".join([*lines, *first.split("\n"), *_flips(comparison, width)])
+    return "\n".join([*lines, *_flips(comparison, width)])
 
 
 def side_text(side: Side) -> str:

@@ -217,9 +217,9 @@ _LONGEST_ID = 40
 
 
 def reading_text(rows: Sequence[ListedConversation], width: int = _WIDTH) -> str:
-    """Returns the lines about the first three conversations to read, which fit into `width`; "": none."""
+    """Returns the first three conversations to read, in lines of `width`, and an empty line; "": none."""
     lines = [_line(row, width) for row in rows[:_SHOWN]]
-    return "\n".join(["\nread first:", *lines]) if lines else ""
+    return "\n".join(["read first:", *lines, ""]) if lines else ""
 
 
 def _line(row: ListedConversation, width: int) -> str:
@@ -654,9 +654,9 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
     parts = [
         "\n".join([*figures.refused, *([""] if figures.refused else [])]),
         "\n".join(first_page_lines(figures.page, width)) if figures.page else "",
+        reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
         _table_of_versions(settings, figures, width) if rows else "no conversation was scored",
         figures.difference,
-        reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
         f"\n{balance_text(counts, figures.examples)}",
         "" if figures.page else "\n".join(left_out(counts)),
         judge_text(settings, figures.usage, rows),

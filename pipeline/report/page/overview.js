@@ -1,4 +1,4 @@
-// The first screen: verdicts in sentences, the balance of records, the table of criteria, and what to read.
+// The first screen: verdicts in sentences, the balance of records, what to read, and the table of criteria.
 
 import { explained, meaning } from "./about.js";
 import { tag, versionHead, word } from "./badges.js";
@@ -15,13 +15,16 @@ const VERDICT = "verdict";
 
 export function overview() {
   const { page, read, reasons } = compared();
+  const [problems, coverage, ...notes] = sentences();
   return [
     ...firstPage(page, reasons),
-    sentences(),
-    size() ? h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()) : null,
+    problems,
+    coverage,
     h("section", { "aria-labelledby": "read" }, h("h2", { id: "read" }, "Read these first"),
       h("p", { class: "hint" }, page?.baseline ? "Regressions of the candidate first, then what else went wrong in it: at most three of a problem type." : "What destroyed something or failed first: the worst conversation of each problem type, then further ones, at most three of a type."),
       read.length ? readingTable(read) : h("p", null, nothingToRead())),
+    size() ? h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()) : null,
+    ...notes,
   ];
 }
 
@@ -101,10 +104,10 @@ function sentences() {
   const others = [...problems, ...report.coverage].filter((one) => !isOfPair(one));
   return [
     problems.some(isOfPair) ? h("ul", { class: "problems", "aria-label": "Problems" }, problems.filter(isOfPair).map(sentence)) : null,
+    balance(report.coverage.filter(isOfPair)),
     folded(texts, ["criterion in a sentence", "criteria in sentences"]),
     folded((comparison?.notes ?? []).map((text) => ({ text: `${text}.`, tone: "note" })), ["note on the comparison", "notes on the comparison"]),
     folded(others, ["sentence on the other runs", "sentences on the other runs"]),
-    balance(report.coverage.filter(isOfPair)),
   ];
 }
 
