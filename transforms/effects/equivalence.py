@@ -322,7 +322,7 @@ def _compare_short_texts(left: str, right: str, name: str) -> Likeness:
 
 _NOT_OF_AN_ID = re.compile(r"[^\w.-]")
 _ZIP_CODE = re.compile(r"(\d{5})-\d{4}")
-_MASKED = re.compile(r"[*•·…xX.][*•·…xX. -]*(\d{2,6})")
+_MASKED = re.compile(r"(?:[*•·…]|[xX.]{2})[*•·…xX. -]*(\d{2,6})")
 _CLOCK = re.compile(r"([01]?\d|2[0-3])[:.]?([0-5]\d)")
 _IN_WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,2}")
 

@@ -48,6 +48,19 @@ def read_claim(sentence: str) -> Claim:
     return Claim(text, read, content, demands + list(dates_in_words(read)))
 
 
+def without_labels(sentences: Sequence[str]) -> list[str]:
+    """Returns sentences without what only numbers them, as `Option 1:` and `Option 2:` of one answer do."""
+    labels = [_LABEL.match(sentence) for sentence in sentences]
+    numbers = defaultdict[str, list[int]](list)
+    for label in filter(None, labels):
+        numbers[label[1].lower()].append(int(label[2]))
+    are_numbered = {word for word, of_word in numbers.items() if len(of_word) > 1 and of_word[0] == 1}
+    return [
+        sentence[label.end() :] if label and label[1].lower() in are_numbered else sentence
+        for sentence, label in zip(sentences, labels, strict=True)
+    ]
+
+
 _PLAIN_NUMBER = re.compile(r"#\d+(?:\.\d+)?")
 _LABEL = re.compile(r"\W*([^\W\d_]+) (\d{1,2}):")
 _FACTORS = frozenset(map(float, range(2, 13)))
@@ -63,14 +76,9 @@ def computed_numbers(claims: Sequence[Claim], *known: Set[str]) -> set[str]:
     """Returns the keys of numbers of an answer that follow from others of it, which some sets of keys hold.
 
     They are sums, differences and products of two numbers, and sums of all numbers of a sentence; small
-    numbers may be factors wherever they come from. `Option 1:`, `Option 2:` only number what they begin.
+    numbers may be factors wherever they come from.
     """
-    labels = defaultdict[str, list[int]](list)
-    for label in filter(None, (_LABEL.match(claim.text) for claim in claims)):
-        labels[label[1].lower()].append(int(label[2]))
-    computed = {
-        f"#{n}" for of_word in labels.values() if len(of_word) > 1 and of_word[0] == 1 for n in of_word
-    }
+    computed: set[str] = set()
     open_numbers, terms, factors = dict[float, str](), list[float](), set[float]()
     totals = set[float]()
     for claim in claims:
@@ -93,7 +101,7 @@ def computed_numbers(claims: Sequence[Claim], *known: Set[str]) -> set[str]:
         if not following:
             break
         computed |= {open_numbers.pop(value) for value in following}
-        terms += following
+        terms = [*terms, *following][:_MOST_TERMS]
         totals = set()
     return computed
 

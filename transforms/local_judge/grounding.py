@@ -27,6 +27,7 @@ from turnwise.transforms.local_judge.claims import (
     read_claim,
     says_absence,
     why_no_claim,
+    without_labels,
     without_talk,
 )
 from turnwise.transforms.local_judge.contradictions import contradiction, overstated
@@ -103,7 +104,8 @@ def ground(
     order does not matter. What the user `asked` supports nothing, but a number in it is not invented, and
     neither is one that follows from others of the answer, such as their sum.
     """
-    known, mentioned, claims = Evidence(evidence), Evidence(asked), [*map(read_claim, sentences)]
+    known, mentioned = Evidence(evidence), Evidence(asked)
+    claims = [read_claim(sentence) for sentence in without_labels(sentences)]
     computed = computed_numbers(claims, known.keys, mentioned.keys)
     return [_verdict(claim, known, mentioned, computed) for claim in claims]
 

@@ -98,6 +98,10 @@ PRICES = '{"outbound": {"flight": "HAT069", "price": 105}, "return": {"flight": 
         (["The outbound costs 105, the return 102, so 207 in all.", "For 2 passengers that is 414."], []),
         (["The return at 102 is 3 cheaper than the outbound at 105."], []),
         (["Option 1: outbound 105", "Option 2: return 102"], []),
+        (
+            ["Trip 1: outbound 105", "Trip 2: return 102", "Trip 3: 105", "Trip 4: 102", "You have 4 bags."],
+            [4],
+        ),
         (["The outbound costs 105.", "The return costs 102.", "The total is 217."], [2]),
         (["The total is 207."], [0]),
         (["The outbound costs 115.", "The return costs 102.", "The total is 217."], [0, 2]),
