@@ -121,29 +121,16 @@ class Dialogue:
             self.turn.speakers = [*self.turn.speakers, *unknown, name] if name else self.turn.speakers
             self._step("agent", text.strip())
 
-    def call(
-        self,
-        name: JsonValue,
-        args: JsonValue,
-        call_id: JsonValue = None,
-        resource: str = "",
-        result: ToolResponse | None = None,
-    ) -> None:
-        """Adds a call; arguments may be an object or its JSON text, and it may hold its own result."""
-        call = ToolCall(endings.as_text(name), decoded_arguments(args), endings.as_text(call_id))
-        call.resource = resource or None
-        self.made(call, result)
+    def call(self, name: JsonValue, args: JsonValue, call_id: JsonValue = None, resource: str = "") -> None:
+        """Adds a call; arguments may be an object or its JSON text."""
+        call = MessageCall(endings.as_text(name), args, endings.as_text(call_id), resource=resource)
+        self.made(_tool_call(call))
 
     def made(self, call: ToolCall, result: ToolResponse | None = None) -> None:
-        """Adds a call that is read already."""
+        """Adds a call that is read already, and may hold its own result."""
         self.turn.tool_calls = [*self.turn.tool_calls, call]
         self._own[id(call)] = result
         self._step("call", call.name, call.id, call.args)
-
-    def not_done(self, call: JsonValue, state: JsonValue) -> None:
-        """Adds a finding on a call that the log itself states to be unfinished or waiting."""
-        name, shown = (str(value or "")[:60] for value in (call, state))
-        self.unread.add(OPEN_CALL, f"the call {name!r} is not done: its state is {shown!r}", calls=True)
 
     def result(
         self,
@@ -318,16 +305,9 @@ _BARE = frozenset(("role", "name", "id", "error", "requestor", "usage", "tool_ca
 
 
 def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN, joint: str = "\n") -> None:
-    """Adds messages to a dialogue, in order.
+    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type.
 
-    Args:
-        messages: The messages.
-        log: The dialogue.
-        role: The role of what states none.
-        joint: What stands between texts of a message that follow each other.
-
-    Raises:
-        ValueError: A value has the wrong type.
+    What states no role is of `role`; `joint` stands between texts of a message that follow each other.
     """
     for value in objects(messages, "messages"):
         list(objects(value.get("tool_calls"), "tool_calls"))
@@ -359,7 +339,7 @@ def _add(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> 
     for result in message.results if by_user else ():
         _add_result(result, log, value)
     if message.role == USER and (says_more or not holds_results):
-        calls = [(_call_of(call), call.result) for call in message.calls]
+        calls = [(_tool_call(call), call.result) for call in message.calls]
         if message.is_users or message.results or not message.texts:
             log.user(message.text, time, calls)
     elif not by_user:
@@ -388,17 +368,16 @@ def _add_steps(message: SpanMessage, log: Dialogue, joint: str, value: JsonObjec
         if isinstance(step, MessageResult):
             _add_result(step, log, value)
         elif id(step) in inside:
-            log.made(_call_of(step, speaker), step.result)
+            log.made(_tool_call(step, speaker), step.result)
     log.agent(joint.join(texts[start:]), speaker or "")
     for call in message.calls:
         if id(call) not in inside:
-            log.made(_call_of(call, speaker), call.result)
+            log.made(_tool_call(call, speaker), call.result)
 
 
-def _call_of(call: MessageCall, agent: str | None = None) -> ToolCall:
-    made = ToolCall(call.name, decoded_arguments(call.args), call.id, agent=agent)
-    made.resource = call.resource or None
-    return made
+def _tool_call(call: MessageCall, agent: str | None = None) -> ToolCall:
+    args = decoded_arguments(call.args)
+    return ToolCall(call.name, args, call.id, agent=agent, resource=call.resource or None)
 
 
 def _add_result(result: MessageResult, log: Dialogue, value: JsonObject) -> None:

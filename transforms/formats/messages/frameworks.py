@@ -6,6 +6,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text
+from turnwise.transforms.formats.fields import OPEN_CALL
 from turnwise.transforms.formats.identity import ANY
 from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
 from turnwise.transforms.formats.messages.kinds import SYSTEM, TOOL, role_of
@@ -17,7 +18,7 @@ from turnwise.transforms.formats.messages.messages_base import (
     read_half,
     register_dialect,
 )
-from turnwise.transforms.formats.messages.parts import OF_RESULTS, REFUSED, both_of
+from turnwise.transforms.formats.messages.parts import OF_RESULTS, REFUSED, both_of, not_done
 from turnwise.transforms.formats.messages.streams import (
     as_blocks,
     as_object,
@@ -47,11 +48,7 @@ def _is_langchain(message: JsonObject) -> bool:
 
 
 def _read_langchain(messages: list[JsonValue], log: Dialogue) -> None:
-    """Adds messages to a dialogue, in order, without those that later ones remove.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds messages to a dialogue, in order, without those that later ones remove; raises ValueError."""
     given = _joined_chunks([_unwrapped(message) for message in objects(messages, "messages")])
     read_dialogue(list(_kept_messages(given, log)), log, joint="")
 
@@ -318,7 +315,7 @@ class _Approvals:
         if kind == _REPLIED and approved is False:
             log.result(None, call, None, part.get("reason") or REFUSED)
         elif (kind == _REPLIED and approved is not True) or approval not in self._replied:
-            log.not_done(self._names.get(call), kind)
+            log.unread.add(OPEN_CALL, not_done(self._names.get(call), kind), calls=True)
 
 
 def _vercel_id(part: JsonObject, key: str = "toolCallId") -> str | None:

@@ -166,16 +166,9 @@ def _conversation(dialect: Dialect, value: JsonValue, record: Record, settings: 
 
 
 def read_half(dialect: Dialect, request: JsonObject, log: Dialogue, is_first: bool = True) -> None:
-    """Adds the messages of a request, or of another record that holds them.
+    """Adds the messages of a request, or of another record that holds them; raises ValueError.
 
-    Args:
-        dialect: Dialect of the messages.
-        request: The request or record.
-        log: The dialogue.
-        is_first: Whether no earlier request of the conversation is known.
-
-    Raises:
-        ValueError: A value in them has the wrong type.
+    `is_first` says that no earlier request of the conversation is known.
     """
     key, messages = messages_in(_state_of(request))
     given = messages
@@ -190,16 +183,9 @@ def read_half(dialect: Dialect, request: JsonObject, log: Dialogue, is_first: bo
 
 
 def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str) -> Conversation:
-    """Returns the conversation of a dialogue.
+    """Returns the conversation of a dialogue, which is closed, and of the record beside its messages.
 
-    Args:
-        dialect: Dialect of its messages.
-        log: The dialogue; it is closed.
-        record: The record beside the messages.
-        name: The conversation's name where the record has none.
-
-    Raises:
-        ValueError: A value has the wrong type; one line.
+    Where the record has no name, it is `name`. Raises ValueError, one line, for a value of the wrong type.
     """
     state = _state_of(record)
     is_state = dialect.keeps_state and not dialect.is_reply(record)

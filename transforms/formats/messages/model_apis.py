@@ -52,11 +52,7 @@ def _is_anthropic(message: JsonObject) -> bool:
 
 
 def read_anthropic(messages: list[JsonValue], log: Dialogue) -> None:
-    """Adds messages to a dialogue, in order; citations divide a text into blocks.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds messages to a dialogue, in order; citations divide a text into blocks. Raises ValueError."""
     for message in objects(messages, "messages"):
         blocks = objects_in(message.get("content"))
         if not log.steps and any(block.get("type") == "compaction" for block in blocks):
@@ -351,14 +347,9 @@ register_dialect(
 
 
 def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
-    """Returns a chat as a conversation.
+    """Returns a list of messages, or an object with it under `messages` or `traj`, as a conversation.
 
-    Args:
-        value: A list of messages, or an object that holds it under `messages` or `traj`.
-        fallback_id: The conversation's name where the record has no id.
-
-    Raises:
-        ValueError: There is no list of messages, or a value in it has the wrong type.
+    One without an id is named `fallback_id`. Raises ValueError, too, if there is no list of messages.
     """
     record: JsonObject = value if isinstance(value, dict) else {"messages": value}
     given = record.get("messages", record.get("traj"))

@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -258,6 +257,7 @@ _OF_CALLS = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
 _OF_LANGCHAIN = frozenset(("input_str", "inputs", "tags", "metadata", "kwargs", "name", "color", "run_id"))
 OF_RESULTS, REFUSED = part_types(VERCEL_PARTS, RESULT), "approval refused"
 _IS_DONE = ("output-available", "result", "output-error", "output-denied")
+_STATED_ARGS = ("input", "args", "rawInput")
 _OF_VERCEL = ("text", "json", "content", "error-text", "error-json", "execution-denied")
 
 
@@ -288,16 +288,7 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
             add_call(message, part)
         elif known == RESULT:
             add_result(message, result_of(part))
-        elif (both := stated_call(part)) is not None:
-            made = MessageCall(both.name, both.args, both.id, after=len(message.texts))
-            made.is_stated = True
-            message.calls.append(made)
-            if both.state is None:
-                error = error_mark(both.error) or None
-                add_result(message, MessageResult(both.result, both.id, both.name, error))
-            elif both.state:
-                message.parts.append(not_done(both.name, both.state))
-        elif known != THOUGHT and kind not in PIECES:
+        elif not _add_stated_call(message, part) and known != THOUGHT and kind not in PIECES:
             message.parts.append(kind)
         keys = _PART_KEYS
         if isinstance(kind, str) and part_kind(kind) not in (CALL, HOSTED_PART, RESULT):
@@ -315,45 +306,34 @@ def both_of(part: JsonObject) -> JsonObject:
     return inner if isinstance(inner, dict) else part
 
 
-class StatedCall(NamedTuple):
-    """A call with its state; "": it states none, None: it is done, with this result or error."""
-
-    name: str | None
-    args: JsonValue
-    id: str | None
-    state: str | None
-    result: JsonValue
-    error: JsonValue
-
-
-def stated_call(part: JsonObject) -> StatedCall | None:
-    """Returns the call that a part holds together with its result; None: it is no such part.
+def _add_stated_call(message: SpanMessage, part: JsonObject) -> bool:
+    """Adds a call that a part holds together with its state or result; returns whether it is such a part.
 
     For example `{"type": "tool-find", "toolCallId": "1", "state": "output-available", "input": {"id": 5},
     "output": "Bonn"}`.
     """
     kind, held = str(part.get("type")), both_of(part)
     if kind == "tool-invocation" and held is part:
-        return None
+        return False
     if kind not in ("tool-invocation", "dynamic-tool") and not (
         kind.startswith("tool-") and "toolCallId" in part and kind not in (*OF_RESULTS, "tool-call")
     ):
-        return None
+        return False
     state, approval = held.get("state"), as_object(held.get("approval"))
     error = (
         held.get("errorText") or (state in ("output-error", "output-denied") and state) or failure_mark(held)
     )
     if state == "approval-responded" and approval.get("approved") is False:
         error = approval.get("reason") or REFUSED
-    is_done = error or (state in _IS_DONE and not held.get("preliminary"))
-    return StatedCall(
-        as_text(held.get("toolName", kind.removeprefix("tool-"))),
-        first_of(held, ("input", "args", "rawInput")),
-        as_text(held.get("toolCallId")),
-        None if is_done else "preliminary" if state in _IS_DONE else as_text(state) or "",
-        decoded(first_of(held, ("output", "result"))),
-        error,
-    )
+    name, args = as_text(held.get("toolName", kind.removeprefix("tool-"))), first_of(held, _STATED_ARGS)
+    call = MessageCall(name, args, as_text(held.get("toolCallId")), after=len(message.texts), is_stated=True)
+    message.calls.append(call)
+    if error or (state in _IS_DONE and not held.get("preliminary")):
+        value = decoded(first_of(held, ("output", "result")))
+        add_result(message, MessageResult(value, call.id, name, error_mark(error) or None))
+    elif state:
+        message.parts.append(not_done(name, "preliminary" if state in _IS_DONE else state))
+    return True
 
 
 def add_calls(message: SpanMessage, calls: JsonValue) -> None:

@@ -135,10 +135,7 @@ _REMINDER = re.compile(r"(?:\s*<(system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*", r
 def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessage]:
     """Returns the messages that a value holds: a list, a request, a reply, JSON of them, or a plain text.
 
-    Args:
-        value: The value.
-        role: The role of what states none.
-        depth: How deep the value stands.
+    What states no role is of `role`.
     """
     value = loaded(value)
     if depth > _MOST_DEPTH or value is None or value == "":
@@ -264,10 +261,7 @@ def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
 def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[SpanMessage]:
     """Returns the message that a value of any spelling is, in several if its parts are of several roles.
 
-    Args:
-        value: The value.
-        role: The role of what states none.
-        is_spelt: Whether a text may be the JSON of blocks, as attributes of spans are.
+    What states no role is of `role`. If `is_spelt`, a text may be the JSON of blocks, as attributes are.
     """
     if role == USER and _lacks_role(value):
         role = UNKNOWN

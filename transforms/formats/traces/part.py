@@ -142,11 +142,7 @@ def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
     """Returns the parts of a whole trace, each with its conversation; a part of several is divided.
 
     A span is of the conversation that the topmost span above it names, or else of the one that the trace
-    names, or else of the trace itself.
-
-    Raises:
-        NoConversation: No span is a step of an agent.
-        ValueError: Spans look like those of an agent, in a dialect that is not read, or are of no known kind.
+    names, or else of the trace itself. See `_refuse` for one without a step of an agent.
     """
     heads = [_HEAD.decode(data) for data in parts]
     if not any(head.has_steps for head in heads):
