@@ -63,21 +63,18 @@ class Dialogue:
     @property
     def turn(self) -> Turn:
         """The turn that is open; opened without a user's message if there is none."""
-        return self.turns[-1] if self.turns else self._open(None, None)
+        return self.turns[-1] if self.turns else self.open()
 
     @property
     def unread(self) -> Unread:
         """What is not read of the turn that is open."""
         return self._unread[-1] if self._unread else self.general
 
-    def _open(self, text: str | None, timestamp: JsonValue) -> Turn:
+    def open(self, timestamp: JsonValue = None, text: str | None = None) -> Turn:
+        """Opens a turn; None: its user's message is not in the log."""
         self.turns.append(Turn(turn_index=len(self.turns), user=text, timestamp=timestamp))
         self._unread.append(Unread())
         return self.turns[-1]
-
-    def open(self, timestamp: JsonValue = None) -> None:
-        """Opens a turn whose user's message is not in the log."""
-        self._open(None, timestamp)
 
     def undo(self, number: int) -> None:
         """Leaves out the last turns, because they were rolled back."""
@@ -103,7 +100,7 @@ class Dialogue:
             calls: Calls of the user's own tools, each with the result that it holds.
         """
         if not self._is_users_work:
-            self._open(text, timestamp)
+            self.open(timestamp, text)
         else:
             self.turn.user = "\n".join(filter(None, (self.turn.user, text)))
         made = list(calls)
@@ -155,10 +152,6 @@ class Dialogue:
         """Adds a finding if a reply has several alternatives; only the first one is read."""
         if number > 1:
             self.unread.add(UNREAD, f"the reply has {number} alternatives; only the first is read")
-
-    def transfer(self, agent: str) -> None:
-        """Adds an agent that took over."""
-        self.turn.transfers = [*self.turn.transfers, agent]
 
     def usage(self, report: JsonValue, model: JsonValue = None) -> None:
         """Adds tokens of a model to the turn that is open; a negative count makes all of them unknown."""
@@ -286,18 +279,12 @@ def _name(turn: Turn) -> None:
         if response is not None and response.name is None:
             response.name = call.name
         if response is not None and (call.name or "").startswith(TRANSFER):
-            target = _target(response.response)
-            if target and target not in turn.transfers:
+            held = response.response
+            # Older results are a Python text.
+            match = _TARGET.fullmatch(held.strip()) if isinstance(held, str) else None
+            target = as_object(held).get("assistant") if match is None else match[1]
+            if isinstance(target, str) and target and target not in turn.transfers:
                 turn.transfers = [*turn.transfers, target]
-
-
-def _target(response: JsonValue) -> str | None:
-    """Returns the agent that the result of a hand-off names; older ones are a Python text."""
-    if isinstance(response, dict):
-        name = response.get("assistant")
-        return name if isinstance(name, str) else None
-    match = _TARGET.fullmatch(response.strip()) if isinstance(response, str) else None
-    return match[1] if match else None
 
 
 _BARE = frozenset(("role", "name", "id", "error", "requestor", "usage", "tool_call_id", "type", "timestamp"))

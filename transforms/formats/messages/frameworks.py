@@ -139,7 +139,6 @@ _OWN = ("next", "parent_config", "parent_checkpoint")
 _FIELDS = ("values", "next", "config", "metadata", "created_at", "parent_config", "tasks", "interrupts")
 _FEWEST_FIELDS = 6
 _PLACES = ("config", "checkpoint", "metadata")
-_BRANCH = "an earlier state of the thread holds messages that the newest does not hold"
 
 
 def _is_snapshot(value: JsonObject) -> bool:
@@ -186,7 +185,8 @@ def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str
     log = Dialogue()
     read_half(LANGCHAIN, snapshot, log)
     if any(steps != log.steps[: len(steps)] for steps in map(_steps, earlier)):
-        log.general.add("OtherBranch", _BRANCH, calls=True)
+        message = "an earlier state of the thread holds messages that the newest does not hold"
+        log.general.add("OtherBranch", message, calls=True)
     # The graph stopped at a task whose error the snapshot still holds.
     errors = (task.get("error") for task in objects_in(snapshot.get("tasks")))
     log.failure = next(filter(None, errors), None)
@@ -381,23 +381,16 @@ register_dialect(
 )
 
 
-def _is_azures(message: JsonObject) -> bool:
-    parts = objects_in(message.get("content"))
-    return any("tool_result" in p or (p.get("type") == "tool_call" and "role" in message) for p in parts)
-
-
-def _is_pydantics(message: JsonObject) -> bool:
-    parts = objects_in(message.get("parts"))
-    return message.get("kind") in ("request", "response") and any("part_kind" in part for part in parts)
-
-
 # For example {"role": "tool", "content": [{"type": "tool_result", "tool_result": "Bonn"}]}
 register_dialect(
     Dialect(
         name="azure_messages",
         keys=(("messages", "tool_definitions"),),
         help="messages of Azure AI's agents and evaluations",
-        fits=_is_azures,
+        fits=lambda message: any(
+            "tool_result" in part or (part.get("type") == "tool_call" and "role" in message)
+            for part in objects_in(message.get("content"))
+        ),
         read=read_dialogue,
     )
 )
@@ -407,7 +400,10 @@ register_dialect(
         name="pydantic_messages",
         keys=(("messages", "run_id", "conversation_id"),),
         help="messages of Pydantic AI (all_messages_json)",
-        fits=_is_pydantics,
+        fits=lambda message: (
+            message.get("kind") in ("request", "response")
+            and any("part_kind" in part for part in objects_in(message.get("parts")))
+        ),
         read=read_dialogue,
     )
 )

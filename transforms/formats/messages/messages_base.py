@@ -31,6 +31,7 @@ OTHER_BRANCHES = "other_branches"
 ATTRIBUTES = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions",
                "gen_ai.tool.definitions", "gen_ai.conversation.id")  # fmt: skip
 """Attributes of spans that hold messages; a record with others, too, stands for a span."""
+_ABOUT = ("model", "task_id", "trial")
 _TRIED = 1000
 _MARKS = frozenset(("type", "parts", "toolInvocations", "lc"))
 _INNER = ("values", "state", "channel_values")
@@ -216,7 +217,7 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         "ended": end.ended,
         "ended_detail": end.detail,
         "tools": declared_tools(_tools(record)),
-        "meta": {key: record[key] for key in ("model", "task_id", "trial") if _is_scalar(record.get(key))},
+        "meta": {key: record[key] for key in _ABOUT if isinstance(record.get(key), str | int)},
     }
     made = canonical(Conversation, fields, f"not a record of the format {dialect.name}")
     unread = [
@@ -235,10 +236,6 @@ def _holds_content(turn: Turn) -> bool:
     words = (turn.user, turn.agent, *turn.agent_messages)
     calls = (turn.tool_calls, turn.tool_responses, turn.user_tool_calls, turn.user_tool_responses)
     return any(map(str.strip, filter(None, words))) or any(calls) or bool(turn.payloads or turn.transfers)
-
-
-def _is_scalar(value: JsonValue) -> bool:
-    return isinstance(value, str | int)
 
 
 def _task_name(record: JsonObject) -> str | None:

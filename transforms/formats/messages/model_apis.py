@@ -120,13 +120,6 @@ def _joined_bedrock(events: list[JsonObject]) -> JsonObject:
     return {**reply, "output": {"message": {"role": "assistant", "content": content}}}
 
 
-def _is_bedrock(message: JsonObject) -> bool:
-    return any(
-        block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
-        for block in objects_in(message.get("content"))
-    )
-
-
 def _bedrock_reply(reply: JsonObject, log: Dialogue) -> None:
     if (message := as_object(reply.get("output")).get("message")) is not None:
         read_dialogue([message], log)
@@ -143,7 +136,10 @@ register_dialect(
         name="bedrock_converse",
         keys=(("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")),
         help="messages, requests and replies of Amazon Bedrock's Converse API",
-        fits=_is_bedrock,
+        fits=lambda message: any(
+            block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
+            for block in objects_in(message.get("content"))
+        ),
         read=read_dialogue,
         reply=_bedrock_reply,
         is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
@@ -182,11 +178,6 @@ def _read_contents(contents: list[JsonValue], log: Dialogue) -> None:
 _FINISHES = (None, "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
 _AUTOMATIC = "automatic_function_calling_history"
 _GEMINI_KEPT = ("usage_metadata", "model_version", "prompt_feedback", _AUTOMATIC)
-
-
-def _is_gemini(message: JsonObject) -> bool:
-    parts = objects_in(message.get("parts"))
-    return any(part.get("type") is None and not _GEMINI_PARTS.isdisjoint(map(snake, part)) for part in parts)
 
 
 def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
@@ -263,7 +254,10 @@ register_dialect(
         name="gemini_contents",
         keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),
         help="contents, requests and replies of the Gemini API",
-        fits=_is_gemini,
+        fits=lambda message: any(
+            part.get("type") is None and not _GEMINI_PARTS.isdisjoint(map(snake, part))
+            for part in objects_in(message.get("parts"))
+        ),
         read=_read_contents,
         reply=_gemini_reply,
         is_reply=_has_candidates,
@@ -298,7 +292,7 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
         if kind == "item_reference":
             log.general.add(MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True)
         elif kind == "agent_handoff":
-            log.transfer(str(item.get("new_agent_id")))
+            log.turn.transfers = [*log.turn.transfers, str(item.get("new_agent_id"))]
         elif kind == "message" or kind in _ITEMS or item.keys() >= {"role", "content"}:
             read_dialogue([item], log)
         elif kind.endswith("_output"):

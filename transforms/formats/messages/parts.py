@@ -239,17 +239,13 @@ _NESTED = ("tool_call", "toolCall", "function", "custom")
 """Keys under which a part holds its call, beside the id of it."""
 _STEPS = frozenset(STEPS) - {"tool_call", "toolCall"}
 _PART_KEYS = key_set(
-    "type text refusal thinking signature data encrypted_content summary reasoning reasoningContent "
-    "reasoning_content redactedContent image_url image input_audio audio video video_url file document "
-    "source inlineData inline_data blob id name input tool_use_id content is_error caller cache_control "
-    "citations server_name title context"
-) | frozenset((
-    *_WORDS, *_ARGS, *_CALL_IDS, *_NAMES, *_VALUES, *STEPS, *_THOUGHT_KEYS, "block_type", "state",
-    "errorText", "approval", "rawInput", "title", "guardContent", "citationsContent",
-    "message_content", "tool_call", "function", "toolInvocation", "origin", "custom", "extra", "extras",
-    "providerOptions", "providerMetadata", "provider_details", "inlineData", "fileData", "file_data",
-    "videoMetadata", "video_metadata", "partMetadata", "part_metadata", "is_error", "index",
-))  # fmt: skip
+    "type block_type index state origin source extra extras context title caller server_name is_error "
+    "data thinking signature encrypted_content summary reasoning_content redactedContent cache_control "
+    "image image_url audio input_audio video video_url file document blob citations citationsContent "
+    "inlineData inline_data fileData file_data videoMetadata video_metadata partMetadata part_metadata "
+    "message_content guardContent toolInvocation rawInput approval errorText "
+    "providerOptions providerMetadata provider_details"
+).union(_WORDS, _ARGS, _CALL_IDS, _NAMES, _VALUES, STEPS, _NESTED, _THOUGHT_KEYS)
 """Keys of parts; another that may hold calls or results is not read."""
 _TEXT_KEYS = _PART_KEYS - {*STEPS, *_NESTED, "toolInvocation", "input", "output", "result", "response"}
 """Those of a text."""

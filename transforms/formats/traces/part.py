@@ -10,7 +10,6 @@ from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Paths, Places, identity_at
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.traces import containers, dialect
-from turnwise.transforms.formats.traces.otlp import flat_spans, is_otlp, is_span, is_span_list, otlp_spans
 from turnwise.transforms.formats.traces.span import PENDING, TraceSpan, as_id, of_service
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 
@@ -305,7 +304,7 @@ registry.register_format(
 # For example {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "1", "spanId": "2", ...}]}]}]}
 _register_export(
     "otlp_export", 25, "OpenTelemetry export: OTLP/JSON, files of the collector, Tempo",
-    is_otlp, otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",),
+    containers.is_otlp, containers.otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",),
 )  # fmt: skip
 # For example {"data": [{"traceID": "1", "processes": {...}, "spans": [{"spanID": "2", "tags": [...]}]}]}
 _register_export(
@@ -347,10 +346,10 @@ _register_export(
 # For example {"name": "chat", "context": {"trace_id": "0x1", "span_id": "0x2"}, "attributes": {...}}
 _register_export(
     "otel_spans", 145, "OpenTelemetry spans as SDKs dump them, one object each or in a list",
-    lambda record: is_span(record) or is_span_list(record), flat_spans,
+    lambda record: containers.is_span(record) or containers.is_span_list(record), containers.flat_spans,
     ("trace_id", "span_id", "name", "start_time", "attributes"),
     ("name", "context", "span_kind", "attributes"),
-    is_list=is_span,
+    is_list=containers.is_span,
 )  # fmt: skip
 # For example {"gen_ai.operation.name": "chat", "gen_ai.input.messages": "[...]"}
 _register_export(

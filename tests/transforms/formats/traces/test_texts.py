@@ -10,8 +10,7 @@ from tests.readings import read_value
 from turnwise.transforms.formats.messages.parts import FURTHER_CHOICE, call_arguments, result_of
 from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.traces.calls import tool_result
-from turnwise.transforms.formats.traces.containers import jaeger_spans
-from turnwise.transforms.formats.traces.otlp import flat_spans, otlp_spans
+from turnwise.transforms.formats.traces.containers import flat_spans, jaeger_spans, otlp_spans
 from turnwise.transforms.formats.traces.span import is_cut
 
 OBJECTS = (

@@ -31,7 +31,7 @@ from turnwise.pipeline.streaming.inputs.otlp_spool import Export, Spool
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.run import StreamRules
-from turnwise.transforms.formats.traces.otlp import otlp_spans
+from turnwise.transforms.formats.traces.containers import otlp_spans
 
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 LIMIT = 4000
