@@ -8,16 +8,9 @@ from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.fields import OPEN_CALL
 from turnwise.transforms.formats.identity import ANY
+from turnwise.transforms.formats.messages import messages_base
 from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
 from turnwise.transforms.formats.messages.kinds import SYSTEM, TOOL, role_of
-from turnwise.transforms.formats.messages.messages_base import (
-    ATTRIBUTES,
-    Dialect,
-    conversation,
-    messages_in,
-    read_half,
-    register_dialect,
-)
 from turnwise.transforms.formats.messages.parts import OF_RESULTS, REFUSED, both_of, not_done
 from turnwise.transforms.formats.messages.streams import (
     as_blocks,
@@ -54,8 +47,8 @@ def _read_langchain(messages: list[JsonValue], log: Dialogue) -> None:
 
 
 # For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
-LANGCHAIN = register_dialect(
-    Dialect(
+LANGCHAIN = messages_base.register_dialect(
+    messages_base.Dialect(
         name="langchain_messages",
         keys=(("channel_values", "channel_versions"),),
         help="messages of LangChain, states of LangGraph",
@@ -176,21 +169,21 @@ def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
 
 def _steps(snapshot: JsonObject) -> list[tuple[object, ...]]:
     log = Dialogue()
-    read_half(LANGCHAIN, snapshot, log)
+    messages_base.read_half(LANGCHAIN, snapshot, log)
     return log.steps
 
 
 def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str) -> Conversation:
     """Returns the conversation of the newest snapshot, given also those before it."""
     log = Dialogue()
-    read_half(LANGCHAIN, snapshot, log)
+    messages_base.read_half(LANGCHAIN, snapshot, log)
     if any(steps != log.steps[: len(steps)] for steps in map(_steps, earlier)):
         message = "an earlier state of the thread holds messages that the newest does not hold"
         log.general.add("OtherBranch", message, calls=True)
     # The graph stopped at a task whose error the snapshot still holds.
     errors = (task.get("error") for task in objects_in(snapshot.get("tasks")))
     log.failure = next(filter(None, errors), None)
-    return conversation(LANGCHAIN, log, snapshot, name)
+    return messages_base.conversation(LANGCHAIN, log, snapshot, name)
 
 
 def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
@@ -335,8 +328,8 @@ def _vercel_given(message: JsonObject) -> list[JsonObject]:
 
 
 # For example {"role": "user", "parts": [{"type": "text", "text": "Hi"}]}
-register_dialect(
-    Dialect(
+messages_base.register_dialect(
+    messages_base.Dialect(
         name="vercel_messages",
         keys=(("messages", "trigger", "messageId"),),
         help="UI messages and model messages of Vercel's AI SDK",
@@ -362,14 +355,14 @@ def _is_genai(message: JsonObject) -> bool:
 def _outputs(record: JsonObject) -> JsonValue:
     """Returns the messages that a model answered with; None: they do not stand beside the others."""
     held = [record.get(key) for key in _OUTPUTS]
-    if messages_in(record)[0] == ATTRIBUTES[0]:
-        held.append(decoded(record.get(ATTRIBUTES[1])))
+    if messages_base.messages_in(record)[0] == messages_base.ATTRIBUTES[0]:
+        held.append(decoded(record.get(messages_base.ATTRIBUTES[1])))
     return next((messages for messages in held if any(map(_is_genai, objects_in(messages)))), None)
 
 
 # For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
-register_dialect(
-    Dialect(
+messages_base.register_dialect(
+    messages_base.Dialect(
         name="genai_messages",
         keys=(("input_messages", "output_messages"),),
         help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
@@ -382,8 +375,8 @@ register_dialect(
 
 
 # For example {"role": "tool", "content": [{"type": "tool_result", "tool_result": "Bonn"}]}
-register_dialect(
-    Dialect(
+messages_base.register_dialect(
+    messages_base.Dialect(
         name="azure_messages",
         keys=(("messages", "tool_definitions"),),
         help="messages of Azure AI's agents and evaluations",
@@ -395,8 +388,8 @@ register_dialect(
     )
 )
 # For example {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
-register_dialect(
-    Dialect(
+messages_base.register_dialect(
+    messages_base.Dialect(
         name="pydantic_messages",
         keys=(("messages", "run_id", "conversation_id"),),
         help="messages of Pydantic AI (all_messages_json)",
@@ -408,8 +401,8 @@ register_dialect(
     )
 )
 # For example [{"source": "bot", "type": "TextMessage", "content": "Hi", "models_usage": null}]
-register_dialect(
-    Dialect(
+messages_base.register_dialect(
+    messages_base.Dialect(
         name="autogen_messages",
         keys=(("messages", "stop_reason"),),
         help="messages of AutoGen's teams",
