@@ -29,6 +29,7 @@ from turnwise.transforms.formats.messages.messages_base import (
     read_half,
     user_of,
 )
+from turnwise.transforms.formats.messages.model_apis import CHAT
 from turnwise.transforms.formats.messages.streams import (
     as_object,
     decoded,
@@ -46,13 +47,11 @@ _SESSION = "turnwise.session_of_call"
 _CALLER = "turnwise.caller"
 """Key of an exchange with what tells programs apart that send requests."""
 _APART = ("request", "response", _SESSION, _CALLER)
+_Exchanged: TypeAlias = Callable[[JsonObject], JsonObject]
 _KEYS = key_set(
     "request response uri url method path headers request_headers id response_headers app_version tags "
     "error metadata custom_id params source"
 ).union(_NAMES)
-
-
-_Exchanged: TypeAlias = Callable[[JsonObject], JsonObject]
 
 
 class _Exchange(NamedTuple):
@@ -70,8 +69,7 @@ def _is_exchange(value: JsonObject) -> bool:
 
 def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     request, reply, events = _halves(value)
-    plain = next(known.name for known in DIALECTS.values() if known.is_plain)
-    dialect = DIALECTS[next(iter(_dialects_of_halves(request, reply, events)), plain)]
+    dialect = DIALECTS[next(iter(_dialects_of_halves(request, reply, events)), CHAT.name)]
     is_first = log is None or not log.steps
     log = Dialogue() if log is None else log
     read_half(dialect, request, log, is_first)
@@ -152,14 +150,11 @@ _WHICH_GOES_ON = (
 )
 
 
-_RANDOM = 4
-
-
 def _sessions(name: JsonValue, *sent: JsonValue) -> JsonObject:
     """Returns a session as its client's, if that sent it or it is no random UUID; else as that of a call."""
     text = as_text(name) or ""
     try:
-        is_random = UUID(text).version == _RANDOM and text.encode() not in dump_json(sent)
+        is_random = UUID(text).version == 4 and text.encode() not in dump_json(sent)
     except ValueError:
         is_random = False
     return {_SESSION if is_random else "session_id": text or None}
@@ -588,8 +583,7 @@ def _is_event(value: JsonObject) -> bool:
 
 def _is_reply(value: JsonObject) -> bool:
     dialects = dialects_of(value)
-    is_plain = any(DIALECTS[name].is_plain for name in dialects)
-    return (is_plain and len(dialects) == 1) or (not dialects and _is_event(value))
+    return dialects == {CHAT.name} or (not dialects and _is_event(value))
 
 
 def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:

@@ -66,7 +66,6 @@ class Dialect(Struct, frozen=True, kw_only=True):
         is_event: Returns whether an object is an event of such a stream.
         keys: Keys of a typical request, reply or other record; see `Format.keys`.
         holder: Key of the list of messages in a request, which tells the dialect; "": `messages`.
-        is_plain: Whether messages without any dialect's own keys are read as its own.
         keeps_state: Whether other keys beside the messages are the state of the session.
     """
 
@@ -81,14 +80,13 @@ class Dialect(Struct, frozen=True, kw_only=True):
     keys: tuple[tuple[str, ...], ...] = ((),)
     holder: str = ""
     keeps_state: bool = False
-    is_plain: bool = False
 
 
 DIALECTS: dict[str, Dialect] = {}
 """Name -> dialect."""
 
 
-def register_dialect(dialect: Dialect, rank: int = 130) -> Dialect:
+def register_dialect(dialect: Dialect) -> Dialect:
     """Adds a dialect, and the input format of records that hold a list of its messages."""
     DIALECTS[dialect.name] = dialect
     register_format(
@@ -97,7 +95,7 @@ def register_dialect(dialect: Dialect, rank: int = 130) -> Dialect:
             keys=dialect.keys[0],
             other_keys=dialect.keys[1:],
             help=dialect.help,
-            rank=rank,
+            rank=130,
             recognises=lambda record: dialects_of(record) == {dialect.name},
             read_log=lambda value, record, settings: [_conversation(dialect, value, record, settings)],
             is_list=dialect.fits,

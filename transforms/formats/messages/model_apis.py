@@ -425,6 +425,5 @@ CHAT = Dialect(
     is_reply=lambda value: value.get("object") == "chat.completion" or _holds(value, "message"),
     join=_joined_chunks,
     is_event=lambda value: value.get("object") == "chat.completion.chunk" or _holds(value, "delta"),
-    is_plain=True,
 )
 DIALECTS[CHAT.name] = CHAT
