@@ -94,10 +94,7 @@ class Dialogue:
     ) -> None:
         """Opens a turn with what the user wrote; one in which only the user's own tools worked goes on.
 
-        Args:
-            text: The text.
-            timestamp: When it was sent.
-            calls: Calls of the user's own tools, each with the result that it holds.
+        `calls` are those of the user's own tools, each with the result that it holds.
         """
         if not self._is_users_work:
             self.open(timestamp, text)
@@ -205,14 +202,7 @@ class Dialogue:
     def conversation(
         self, conversation_id: str, source: str, end: endings.End | None = None, **fields: Any
     ) -> Conversation:
-        """Returns the conversation; to be called once.
-
-        Args:
-            conversation_id: Its id.
-            source: Name of its format.
-            end: How it ended; None: as its last message says.
-            fields: Other fields of a conversation.
-        """
+        """Returns the conversation; to be called once. Without an `end` it ended as its last message says."""
         end = self.end({}) if end is None else end
         return Conversation(
             conversation_id=conversation_id,

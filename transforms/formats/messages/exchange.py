@@ -168,15 +168,12 @@ class _GroupRow(NamedTuple):
     """A row of a group.
 
     Attributes:
-        time: When it was written; None: unknown.
-        user: The user; None: unknown.
         session: The session that may be made up for it; None: there is none.
         asked: A digest of the steps of the request up to each.
         steps: The same of the request and its reply.
         name: That session; else by time, user, the reply's id and what is said up to the agent's first
             step, without such a step by the whole row.
         is_answered: Whether there is such a step.
-        position: Its place in the group.
     """
 
     time: float | None

@@ -16,6 +16,7 @@ from turnwise.transforms.formats.messages.streams import (
     as_blocks,
     as_object,
     decoded,
+    key_set,
     listed,
     objects,
     objects_in,
@@ -238,14 +239,7 @@ registry.register_format(
 
 # Messages of Vercel's AI SDK: UI messages (versions 4 and later) and model messages.
 
-_OF_VERCEL = (
-    "tool-call",
-    "tool-result",
-    "tool-error",
-    "tool-invocation",
-    "dynamic-tool",
-    "tool-approval-request",
-)
+_OF_VERCEL = key_set("tool-call tool-result tool-error tool-invocation dynamic-tool tool-approval-request")
 _APPROVAL = "approvalId"
 _ASKED, _REPLIED = "tool-approval-request", "tool-approval-response"
 _READ = ("parts", "content", "toolInvocations", "experimental_attachments", "reasoning", "data")

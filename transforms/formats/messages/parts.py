@@ -45,23 +45,13 @@ HOSTED = {
     for name in ("file_search", "web_search", "code_interpreter", "image_generation", "tool_search")
 }
 """Type of a call to a tool that the model's service runs -> name of the tool."""
-HIDDEN_TEXT = "text that the writer left out"
-"""Type of a part of a message of which the writer recorded no content."""
-OBJECT = "object of a program"
-"""Type of a part that is the text of a Python object."""
-PERHAPS_CHOICES = "texts that are parts of a reply, or alternatives"
-"""Type of a part that stands for texts of which it is not stated what they are."""
-INTERIM = "interim result"
-"""Type of a part that stands for a result of a call that goes on."""
+HIDDEN_TEXT, OBJECT = "text that the writer left out", "object of a program"
+INTERIM, STREAMING = "interim result", "text in pieces"
+FURTHER_CHOICE, PERHAPS_CHOICES = "further choice", "texts that are parts of a reply, or alternatives"
+"""Types of parts that stand for what a message does not hold, or what is no word of it."""
+_NOT_DONE, _BAD_ARGS = "the call ", "the arguments of a call could not be read"
+"""How parts begin that stand for the state of a call without a result, and for arguments that are no JSON."""
 _RUN, _RUN_RESULT = "code_execution", "code_execution_result"
-NOT_DONE = "the call "
-"""How a part begins that stands for the state of a call without a result."""
-BAD_ARGS = "the arguments of a call could not be read"
-"""How a part begins that stands for arguments that are no JSON."""
-FURTHER_CHOICE = "further choice"
-"""Type of a part that stands for an alternative reply to the same request."""
-STREAMING = "text in pieces"
-"""Type of a part that stands for the rest of a text."""
 _MARKS = {
     HIDDEN_TEXT: (CONTENT_OFF, "the words of a message are not in the log"),
     INTERIM: ("InterimResult", "a result of a call that goes on is left out"),
@@ -79,9 +69,6 @@ class MessageCall(msgspec.Struct, gc=False):
     """A call that a model asks for; arguments as they are written.
 
     Attributes:
-        name: Name of the tool.
-        args: Arguments.
-        id: Id of the call.
         is_hosted: Whether the model's service runs the tool itself, so that the reply goes on after it.
         result: The result that it holds itself; None: none.
         after: How many texts of the message stand before it.
@@ -100,12 +87,9 @@ class MessageCall(msgspec.Struct, gc=False):
 
 
 class MessageResult(msgspec.Struct, gc=False):
-    """A result that is given to a model.
+    """A result that is given to a model, with the id and name of its call.
 
     Attributes:
-        response: What the tool returned.
-        id: Id of the call.
-        name: Name of the tool.
         error: The mark of a failure; None: none.
         after: How many texts of the message stand before it.
         unread: Types of its parts that are not read, beside its texts.
@@ -124,9 +108,6 @@ class SpanMessage(msgspec.Struct, gc=False):
 
     Attributes:
         role: `user`, `assistant`, `tool` or `system`; `unknown`: it states another.
-        texts: Texts in order.
-        calls: Calls in order.
-        results: Results in order.
         parts: Types of the parts that are neither, such as media.
         keys: Its keys that are not read and may hold calls, results or words.
         stated_role: What a message of an unknown role states as its role or type; None: nothing.
@@ -185,9 +166,9 @@ class SpanMessage(msgspec.Struct, gc=False):
         if self.role == UNKNOWN:
             unread.role(self.stated_role, by_agent)
         for part in self.parts:
-            if part.startswith(NOT_DONE):
+            if part.startswith(_NOT_DONE):
                 unread.add(OPEN_CALL, part, calls=True)
-            elif part.startswith(BAD_ARGS):
+            elif part.startswith(_BAD_ARGS):
                 unread.add("InvalidCall", part)
             elif part in _MARKS:
                 unread.add(*_MARKS[part], words=by_agent and part not in (FURTHER_CHOICE, INTERIM))
@@ -350,7 +331,7 @@ def add_calls(message: SpanMessage, calls: JsonValue) -> None:
             read.after = len(message.texts)
             message.calls.append(read)
             if item.get("parse_error"):
-                message.parts.append(f"{BAD_ARGS}: {str(item['parse_error'])[:100]}")
+                message.parts.append(f"{_BAD_ARGS}: {str(item['parse_error'])[:100]}")
 
 
 def add_call(message: SpanMessage, part: JsonObject) -> None:
@@ -369,7 +350,7 @@ def add_result(message: SpanMessage, result: MessageResult) -> None:
 
 def not_done(call: JsonValue, state: JsonValue) -> str:
     """Returns the type of the part that stands for a call that goes on, or waits."""
-    return f"{NOT_DONE}{str(call or '')[:60]!r} is not done: its state is {str(state or '')[:60]!r}"
+    return f"{_NOT_DONE}{str(call or '')[:60]!r} is not done: its state is {str(state or '')[:60]!r}"
 
 
 def add_text(message: SpanMessage, text: JsonValue) -> None:

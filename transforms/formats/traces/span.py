@@ -22,7 +22,6 @@ class SpanEvent(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
     Attributes:
         name: Name of the event; "": none is stated.
         time: Nanoseconds since the epoch; 0: not stated.
-        attributes: Attributes by key.
         body: Body of a log record.
     """
 
@@ -41,10 +40,8 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
         parent: Id of the parent; "": it is a root.
         start: Nanoseconds since the epoch; 0: not stated.
         end: Nanoseconds since the epoch; 0: not stated, or cut off.
-        attributes: Attributes by key.
         events: Events and log records.
-        error: Whether its status is an error.
-        message: Message of the status.
+        error: Whether its status is an error, of which `message` is the text.
         scope: Name of the instrumentation scope.
         resource: Attributes of the resource; in a part of a trace only those of `of_service`.
         dropped: Number of attributes and events that limits dropped or cut.

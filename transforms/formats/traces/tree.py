@@ -21,6 +21,7 @@ from turnwise.transforms.formats.messages.parts import (
     spoken,
     users_of,
 )
+from turnwise.transforms.formats.messages.streams import key_set
 from turnwise.transforms.formats.traces.containers import AGENT_COLUMN
 from turnwise.transforms.formats.traces.dialect import SpanStep, read_span, text_at
 from turnwise.transforms.formats.traces.span import CUT, NO_END, PENDING, TraceSpan
@@ -266,11 +267,8 @@ def _agent_name(node: SpanNode) -> str | None:
     return match[1] or match[2] if match else name
 
 
-_MODEL_NAMES = (
-    "gen_ai.request.model",
-    "gen_ai.response.model",
-    "ai.model.id",
-    "langfuse.observation.model.name",
+_MODEL_NAMES = key_set(
+    "gen_ai.request.model gen_ai.response.model ai.model.id langfuse.observation.model.name"
 )
 _RUN_OF = re.compile(r"agent_run \[(.+)\]|invoke_agent (.+)")
 _OBSERVATION = re.compile(r"\s*Observation:")
