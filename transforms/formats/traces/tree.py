@@ -261,15 +261,13 @@ def agent_of(node: SpanNode) -> str | None:
 def _agent_name(node: SpanNode) -> str | None:
     """Returns the name of an agent's span; some writers state that of its model instead."""
     name = node.step.name
-    if name in (text_at(node.span.attributes, key) for key in _MODEL_NAMES):
+    if name in (text_at(node.span.attributes, key) for key in _MODELS):
         return None
     match = _RUN_OF.fullmatch(name or "")
     return match[1] or match[2] if match else name
 
 
-_MODEL_NAMES = key_set(
-    "gen_ai.request.model gen_ai.response.model ai.model.id langfuse.observation.model.name"
-)
+_MODELS = key_set("gen_ai.request.model gen_ai.response.model ai.model.id langfuse.observation.model.name")
 _RUN_OF = re.compile(r"agent_run \[(.+)\]|invoke_agent (.+)")
 _OBSERVATION = re.compile(r"\s*Observation:")
 _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)

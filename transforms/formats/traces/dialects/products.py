@@ -207,15 +207,10 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
 # Spans of the OpenAI Agents SDK's own export.
 
 _OPENAI_AGENTS_KINDS: dict[str, Kind] = {
-    **{
-        "agent": "agent",
-        "function": "tool",
-        "handoff": "handoff",
-        "generation": "model",
-        "response": "model",
-    },
+    **{"agent": "agent", "handoff": "handoff", "function": "tool"},
+    **dict.fromkeys(("generation", "response"), "model"),
+    **dict.fromkeys(("task", "turn", "custom"), "chain"),
     **dict.fromkeys(("guardrail", "mcp_tools", "transcription", "speech", "speech_group"), "other"),
-    **{"task": "chain", "turn": "chain", "custom": "chain"},
 }
 
 
