@@ -241,7 +241,7 @@ registry.register_format(
 
 _OF_VERCEL = key_set("tool-call tool-result tool-error tool-invocation dynamic-tool tool-approval-request")
 _APPROVAL = "approvalId"
-_ASKED, _REPLIED = "tool-approval-request", "tool-approval-response"
+_APPROVALS = _ASKED, _REPLIED = "tool-approval-request", "tool-approval-response"
 _READ = ("parts", "content", "toolInvocations", "experimental_attachments", "reasoning", "data")
 
 
@@ -265,22 +265,18 @@ def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
     approvals = _Approvals(messages)
     for message in objects(messages, "messages"):
         parts = _vercel_given(message)
-        beside = [part for part in parts if _is_beside(str(part.get("type")))]
+        # Neither words nor work: approvals, and data that the interface shows.
+        beside = [p for p in parts if p.get("type") in _APPROVALS or str(p.get("type")).startswith("data-")]
         if len(beside) < len(parts) or not beside:
             held = [part for part in parts if part not in beside]
             rest = {key: item for key, item in message.items() if key not in _READ}
             read_dialogue([{**rest, "parts": held}], log)
         for part in beside:
-            if part.get("type") in (_ASKED, _REPLIED):
+            if part.get("type") in _APPROVALS:
                 approvals.read(part, log)
             else:
                 shown: JsonObject = {key: part[key] for key in ("type", "data") if key in part}
                 log.turn.payloads = [*log.turn.payloads, shown]
-
-
-def _is_beside(kind: str) -> bool:
-    """Returns whether a part is neither words nor work: an approval, or data that the interface shows."""
-    return kind in (_ASKED, _REPLIED) or kind.startswith("data-")
 
 
 class _Approvals:

@@ -152,7 +152,25 @@ def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
         return [registry.Lent(index, name, data) for index, data in enumerate(parts)]
     held = [_PART.decode(data) for data in parts]
     _nest_invocations(held)
-    return list(_divided(trace, held))
+    parents = {span.id: span.parent for part in held for span in part.turnwise_spans}
+    stated = {key: name for part in held for key, name in part.conversations.items()}
+    spans = (span for part in held for span in part.turnwise_spans if span.id in stated)
+    first = min((span.start, span.id) for span in spans)[1]
+    lent: list[registry.Lent] = []
+    for index, part in enumerate(held):
+        pieces: dict[str, list[TraceSpan]] = {}
+        for span in part.turnwise_spans:
+            topmost, above, seen = None, span.id, set[str]()
+            while above and above not in seen:
+                seen.add(above)
+                topmost = stated.get(above) or topmost
+                above = parents.get(above, "")
+            pieces.setdefault(topmost or stated[first], []).append(span)
+        for name, those in pieces.items():
+            by_id = {span.id: name for span in those}
+            piece = msgspec.structs.replace(part, conversations=by_id, turnwise_spans=those)
+            lent.append(registry.Lent(index, name, _ENCODE(piece)))
+    return lent
 
 
 def _nest_invocations(parts: Sequence[TracePart]) -> None:
@@ -203,27 +221,6 @@ def _refuse(trace: str, parts: Sequence[bytes]) -> None:
     raise registry.NoConversation(
         f"trace {trace}: none of its {len(spans)} spans is a step of an agent ({shown})"
     )
-
-
-def _divided(trace: str, parts: Sequence[TracePart]) -> Iterable[registry.Lent]:
-    """Yields the pieces of parts, by the conversation of each span."""
-    parents = {span.id: span.parent for part in parts for span in part.turnwise_spans}
-    stated = {key: name for part in parts for key, name in part.conversations.items()}
-    spans = (span for part in parts for span in part.turnwise_spans if span.id in stated)
-    first = min((span.start, span.id) for span in spans)[1]
-    for index, part in enumerate(parts):
-        pieces: dict[str, list[TraceSpan]] = {}
-        for span in part.turnwise_spans:
-            name, above, seen = None, span.id, set[str]()
-            while above and above not in seen:
-                seen.add(above)
-                name = stated.get(above) or name
-                above = parents.get(above, "")
-            pieces.setdefault(name or stated[first], []).append(span)
-        for name, held in pieces.items():
-            names = {span.id: name for span in held}
-            piece = msgspec.structs.replace(part, conversations=names, turnwise_spans=held)
-            yield registry.Lent(index, name, _ENCODE(piece))
 
 
 def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:

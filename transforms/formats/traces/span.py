@@ -78,12 +78,6 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
 _DEEPEST = 12
 
 
-@lru_cache(maxsize=512)
-def has_prefix(keys: tuple[str, ...], prefixes: tuple[str, ...]) -> bool:
-    """Returns whether a key has one of some prefixes."""
-    return any(key.startswith(prefixes) for key in keys)
-
-
 def numbered(attributes: JsonObject, prefix: str) -> list[JsonValue]:
     """Returns the list that keys such as `prefix.0.role`, `prefix.1.content` spell."""
     tree: JsonObject = {}

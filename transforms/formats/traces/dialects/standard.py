@@ -27,7 +27,7 @@ from turnwise.transforms.formats.traces.dialect import (
     value_at,
     with_system,
 )
-from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, has_prefix, loaded, numbered
+from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, loaded, numbered
 
 _STANDARD_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
@@ -205,7 +205,7 @@ def _read_openllmetry(span: TraceSpan, step: SpanStep) -> None:
         step.name = text_at(held, *_ENTITY_NAMES)
         step.input = json_messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
-    elif has_prefix(tuple(held), _NUMBERED):
+    elif any(key.startswith(_NUMBERED) for key in held):
         given, back = (_with_parts(numbered(held, prefix)) for prefix in _NUMBERED)
         step.input = spellings.only_messages(given, USER) or None
         step.output = _first_choice(spellings.only_messages(back, AGENT) or None)
@@ -333,8 +333,6 @@ def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | N
 
 # AWS Distro for OpenTelemetry: the messages of a span are cut out into one log record a span.
 
-_NODES = ("__end__",)
-
 
 def _read_llo(span: TraceSpan, step: SpanStep) -> None:
     for event in span.events:
@@ -357,7 +355,7 @@ def _add(given: list[JsonValue], back: list[JsonValue], step: SpanStep) -> None:
     elif isinstance(left, dict) and "generations" in left:
         step.kind = "model"
         step.input, step.output = messages_at(entered, USER), messages_at(left["generations"], AGENT)
-    elif left in _NODES or (isinstance(entered, dict) and "remaining_steps" in entered):
+    elif left == "__end__" or (isinstance(entered, dict) and "remaining_steps" in entered):
         step.kind = "other"
     else:
         step.kind = "chain"
