@@ -70,9 +70,8 @@ def _is_exchange(value: JsonObject) -> bool:
 def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     request, reply, events = _halves(value)
     dialect = DIALECTS[next(iter(_dialects_of_halves(request, reply, events)), CHAT.name)]
-    is_first = log is None or not log.steps
-    log = Dialogue() if log is None else log
-    read_half(dialect, request, log, is_first)
+    log = log or Dialogue()
+    read_half(dialect, request, log)
     stream = [] if isinstance(reply, dict) else events
     if stream and dialect.join:
         reply = dialect.join(stream)

@@ -168,17 +168,16 @@ def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
     return not _stated(snapshot, "checkpoint_ns"), made, checkpoint
 
 
-def _steps(snapshot: JsonObject) -> list[tuple[object, ...]]:
+def _log(snapshot: JsonObject) -> Dialogue:
     log = Dialogue()
     messages_base.read_half(LANGCHAIN, snapshot, log)
-    return log.steps
+    return log
 
 
 def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str) -> Conversation:
     """Returns the conversation of the newest snapshot, given also those before it."""
-    log = Dialogue()
-    messages_base.read_half(LANGCHAIN, snapshot, log)
-    if any(steps != log.steps[: len(steps)] for steps in map(_steps, earlier)):
+    log = _log(snapshot)
+    if any(other.steps != log.steps[: len(other.steps)] for other in map(_log, earlier)):
         message = "an earlier state of the thread holds messages that the newest does not hold"
         log.general.add("OtherBranch", message, calls=True)
     # The graph stopped at a task whose error the snapshot still holds.
@@ -196,7 +195,7 @@ def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
 def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
     """Returns the conversations of snapshots that name no thread: those that no other one continues."""
     snapshots = list(objects(value if isinstance(value, list) else [value], "snapshots"))
-    steps = list(map(_steps, snapshots))
+    steps = [_log(snapshot).steps for snapshot in snapshots]
     kept: list[int] = []
     for index in sorted(range(len(steps)), key=lambda index: -len(steps[index])):
         if not any(steps[index] == steps[other][: len(steps[index])] for other in kept):

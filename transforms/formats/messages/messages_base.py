@@ -164,11 +164,9 @@ def _conversation(dialect: Dialect, value: JsonValue, record: Record, settings: 
     return conversation(dialect, log, holder, record_place(record))
 
 
-def read_half(dialect: Dialect, request: JsonObject, log: Dialogue, is_first: bool = True) -> None:
-    """Adds the messages of a request, or of another record that holds them; raises ValueError.
-
-    `is_first` says that no earlier request of the conversation is known.
-    """
+def read_half(dialect: Dialect, request: JsonObject, log: Dialogue) -> None:
+    """Adds the messages of a request, or of another record that holds them; raises ValueError."""
+    is_first = not log.steps
     key, messages = messages_in(_state_of(request))
     given = messages
     if isinstance(messages, str):

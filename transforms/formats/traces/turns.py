@@ -13,18 +13,9 @@ from turnwise.transforms.formats import identity
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
 from turnwise.transforms.formats.fields import AGENT_ERROR, OPEN_CALL, UNREAD, Unread, gaps
+from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
-from turnwise.transforms.formats.messages.parts import (
-    CONTENT_OFF,
-    HIDDEN_TEXT,
-    SpanMessage,
-    finish_of,
-    is_repr_call,
-    is_spoken,
-    spoken,
-    users_of,
-)
 from turnwise.transforms.formats.messages.spellings import HISTORIES
 from turnwise.transforms.formats.problems import check_one_user
 from turnwise.transforms.formats.traces import tree
@@ -113,9 +104,9 @@ def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
         if line.failure is not None:
             unread.add(AGENT_ERROR, f"the agent failed and said nothing: {line.failure[:_SHOWN]}")
         else:
-            unread.add(CONTENT_OFF, _OFF, words=True)
+            unread.add(parts.CONTENT_OFF, _OFF, words=True)
     elif line.is_hidden:
-        unread.add(CONTENT_OFF, _USER_OFF)
+        unread.add(parts.CONTENT_OFF, _USER_OFF)
     elif line.user is None:
         unread.add(MISSING_HISTORY, NO_REQUEST)
     models = line.models
@@ -144,12 +135,12 @@ def _add_unread(line: tree.TurnLine, unread: Unread) -> None:
     nodes = [*line.main, *([] if line.main else tops), *line.inner]
     seen: set[tuple[object, ...]] = set()
     if line.asked is not None and not line.asked.is_read:
-        parts = [part for part in line.asked.parts if part not in (CUT, HIDDEN_TEXT)]
-        replace(line.asked, parts=parts).add_unread(unread)
+        others = [part for part in line.asked.parts if part not in (CUT, parts.HIDDEN_TEXT)]
+        replace(line.asked, parts=others).add_unread(unread)
     for index, node in enumerate(nodes):
         given, output = node.step.input or (), node.step.output or ()
         is_told = index < len(nodes) - len(line.inner)
-        for message in (*(after_user(given) or ([] if users_of(given) else given)), *output):
+        for message in (*(after_user(given) or ([] if parts.users_of(given) else given)), *output):
             held = message.role, message.stated_role, *message.parts, *message.keys
             if not message.is_read and not message.is_users and (is_told, held) not in seen:
                 seen.add((is_told, held))
@@ -167,13 +158,13 @@ def _add_calls(line: tree.TurnLine, calls: Sequence[TurnCall], unread: Unread) -
         )
     is_seen = bool(steps or calls) or any(top.step.finish for top in line.tops)
     if any(call.tool is not None and call.call.args is None for call in calls):
-        unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
+        unread.add(parts.CONTENT_OFF, _ARGS_OFF, calls=True)
     elif lacks_calls(line, calls):
         # A text beside such a call may be the answer, if the model's service ran the tool.
-        is_last = bool(line.main) and asks(line.main[-1]) and is_spoken(line.main[-1].step.output or ())
-        unread.add(CONTENT_OFF, _WHICH_OFF, calls=True, words=is_last)
+        is_last = bool(line.main) and asks(line.main[-1]) and parts.is_spoken(line.main[-1].step.output or ())
+        unread.add(parts.CONTENT_OFF, _WHICH_OFF, calls=True, words=is_last)
     elif not is_seen:
-        unread.add(CONTENT_OFF, _STEPS_OFF, calls=True)
+        unread.add(parts.CONTENT_OFF, _STEPS_OFF, calls=True)
 
 
 STEPS = ("model", "tool", "agent", "chain", "handoff")
@@ -282,7 +273,7 @@ def _end(line: tree.TurnLine) -> End:
         if not any(key.startswith(_ENDED) for key in keys):
             return End(None, "no answer follows the agent's last call")
     output = (line.main[-1].step.output or []) if line.main else []
-    stated = [node.step.finish for node in line.main[-1:]] + [finish_of(output)]
+    stated = [node.step.finish for node in line.main[-1:]] + [parts.finish_of(output)]
     for top in line.tops[-1:]:
         # Its messages are those of the whole turn, of which only the last one says how the turn ended.
         output = output or top.step.output or []
@@ -305,13 +296,13 @@ def _agent_words(line: tree.TurnLine) -> tuple[list[str], list[str], str | None]
         speakers = [tree.agent_of(line.main[0]) or ""] * len(texts)
     for node in line.main:
         output = node.step.output or []
-        spoken, calls = _spoken(output)
-        texts += spoken
-        speakers += [tree.agent_of(node) or ""] * len(spoken)
-        if spoken and not (calls or asks(node)):
+        words, calls = _spoken(output)
+        texts += words
+        speakers += [tree.agent_of(node) or ""] * len(words)
+        if words and not (calls or asks(node)):
             # What a reply says after the last call that the model's service ran, if anything.
             last = output[-1]
-            answer = "\n".join((last.answer_from and last.texts[last.answer_from :]) or spoken)
+            answer = "\n".join((last.answer_from and last.texts[last.answer_from :]) or words)
     final, is_final = _stated_answer(line)
     if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
         answer = "\n".join(final)
@@ -339,11 +330,11 @@ def _is_said_otherwise(answer: str, final: Sequence[str], line: tree.TurnLine) -
     return is_prompt or is_earlier or node in _strangers(line) or _is_contested(line)
 
 
-def _spoken(messages: Sequence[SpanMessage]) -> tuple[list[str], bool]:
+def _spoken(messages: Sequence[parts.SpanMessage]) -> tuple[list[str], bool]:
     texts = [text for message in messages if message.role == AGENT for text in message.texts]
     has_calls = any(not call.is_hosted for message in messages[-1:] for call in message.calls)
-    has_calls = has_calls or any(map(is_repr_call, texts))
-    return [text for text in texts if not is_repr_call(text)], has_calls
+    has_calls = has_calls or any(map(parts.is_repr_call, texts))
+    return [text for text in texts if not parts.is_repr_call(text)], has_calls
 
 
 def _stated_answer(line: tree.TurnLine) -> tuple[list[str], bool]:
@@ -365,7 +356,7 @@ def _strangers(line: tree.TurnLine) -> list[tree.SpanNode]:
 
 def _asked_text(node: tree.SpanNode) -> str:
     """Returns the message of a user that a model's input ends in; empty: it ends in none."""
-    messages = spoken(node.step.input or ())
+    messages = parts.spoken(node.step.input or ())
     return messages[-1].text if messages and messages[-1].is_users else ""
 
 
@@ -392,9 +383,9 @@ def _is_asked_apart(node: tree.SpanNode, last: tree.SpanNode) -> bool:
     asked = _asked_text(last)
     if not asked or _asked_text(node) != asked:
         return False
-    spoken = {text.strip() for text in _spoken(node.step.output or ())[0]}
+    words = {text.strip() for text in _spoken(node.step.output or ())[0]}
     given = [text.strip() for message in last.step.input or () for text in message.texts]
-    return not any(text == held or (len(text) > _SHORT and text in held) for text in spoken for held in given)
+    return not any(text == held or (len(text) > _SHORT and text in held) for text in words for held in given)
 
 
 def _is_at_one_time(other_node: tree.SpanNode, other: tree.SpanNode) -> bool:
