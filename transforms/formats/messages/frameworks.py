@@ -356,7 +356,6 @@ messages_base.register_dialect(
         keys=(("input_messages", "output_messages"),),
         help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
         fits=_is_genai,
-        read=read_dialogue,
         reply=lambda record, log: read_dialogue(listed(_outputs(record), "output_messages"), log),
         is_reply=lambda record: _outputs(record) is not None,
     )
@@ -373,7 +372,6 @@ messages_base.register_dialect(
             "tool_result" in part or (part.get("type") == "tool_call" and "role" in message)
             for part in objects_in(message.get("content"))
         ),
-        read=read_dialogue,
     )
 )
 # For example {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
@@ -386,7 +384,6 @@ messages_base.register_dialect(
             message.get("kind") in ("request", "response")
             and any("part_kind" in part for part in objects_in(message.get("parts")))
         ),
-        read=read_dialogue,
     )
 )
 # For example [{"source": "bot", "type": "TextMessage", "content": "Hi", "models_usage": null}]
@@ -400,6 +397,5 @@ messages_base.register_dialect(
             and isinstance(message.get("source"), str)
             and str(message.get("type")).endswith(("Message", "Event"))
         ),
-        read=read_dialogue,
     )
 )

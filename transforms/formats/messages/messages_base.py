@@ -7,7 +7,7 @@ from msgspec import Struct
 from turnwise.schemas.conversation import Conversation, Record, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, declared_tools, split_actions
-from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue
+from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue, read_dialogue
 from turnwise.transforms.formats.messages.streams import (
     as_object,
     decoded,
@@ -72,7 +72,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     name: str
     help: str
     fits: Test
-    read: Callable[[list[JsonValue], Dialogue], None]
+    read: Callable[[list[JsonValue], Dialogue], None] = read_dialogue
     reply: Callable[[JsonObject, Dialogue], None] | None = None
     is_reply: Test = lambda value: False
     join: Callable[[list[JsonObject]], JsonObject] | None = None

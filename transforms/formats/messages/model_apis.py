@@ -140,7 +140,6 @@ register_dialect(
             block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
             for block in objects_in(message.get("content"))
         ),
-        read=read_dialogue,
         reply=_bedrock_reply,
         is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
         join=_joined_bedrock,
@@ -420,7 +419,6 @@ CHAT = Dialect(
     help="OpenAI chat messages with tool calls; tau-bench trajectories",
     keys=(("messages",),),
     fits=lambda message: False,
-    read=read_dialogue,
     reply=_chat_reply,
     is_reply=lambda value: value.get("object") == "chat.completion" or _holds(value, "message"),
     join=_joined_chunks,

@@ -34,7 +34,6 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
         asks_calls: Whether the model asked for calls of which other spans hold the arguments.
         error: Error of the tool or the agent.
         target: Agent that a hand-off leads to.
-        version: Version of the agent.
         response_id: Id of the model's reply.
         event: Which event of a call it is, where each has a span of its own: the start, the end, or what the
             agent was told.
@@ -54,7 +53,6 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
     error: bool | str | None = None
     call_id: str | None = None
     target: str | None = None
-    version: str | None = None
     usage: Usage | None = None
     finish: str | None = None
     response_id: str | None = None

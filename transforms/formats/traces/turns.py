@@ -197,7 +197,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     conversation = Conversation(
         conversation_id=conversation_id,
         source=f"spans ({', '.join(sorted({name for node in nodes for name in node.step.dialects}))})",
-        app_version=stated.app_version or next(filter(None, (node.step.version for node in nodes)), None),
+        app_version=stated.app_version,
         eval_id=stated.eval_id,
         eval_set_id=stated.eval_set_id,
         user_id=next(filter(None, (user_of(node.span) for node in nodes)), None),
