@@ -313,15 +313,9 @@ class TurnLine(WorkSteps, eq=False):
         """The topmost agents or workflows."""
         return [unit.top for unit in self.units if unit.top is not None]
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether the user's message is JSON that is cut off."""
-        return self.asked is not None and CUT in self.asked.parts
-
-    @property
-    def is_hidden(self) -> bool:
-        """Whether the user's message was left out by the writer."""
-        return self.asked is not None and HIDDEN_TEXT in self.asked.parts
+    def asked_holds(self, part: str) -> bool:
+        """Returns whether the user's message holds a part of a type, such as `CUT`, in place of words."""
+        return self.asked is not None and part in self.asked.parts
 
     @property
     def has_answer(self) -> bool:
@@ -454,7 +448,7 @@ def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
 
 def _asked(message: SpanMessage, users: tuple[str, ...]) -> TurnLine:
     line = TurnLine(message.text, users, asked=message)
-    line.user = line.user or (None if line.is_cut or line.is_hidden else "")
+    line.user = line.user or (None if line.asked_holds(CUT) or line.asked_holds(HIDDEN_TEXT) else "")
     return line
 
 

@@ -105,7 +105,7 @@ def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
             unread.add(AGENT_ERROR, f"the agent failed and said nothing: {line.failure[:_SHOWN]}")
         else:
             unread.add(parts.CONTENT_OFF, _OFF, words=True)
-    elif line.is_hidden:
+    elif line.asked_holds(parts.HIDDEN_TEXT):
         unread.add(parts.CONTENT_OFF, _USER_OFF)
     elif line.user is None:
         unread.add(MISSING_HISTORY, NO_REQUEST)
@@ -466,7 +466,7 @@ def _losses(line: tree.TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unrea
     unread = Unread()
     answering = [*line.main, *line.tops]
     nodes = [*answering, *line.inner, *line.tools]
-    if line.is_cut or any(node.step.input == [] or node.step.output == [] for node in answering):
+    if line.asked_holds(CUT) or any(node.step.input == [] or node.step.output == [] for node in answering):
         is_lost = _is_output_cut(line)
         unread.add(UNREAD, _CUT, calls=is_lost, words=is_lost or turn.user is None)
     texts = (call.call.args[RAW] for call in calls if call.call.args and call.call.args.keys() == {RAW})
