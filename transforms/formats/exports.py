@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Record
@@ -13,19 +14,9 @@ from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, MISSING_HISTORY, conversation
 from turnwise.transforms.formats.messages.streams import as_object, decoded, first_of, key_set, objects_in
 from turnwise.transforms.formats.problems import canonical, read_each
-from turnwise.transforms.formats.registry import (
-    CaseFunction,
-    Format,
-    ReadSettings,
-    Test,
-    record_place,
-    register_format,
-)
+from turnwise.transforms.formats.registry import Format, ReadSettings, Test, record_place, register_format
 
 _IDENTITY = ("app_version", "eval_id", "eval_set_id")
-Chats = Callable[[JsonValue], Iterable[JsonObject]]
-
-
 _ERRORS = "_errors"
 """Key of a chat with the errors beside its messages: the turn, the text, and whether it has an answer.
 
@@ -37,33 +28,21 @@ def _register(
     help: str,
     keys: tuple[str, ...],
     recognises: Test,
-    chats: Chats,
+    chats: Callable[[JsonValue], Iterable[JsonObject]],
     known: str = "",
     dialect: str = "openai_chat",
-    is_list: Test | None = None,
-    is_lines: Test | None = None,
-    read_cases: CaseFunction | None = None,
     has_calls: bool = True,
+    **more: Any,
 ) -> None:
-    """Adds a format whose records are turned into records of a dialect of messages.
+    """Adds a format whose records are turned into chats of a dialect of messages; `more` is for `Format`.
 
-    Args:
-        name: Its name.
-        help: What it is, in one line.
-        keys: Keys of a typical record.
-        recognises: Whether a record is one.
-        chats: Returns chats, in which other keys of the record stay, so that what is not read is reported.
-        known: Further keys of the record, which hold neither words nor calls.
-        dialect: What the chats are.
-        is_list: Whether an array is one record, by an element.
-        is_lines: Whether the lines of a file are one record, by a line.
-        read_cases: Reads eval cases from it.
-        has_calls: Whether it holds what the agent called.
+    In the chats other keys of the record stay, so that what is not read is reported: all but `keys`, and
+    those of `known`, which hold neither words nor calls.
     """
     left_out = key_set(known) | set(keys)
 
     def read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation | ValueError]:
-        beside = {k: v for k, v in value.items() if k not in left_out} if isinstance(value, dict) else {}
+        beside = {key: item for key, item in as_object(value).items() if key not in left_out}
         fallback_id = record_place(record)
 
         def read_chat(chat: JsonObject) -> Conversation:
@@ -93,10 +72,8 @@ def _register(
             places=(*OF_ANY, *((key, ANY) for key in ("extra", "additional_metadata", "slots"))),
             recognises=recognises,
             read_log=read,
-            read_cases=read_cases,
-            is_list=is_list,
-            is_lines=is_lines,
             has_rubrics=False,
+            **more,
         )
     )
 
@@ -248,9 +225,8 @@ def _of_chatgpt(value: JsonValue) -> Iterator[JsonObject]:
         elif role == "assistant" and tool != "all":
             call_id = message_id
             args = decoded(text) if isinstance(text, str) else None
-            messages.append(
-                _agent(None, _call(tool, args if isinstance(args, dict) else {"input": text}, message_id))
-            )
+            args = args if isinstance(args, dict) else {"input": text}
+            messages.append(_agent(None, _call(tool, args, message_id)))
         elif message and not is_hidden and role != "system" and kind not in _CHATGPT_THOUGHTS:
             messages.append({"role": role, "content": text})
     yield {
@@ -273,11 +249,10 @@ def _chatgpt_text(content: JsonObject) -> JsonValue:
         return first_of(content, ("text", "result"))
     if all(isinstance(part, str) for part in parts):
         return "\n".join(parts)
-    kinds = (
+    return [
         p if isinstance(p, str) else {"type": str(as_object(p).get("content_type")).partition("_")[0]}
         for p in parts
-    )
-    return list(kinds)
+    ]
 
 
 # For example {"title": "t", "mapping": {"1": {"message": {...}, "parent": null}}, "current_node": "1"}
@@ -305,9 +280,8 @@ def _of_gemini_cli(value: JsonValue) -> Iterator[JsonObject]:
         if kind in _OF_THE_CLI:
             continue
         if kind == "error":
-            failed.append(
-                (max(sum(entry["role"] == "user" for entry in messages) - 1, 0), as_text(content) or kind)
-            )
+            turns_before = sum(entry["role"] == "user" for entry in messages) - 1
+            failed.append((max(turns_before, 0), as_text(content) or kind))
             continue
         if kind != "gemini":
             messages.append({"role": kind, "content": content, "timestamp": message.get("timestamp")})
@@ -477,16 +451,10 @@ def _openhands_error(event: JsonObject) -> str | None:
     if state in ("error", "stuck"):
         return as_text(extras.get("reason")) or f"state {state}"
     if event.get("kind") in ("ConversationErrorEvent", "ServerErrorEvent"):
-        return ": ".join(str(event[key]) for key in ("code", "detail") if event.get(key)) or str(
-            event["kind"]
-        )
+        stated = [str(event[key]) for key in ("code", "detail") if event.get(key)]
+        return ": ".join(stated) or str(event["kind"])
     is_error = event.get("observation") == "error" or event.get("kind") == "AgentErrorEvent"
     return as_text(first_of(event, ("content", "error"))) or "error" if is_error else None
-
-
-def _is_openhands_failure(event: JsonObject) -> bool:
-    is_of_call = event.get("cause") is not None or event.get("tool_call_metadata")
-    return event.get("observation") == "error" and not is_of_call
 
 
 def _events_of(value: JsonValue) -> list[JsonObject]:
@@ -508,18 +476,13 @@ def _of_event(event: JsonObject) -> Iterator[JsonObject]:
     args, source = as_object(event.get("args")), event.get("source")
     by_model = as_object(event.get("tool_call_metadata"))
     call_id = as_text(by_model.get("tool_call_id"))
-    if (
-        action in _SILENT
-        or seen in _SILENT
-        or _is_openhands_failure(event)
-        or (source == "environment" and action is not None)
-    ):
+    is_of_call = event.get("cause") is not None or event.get("tool_call_metadata")
+    is_of_run = (seen == "error" and not is_of_call) or (source == "environment" and action is not None)
+    if action == "think" or action in _SILENT or seen in _SILENT or is_of_run:
         return
     if action in ("message", "finish"):
         text = first_of(args, ("content", "final_thought", "thought")) or event.get("message")
         yield {"role": "user" if source == "user" else "assistant", "content": text}
-    elif action == "think":
-        return
     elif isinstance(action, str):
         given = {key: item for key, item in args.items() if key not in _OF_ACTIONS}
         reply = _first(as_object(by_model.get("model_response")), "choices")
@@ -571,10 +534,8 @@ def _of_sdk_event(event: JsonObject) -> Iterator[JsonObject]:
 def _is_openhands(event: JsonObject) -> bool:
     if event.get("source") not in ("user", "agent", "environment"):
         return False
-    is_first = bool(event.keys() & {"action", "observation"}) and bool(
-        event.keys() & {"args", "extras", "cause"}
-    )
-    return is_first or str(event.get("kind")).endswith(("Event", "Observation"))
+    is_first = event.keys() & {"action", "observation"} and event.keys() & {"args", "extras", "cause"}
+    return bool(is_first) or str(event.get("kind")).endswith(("Event", "Observation"))
 
 
 # For example [{"source": "user", "action": "message", "args": {"content": "Hi"}}, {"source": "agent", ...}]
@@ -600,14 +561,11 @@ def _of_atif(value: JsonValue) -> Iterator[JsonObject]:
     for step in objects_in(held.get("steps")):
         source, metrics = step.get("source"), as_object(step.get("metrics"))
         if source != "agent":
-            messages.append(
-                {"role": source, "content": step.get("message"), "timestamp": step.get("timestamp")}
-            )
+            message, time = step.get("message"), step.get("timestamp")
+            messages.append({"role": source, "content": message, "timestamp": time})
         else:
-            calls = [
-                _call(call.get("function_name"), call.get("arguments"), call.get("tool_call_id"))
-                for call in objects_in(step.get("tool_calls"))
-            ]
+            called = objects_in(step.get("tool_calls"))
+            calls = (_call(c.get("function_name"), c.get("arguments"), c.get("tool_call_id")) for c in called)
             messages.append(_agent(step.get("message") or None, *calls, usage=metrics or None))
         for seen in objects_in(as_object(step.get("observation")).get("results")):
             if source == "agent" and step.get("tool_calls"):
@@ -721,18 +679,16 @@ def _of_contact_lens(value: JsonValue) -> Iterator[JsonObject]:
     held = as_object(value)
     roles = {p.get("ParticipantId"): p.get("ParticipantRole") for p in objects_in(held.get("Participants"))}
     named = {"CUSTOMER": "user", "AGENT": "assistant", "CUSTOM_BOT": "assistant", "SYSTEM": "system"}
+    messages: list[JsonObject] = []
+    for entry in objects_in(held.get("Transcript")):
+        if entry.get("Type", "MESSAGE") == "MESSAGE":
+            role = roles.get(entry.get("ParticipantId"), entry.get("ParticipantId"))
+            role = named.get(role, role) if isinstance(role, str) else None
+            messages.append({"role": role, "content": entry.get("Content")})
     yield {
         "conversation_id": as_object(held.get("CustomerMetadata")).get("ContactId"),
         "language": held.get("LanguageCode"),
-        "messages": [
-            {
-                "role": named.get(role, role) if isinstance(role, str) else None,
-                "content": entry.get("Content"),
-            }
-            for entry in objects_in(held.get("Transcript"))
-            if entry.get("Type", "MESSAGE") == "MESSAGE"
-            for role in (roles.get(entry.get("ParticipantId"), entry.get("ParticipantId")),)
-        ],
+        "messages": messages,
     }
 
 
