@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import reduce
+from itertools import pairwise
 from typing import Literal
 
 from turnwise.schemas import conversation as canonical
@@ -281,11 +282,7 @@ _NO_DETAILS = "the log entry has no diagnosticInfo.messages, which hold the call
 
 
 def entry_session(value: JsonObject) -> tuple[str, int]:
-    """Returns session id and 0-based turn index (-1: unknown) of a log entry.
-
-    Raises:
-        ValueError: It names no session.
-    """
+    """Returns session id and 0-based turn index (-1: unknown) of a log entry; raises ValueError for none."""
     payload, labels = _payload(value), as_object(value.get("labels"))
     named = text_of(labels, "session_id") or text_of(value, "session")
     session = named or text_of(payload, "sessionId") or text_of(payload, "session_id")
@@ -327,12 +324,10 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
     for entry in entries:
         labels |= as_object(entry.get("labels"))
     made: list[Turn] = []
-    before = -1
-    for index in sorted(turns):
+    for before, index in pairwise((-1, *sorted(turns))):
         made.append(_entry_turn(len(made), turns[index]))
         if index > before + 1:
             add_leap(made[-1], before + 1, index + 1, first=1)
-        before = index
     check_calls(made)
     ends = (_end_metadata(_payload(entry)) for entry in reversed(entries))
     end = _session_end(made[-1] if made else None, metadata=next((e for e in ends if e is not None), None))
