@@ -35,6 +35,9 @@ CHUNKED = {"messages": [{"role": "user", "chunks": [{"text": "a"}]}]}
         ({"query": "q", "expected_tool_use": []}, "adk_legacy_rows"),
         ([{"name": "n", "data": []}], "adk_legacy_case"),
         ({"name": "n", "data": [], "initial_session": {}}, "adk_legacy_case"),
+        ({"name": "p/sessions/7/answers/9", "state": "FAILED"}, "discovery_engine"),
+        ({"turns": [{"detailed_answer": {}}]}, "discovery_engine"),
+        ({"answer": "x", "references": []}, "discovery_engine"),
     ],
 )
 def test_recognise(value, name):
