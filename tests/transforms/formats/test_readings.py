@@ -38,6 +38,8 @@ EXPLAINED = (
     "UnreadTokens",
     "CallWithoutName",
     "ResultWithoutCall",
+    "SeveralVersions",
+    "UnreadPath",
 )
 START = 1_760_000_000
 SECOND = 1_000_000_000
