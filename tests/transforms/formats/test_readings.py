@@ -209,7 +209,10 @@ def read_today(reading: dict[str, Any]) -> dict[str, Any]:
     if "config" in reading:
         failed: list[Any] = []
         conversations = turnwise.read_conversations(
-            records, config=reading["config"], on_failure=failed.append
+            records,
+            config=reading["config"],
+            input_format=reading.get("format", "auto"),
+            on_failure=failed.append,
         )
         messages = [failure["message"] for failure in failed]
     else:
