@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.readings import FORMATS, one
 from turnwise.schemas.conversation import Record
-from turnwise.transforms.formats.endings import End, stated_end
+from turnwise.transforms.formats.endings import End, context_tools, declared_tools, stated_end
 from turnwise.transforms.formats.reading import LogReader
 
 WORDS = {
@@ -56,16 +56,6 @@ def test_a_run_of_langsmith_that_had_not_ended_leaves_its_turn_unknown(is_open, 
     assert [turn.unknown_calls for turn in ended] == [None, None]
 
 
-def event(author, *parts, **fields):
-    content = (
-        {"content": {"parts": [{"text": p} if isinstance(p, str) else p for p in parts]}} if parts else {}
-    )
-    return {"author": author, "invocation_id": "i", **content, **fields}
-
-
-ASKED = event("user", "hi")
-
-
 @pytest.mark.parametrize(
     ("event", "is_end"),
     [
@@ -73,7 +63,7 @@ ASKED = event("user", "hi")
         ({"conversation_id": "c", "end": True}, True),
         ({"conversation_id": "c", "ended": "user left"}, True),
         ({"conversation_id": "c", "termination_reason": "max_steps", "end": False}, True),
-        ({"session_id": "c", "event": ASKED}, False),
+        ({"session_id": "c", "event": {"author": "user", "invocation_id": "i"}}, False),
         ({"session_id": "c", "end": True, "ended": "limit"}, True),
         ({"labels": {"session_id": "c"}, "jsonPayload": {"turnIndex": 1, "text": "hello"}}, False),
         ({"labels": {"session_id": "c"}, "jsonPayload": {"turnIndex": 1, "endSession": {}}}, True),
@@ -82,3 +72,24 @@ ASKED = event("user", "hi")
 def test_events_that_state_the_end(event, is_end):
     [found] = LogReader().read(Record("log.jsonl", 1, json.dumps(event).encode()))
     assert found.is_end == is_end
+
+
+DECLARED = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["name", "tools", "function", "annotations", "paths", "method", "openApiTool", "get"]
+            ),
+            inner,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(DECLARED)
+def test_anything_can_stand_in_the_place_of_declarations(value):
+    assert isinstance(declared_tools(value), list)
+    assert isinstance(context_tools(value), list)

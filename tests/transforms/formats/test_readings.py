@@ -18,7 +18,6 @@ import pytest
 
 import turnwise
 from tests.readings import FORMATS, read_file, read_value
-from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.reading import CaseReader
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
@@ -180,12 +179,11 @@ def scored(records: list[Any]) -> dict[str, list[Any]]:
     return scores
 
 
-def read_cases(name: str, position: int, value: Any) -> list[Any]:
+def read_cases(reading: dict[str, Any], position: int, value: Any) -> list[Any]:
     """Returns the eval cases of a record, or the error in place of those that are refused."""
+    reader = CaseReader(turnwise.EvalConfig.model_validate(reading.get("config", {})).ces)
     try:
-        return list(
-            CaseReader(CesConfig()).read(Record(f"{name}.json", position, json.dumps(value).encode()))
-        )
+        return list(reader.read(Record(f"{reading['name']}.json", position, json.dumps(value).encode())))
     except ValueError as error:
         return [error]
 
@@ -202,7 +200,7 @@ def read_today(reading: dict[str, Any]) -> dict[str, Any]:
         }
     records = reading["records"]
     if "cases" in reading:
-        items = [case for i, value in enumerate(records) for case in read_cases(reading["name"], i, value)]
+        items = [case for i, value in enumerate(records) for case in read_cases(reading, i, value)]
         fails = [str(item) for item in items if isinstance(item, ValueError)]
         cases = [stated(item) for item in items if not isinstance(item, ValueError)]
         return {"cases": json.loads(json.dumps(cases)), **({"fails": fails} if fails else {})}

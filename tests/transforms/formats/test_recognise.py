@@ -38,6 +38,11 @@ CHUNKED = {"messages": [{"role": "user", "chunks": [{"text": "a"}]}]}
         ({"name": "p/sessions/7/answers/9", "state": "FAILED"}, "discovery_engine"),
         ({"turns": [{"detailed_answer": {}}]}, "discovery_engine"),
         ({"answer": "x", "references": []}, "discovery_engine"),
+        ({"sessionId": "s", "author": "user", "content": {}}, "adk_event"),
+        ({"session_id": "s", "author": "a", "invocationId": "i"}, "adk_event"),
+        ({"conversation_id": "c", "turn": 1, "messages": [{"role": "user"}]}, "openai_chat"),
+        ({"conversation_id": "c", "turns": [], "end": True}, "turnwise"),
+        ({"sessionId": "s", "turnIndex": 1, "diagnosticInfo": {}}, "ces_session_output"),
     ],
 )
 def test_recognise(value, name):
