@@ -299,11 +299,8 @@ def _message(items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
     if not (speakers["user"] and speakers["assistant"]):
         return None
     calls = _calls(items, with_results=False)
-    spelt = [
-        name
-        for name in speakers["call"]
-        if not calls and any(_spells_call(text) for role, text in spoken if role == name)
-    ]
+    callers = {role for role, text in spoken if isinstance(role, str) and _spells_call(text)}
+    spelt = [name for name in speakers["call"] if not calls and name in callers]
     speakers["assistant"] += speakers["call"]
     if spelt:
         condition = _is_any(key, spelt)
@@ -351,14 +348,10 @@ def _speakers(roles: Sequence[JsonValue]) -> dict[str, list[str]]:
         who = _BY_SPEAKER.get(snake(name)) or role_of(name)
         (spelt[who] if who else others).append(name)
     missing = [who for who in ("user", "assistant") if not spelt[who]]
+    user_opens = next(iter(values), None) in spelt["user"]
     if len(missing) == 1 and len(others) == 1:
         spelt[missing[0]], others = others, []
-    elif (
-        missing == ["assistant"]
-        and len(spelt["system"]) == 1
-        and not others
-        and next(iter(values)) in spelt["user"]
-    ):
+    elif missing == ["assistant"] and not others and len(spelt["system"]) == 1 and user_opens:
         spelt["assistant"], spelt["system"] = spelt["system"], []
     spelt["system"] += others
     return spelt

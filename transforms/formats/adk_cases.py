@@ -94,10 +94,8 @@ def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
 
 
 TRANSFER = "transfer_to_agent"
-_NOT_READ = (
-    *("inline_data", "file_data", "executable_code", "code_execution_result"),
-    *("tool_call", "tool_response"),
-)
+_CODE = ("executable_code", "code_execution_result")
+_NOT_READ = ("inline_data", "file_data", *_CODE, "tool_call", "tool_response")
 _EVENT_KEYS = spelt(
     *("output", "error_code", "logprobs_result", "cache_metadata", "citation_metadata", "node_info"),
     *("live_session_resumption_update", "go_away", "voice_activity", "turn_complete_reason"),
@@ -293,11 +291,8 @@ def _steps(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[adk
         return data.invocation_events if data else []
     tools = [adk.Part(function_call=call) for call in data.tool_uses]
     tools += [adk.Part(function_response=answer) for answer in data.tool_responses]
-    words = [
-        adk.InvocationEvent(author=author, content=adk.Content(parts=parts))
-        for author, parts in data.intermediate_responses
-    ]
-    return [adk.InvocationEvent(author="", content=adk.Content(parts=tools)), *words]
+    spoken = [("", tools), *data.intermediate_responses]
+    return [adk.InvocationEvent(author=name, content=adk.Content(parts=parts)) for name, parts in spoken]
 
 
 def _calls(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[ToolCall]:
@@ -317,10 +312,8 @@ def _milliseconds(seconds: float | None) -> float | None:
 
 def rubrics_of(rubrics: Sequence[adk.AdkRubric] | None) -> list[Rubric]:
     """Returns google-adk's rubrics in the canonical form."""
-    return [
-        Rubric(rubric_id=r.rubric_id, text=r.rubric_content.text_property or r.description or "", type=r.type)
-        for r in rubrics or []
-    ]
+    texts = [(r.rubric_content.text_property or r.description or "", r) for r in rubrics or ()]
+    return [Rubric(rubric_id=r.rubric_id, text=text, type=r.type) for text, r in texts]
 
 
 def _eval_case(case: adk.AdkEvalCase, eval_set_id: str | None) -> EvalCase:

@@ -254,9 +254,7 @@ def _session(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
     made: list[Turn] = []
     for index, raw in enumerate(turns):
         label, logged = f"Session.turns[{index}]", as_object(raw)
-        message, problems = read_lenient(
-            engine.SessionTurn, raw if isinstance(raw, dict) else {}, label, PLACEHOLDERS
-        )
+        message, problems = read_lenient(engine.SessionTurn, logged, label, PLACEHOLDERS)
         if not isinstance(raw, dict):
             problems.unreadable.append(f"{label}: a message must be a JSON object")
         asked = message.query.text if message.query else None

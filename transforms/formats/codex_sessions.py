@@ -28,9 +28,7 @@ def _is_line(value: JsonObject) -> bool:
 
 
 def _is_log(record: JsonObject) -> bool:
-    events = record.get("events")
-    first = [event for event in events[:3] if isinstance(event, dict)] if isinstance(events, list) else []
-    return _is_line(record) or any(map(_is_line, first))
+    return _is_line(record) or any(map(_is_line, objects_in(record.get("events"))[:3]))
 
 
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:

@@ -289,11 +289,7 @@ def _of_gemini_cli(value: JsonValue) -> Iterator[JsonObject]:
         made = objects_in(message.get("toolCalls"))
         calls = [_call(call.get("name"), call.get("args"), call.get("id")) for call in made]
         tokens = as_object(message.get("tokens"))
-        usage = {
-            "input_tokens": tokens.get("input"),
-            "output_tokens": tokens.get("output"),
-            "cached_tokens": tokens.get("cached"),
-        }
+        usage = {f"{kind}_tokens": tokens.get(kind) for kind in ("input", "output", "cached")}
         messages.append(_agent(content, *calls, usage=usage if tokens else None))
         for call in made:
             results = objects_in(call.get("result"))
@@ -310,10 +306,8 @@ def _of_gemini_cli(value: JsonValue) -> Iterator[JsonObject]:
             answered.append(False)
         answered[-1] = bool(made_message["content"]) and not made_message.get("tool_calls")
         answered[-1] = answered[-1] and made_message["role"] == "assistant"
-    errors: list[JsonObject] = [
-        {"turn": index, "text": text, "is_answered": any(answered[index : index + 1])}
-        for index, text in failed
-    ]
+    ends = ((index, text, any(answered[index : index + 1])) for index, text in failed)
+    errors = [JsonObject(turn=index, text=text, is_answered=is_answered) for index, text, is_answered in ends]
     at_end = (e["text"] for e in errors if e["turn"] == len(answered) - 1 and not e["is_answered"])
     yield {
         "conversation_id": session.get("sessionId"),

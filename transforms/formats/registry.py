@@ -413,6 +413,5 @@ def no_version_text(sources: Iterable[str], paths: Sequence[str]) -> str:
 def _places(source: str) -> Places:
     """Returns the places of the formats that make conversations of a source."""
     kinds = [kind for kind in FORMATS.values() if source.startswith(kind.source or kind.name)]
-    return tuple(dict.fromkeys(entry for kind in kinds for entry in kind.places)) or (
-        OF_SPANS if source.startswith("spans") else OF_ANY
-    )
+    stated = dict.fromkeys(entry for kind in kinds for entry in kind.places)
+    return tuple(stated) or (OF_SPANS if source.startswith("spans") else OF_ANY)
