@@ -143,14 +143,13 @@ def _alternatives(message: type[Message], is_needed: bool) -> JsonObject:
     """Returns the keywords of the groups of which one field at most may be set."""
     if (tuple(message.model_fields),) == message.ONEOFS:
         return {"maxProperties": 1, **({"minProperties": 1} if is_needed and message.NEEDS_ONE else {})}
-    groups = [_one_of(group, is_needed and message.NEEDS_ONE) for group in message.ONEOFS]
+    groups: list[JsonObject] = []
+    for names in (list(map(to_camel, group)) for group in message.ONEOFS):
+        options: list[JsonObject] = [{"required": [name]} for name in names]
+        if not (is_needed and message.NEEDS_ONE):
+            options.append({"properties": dict.fromkeys(names, _NOTHING)})
+        groups.append({"oneOf": options})
     return groups[0] if len(groups) == 1 else {"allOf": groups} if groups else {}
-
-
-def _one_of(group: tuple[str, ...], is_needed: bool) -> JsonObject:
-    names = list(map(to_camel, group))
-    options: list[JsonObject] = [{"required": [name]} for name in names]
-    return {"oneOf": options if is_needed else [*options, {"properties": dict.fromkeys(names, _NOTHING)}]}
 
 
 def _bounded(schema: JsonObject, message: type[Message], name: str) -> JsonObject:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from typing import TypeAlias
 
 from pydantic.alias_generators import to_camel
 
@@ -109,7 +110,7 @@ def _grounded(answer: engine.Answer, problems: list[Problem], unread: list[str])
             )
             for claim in answer.grounding_supports
         ],
-        references=[_reference_answers(reference) for reference in answer.references],
+        references=[_reference(reference) for reference in answer.references],
         safety_ratings=[
             grounded.SafetyRating(
                 category=rating.category.name,
@@ -142,19 +143,16 @@ def _name(value: OpenEnum) -> str | None:
     return value.name if value else None
 
 
-def _reference_answers(reference: engine.AnswerReference) -> grounded.Reference:
+_Source: TypeAlias = engine.DocumentMetadata | engine.UnstructuredDocumentInfo | engine.StructuredDocumentInfo
+
+
+def _reference(reference: engine.AnswerReference) -> grounded.Reference:
     chunk, document = reference.chunk_info, reference.unstructured_document_info
+    source: _Source | None = document or reference.structured_document_info
+    chunks: Sequence[engine.ReferenceChunkInfo | engine.ChunkContent]
+    chunks = document.chunk_contents if document else ()
     if chunk is not None:
-        return _source(chunk.document_metadata, [chunk])
-    if document is not None:
-        return _source(document, document.chunk_contents)
-    return _source(reference.structured_document_info, [])
-
-
-def _source(
-    source: engine.DocumentMetadata | engine.UnstructuredDocumentInfo | engine.StructuredDocumentInfo | None,
-    chunks: Sequence[engine.ReferenceChunkInfo | engine.ChunkContent],
-) -> grounded.Reference:
+        source, chunks = chunk.document_metadata, [chunk]
     made = grounded.Reference(texts=[chunk.content for chunk in chunks if chunk.content])
     relevances = [chunk.relevance_score for chunk in chunks if chunk.relevance_score is not None]
     if relevances and len(relevances) == len(chunks):

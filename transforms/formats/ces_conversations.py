@@ -133,7 +133,8 @@ def _check_trace(turn: Turn, message: ces.ConversationTurn, unread: Unread) -> N
         unread.add(UNREAD, _NO_CALLS.format(len(traced), len(turn.tool_calls)), calls=True)
         return
     calls = [chunk.tool_call for part in message.messages for chunk in part.chunks if chunk.tool_call]
-    left = [{*_tool_names(call), call.display_name or None, call.tool or None} - {None} for call in calls]
+    names_of = ({**_names(call), "id": call.tool or None} for call in calls)
+    left = [set(names.values()) - {None} for names in names_of]
     for name in traced:
         called = next((names for names in left if name is None or not names or name in names), None)
         if called is None:
@@ -174,39 +175,27 @@ def _add_message(turn: Turn, message: ces.ConversationMessage, asked: list[str])
             turn.variables |= changed
 
 
-def _tool_names(message: ces.CesToolCall | ces.CesToolResponse) -> tuple[str | None, str | None]:
+def _names(message: ces.CesToolCall | ces.CesToolResponse) -> JsonObject:
+    """Returns what a call or a response is called: the fields of the canonical ones."""
     toolset = message.toolset_tool
+    name: str | None = (message.tool or message.display_name).rsplit("/", 1)[-1] or None
+    resource = message.tool if message.tool and "/" in message.tool else None
     if toolset is not None:
-        return toolset.tool_id, f"{toolset.toolset}/tools/{toolset.tool_id}"
-    name = (message.tool or message.display_name).rsplit("/", 1)[-1] or None
-    return name, message.tool if message.tool and "/" in message.tool else None
+        name, resource = toolset.tool_id, f"{toolset.toolset}/tools/{toolset.tool_id}"
+    display_name = message.display_name or None
+    return {"name": name, "resource": resource, "id": message.id or None, "display_name": display_name}
 
 
 def tool_call(message: ces.CesToolCall) -> canonical.ToolCall:
     """Converts a ToolCall."""
-    name, resource = _tool_names(message)
-    return canonical.ToolCall(
-        name=name,
-        resource=resource,
-        id=message.id or None,
-        args=message.args,
-        display_name=message.display_name or None,
-    )
+    return canonical.ToolCall(**_names(message), args=message.args)
 
 
 def tool_response(message: ces.CesToolResponse) -> canonical.ToolResponse:
     """Converts a ToolResponse; the key `error` of its answer marks it as failed."""
-    name, resource = _tool_names(message)
     answer = message.response
     error = str(answer["error"]) if answer and answer.get("error") else None
-    return canonical.ToolResponse(
-        name=name,
-        resource=resource,
-        id=message.id or None,
-        response=answer,
-        error=error,
-        display_name=message.display_name or None,
-    )
+    return canonical.ToolResponse(**_names(message), response=answer, error=error)
 
 
 def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:

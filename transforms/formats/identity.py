@@ -126,18 +126,12 @@ def _stated(places: Places, value: JsonValue) -> list[list[str]]:
 def _held(holder: JsonObject, key: str) -> JsonValue:
     """Returns what an object states under a key, of `turnwise.app_version` also as an object in it."""
     value, (first, _, rest) = holder.get(key), key.partition(".")
-    if key in FLOWS:
-        return _flows(value)
-    return value if value is not None or first != "turnwise" else as_object(holder.get(first)).get(rest)
-
-
-def _flows(value: JsonValue) -> JsonValue:
-    """Returns which versions of flows Dialogflow CX used: numbers by flow, or resource names."""
-    if isinstance(value, dict):
+    # Which versions of flows Dialogflow CX used: numbers by flow, or resource names.
+    if key in FLOWS and isinstance(value, dict):
         return ", ".join(sorted(f"{name.rpartition('/')[2]}={number}" for name, number in value.items()))
-    if isinstance(value, list) and len(value) > 1:
+    if key in FLOWS and isinstance(value, list) and len(value) > 1:
         return ", ".join(sorted(map(str, value)))
-    return value
+    return value if value is not None or first != "turnwise" else as_object(holder.get(first)).get(rest)
 
 
 def identity_at(paths: Paths, value: JsonValue, is_alone: bool = True) -> Identity:
