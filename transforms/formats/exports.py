@@ -28,7 +28,7 @@ def _register(
     help: str,
     keys: tuple[str, ...],
     recognises: Test,
-    chats: Callable[[JsonValue], Iterable[JsonObject]],
+    chats: Callable[[JsonObject], Iterable[JsonObject]],
     known: str = "",
     dialect: str = "openai_chat",
     has_calls: bool = True,
@@ -61,7 +61,9 @@ def _register(
             gaps("ContentNotRecorded", missing, words=False).add_to_all(made.turns)
             return made
 
-        return read_each(chats(value), read_chat)
+        # Events of OpenHands may be a list of their own.
+        given = {"events": value} if isinstance(value, list) else as_object(value)
+        return read_each(chats(given), read_chat)
 
     register_format(
         Format(
@@ -99,10 +101,10 @@ def _first(value: JsonObject, key: str) -> JsonObject:
 # tau2's results: runs of tasks, and the tasks that they are held against.
 
 
-def _of_tau2(value: JsonValue) -> Iterator[JsonObject]:
-    info = as_object(as_object(value).get("info"))
+def _of_tau2(results: JsonObject) -> Iterator[JsonObject]:
+    info = as_object(results.get("info"))
     domain = as_object(info.get("environment_info")).get("domain_name")
-    for run in objects_in(as_object(value).get("simulations")):
+    for run in objects_in(results.get("simulations")):
         reward = as_object(run.get("reward_info"))
         yield {
             "id": run.get("id"),
@@ -162,8 +164,7 @@ _register(
 # The state of a run of the OpenAI Agents SDK, which is kept while somebody approves a call.
 
 
-def _of_run_state(value: JsonValue) -> Iterator[JsonObject]:
-    state = as_object(value)
+def _of_run_state(state: JsonObject) -> Iterator[JsonObject]:
     given = first_of(state, ("original_input", "originalInput"))
     items = [{"role": "user", "content": given}] if isinstance(given, str) else objects_in(given)
     for item in objects_in(first_of(state, ("generated_items", "generatedItems"))):
@@ -204,8 +205,7 @@ _register(
 # ChatGPT's export: a tree of messages, of which the branch that ends in `current_node` counts.
 
 
-def _of_chatgpt(value: JsonValue) -> Iterator[JsonObject]:
-    export = as_object(value)
+def _of_chatgpt(export: JsonObject) -> Iterator[JsonObject]:
     nodes = as_object(export.get("mapping"))
     branch: list[JsonObject] = []
     at, seen = as_text(export.get("current_node")), set[str]()
@@ -271,8 +271,7 @@ _register(
 _OF_THE_CLI = ("info", "warning")
 
 
-def _of_gemini_cli(value: JsonValue) -> Iterator[JsonObject]:
-    session = as_object(value)
+def _of_gemini_cli(session: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     failed: list[tuple[int, str]] = []
     for message in objects_in(session.get("messages")):
@@ -334,8 +333,7 @@ _register(
 _COMMAND = re.compile(r"```(?:mswea_bash_command|bash)\s*\n(.*?)\n```", re.DOTALL)
 
 
-def _of_swe_agent(value: JsonValue) -> Iterator[JsonObject]:
-    held = as_object(value)
+def _of_swe_agent(held: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     waiting: list[str] = []
     for index, message in enumerate(objects_in(first_of(held, ("history", "messages")))):
@@ -391,8 +389,7 @@ _CONTEXTS = ("chat_history", "chat_ctx", "chat_context", "history")
 _ROOMS = ("room_id", "room", "room_name", "job_id")
 
 
-def _of_livekit(value: JsonValue) -> Iterator[JsonObject]:
-    report = as_object(value)
+def _of_livekit(report: JsonObject) -> Iterator[JsonObject]:
     items = as_object(first_of(report, _CONTEXTS)).get("items")
     yield {"messages": objects_in(items), "conversation_id": first_of(report, _ROOMS)}
 
@@ -412,11 +409,10 @@ _register(
 # OpenHands: events of a session, in the layout of its first versions and in that of its SDK.
 
 
-def _of_openhands(value: JsonValue) -> Iterator[JsonObject]:
-    record = as_object(value)
+def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     error = state = None
-    for event in _events_of(value):
+    for event in _events_of(record):
         messages += _of_sdk_event(event) if "kind" in event else _of_event(event)
         # What the agent does after an error shows that the error did not end the run.
         acts = event.get("source") == "agent" and ("action" in event or event.get("kind") == "MessageEvent")
@@ -451,9 +447,9 @@ def _openhands_error(event: JsonObject) -> str | None:
     return as_text(first_of(event, ("content", "error"))) or "error" if is_error else None
 
 
-def _events_of(value: JsonValue) -> list[JsonObject]:
+def _events_of(record: JsonObject) -> list[JsonObject]:
     """Returns the events of a record; older results pair an action with its observation."""
-    events = value if isinstance(value, list) else first_of(as_object(value), _OF_EVENTS)
+    events = first_of(record, _OF_EVENTS)
     held = events if isinstance(events, list) else []
     return objects_in([event for item in held for event in (item if isinstance(item, list) else [item])])
 
@@ -548,8 +544,7 @@ _register(
 # ATIF, the format of trajectories of Harbor.
 
 
-def _of_atif(value: JsonValue) -> Iterator[JsonObject]:
-    held = as_object(value)
+def _of_atif(held: JsonObject) -> Iterator[JsonObject]:
     agent = as_object(held.get("agent"))
     messages: list[JsonObject] = []
     for step in objects_in(held.get("steps")):
@@ -592,8 +587,8 @@ _register(
 # Azure's evaluations of agents: what was asked and what was answered, as texts or lists of messages.
 
 
-def _of_azure(value: JsonValue) -> Iterator[JsonObject]:
-    row, messages = as_object(value), list[JsonObject]()
+def _of_azure(row: JsonObject) -> Iterator[JsonObject]:
+    messages: list[JsonObject] = []
     for key, role in (("query", "user"), ("response", "assistant")):
         held = decoded(row.get(key))
         messages += [{"role": role, "content": held}] if isinstance(held, str) else objects_in(held)
@@ -618,8 +613,8 @@ _register(
 # DeepEval's conversational test cases.
 
 
-def _of_deepeval(value: JsonValue) -> Iterator[JsonObject]:
-    record, messages = as_object(value), list[JsonObject]()
+def _of_deepeval(record: JsonObject) -> Iterator[JsonObject]:
+    messages: list[JsonObject] = []
     for turn in objects_in(record.get("turns")):
         calls = [
             {**_call(call.get("name"), call.get("input_parameters")), "output": call.get("output")}
@@ -643,8 +638,8 @@ _register(
 # Rasa's trackers: what was said is the conversation, and actions beside answers are calls.
 
 
-def _of_rasa(value: JsonValue) -> Iterator[JsonObject]:
-    tracker, messages = as_object(value), list[JsonObject]()
+def _of_rasa(tracker: JsonObject) -> Iterator[JsonObject]:
+    messages: list[JsonObject] = []
     for event in objects_in(tracker.get("events")):
         kind, name = event.get("event"), str(event.get("name"))
         if kind in ("user", "bot"):
@@ -669,8 +664,7 @@ _register(
 # Amazon Connect's Contact Lens.
 
 
-def _of_contact_lens(value: JsonValue) -> Iterator[JsonObject]:
-    held = as_object(value)
+def _of_contact_lens(held: JsonObject) -> Iterator[JsonObject]:
     roles = {p.get("ParticipantId"): p.get("ParticipantRole") for p in objects_in(held.get("Participants"))}
     named = {"CUSTOMER": "user", "AGENT": "assistant", "CUSTOM_BOT": "assistant", "SYSTEM": "system"}
     messages: list[JsonObject] = []
