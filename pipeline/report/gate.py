@@ -62,7 +62,6 @@ from turnwise.transforms.decisions.gate.bounds import (
     BaselineState,
     GatedVersion,
     Rejected,
-    baseline_state,
     gate_fault,
     rejected_of,
     unrecorded_cases,
@@ -206,7 +205,10 @@ def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison
     sides = sides_of_runs(runs, named)
     base, candidate = sides.baseline, sides.candidate
     counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if len(runs) > 1 else ({}, [])
-    state = baseline_state(base.conversations, counts, problems)
+    # A case without a recording may be newer than the baseline.
+    state = BaselineState(
+        len(base.conversations.own_cases().used()), rejected_of({**counts, "unused_cases": 0}), problems
+    )
     comparison = compare(base, candidate, CompareOptions())
     relative = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
     criteria = {
@@ -517,23 +519,21 @@ def junit_xml(report: GateReport) -> str:
 
     What has no outcome is skipped, but an inconclusive rule is a failure. A rejected record is an error.
     """
-    suites = [_suite(_RULES, map(_rule_junit, shown_rules(report.rules)))]
+    cases = {_RULES: [*map(_rule_junit, shown_rules(report.rules))]}
     if report.problems:
-        suites.append(
-            _suite(_RUN, (_case(_RUN, line, ("failure", "failed", line)) for line in report.problems))
-        )
+        cases[_RUN] = [_case(_RUN, line, ("failure", "failed", line)) for line in report.problems]
     if report.rejected:
-        rejected = (
+        cases[_REJECTED] = [
             _case(_REJECTED, rejection.place, ("error", "rejected", rejection.message))
             for rejection in report.rejected
-        )
-        suites.append(_suite(_REJECTED, rejected))
-    by_criterion: dict[str, list[GateCheck]] = {}
+        ]
+    suites = [*map(_suite, cases, cases.values())]
+    by_criterion: dict[str, list[ET.Element]] = {}
     short = last_parts({check.app_version or "" for check in report.checks}, LONGEST_NAME)
     for check in report.checks:
         shown = replace(check, app_version=short[check.app_version or ""] or None)
-        by_criterion.setdefault(check.criterion, []).append(shown)
-    suites += [_suite(name, map(_check, checks)) for name, checks in by_criterion.items()]
+        by_criterion.setdefault(check.criterion, []).append(_check(shown))
+    suites += map(_suite, by_criterion, by_criterion.values())
     root = ET.Element("testsuites", {"name": "turnwise"})
     for name in ("tests", "failures", "errors"):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
@@ -542,18 +542,11 @@ def junit_xml(report: GateReport) -> str:
     return ET.tostring(root, encoding="utf-8", xml_declaration=True).decode() + "\n"
 
 
-def _suite(name: str, cases: Iterable[ET.Element]) -> ET.Element:
-    listed = list(cases)
-    counts = {
-        "tests": len(listed),
-        "failures": sum(case.find("failure") is not None for case in listed),
-        "errors": sum(case.find("error") is not None for case in listed),
-        "skipped": sum(case.find("skipped") is not None for case in listed),
-    }
-    suite = ET.Element(
-        "testsuite", {"name": _text(name), **{key: str(number) for key, number in counts.items()}}
-    )
-    suite.extend(listed)
+def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
+    suite = ET.Element("testsuite", {"name": _text(name), "tests": str(len(cases))})
+    for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(key, str(sum(case.find(tag) is not None for case in cases)))
+    suite.extend(cases)
     return suite
 
 
@@ -564,21 +557,16 @@ def _rule_junit(rule: RuleResult) -> ET.Element:
 
 def _check(check: GateCheck) -> ET.Element:
     class_name = f"{check.app_version}.{check.criterion}" if check.app_version else check.criterion
-    if check.status == "passed":
-        return _case(class_name, check.conversation_id, None)
     turn = "" if check.turn_index is None else f"{turn_name(check.turn_index)}: "
+    ending, body = None, ""
     if check.status == "inconclusive":
-        return _case(
-            class_name,
-            check.conversation_id,
-            ("skipped", "inconclusive", f"{turn}{check.why or 'no verdict'}"),
-        )
-    value = "" if check.value is None else f"value {check.value:.6g}"
-    threshold = "" if check.threshold is None else f"threshold {check.threshold:g}"
-    body = ", ".join(part for part in (value, threshold) if part)
-    return _case(
-        class_name, check.conversation_id, ("failure", "failed", f"{turn}{check.why or 'failed'}"), body
-    )
+        ending = "skipped", "inconclusive", f"{turn}{check.why or 'no verdict'}"
+    elif check.status == "failed":
+        ending = "failure", "failed", f"{turn}{check.why or 'failed'}"
+        value = "" if check.value is None else f"value {check.value:.6g}"
+        threshold = "" if check.threshold is None else f"threshold {check.threshold:g}"
+        body = ", ".join(filter(None, (value, threshold)))
+    return _case(class_name, check.conversation_id, ending, body)
 
 
 def _case(class_name: str, name: str, ending: tuple[str, str, str] | None, body: str = "") -> ET.Element:

@@ -26,6 +26,7 @@ from turnwise.transforms.decisions.comparison.estimates import FEWEST_ALIKE
 from turnwise.transforms.decisions.comparison.words import (
     LONGEST_NAME,
     amount,
+    change_text,
     counted,
     decimals,
     last_parts,
@@ -39,6 +40,7 @@ from turnwise.transforms.decisions.comparison.words import (
     unit_noun,
     units_compared,
     unmeasured_numbers,
+    value_text,
 )
 from turnwise.transforms.decisions.run import cases_of, shared_reason
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
@@ -294,32 +296,11 @@ def headline(result: CriterionComparison, comparison: Comparison) -> str:
 
 
 def _numbers(result: CriterionComparison, pairing: Pairing) -> str:
-    overall = result.overall
-    assert (
-        overall.baseline_value is not None
-        and overall.candidate_value is not None
-        and overall.difference is not None
-    )
-    digits = decimals(overall.difference, result.measure, result.unit)
-    if result.measure == "pass_rate":
-        candidate, baseline = share_text(overall.candidate_value), share_text(overall.baseline_value)
-        values = f"{candidate} pass against {baseline}"
-    else:
-        shown, other = (
-            amount(value, result.measure, result.unit, digits=digits)
-            for value in (overall.candidate_value, overall.baseline_value)
-        )
-        values = f"{shown} against {other}"
-    change = amount(overall.difference, result.measure, result.unit, signed=True, digits=digits)
-    if overall.interval is not None:
-        low, high = (
-            amount(bound, result.measure, result.unit, signed=True, digits=digits)
-            .removesuffix(" points")
-            .removesuffix(" s")
-            for bound in (overall.interval.low, overall.interval.high)
-        )
-        change += f" ({low} to {high})"
-    return f"{values}, {change}, {compared_cases(result, pairing)}"
+    overall, verb = result.overall, " pass" if result.measure == "pass_rate" else ""
+    assert overall.difference is not None
+    values = (value_text(value, result) for value in (overall.candidate_value, overall.baseline_value))
+    change = change_text(overall, overall.difference, result)
+    return f"{f'{verb} against '.join(values)}, {change}, {compared_cases(result, pairing)}"
 
 
 def compared_cases(result: CriterionComparison, pairing: Pairing) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-from turnwise.transforms.decisions.comparison.side_values import match, measure_of, values_of
+from turnwise.transforms.decisions.comparison.side_values import match, measure_of
 from turnwise.transforms.decisions.comparison.sides import (
     ComparedSide,
     chosen,
@@ -75,7 +75,7 @@ def plain_pairs(cases, measure, missing):
 def test_values_by_case(criterion, a, b):
     given_by = columns_of([*a, *b]).criteria
     measure = measure_of(criterion, [given_by.get(criterion, empty_column(0))], False)
-    matched = values_of(match(columns_of(a), columns_of(b), "eval_id"))
+    matched = match(columns_of(a), columns_of(b), "eval_id")
     names = sorted({own.eval_id for own in a} & {own.eval_id for own in b} - {None})
     cases = {name: [[own for own in side if own.eval_id == name] for side in (a, b)] for name in names}
     assert matched.names == names

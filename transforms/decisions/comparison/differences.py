@@ -36,7 +36,6 @@ from turnwise.transforms.decisions.comparison.side_values import (
     better_side,
     match,
     measure_of,
-    values_of,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, Integers
 from turnwise.transforms.decisions.comparison.values import (
@@ -69,8 +68,8 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     """Compares a candidate (b) with a baseline (a), each with at least one conversation."""
     short = short_names((a.name, b.name))
     whole, (a, b) = (a, b), (msgspec.structs.replace(side, name=short[side.name]) for side in (a, b))
-    paired = match(a.conversations, b.conversations, options.by)
-    matched, pairing = values_of(paired), paired.pairing
+    matched = match(a.conversations, b.conversations, options.by)
+    pairing = matched.pairing
     changes: list[SettingsChange] = settings_changes(a, b)
     measures, missing = _measures(a, b)
     change = next((change for change in changes if change.criteria == [STATUS]), None)
@@ -98,7 +97,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         flips=flips(matched, measures) if options.details else [],
         settings_changes=changes,
         notes=[
-            *comparison_notes(a, b, paired, changes, parts.left_out),
+            *comparison_notes(a, b, matched, changes, parts.left_out),
             *few_alike(criteria, b.name),
             *calibration_notes(criteria, a, b),
         ],
@@ -202,7 +201,7 @@ def _compare(
         unpaired = groups.as_part(word_for(groups, groups.p, measure, options))
     if is_share and measure.has_more_values and not all(side.observed.is_binary(measure) for side in sides):
         # The mean values say more than the outcomes.
-        values = measure.as_mean(better_side(measure.criterion, False))
+        values = measure.as_mean(better_side(measure.criterion))
         means = estimate(matched, values, options)
         mean = means.as_part(word_for(means, means.p, values, options))
     missing = three_readings(matched, measure, options, whole, other_p)
@@ -272,7 +271,12 @@ def _compare_parts(
     """Compares every slice and turn index, with q-values over all of them together."""
     slices, measures = _slices(matched, options.slices), [measure for measure, _ in measured]
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
-    parts = [part for name in sorted(kept) for part in _of_slice(name, slices[name], measures, options)]
+    of_slices = (
+        _Part(measure, estimate(slices[name], measure, options), name)
+        for name in sorted(kept)
+        for measure in measures
+    )
+    parts = [part for part in of_slices if part.estimate.baseline_count or part.estimate.candidate_count]
     parts += [part for measure in measures for part in _of_turns(matched, measure, options)]
     with_p = [part for part in parts if part.estimate.p is not None]
     q_values = benjamini_hochberg([part.estimate.p or 0.0 for part in with_p])
@@ -360,15 +364,6 @@ def _within(matched: MatchedValues, is_in_a: Sequence[bool], is_in_b: Sequence[b
     return MatchedValues(
         names, matched.baseline.within(in_a, kept), matched.candidate.within(other, kept), matched.pairing
     )
-
-
-def _of_slice(
-    name: str, matched: MatchedValues, measures: Sequence[CriterionMeasure], options: CompareOptions
-) -> Iterator[_Part]:
-    for measure in measures:
-        estimated = estimate(matched, measure, options)
-        if estimated.baseline_count or estimated.candidate_count:
-            yield _Part(measure, estimated, slice=name)
 
 
 def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: CompareOptions) -> Iterator[_Part]:

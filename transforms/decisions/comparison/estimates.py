@@ -226,9 +226,16 @@ def with_correction(result: CriterionComparison, a: ComparedSide, b: ComparedSid
     base, candidate = _corrected(result, a), _corrected(result, b)
     if base is None or candidate is None or base.covers != candidate.covers:
         return result
-    corrected = _difference(base, candidate)
-    if corrected is None:
+    if base.value is None or candidate.value is None or base.interval is None or candidate.interval is None:
         return result
+    corrected = CorrectedDifference(
+        baseline_labels=base.labels,
+        candidate_labels=candidate.labels,
+        baseline_value=base.value,
+        candidate_value=candidate.value,
+        difference=candidate.value - base.value,
+        interval=estimated_difference(candidate.value, candidate.interval, base.value, base.interval),
+    )
     decided = "" if base.covers == "all" else ", of what the criterion decided alone"
     scale, digits, unit = (100, 1, " points") if result.measure == "pass_rate" else (1, 3, "")
     value, low, high = (
@@ -282,26 +289,10 @@ def corrected_figure(
 ) -> Corrected | None:
     """Returns what labels say of the whole conversations of app versions; None: nothing."""
     for calibrated in calibration.criteria if calibration is not None else ():
-        if (calibrated.criterion, calibrated.level, calibrated.measure) == (
-            criterion,
-            "conversation",
-            measure,
-        ):
+        key = calibrated.criterion, calibrated.level, calibrated.measure
+        if key == (criterion, "conversation", measure):
             of_versions = [figure for figure in calibrated.corrected if figure.group == "app_version"]
             if not of_versions:
                 return next((figure for figure in calibrated.corrected if figure.group == "all"), None)
             return next((figure for figure in of_versions if {figure.name} == versions), None)
     return None
-
-
-def _difference(base: Corrected, candidate: Corrected) -> CorrectedDifference | None:
-    if base.value is None or candidate.value is None or base.interval is None or candidate.interval is None:
-        return None
-    return CorrectedDifference(
-        baseline_labels=base.labels,
-        candidate_labels=candidate.labels,
-        baseline_value=base.value,
-        candidate_value=candidate.value,
-        difference=candidate.value - base.value,
-        interval=estimated_difference(candidate.value, candidate.interval, base.value, base.interval),
-    )

@@ -111,13 +111,11 @@ def three_readings(
     On an open scale nothing says how far the missing values may lie: the word may change. `main` leaves the
     missing ones out; `other_p` are the p-values of the other criteria of the family.
     """
-    first, other = (
+    sides = matched.baseline, matched.candidate
+    counts = [
         side.count_missing(measure) + int(side.count_drawn(measure)[is_missing].sum())
-        for side, is_missing in zip(
-            (matched.baseline, matched.candidate), _missing(matched, measure), strict=True
-        )
-    )
-    counts = first, other
+        for side, is_missing in zip(sides, _missing(matched, measure), strict=True)
+    ]
     if not any(counts):
         return None
 
@@ -137,9 +135,7 @@ def three_readings(
     worst = best = None
     ends = _ends(measure)
     if ends is not None:
-        low, high = ends
-        worst = read(estimate(matched, measure, options, (high, low)))
-        best = read(estimate(matched, measure, options, (low, high)))
+        worst, best = (read(estimate(matched, measure, options, missing)) for missing in (ends[::-1], ends))
     words = {reading.word for reading in (left_out, worst, best) if reading is not None}
     return Missing(
         baseline_missing=counts[0],

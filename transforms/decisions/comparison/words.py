@@ -25,7 +25,6 @@ from turnwise.schemas.jsonio import JsonValue, dump_json
 from turnwise.schemas.run import RunDocument, redacted_text
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
-    Matched,
     MatchedValues,
     SideValues,
     scale_of,
@@ -92,7 +91,11 @@ _NAMES_SHOWN = 5
 
 
 def comparison_notes(
-    a: ComparedSide, b: ComparedSide, matched: Matched, changes: Sequence[SettingsChange], left_out: int
+    a: ComparedSide,
+    b: ComparedSide,
+    matched: MatchedValues,
+    changes: Sequence[SettingsChange],
+    left_out: int,
 ) -> list[str]:
     """Returns the notes, one line each; `left_out` slices were not compared."""
     return [
@@ -102,7 +105,7 @@ def comparison_notes(
             f"{change.candidate} in the candidate"
             for change in changes
         ),
-        *_same(a, b, matched),
+        *_same(a, b, matched.pairing.by),
         *_rejected(a, b),
         *dict.fromkeys([*a.notes, *b.notes]),
         *_settings_notes(a, b),
@@ -110,7 +113,7 @@ def comparison_notes(
     ]
 
 
-def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
+def _pairing(a: ComparedSide, b: ComparedSide, matched: MatchedValues) -> Iterator[str]:
     pairing = matched.pairing
     if pairing.by == "nothing":
         yield (
@@ -133,8 +136,8 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
             "in baseline and candidate: "
             f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
         )
-    sizes = zip(matched.baseline_cases.sizes.tolist(), matched.candidate_cases.sizes.tolist(), strict=True)
-    uneven = [(runs_a, other) for runs_a, other in sizes if runs_a != other]
+    sizes = (side.cases.sizes.tolist() for side in (matched.baseline, matched.candidate))
+    uneven = [(runs_a, other) for runs_a, other in zip(*sizes, strict=True) if runs_a != other]
     if uneven:
         runs = [sum(side) for side in zip(*uneven, strict=True)]
         yield (
@@ -144,7 +147,7 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
         )
 
 
-def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
+def _same(a: ComparedSide, b: ComparedSide, by: PairedBy) -> Iterator[str]:
     """Yields a note where both sides are the same recordings, or the same version."""
     versions = [{*side.conversations.app_versions.used()} for side in (a, b)]
     if versions[0] != versions[1]:
@@ -153,7 +156,7 @@ def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
         {*zip(side.conversations.conversation_ids, side.conversations.app_versions, strict=True)}
         for side in (a, b)
     )
-    if ids_a == other and matched.pairing.by != "nothing":
+    if ids_a == other and by != "nothing":
         yield "both sides are the same recordings: differences are those of the measurement, not of the agent"
         return
     if None in versions[0]:
@@ -225,7 +228,7 @@ def settings_changes(a: ComparedSide, b: ComparedSide) -> list[SettingsChange]:
     """Returns what is not the same for both sides, as far as it concerns criteria that both have."""
     changes = list(_judges(a, b))
     if a.document is not None and b.document is not None:
-        changes += _verdict(a.document, b.document)
+        changes += _verdict(*(sorted(document.thresholds) for document in (a.document, b.document)))
         changes += _settings(a.document, b.document, sorted(a.judges.keys() & b.judges.keys()))
         return changes
     return [*changes, *_applied_thresholds(a.conversations, b.conversations)]
@@ -236,9 +239,8 @@ def beyond_verdicts(changes: Sequence[SettingsChange]) -> list[SettingsChange]:
     return [change for change in changes if change.criteria != [STATUS]]
 
 
-def _verdict(a: RunDocument, b: RunDocument) -> Iterator[SettingsChange]:
+def _verdict(base: Sequence[str], other: Sequence[str]) -> Iterator[SettingsChange]:
     """Yields a change if the verdicts do not rest on the same criteria."""
-    base, other = (sorted(document.thresholds) for document in (a, b))
     if base != other:
         before, after = (", ".join(names) or "none" for names in (base, other))
         yield SettingsChange(
@@ -252,15 +254,11 @@ def _judges(a: ComparedSide, b: ComparedSide) -> Iterator[SettingsChange]:
     for criterion in sorted(a.judges.keys() & b.judges.keys()):
         base, other = a.judges[criterion], b.judges[criterion]
         if base and other and base != other:
-            changes.setdefault((_listed(base), _listed(other)), []).append(criterion)
+            changes.setdefault(("; ".join(sorted(base)), "; ".join(sorted(other))), []).append(criterion)
     for (before, after), criteria in changes.items():
         yield SettingsChange(
             what="judge model, prompt version", baseline=before, candidate=after, criteria=criteria
         )
-
-
-def _listed(names: set[str]) -> str:
-    return "; ".join(sorted(names))
 
 
 def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator[SettingsChange]:
@@ -392,10 +390,7 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
     gates, other_gates = _gates(base), _gates(other)
     seen, other_seen = map(_seen, (a, b))
     if seen and other_seen and ({*gates} - other_seen or {*other_gates} - seen):
-        before, after = (", ".join(names) or "none" for names in (gates, other_gates))
-        yield SettingsChange(
-            what="criteria of the verdict", baseline=before, candidate=after, criteria=[STATUS]
-        )
+        yield from _verdict(gates, other_gates)
     for criterion in sorted(base.keys() & other.keys()):
         applied = base[criterion], other[criterion]
         pairs = [(applied[0].thresholds, applied[1].thresholds)]
@@ -682,13 +677,9 @@ def _line(result: CriterionComparison) -> list[str]:
     overall = result.overall
     values = [value_text(value, result) for value in (overall.baseline_value, overall.candidate_value)]
     figures = [difference_cell(overall, result), shown_p(result.p_adjusted)]
-    return [result.criterion, *values, _cases_text(overall), *figures, overall.word]
-
-
-def _cases_text(overall: VersionDifference) -> str:
-    """Returns the number of cases behind both values and the difference; without pairs, that of each side."""
-    a, b = units_compared(overall)
-    return f"{a:,}" if a == b else f"{a:,}, {b:,}"
+    # Without pairs, each side has a number of cases of its own.
+    cases = ", ".join(f"{number:,}" for number in dict.fromkeys(units_compared(overall)))
+    return [result.criterion, *values, cases, *figures, overall.word]
 
 
 def value_text(value: float | None, result: CriterionComparison) -> str:
@@ -705,10 +696,13 @@ def difference_cell(difference: VersionDifference, result: CriterionComparison) 
     """Returns a difference with its interval; a dash where there is none."""
     if difference.difference is None:
         return "-"
-    digits = decimals(difference.difference, result.measure, result.unit)
-    value = _amount(difference.difference, result, signed=True, digits=digits).replace(" points", " pt")
+    return change_text(difference, difference.difference, result).replace(" points", " pt")
+
+
+def change_text(difference: VersionDifference, value: float, result: CriterionComparison) -> str:
+    """Returns the value of a difference with its interval, if it has one, whose unit is not repeated."""
     bounds = "" if difference.interval is None else _range(difference, result).replace(" s)", ")")
-    return f"{value}{bounds}"
+    return f"{_amount(value, result, signed=True)}{bounds}"
 
 
 def shown_p(p: float | None) -> str:

@@ -31,10 +31,10 @@ from turnwise.transforms.decisions.gate.bounds import (
     without_score,
     without_text,
 )
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 
 MOST_NAMES = 20
 """Names of each kind that a result holds."""
-_DESTRUCTIVE = "destructive"
 _MISSING = "without an outcome"
 _NONE_SCORED = "no conversation was scored"
 
@@ -186,12 +186,10 @@ def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> 
 def _destructive(
     rule: DestructiveRule, version: GatedVersion, rejected: Rejected, tolerant: Container[str]
 ) -> RuleResult:
-    conversations = [row["conversation_id"] for row in version.rows if row["severity_reason"] == _DESTRUCTIVE]
+    conversations = [row["conversation_id"] for row in version.rows if row["severity_reason"] == DESTRUCTIVE]
     if conversations:
         text = f"found in {counted(len(conversations), 'conversation')}"
-        return _result(
-            _rule_text(rule), version.app_version, False, text, names={_DESTRUCTIVE: conversations}
-        )
+        return _result(_rule_text(rule), version.app_version, False, text, names={DESTRUCTIVE: conversations})
     unclear = [row for row in version.rows if row["unclear_tools"]]
     gaps = [row for row in version.rows if row["unknown_calls"]]
     text = "; ".join(_why_unclear(version.rows, unclear, gaps, rejected))
@@ -234,25 +232,22 @@ def _not_worse(
     compared = next((result for result in comparison.criteria if result.criterion == criterion), None)
     overall = compared.overall if compared else None
     text = _not_worse_text(rule, criterion, [version], compared)
-    held = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
+    is_met, why = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
     flips = [flip for flip in comparison.flips if flip.criterion == criterion]
     kinds = {"regressed": "regressed", "newly_missing": "without an outcome now"}
-    worse = {
-        text: [flip.case for flip in flips if flip.kind == kind]
-        for kind, text in kinds.items()
-        if any(flip.kind == kind for flip in flips)
-    }
-    why = held.why + without_text(0, count_sampled_out(version, criterion))
-    if worse and not held.is_met:
+    cases = {text: [flip.case for flip in flips if flip.kind == kind] for kind, text in kinds.items()}
+    worse = {text: names for text, names in cases.items() if names}
+    why += without_text(0, count_sampled_out(version, criterion))
+    if worse and not is_met:
         why += "".join(f"; {counted(len(names), 'case')} {kind}" for kind, names in worse.items())
     return _result(
         text,
         version.app_version,
-        held.is_met,
+        is_met,
         why,
         value=None if overall is None else overall.difference,
         interval=None if overall is None else overall.interval,
-        names={} if held.is_met else worse,
+        names={} if is_met else worse,
     )
 
 
