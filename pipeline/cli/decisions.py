@@ -23,11 +23,11 @@ from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, counted, names
 from turnwise.pipeline.report.calibration import (
     calibration_json,
     calibration_text,
+    criterion_rows,
     merge_lines,
     merged,
     read_labels,
     run_scales,
-    run_scores,
     write_calibration,
 )
 from turnwise.pipeline.report.comparison import (
@@ -62,6 +62,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
+from turnwise.transforms.decisions.calibration.labels import judged_scores
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.first_page import NAMED, two_versions
@@ -251,7 +252,11 @@ def gate(argv: Sequence[str]) -> int:
     report = gate_report(run, rules, (_gate_baseline(options, run), options.candidate))
     if report.page is None:
         report = with_first_page(report, run)
-    documents = {"junit": junit_xml, "markdown": gate_markdown, "json": _json_of}
+    documents: dict[str, Callable[[GateReport], str]] = {
+        "junit": junit_xml,
+        "markdown": gate_markdown,
+        "json": lambda report: json.dumps(msgspec.to_builtins(report)) + "\n",
+    }
     for name, file in files.items():
         if file is not None:
             document = documents[name](report)
@@ -278,10 +283,6 @@ def gate(argv: Sequence[str]) -> int:
 
 
 _STDOUT = "-"
-
-
-def _json_of(report: GateReport) -> str:
-    return json.dumps(msgspec.to_builtins(report)) + "\n"
 
 
 def _gate_baseline(options: argparse.Namespace, run: Run) -> str | None:
@@ -319,7 +320,7 @@ def calibrate_run(argv: Sequence[str]) -> int:
     lines = read_labels(options.labels)
     names = {line.label.criterion for line in lines}
     scales = run_scales(names)
-    scores = run_scores(run, names, scales)
+    scores = judged_scores(criterion_rows(run, names), scales)
     costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):

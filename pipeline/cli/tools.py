@@ -76,12 +76,10 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
         raise ConfigError(f"--max_flip {options.max_flip:g}: must lie between 0 and 1")
     settings = _settings(options)
     # Imported late: an error in the options does not wait for it.
-    from turnwise.pipeline.report.judge_check import CheckOptions, checked
+    from turnwise.pipeline.report.judge_check import CheckOptions, check_text, checked
 
     stated = {name: getattr(options, name) for name in CheckOptions.__struct_fields__}
     check = checked(settings, CheckOptions(**stated), complain if options.format == "json" else say)
-    from turnwise.pipeline.report.judge_check import check_text
-
     document = msgspec.json.format(msgspec.json.encode(check), indent=2)
     if options.output and check.used is not None:
         try:

@@ -1,15 +1,14 @@
 """Calibrations of a run: labels and scores are read, the result is shown, written and merged."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from textwrap import wrap
 from typing import cast
 
 import msgspec
 from msgspec.structs import replace
 
-from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable
+from turnwise.pipeline.io.terminal import aligned, counted, cut, printable, wrapped
 from turnwise.pipeline.runs.directory import CALIBRATION_FILE
 from turnwise.schemas.calibration import (
     Calibration,
@@ -27,12 +26,7 @@ from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.decisions.calibration.labels import (
-    JudgedScore,
-    LabelLine,
-    Scale,
-    judged_scores,
-)
+from turnwise.transforms.decisions.calibration.labels import LabelLine, Scale
 from turnwise.transforms.decisions.run import Run
 
 _NARROWEST = 40
@@ -57,15 +51,12 @@ def calibration_text(calibration: Calibration, width: int) -> str:
     lines += [problem_text(problem) for problem in calibration.problems]
     for calibrated in calibration.criteria:
         lines += ["", *_criterion(calibrated, calibration)]
-    return "\n".join(part for line in lines for part in _fitted(line, width))
-
-
-def _fitted(line: str, width: int) -> list[str]:
-    """Returns a line, broken between words; rows of tables (which begin with spaces) are cut, with a mark."""
-    shown = printable(line)
-    if line.startswith("  ") or columns(shown) <= width:
-        return [cut(shown, width)]
-    return wrap(shown, width, subsequent_indent="    ", break_on_hyphens=False)
+    # Rows of tables, which begin with spaces, are cut.
+    fitted = (
+        [cut(line, width)] if line.startswith("  ") else wrapped(line, width, "    ")
+        for line in map(printable, lines)
+    )
+    return "\n".join(chain.from_iterable(fitted))
 
 
 def problem_text(problem: LabelProblem) -> str:
@@ -258,26 +249,18 @@ def run_scales(names: Collection[str]) -> dict[str, Scale]:
     return scales | {STATUS: Scale(bounds=(0.0, 1.0), has_values=False)}
 
 
-def run_scores(run: Run, criteria: Collection[str], scales: Mapping[str, Scale]) -> list[JudgedScore]:
-    """Returns the scores of some criteria in a run, and the verdicts if they are wanted.
+def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:
+    """Returns the rows of scores of some criteria in a run, and the verdicts in their form.
 
     Raises:
         ConfigError: A file cannot be read, or its content is broken.
     """
-    return judged_scores(criterion_rows(run, criteria), scales)
-
-
-def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:
-    """Returns the rows of scores of some criteria in a run, and the verdicts in their form."""
     wanted: Iterable[ScoreRow] = (row for row in run.scores() if row["criterion"] in criteria)
     if STATUS not in criteria:
         return wanted
     scored = dict.fromkeys(("turn_index", "value", "threshold", "score_id")) | {"criterion": STATUS}
     verdicts = ({**row, **scored, "outcome": row["verdict"]} for row in run.conversations())
     return chain(wanted, cast(Iterable[ScoreRow], verdicts))
-
-
-_OTHER_COSTS = "it was computed with other costs of errors; calibrate the criterion again"
 
 
 def merged(earlier: Calibration | None, calibration: Calibration) -> Calibration:
@@ -287,12 +270,9 @@ def merged(earlier: Calibration | None, calibration: Calibration) -> Calibration
         return calibration
     costs = calibration.false_pass_cost, calibration.false_fail_cost
     if costs != (earlier.false_pass_cost, earlier.false_fail_cost):
-        kept = [
-            replace(calibrated, threshold=None, no_threshold=_OTHER_COSTS)
-            if calibrated.threshold
-            else calibrated
-            for calibrated in kept
-        ]
+        why = "it was computed with other costs of errors; calibrate the criterion again"
+        outdated = {"threshold": None, "no_threshold": why}
+        kept = [replace(known, **outdated) if known.threshold else known for known in kept]
     labels = list(dict.fromkeys([*earlier.labels, *calibration.labels]))
     criteria = sorted(
         [*kept, *calibration.criteria], key=lambda calibrated: (calibrated.criterion, calibrated.level)
@@ -314,15 +294,8 @@ def merge_lines(earlier: Calibration | None, calibration: Calibration) -> Iterat
 
 def _kept(earlier: Calibration | None, calibration: Calibration) -> list[CriterionCalibration]:
     replaced = {(calibrated.criterion, calibrated.level) for calibrated in calibration.criteria}
-    return (
-        [
-            calibrated
-            for calibrated in earlier.criteria
-            if (calibrated.criterion, calibrated.level) not in replaced
-        ]
-        if earlier
-        else []
-    )
+    known = earlier.criteria if earlier else []
+    return [calibrated for calibrated in known if (calibrated.criterion, calibrated.level) not in replaced]
 
 
 def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLine]:

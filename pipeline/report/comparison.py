@@ -191,19 +191,20 @@ def _flips(comparison: Comparison, width: int) -> list[str]:
         f"{counts[kind]} {kind.replace('_', ' ')}" for kind in dict.fromkeys(k for k, _ in by_case)
     )
     lines = ["", *wrapped(printable(f"flips (cases with any criterion): {shown}"), width)]
-    lines += [cut(printable(_flip_text(flips)), width) for flips in list(by_case.values())[:_FLIPS_SHOWN]]
+    for (kind, case), flips in [*by_case.items()][:_FLIPS_SHOWN]:
+        names = ", ".join(flip.criterion for flip in flips)
+        text = f"  {kind.replace('_', ' ')} {case.rsplit('/', 1)[-1]} ({names}): {flips_reason(flips)}"
+        lines.append(cut(printable(text), width))
     if len(by_case) > _FLIPS_SHOWN:
         lines.append(f"  {len(by_case) - _FLIPS_SHOWN} more (--format json, --output DIR)")
     return lines
 
 
-def _flip_text(flips: Sequence[Flip]) -> str:
-    """Returns the flips of one case as one line, with the reason of the first criterion that has one."""
+def flips_reason(flips: Sequence[Flip]) -> str:
+    """Returns the reason of the first criterion that has one, of the flips of one case."""
     first = next((flip for flip in flips if flip.reason and flip.criterion != STATUS), flips[0])
-    where = "" if first.turn_index is None else f" {turn_name(first.turn_index)}:"
-    names = ", ".join(flip.criterion for flip in flips)
-    case = first.case.rsplit("/", 1)[-1]
-    return f"  {first.kind.replace('_', ' ')} {case} ({names}):{where} {first.reason or 'no reason is known'}"
+    turn = "" if first.turn_index is None else f"{turn_name(first.turn_index)}: "
+    return f"{turn}{first.reason or 'no reason is known'}"
 
 
 MOST_CONVERSATIONS = 2_000

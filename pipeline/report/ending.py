@@ -57,12 +57,9 @@ def end_run(
 ) -> JsonObject:
     """Returns the content of `run.json`, when the tables of the run are written.
 
-    Args:
-        settings: Settings of the run.
-        figures: Figures of the run.
-        tables: Where the tables are: `folder` and, of a batch, `files`.
-        read: Returns the run that a document describes; the rules of the gate read its tables.
-        unused: Eval cases without a recording, as far as their names are known.
+    `tables` is where they are: `folder` and, of a batch, `files`; `read` returns the run that a document
+    describes, whose tables the rules of the gate read; `unused` are eval cases without a recording, as far as
+    their names are known.
     """
     problems = [
         *figures.problems,
@@ -128,12 +125,8 @@ def figures_of(
 ) -> Figures:
     """Returns the figures of a run.
 
-    Args:
-        settings: Settings of the run.
-        counted: What its steps counted, by name of the counter.
-        usage: Usage of judges.
-        rows: Rows of `metrics_by_app_version` over the whole run.
-        counts: Numbers of what was read, scored and rejected; None: those of `counted`.
+    `counted` is what its steps counted, by name of the counter, `counts` what was read, scored and rejected;
+    None: those of `counted`. `rows` are of the whole run.
     """
     return Figures(
         run_counts(counted) if counts is None else counts,
@@ -152,13 +145,7 @@ def figures_of(
 
 
 def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int:
-    """Prints the report of a finished run and returns its exit status.
-
-    Args:
-        settings: Settings of the run.
-        figures: Figures of the run.
-        document: Content of `run.json`.
-    """
+    """Prints the report of a finished run, of which `document` is `run.json`; returns its exit status."""
     run = written_run(settings.output, document)
     figures = figures._replace(examples=failure_examples(figures.counts, run))
     if not settings.is_streaming or figures.counts["results"]:

@@ -5,11 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from turnwise.pipeline.io.terminal import counted, printable
-from turnwise.pipeline.report.comparison import (
-    families_text,
-    pairing_text,
-    side_text,
-)
+from turnwise.pipeline.report.comparison import families_text, flips_reason, pairing_text, side_text
 from turnwise.pipeline.report.gate import kinds_of, shown_rules
 from turnwise.schemas.comparison import (
     Comparison,
@@ -21,7 +17,6 @@ from turnwise.schemas.comparison import (
     RuleResult,
 )
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.conversation import turn_name
 from turnwise.transforms.decisions.comparison.words import (
     criteria_lines,
     difference_cell,
@@ -237,13 +232,11 @@ def _changed(flips: Sequence[Flip]) -> Iterator[str]:
         short = last_parts(by_case)
         rows = []
         for case, of_case in [*by_case.items()][:_MOST_CASES]:
-            first = next((flip for flip in of_case if flip.reason and flip.criterion != STATUS), of_case[0])
-            turn = "" if first.turn_index is None else f"{turn_name(first.turn_index)}: "
             by_change: dict[str, list[str]] = {}
             for flip in of_case:
                 by_change.setdefault(_change(flip), []).append(flip.criterion)
             changes = "; ".join(f"{change}: {', '.join(names)}" for change, names in by_change.items())
-            rows.append([f"{turn}{first.reason or 'no reason is known'}", short[case], changes])
+            rows.append([flips_reason(of_case), short[case], changes])
         yield from _table([counted(len(by_case), "changed case"), "case", "changes"], rows)
     if len(by_case) > _MOST_CASES:
         yield from (f"{len(by_case) - _MOST_CASES} more in the JSON file.", "")

@@ -366,13 +366,13 @@ def version_table(
     measured = {row["criterion"] for row in rows}
     short = last_parts((version or "(no version)" for version in versions), LONGEST_VERSION)
     # Beside the table of differences, which is of the compared cases alone.
-    lines = [
-        ["all conversations" if sides else "", *(short[version or "(no version)"] for version in versions)]
-    ]
     status = [by_key.get((version, STATUS, "conversation")) for version in versions]
-    lines.append(["conversations", *(str(row["conversations"]) if row else "" for row in status)])
-    lines.append(["turns", *(str(row["turns"]) if row else "" for row in status)])
-    lines.append(["pass rate", *(_pass_rate(row) for row in status)])
+    lines = [
+        ["all conversations" if sides else "", *(short[version or "(no version)"] for version in versions)],
+        ["conversations", *(str(row["conversations"]) if row else "" for row in status)],
+        ["turns", *(str(row["turns"]) if row else "" for row in status)],
+        ["pass rate", *map(_pass_rate, status)],
+    ]
     if any(_mostly_repeated(row) for row in status):
         lines.append(["pass^k, pass@k", *map(_repeats, status)])
     lines.append(["no verdict", *(_without_verdict(row) if row else "" for row in status)])
@@ -485,13 +485,10 @@ def _mean(row: MetricsByAppVersionRow | None, is_share: bool = False) -> str:
         return share_text(row["mean"] or 0.0 if row["pass_rate"] is None else row["pass_rate"])
     if row["unit"] in QUANTILE_UNITS:
         unit = " s" if row["unit"] == "seconds" else ""
-        mean, *quantiles = (_rounded(row[name], row["unit"]) for name in ("mean", "p50", "p90", "p99"))
-        return "{}{} (p50 {}, p90 {}, p99 {})".format(mean, unit, *quantiles)
+        figures = (row["mean"], row["p50"], row["p90"], row["p99"])
+        shown = ("-" if x is None else f"{x:.{decimals(x, 'mean', row['unit'])}f}" for x in figures)
+        return "{}{} (p50 {}, p90 {}, p99 {})".format(next(shown), unit, *shown)
     return f"{row['mean']:.3f}" if _has_scale(row["criterion"]) else f"{row['mean']:.1f}"
-
-
-def _rounded(value: float | None, unit: str) -> str:
-    return "-" if value is None else f"{value:.{decimals(value, 'mean', unit)}f}"
 
 
 def _has_scale(name: str) -> bool:
@@ -651,11 +648,17 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
     """
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     counts, rows = figures.counts, figures.rows
+    # The table of differences has the criteria: no page shows two numbers under one name.
+    has_means = figures.page is None or figures.page.baseline is None
+    failures = counts["failures_by_version"]
+    table = "no conversation was scored"
+    if rows:
+        table = version_table(rows, settings.criteria_names, failures, has_means, width, figures.sides)
     parts = [
         "\n".join([*figures.refused, *([""] if figures.refused else [])]),
         "\n".join(first_page_lines(figures.page, width)) if figures.page else "",
         reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
-        _table_of_versions(settings, figures, width) if rows else "no conversation was scored",
+        table,
         figures.difference,
         f"\n{balance_text(counts, figures.examples)}",
         "" if figures.page else "\n".join(left_out(counts)),
@@ -674,14 +677,6 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         is_whole = columns(line) <= width or line.startswith((COMPARE, MORE))
         lines_of_text += [line] if is_whole else wrapped(line, width)
     return "\n".join(lines_of_text)
-
-
-def _table_of_versions(settings: RunSettings, figures: Figures, width: int) -> str:
-    # The table of differences has the criteria: no page shows two numbers under one name.
-    is_compared = figures.page is not None and figures.page.baseline is not None
-    failures = figures.counts["failures_by_version"]
-    names, sides = settings.criteria_names, figures.sides
-    return version_table(figures.rows, names, failures, not is_compared, width, sides)
 
 
 _INCOMPLETE = f": {IncompleteReadError.__name__}"
