@@ -16,7 +16,6 @@ from turnwise.schemas.comparison import (
     ListedConversation,
     OpenReason,
     Pairing,
-    VersionDifference,
 )
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.rows import ConversationRow
@@ -54,7 +53,6 @@ _FEW = 10
 """Fewer cases say so little that the first page asks for more."""
 _ENOUGH_VERDICTS = 100
 """From so many verdicts on, the interval of their pass rate reaches 10 points to each side at most."""
-_SUFFIX = {"pass_rate": " points"}
 _REASONS_SHOWN = 3
 _NAMES_SHOWN = 3
 
@@ -110,6 +108,7 @@ def two_versions(
         # Another criterion leads, and answers nothing about the one that was asked for.
         why = comparison.not_compared.get(primary[0], "it has no value on both sides")
         details.insert(0, f"The primary criterion {primary[0]} is not compared: {why}.")
+    no_score = counts.missing.candidate_missing if counts and counts.missing else 0
     regressed = {
         conversation
         for flip in comparison.flips
@@ -121,14 +120,14 @@ def two_versions(
         detail=" ".join(details),
         criterion=lead.name,
         counts_by=counts_by,
-        chosen=f"{_criterion_name(lead.name)} leads, because {lead.why}; {chosen}",
+        chosen=f"{'The verdict' if lead.name == STATUS else lead.name} leads, because {lead.why}; {chosen}",
         baseline=comparison.baseline.name,
         candidate=comparison.candidate.name,
         regressed=counts.regressed if counts else None,
         fixed=counts.fixed if counts else None,
         still_failing=counts.still_failing if counts else None,
         no_verdict=comparison.candidate.no_verdict,
-        no_score=None if comparison.same_as_verdict == counts_by else _without_score(counts),
+        no_score=None if counts is None or counts_by in (STATUS, comparison.same_as_verdict) else no_score,
         open_reasons=open_reasons(rows or ()),
         rejected=comparison.candidate.rejected,
         destructive=comparison.candidate.destructive,
@@ -254,13 +253,6 @@ def listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedConversation]:
     return [ListedConversation(**{name: row[name] for name in names}) for row in rows]
 
 
-def _without_score(result: CriterionComparison | None) -> int | None:
-    """Returns how many of the candidate's conversations have no score of a criterion; None: the verdict."""
-    if result is None or result.criterion == STATUS:
-        return None
-    return result.missing.candidate_missing if result.missing else 0
-
-
 def open_reasons(rows: Iterable[Mapping[str, Any]]) -> list[OpenReason]:
     """Returns the most frequent reasons for no verdict; what sampling left out has none."""
     open_rows = (row for row in rows if row["verdict"] is None and row["reason"])
@@ -291,8 +283,10 @@ def headline(result: CriterionComparison, comparison: Comparison) -> str:
             "differs": f"{b} differs from {a}{by}",
         }
         return f"{sentences[result.overall.word]}: {numbers}."
-    reach = _reach(result, comparison)
-    return f"Inconclusive{by}: {reach or f'{b} against {a}: {numbers}'}{_needed(result)}."
+    reach = _reach(result, comparison) or f"{b} against {a}: {numbers}"
+    # Few cases have a sentence of their own.
+    needed = needed_text(result) if min(units_compared(result.overall)) >= _FEW else ""
+    return f"Inconclusive{by}: {reach}{f'; {needed}' if needed else ''}."
 
 
 def _numbers(result: CriterionComparison, pairing: Pairing) -> str:
@@ -325,13 +319,12 @@ def _reach(result: CriterionComparison, comparison: Comparison) -> str:
         low, high = -high, -low
     digits = decimals(result.overall.difference, result.measure, result.unit)
     loss, gain = (amount(abs(value), result.measure, result.unit, digits=digits) for value in (low, high))
-    unit, worse = _SUFFIX.get(result.measure, ""), max(0.0, -low)
-    span = f"up to {loss.removesuffix(unit)} {'points ' if unit else ''}worse or {gain} better"
+    span = f"up to {loss} worse or {gain} better"
     # An interval without 0, which something else leaves open: both of its bounds, as in the table.
     if low > 0:
-        span = f"{loss.removesuffix(unit).removesuffix(' s')} to {gain} better"
+        span = f"{loss.removesuffix(' points').removesuffix(' s')} to {gain} better"
     elif high < 0:
-        span = f"{gain.removesuffix(unit).removesuffix(' s')} to {loss} worse"
+        span = f"{gain.removesuffix(' points').removesuffix(' s')} to {loss} worse"
     text = f"{b} may be {span} than {a} ({compared_cases(result, comparison.pairing)})"
     # Nobody accepts the loss of a fifth of the scale, nor what was not measured may add to the loss.
     is_open = result.missing is not None and result.missing.changes_the_word
@@ -340,34 +333,19 @@ def _reach(result: CriterionComparison, comparison: Comparison) -> str:
         unmeasured_numbers(result, comparison.baseline, comparison.candidate, comparison.pairing).values()
     )
     is_open = is_open or unknown > comparison.margin * (unknown + measured)
-    if (
-        is_open
-        or low > 0
-        or comparison.candidate.destructive
-        or (result.unit == "score" and worse > _LARGEST_LOSS)
-    ):
+    is_large = result.unit == "score" and -low > _LARGEST_LOSS
+    if is_open or low > 0 or comparison.candidate.destructive or is_large:
         return text
     if comparison.baseline.app_versions == comparison.candidate.app_versions != [None]:
         return text  # nights of one version: nothing ships
     return f"{text}. Safe to ship if a loss of {loss} is acceptable"
 
 
-def _needed(result: CriterionComparison) -> str:
-    # The few cases have a sentence of their own.
-    needed = "" if _compared_number(result.overall) < _FEW else needed_text(result)
-    return f"; {needed}" if needed else ""
-
-
-def _compared_number(overall: VersionDifference) -> int:
-    """Returns the number of cases that are compared, without pairs those of the smaller side."""
-    return min(units_compared(overall))
-
-
 def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
     """Returns what is left out or missing, one sentence each, as far as it could change the answer."""
     a, b = side_names(comparison)
     missing, pairing, details = result.missing, comparison.pairing, []
-    if (number := _compared_number(result.overall)) < _FEW:
+    if (number := min(units_compared(result.overall))) < _FEW:
         needed, noun = max(FEWEST_ALIKE, result.overall.pairs_needed or 0), unit_noun(result.overall)
         of_each = "" if result.overall.pairs else " of each version"
         details.append(
@@ -418,10 +396,6 @@ def read_first(rows: Sequence[ConversationRow], regressed: Container[str]) -> li
         if taken[row["problem_type"]] <= MOST_OF_A_TYPE:
             rest.append(row)
     return [*first, *rest][:MOST_READ]
-
-
-def _criterion_name(name: str) -> str:
-    return "The verdict" if name == STATUS else name
 
 
 def counts_text(page: FirstPage) -> str:

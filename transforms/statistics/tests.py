@@ -327,17 +327,9 @@ def standardised(difference: float, variance: float) -> float | None:
 _STEPS = 10_000
 _TINY = 1e-300
 _CLOSE = 1e-15
-_NORMAL = NormalDist()
 
-
-def normal_quantile(share: float) -> float:
-    """Returns the value that a standard normal variable stays below with a probability in (0, 1)."""
-    return _NORMAL.inv_cdf(share)
-
-
-def normal_cdf(value: float) -> float:
-    """Returns the probability that a standard normal variable does not exceed a value."""
-    return _NORMAL.cdf(value)
+normal_quantile, normal_cdf = NormalDist().inv_cdf, NormalDist().cdf
+"""The value that a standard normal variable stays below with a probability in (0, 1), and the reverse."""
 
 
 def upper_normal(value: float) -> float:

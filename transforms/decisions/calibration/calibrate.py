@@ -1,6 +1,6 @@
 """A run held against human labels: agreement, thresholds, and figures without the judge's bias."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import correlation
 from typing import Literal, NamedTuple
@@ -328,7 +328,7 @@ def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | Non
     tied = sum(bool(judged.answers) and judged.mean == 0.5 for judged in group)
     if not pairs:
         return None
-    table = _table(pairs)
+    table = _confusion((pair.people, pair.judged) for pair in pairs)
     no_score = [
         judged.mean > 0.5
         for judged in group
@@ -368,10 +368,10 @@ def _kappa_figure(pairs: Sequence[_OutcomePair]) -> LabelFigure:
     if value is None:
         why = "people and the criterion give everything one and the same outcome" if pairs else "no score"
         return LabelFigure(value=None, count=len(pairs), reason=why)
-    by_case: dict[str, list[_OutcomePair]] = defaultdict(list)
+    by_case: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for pair in pairs:
-        by_case[pair.case].append(pair)
-    interval = kappa_interval({case: _table(of_case) for case, of_case in by_case.items()}, SEED)
+        by_case[pair.case].append((pair.people, pair.judged))
+    interval = kappa_interval({case: _confusion(of_case) for case, of_case in by_case.items()}, SEED)
     return _with_interval(value, len(pairs), interval)
 
 
@@ -413,8 +413,10 @@ def _case_mean(cases: Sequence[str], values: Iterable[float]) -> LabelFigure:
     return LabelFigure(value=means.mean, count=len(cases), interval=interval, reason=why)
 
 
-def _table(pairs: Sequence[_OutcomePair]) -> Confusion:
-    return confusion([pair.people for pair in pairs], [pair.judged for pair in pairs])
+def _confusion(pairs: Iterable[tuple[bool, bool]]) -> Confusion:
+    """Returns the counts of whether people and a criterion pass scores."""
+    counts = Counter(pairs)
+    return Confusion(*(counts[pair] for pair in ((True, True), (False, True), (True, False), (False, False))))
 
 
 def _with_interval(value: float, count: int, interval: Bounds | None) -> LabelFigure:
@@ -554,21 +556,12 @@ class _Correction(NamedTuple):
 
     def _rogan_gladen(self, part: _GroupParts) -> Bounds | None:
         everything = [*part.labelled, *part.others]
-        labels = [self.sample.labels[score] for score in part.labelled]
         if (
             self.sample.weights
             or len({s.case for s in everything}) < len(everything)
-            or {*labels} - {0.0, 1.0}
+            or {self.sample.labels[score] for score in part.labelled} - {0.0, 1.0}
             or any(score.passed is None for score in everything)
         ):
             return None
-        table = confusion(labels, [bool(score.passed) for score in part.labelled])
+        table = _confusion((bool(self.sample.labels[s]), bool(s.passed)) for s in part.labelled)
         return rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)
-
-
-def confusion(people: Sequence[float], judged: Sequence[bool]) -> Confusion:
-    """Returns the counts of what people (1: pass, 0: fail) and a criterion say."""
-    pairs = [(bool(label), other) for label, other in zip(people, judged, strict=True)]
-    return Confusion(
-        *(pairs.count(pair) for pair in ((True, True), (False, True), (True, False), (False, False)))
-    )

@@ -93,6 +93,10 @@ def build_report(
     infos, versions = _runs(runs, collected), _versions(runs, collected)
     rows = criterion_rows(collected, [run.document for run in runs])
     by_run = [(run, [version for version in versions if version.run == i]) for i, run in enumerate(infos)]
+    score_counts = [[0, 0] for _ in infos]
+    for entry in entries:
+        score_counts[entry.version.run][0] += sum("value" not in score for score in entry.scores)
+        score_counts[entry.version.run][1] += len(entry.scores)
     problems = [Sentence(text, i) for i, run in enumerate(infos) for text in problem_sentences(run)]
     problems += [Sentence(text) for text in compared.refused]
     pages = [*compared.pages]
@@ -106,7 +110,8 @@ def build_report(
         reasons=[reasons_of(page) for page in pages],
         sentences=problems,
         coverage=[
-            Sentence(coverage_sentence(*pair, *_score_counts(entries, i)), i) for i, pair in enumerate(by_run)
+            Sentence(coverage_sentence(*pair, *counts), i)
+            for i, (pair, counts) in enumerate(zip(by_run, score_counts, strict=True))
         ],
         comparisons=list(compared.comparisons),
         tables=[criteria_lines(comparison) for comparison in compared.comparisons],
@@ -190,12 +195,6 @@ def _runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
         )
         for i, run in enumerate(runs)
     ]
-
-
-def _score_counts(entries: Sequence[Entry], run: int) -> tuple[int, int]:
-    """Returns the number of scores without a value, and of all scores."""
-    scores = [score for entry in entries if entry.version.run == run for score in entry.scores]
-    return sum("value" not in score for score in scores), len(scores)
 
 
 def _versions(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportVersion]:
@@ -405,12 +404,8 @@ def _score_columns(entries: Sequence[Entry], names: _Names) -> dict[str, list[An
     for entry in entries:
         outcome_of = outcomes(entry)
         for outcome, name in _COLUMN_OF.items():
-            alike = [
-                criterion
-                for criterion, other in outcome_of.items()
-                if other == outcome and criterion != STATUS
-            ]
-            values[name].append(names.places(alike))
+            alike = (key for key, other in outcome_of.items() if other == outcome and key != STATUS)
+            values[name].append(names.places([*alike]))
         for name, is_turn in _LEVELS.items():
             seen = [score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn]
             values[name].append(names.places(seen))
@@ -525,8 +520,11 @@ def tool_figures(collected: CollectedRuns) -> list[ToolFigure]:
         for turn in turns_of(entry.row):
             for call in turn.get("tool_calls") or ():
                 tools.setdefault((call.get("name") or "", entry.version), _Tool()).add(call)
-            for name, argument in _wrong_arguments(turn):
-                tools[name, entry.version].wrong[argument] += 1
+            made = turn.get("tool_calls") or []
+            for pair in call_pairs(expected_calls(turn) or [], made):
+                if pair.actual is not None:
+                    name = made[pair.actual].get("name") or ""
+                    tools[name, entry.version].wrong.update(pair.wrong)
     of_tools = []
     for name, version, tool in sorted(
         (name, places[version], tool) for (name, version), tool in tools.items()
@@ -536,10 +534,3 @@ def tool_figures(collected: CollectedRuns) -> list[ToolFigure]:
         figures = (tool.calls, tool.errors, p50, p95, dict(tool.effects), wrong)
         of_tools.append(ToolFigure(name, version, *figures))
     return of_tools
-
-
-def _wrong_arguments(turn: AnyRow) -> Iterator[tuple[str, str]]:
-    made = turn.get("tool_calls") or []
-    for pair in call_pairs(expected_calls(turn) or [], made):
-        if pair.actual is not None:
-            yield from ((made[pair.actual].get("name") or "", name) for name in pair.wrong)
