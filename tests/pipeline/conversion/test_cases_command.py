@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import turnwise
+from tests.pipeline.logs import write
 from turnwise.pipeline.cli.main import main
 from turnwise.schemas.case import EvalCase
 from turnwise.transforms.decisions.cases import TO_WRITE, row_candidate
@@ -21,8 +22,7 @@ def log(name: str, user: str = "Book it", agent: str = "Done", **fields: Any) ->
 
 
 def lines(path: Path, values: Sequence[Any]) -> str:
-    path.write_text("".join((v if isinstance(v, str) else json.dumps(v)) + "\n" for v in values))
-    return str(path)
+    return str(write(path, *values))
 
 
 @pytest.fixture
@@ -43,18 +43,14 @@ def made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 @pytest.fixture
-def scored(tmp_path: Path) -> Any:
+def scored(score_logs: Any) -> Any:
     """Scores logs; returns the output directory."""
 
     def run(logs: Sequence[Any], *options: str) -> str:
-        source, config, output = tmp_path / "l.jsonl", tmp_path / "c.json", tmp_path / "out"
-        config.write_text(
-            '{"criteria": {"response_match_score": 0.8, "tool_call_count_v1": {"threshold": 1}}}'
-        )
-        lines(source, logs)
-        command = ["run", "--input", str(source), "--config", str(config), "--output", str(output)]
-        assert main([*command, *options]) == 0
-        return str(output)
+        criteria = {"response_match_score": 0.8, "tool_call_count_v1": {"threshold": 1}}
+        done = score_logs(logs, {"criteria": criteria}, *options)
+        assert done.status == 0
+        return str(done.directory)
 
     return run
 
@@ -137,7 +133,7 @@ def test_cut_transcripts_are_refused_and_logs_are_not(tmp_path, made, scored):
     status, done, cases = made(scored([long, log("d")]), "sample")
     assert status == 0 and [case.eval_id for case in cases] == ["d"]
     assert any("cut" in reason for reason in done["skipped"])
-    _, _, cases = made(str(tmp_path / "l.jsonl"), "sample")
+    _, _, cases = made(str(tmp_path / "out.jsonl"), "sample")
     assert len(cases) == 2 and len(cases[0].turns[0].user) > 90_000
 
 
