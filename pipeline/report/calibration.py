@@ -15,7 +15,6 @@ from turnwise.schemas.calibration import (
     Corrected,
     CriterionCalibration,
     LabelFigure,
-    LabelProblem,
     NumberAgreement,
     OutcomeAgreement,
     ThresholdAdvice,
@@ -48,7 +47,9 @@ def calibration_text(calibration: Calibration, width: int) -> str:
     """Returns a calibration as text, in lines of at most a width."""
     width = max(width, _NARROWEST)
     lines = [f"{counted(calibration.lines, 'line')} of labels, run {calibration.run_id}"]
-    lines += [problem_text(problem) for problem in calibration.problems]
+    for problem in calibration.problems:
+        more = ", ..." if problem.count > len(problem.names) else ""
+        lines.append(f"{problem.count} {_MEANINGS[problem.kind]}: {', '.join(problem.names)}{more}")
     for calibrated in calibration.criteria:
         lines += ["", *_criterion(calibrated, calibration)]
     # Rows of tables, which begin with spaces, are cut.
@@ -57,12 +58,6 @@ def calibration_text(calibration: Calibration, width: int) -> str:
         for line in map(printable, lines)
     )
     return "\n".join(chain.from_iterable(fitted))
-
-
-def problem_text(problem: LabelProblem) -> str:
-    """Returns one line about labels that are not used."""
-    more = ", ..." if problem.count > len(problem.names) else ""
-    return f"{problem.count} {_MEANINGS[problem.kind]}: {', '.join(problem.names)}{more}"
 
 
 def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> Iterator[str]:
@@ -99,16 +94,12 @@ def _outcomes(outcomes: OutcomeAgreement) -> Iterator[str]:
     yield f"agreement {agreement}{tied}; Cohen's kappa {_number(outcomes.kappa)}"
     table = outcomes.confusion
     no_score = [str(outcomes.no_score_pass), str(outcomes.no_score_fail)]
+    precision, fail_precision = _percent(outcomes.precision), _percent(outcomes.fail_precision)
     yield from _table(
         [
             ["", "people PASS", "people FAIL", "precision"],
-            ["criterion PASS", str(table.both_pass), str(table.false_pass), _percent(outcomes.precision)],
-            [
-                "criterion FAIL",
-                str(table.false_fail),
-                str(table.both_fail),
-                _percent(outcomes.fail_precision),
-            ],
+            ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
+            ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
             *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
             ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
         ]
@@ -134,9 +125,8 @@ def threshold_text(advice: ThresholdAdvice, calibration: Calibration) -> str:
         return f"{basis}; the run has no threshold to compare with"
     if advice.word == "the present one":
         return f"{basis}; it is the present threshold"
-    return (
-        f"{basis}; the present one, {advice.present:g}, costs {_number(advice.present_cost)}: {advice.word}"
-    )
+    present = f"{advice.present:g}, costs {_number(advice.present_cost)}"
+    return f"{basis}; the present one, {present}: {advice.word}"
 
 
 def corrected_text(corrected: Corrected, is_rate: bool) -> str:
@@ -199,11 +189,8 @@ def _percent(figure: LabelFigure) -> str:
 
 def _number(figure: LabelFigure) -> str:
     shown = f"{_amount(figure.value, False)}{_interval(figure.interval, False)}"
-    return (
-        shown
-        if figure.value is not None and figure.interval
-        else f"{shown} ({figure.reason or 'no interval'})"
-    )
+    is_whole = figure.value is not None and figure.interval
+    return shown if is_whole else f"{shown} ({figure.reason or 'no interval'})"
 
 
 def _amount(value: float | None, is_rate: bool) -> str:

@@ -95,12 +95,9 @@ def pairing_text(comparison: Comparison) -> str:
     counts = (
         (pairing.baseline_only, "in the baseline alone"),
         (pairing.candidate_only, "in the candidate alone"),
+        (pairing.baseline_unidentified + pairing.candidate_unidentified, "conversations without one"),
     )
     alone = "".join(f"; {number} {where}" for number, where in counts if number)
-    if pairing.baseline_unidentified or pairing.candidate_unidentified:
-        alone += (
-            f"; {pairing.baseline_unidentified + pairing.candidate_unidentified} conversations without one"
-        )
     if pairing.changed:
         alone += f"; {counted(pairing.changed, 'case')} left out, whose expectation differs"
     what = f" ({_TASK})" if pairing.by == "task" else ""
@@ -136,15 +133,10 @@ def criteria_table(comparison: Comparison, width: int) -> list[str]:
         sizes = [max(map(columns, column)) for column in [*zip(*rows, strict=True)][1:]]
         rest = sum(sizes) + len(_GAP) * len(sizes)
         if width - rest >= len(_GAP):
-            split = [
-                part
-                for name, *figures in rows
-                for part in (
-                    [[name, *figures]]
-                    if columns(name) <= width - rest
-                    else [[name, *[""] * len(figures)], ["", *figures]]
-                )
-            ]
+            split = []
+            for name, *figures in rows:
+                fits = columns(name) <= width - rest
+                split += [[name, *figures]] if fits else [[name, *[""] * len(figures)], ["", *figures]]
             return [*aligned(split, [width - rest, *sizes]), *_cases_line(lines, width)]
     # One line a criterion has no room for its figures.
     names, *others = lines
@@ -187,9 +179,7 @@ def _flips(comparison: Comparison, width: int) -> list[str]:
     for flip in comparison.flips:
         by_case.setdefault((flip.kind, flip.case), []).append(flip)
     counts = Counter(kind for kind, _ in by_case)
-    shown = ", ".join(
-        f"{counts[kind]} {kind.replace('_', ' ')}" for kind in dict.fromkeys(k for k, _ in by_case)
-    )
+    shown = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in counts.items())
     lines = ["", *wrapped(printable(f"flips (cases with any criterion): {shown}"), width)]
     for (kind, case), flips in [*by_case.items()][:_FLIPS_SHOWN]:
         names = ", ".join(flip.criterion for flip in flips)
@@ -317,13 +307,9 @@ def _refused(why: str, command: str = "", where: str = "") -> EndComparison:
 
 
 def first_page(comparison: Comparison, run: Run, version: str | None, how: str) -> FirstPage:
-    """Returns the first page of a comparison.
+    """Returns the first page of a comparison, with rows of the candidate's run that are of its app version.
 
-    Args:
-        comparison: The comparison.
-        run: The run of the candidate; its rows are read.
-        version: The candidate's app version; None: not stated.
-        how: How baseline and candidate were chosen, as a clause.
+    `how` is how baseline and candidate were chosen, as a clause.
     """
     rows = [row for row in run.conversations() if row["app_version"] == version]
     page = two_versions(comparison, GateConfig(**run.document.config.get("gate") or {}).primary, rows, how)
@@ -423,11 +409,8 @@ def no_baseline(baseline: str, stated: Iterable[str]) -> str:
 def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[list[Run], NamedSides]:
     """Returns the runs of baseline and candidate, or the one that holds both, and their versions.
 
-    Args:
-        run: The run of the candidate.
-        stated: Its app versions that are known.
-        named: What options name. The baseline is a version of the run, or the place of another one, with
-            `#VERSION` where that holds several.
+    `run` is that of the candidate, of which the `stated` app versions are known. The baseline that options
+    name is one of them, or the place of another run, with `#VERSION` where that holds several.
 
     Raises:
         ConfigError: There is no run at the place.
@@ -438,9 +421,8 @@ def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[l
     try:
         of_baseline, version = open_baseline(baseline)
     except ConfigError as error:
-        raise ConfigError(
-            no_baseline(baseline, stated) if may_name_version(baseline) else str(error)
-        ) from None
+        problem = no_baseline(baseline, stated) if may_name_version(baseline) else str(error)
+        raise ConfigError(problem) from None
     return [of_baseline, run], (version, candidate)
 
 
@@ -573,20 +555,15 @@ def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
         for change in beyond_verdicts(settings_changes(a, b))
     ]
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
-    shown = ", ".join(changes[:_SHOWN])
-    return (
-        f"{a.name} and {b.name} were not measured in the same way: {shown}{more}; score the logs of one of "
-        "them again with the config of the other"
-        if changes
-        else ""
-    )
+    shown = f"{', '.join(changes[:_SHOWN])}{more}"
+    what = f"{a.name} and {b.name} were not measured in the same way: {shown}"
+    step = "score the logs of one of them again with the config of the other"
+    return f"{what}; {step}" if changes else ""
 
 
 def nothing_common(comparison: Comparison) -> str:
     """Returns why a comparison compares nothing, as one line; "": it compares something."""
+    if comparison.criteria:
+        return ""
     why = "; ".join(f"{name}: {why}" for name, why in comparison.not_compared.items())
-    return (
-        ""
-        if comparison.criteria
-        else f"baseline and candidate have no criterion in common: {why or 'neither has a score'}"
-    )
+    return f"baseline and candidate have no criterion in common: {why or 'neither has a score'}"

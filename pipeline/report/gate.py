@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
+from msgspec import convert
 from msgspec.structs import replace
 from pydantic import ValidationError
 
@@ -78,14 +79,10 @@ def gate_report(
     named: NamedSides = NOT_NAMED,
     unused: Iterable[str] = (),
 ) -> GateReport:
-    """Applies the rules to a finished run.
+    """Applies the rules, at least one, to a finished run.
 
-    Args:
-        run: The run.
-        rules: The rules; at least one.
-        named: Baseline, the output directory of a run or an app version, and candidate, an app version of
-            the run; None: not stated.
-        unused: Eval cases without a recording, as far as their names are known.
+    The baseline that is named is the output directory of a run or an app version, the candidate an app
+    version of the run. `unused` are eval cases without a recording, as far as their names are known.
 
     Raises:
         ConfigError: A file or the baseline cannot be read, or the baseline was measured differently.
@@ -129,11 +126,9 @@ def gate_report(
 
 def with_first_page(report: GateReport, run: Run) -> GateReport:
     """Adds the first page of a run that is held against no baseline: its versions are not compared."""
-    rows = run.metrics()
+    rows, conversations = run.metrics(), [*run.conversations()]
     versions = sorted({row["app_version"] or "" for row in rows}, key=natural_order)
-    conversations = [*run.conversations()]
-    first = to_read(conversations)
-    why = "No baseline is named: "
+    first, why = to_read(conversations), "No baseline is named: "
     page = page_of_versions(versions, rows, run.document.counts, first, conversations, why)
     return replace(report, page=page)
 
@@ -232,10 +227,7 @@ def _own_problems(run: Run) -> list[str]:
 def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterable[str] = ()) -> list[str]:
     """Returns the rules of a run's own config that do not pass, one line each, when its tables are written.
 
-    Args:
-        settings: Settings of the run.
-        read: Returns the run, with what is known of its document.
-        unused: Eval cases without a recording, as far as their names are known.
+    `read` returns the run, with what is known of its document; `unused`: see `gate_report`.
     """
     try:
         named = settings.baseline, settings.candidate
@@ -421,20 +413,8 @@ def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
     """Returns the conversations to read first."""
     rows = [row for version in versions for row in version.rows]
     sizes = type_sizes(rows)
-    return [
-        GatedConversation(
-            conversation_id=row["conversation_id"],
-            app_version=row["app_version"],
-            eval_id=row["eval_id"],
-            verdict=row["verdict"],
-            why=row["why"],
-            problem_label=row["problem_label"],
-            alike=sizes.get(row["problem_type"] or "", 1),
-            source=row["source"],
-            position=row["position"],
-        )
-        for row in to_read(rows)
-    ]
+    chosen = ({**row, "alike": sizes.get(row["problem_type"] or "", 1)} for row in to_read(rows))
+    return [convert(row, GatedConversation) for row in chosen]
 
 
 def rejected_of_run(

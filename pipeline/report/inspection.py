@@ -48,12 +48,8 @@ def inspection_text(
 ) -> str:
     """Returns an inspection of paths, on one screen: what they hold, what for, and what to run next.
 
-    Args:
-        inspection: The inspection.
-        paths: The paths.
-        width: Columns of the terminal.
-        config: File of the config that the criteria were tried with; None: none is named.
-        has_starter: Whether a starter config could be written for the logs.
+    `config` is the file of the config that the criteria were tried with (None: none is named); `has_starter`:
+    whether a starter config could be written for the logs.
     """
     files, others = inspection.files, inspection.other_files
     below = _common_folder([file.path for file in files])

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from turnwise.schemas.comparison import (
@@ -65,12 +66,9 @@ class Leading(NamedTuple):
 
 
 def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[str] = ()) -> Leading:
-    """Returns the criterion that leads.
+    """Returns the criterion that leads, of those that have a value on every side.
 
-    Args:
-        primary: Criteria that the config calls primary; empty: none.
-        measured: Criteria that have a value on every side, in the order of the table.
-        stating: Criteria that some case fails, so that they say something about these cases.
+    `stating` are criteria that some case fails, so that they say something about these cases.
     """
     for name in primary:
         if name in measured:
@@ -88,11 +86,8 @@ def two_versions(
 ) -> FirstPage:
     """Returns the first page of a comparison.
 
-    Args:
-        comparison: The comparison.
-        primary: Criteria that the config calls primary; empty: none.
-        rows: Conversations of the candidate; None: they are not read.
-        chosen: How baseline and candidate were chosen, as a clause.
+    `primary` are criteria that the config calls so, `rows` the conversations of the candidate (None: they are
+    not read), `chosen` is how baseline and candidate were chosen, as a clause.
     """
     by_name = {
         result.criterion: result for result in comparison.criteria if result.overall.difference is not None
@@ -180,8 +175,12 @@ def without_baseline(
         only, number, noun = "One version only:", passed + failed, "conversation"
         decided = [row for row in rows or () if row["verdict"] is not None]
         if (cases := len({*cases_of(decided)})) < len(decided):
+            # Recordings of one case are no further cases.
             number, noun, of_cases = cases, "case", f" (of {counted(cases, 'case')})"
-        few = _few_verdicts(number, noun)
+        if 0 < number < _FEW:
+            more = f"{_ENOUGH_VERDICTS - number} more {noun}s tell the pass rate to within 10 points"
+            has = "has" if number == 1 else "have"
+            few = f"Only {counted(number, noun)} {has} a verdict: {more}."
     return FirstPage(
         headline=f"{only} {share}{passed + failed:,} with a verdict{of_cases}, {missing:,} without.",
         detail=few,
@@ -199,18 +198,6 @@ def without_baseline(
         destructive=None if rows is None else count_destructive(rows),
         read_first=listed(first_rows),
     )
-
-
-def _few_verdicts(number: int, noun: str) -> str:
-    """Returns how many more cases would tell the pass rate, where there are few; "": enough, or none.
-
-    Recordings of one case are no further cases; without such, a conversation is one.
-    """
-    if not 0 < number < _FEW:
-        return ""
-    has = "has" if number == 1 else "have"
-    more = f"{_ENOUGH_VERDICTS - number} more {noun}s tell the pass rate to within 10 points"
-    return f"Only {counted(number, noun)} {has} a verdict: {more}."
 
 
 def nameless_text(number: int) -> str:
@@ -249,8 +236,7 @@ def count_destructive(rows: Iterable[ConversationRow]) -> int:
 
 def listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedConversation]:
     """Returns rows of conversations as the first page lists them."""
-    names = ListedConversation.__struct_fields__
-    return [ListedConversation(**{name: row[name] for name in names}) for row in rows]
+    return [convert(row, ListedConversation) for row in rows]
 
 
 def open_reasons(rows: Iterable[Mapping[str, Any]]) -> list[OpenReason]:

@@ -212,10 +212,11 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
                 case_digest=row["case_digest"] or "",
                 language=row["language"],
                 tags=row["tags"],
-                agents=_agents(row),
+                agents=[*dict.fromkeys(agent for turn in turns for agent in turn.get("agents") or ())],
                 sampled_out=cast(JsonObject, row).get("sampled_out") or (),
             )
             for row in conversations()
+            for turns in [recorded_turns(cast(Transcript, row["transcript"])) if row["transcript"] else []]
         ),
     )
     for row in raised:
@@ -228,12 +229,6 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     for version in columns if raised else ():
         columns[version].add_errors(raised_errors(raised))
     return RunVersions(run, columns, judges, errors, first_times, destructive)
-
-
-def _agents(row: ConversationRow) -> list[str]:
-    """Returns the agents that spoke, called or took over; none is known without a transcript."""
-    turns = recorded_turns(cast(Transcript, row["transcript"])) if row["transcript"] else ()
-    return list(dict.fromkeys(agent for turn in turns for agent in turn.get("agents") or ()))
 
 
 _JUDGE_MISSING = re.compile(r"(?:\w+: )?[\w ]+ needs? a judge(?: to compare meaning)?")

@@ -261,14 +261,6 @@ def beside_text(share: float, limit: float) -> str:
     return f", {'more' if share > limit else 'less'} than {limit_text(limit, '%')} by under 0.1 points"
 
 
-def _range_text(interval: Bounds | None, unit: str) -> str:
-    """Returns an interval in parentheses; empty: there is none."""
-    if interval is None:
-        return ""
-    low, high = (_number_text(round(end, 11) + 0.0, unit) for end in interval)
-    return f" ({low} to {high})"
-
-
 def without_text(number: int, sampled_out: int) -> str:
     """Returns what a criterion says nothing of: conversations that it measures nothing of, or left out."""
     text = f"; n/a for {counted(number, 'other conversation')}" if number else ""
@@ -435,7 +427,10 @@ def bound_text(rule: BoundRule, held: Bounded, rejected: Rejected) -> str:
         # The tables are of all conversations, or of turns.
         is_other = seen.runs > seen.cases or (unit != "%" and scale_of(rule.criterion) is None)
         text = f"{_number_text(seen.value, unit)}{' by case' if is_other else ''}"
-        text += f"{_range_text(seen.interval, unit)}, {counted(seen.cases, 'case')}"
+        if seen.interval is not None:
+            low, high = (_number_text(round(end, 11) + 0.0, unit) for end in seen.interval)
+            text += f" ({low} to {high})"
+        text += f", {counted(seen.cases, 'case')}"
         if seen.runs > seen.cases:
             of_runs = "" if seen.of_runs is None else f"{_number_text(seen.of_runs, unit)} "
             text += f", each counting once ({of_runs}of their {seen.runs} conversations)"
@@ -496,11 +491,8 @@ def _estimate(
 # Holds a comparison with a baseline against a margin, whatever was not measured would have been.
 
 
-class _Open(NamedTuple):
-    """Something that was not compared: number of cases, and what, in words."""
-
-    number: int
-    text: str
+_Open = tuple[int, str]
+"""Something that was not compared: number of cases, and what, in words."""
 
 
 def hold_baseline(
@@ -526,13 +518,13 @@ def hold_baseline(
     if compared is None:
         why = comparison.not_compared.get(criterion, "neither side has a score of it")
         return None, f"not compared: {why}"
-    gaps = [*_not_compared(comparison, state, rejected)]
+    gaps = _not_compared(comparison, state, rejected)
     is_met = _held(margin * _unit(compared), compared, coverage is not None)
     fewest = compared.overall.fewest_alike
     texts = [difference_text(compared, coverage is not None)]
     if fewest and is_met is None:
         texts.append(f"fewer than {fewest} cases cannot show that it is not worse")
-    texts += [*corrected_text(compared), *(f"{item.number} {item.text}" for item in gaps)]
+    texts += [*corrected_text(compared), *(f"{number} {text}" for number, text in gaps)]
     if state.problems:
         texts.append(f"the baseline itself failed: {'; '.join(state.problems)}")
         is_met = None
@@ -560,19 +552,19 @@ def _not_compared(comparison: Comparison, state: BaselineState, rejected: Reject
     """Returns what may have been the other side of a pair, or a failure."""
     pairing = comparison.pairing
     kinds = [
-        _Open(pairing.baseline_only, "cases of the baseline have no conversation here"),
-        _Open(pairing.changed, "cases whose expectation is not that of the baseline"),
-        _Open(pairing.baseline_unidentified, f"conversations of the baseline have no {pairing.by}"),
-        _Open(state.rejected.number, f"were not measured in the baseline ({state.rejected.text})"),
-        _Open(rejected.number, f"were not measured here ({rejected.text})"),
+        (pairing.baseline_only, "cases of the baseline have no conversation here"),
+        (pairing.changed, "cases whose expectation is not that of the baseline"),
+        (pairing.baseline_unidentified, f"conversations of the baseline have no {pairing.by}"),
+        (state.rejected.number, f"were not measured in the baseline ({state.rejected.text})"),
+        (rejected.number, f"were not measured here ({rejected.text})"),
     ]
-    return [kind for kind in kinds if kind.number]
+    return [(number, text) for number, text in kinds if number]
 
 
 def _compared_share(compared: CriterionComparison, gaps: Sequence[_Open]) -> float:
     """Returns the share of cases with a value on both sides."""
     pairs = compared.overall.pairs
-    total = pairs + compared.baseline_only + compared.candidate_only + sum(kind.number for kind in gaps)
+    total = pairs + compared.baseline_only + compared.candidate_only + sum(number for number, _ in gaps)
     return pairs / total if total else 0.0
 
 
@@ -581,7 +573,7 @@ def _stays(margin: float, compared: CriterionComparison, gaps: Sequence[_Open]) 
     interval, pairs = compared.overall.interval, compared.overall.pairs
     if interval is None or compared.measure != "pass_rate":
         return False
-    added = sum(kind.number for kind in gaps)
+    added = sum(number for number, _ in gaps)
     high = interval.high if compared.better_is == "more" else -interval.low
     return (pairs * high + added) / (pairs + added) < -margin
 
