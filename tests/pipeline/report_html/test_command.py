@@ -1,10 +1,10 @@
 """The command `turnwise report`: directories, options, and what it says about runs that are not whole."""
 
-import json
 from pathlib import Path
 
 import pytest
 
+from tests.pipeline.logs import write
 from tests.pipeline.report_html.made_run import conversation, score, write_rows, write_run
 from tests.pipeline.report_html.test_page import report
 from turnwise.pipeline.cli.main import main
@@ -66,20 +66,15 @@ def test_runs_of_a_directory_are_columns_by_their_start(tmp_path):
 
 def test_the_share_of_one_version_is_that_of_the_run(tmp_path, capsys):
     """Also where cases were recorded several times, which are not as many trials."""
-    lines = []
+    logs = []
     for i in range(18):
         calls = [{"name": "book", "args": {"x": x}} for x in (i % 4 != 0, True)]
-        turn = {
-            "user": "Book",
-            "agent": "Done",
-            "tool_calls": calls[:1],
-            "expected": {"tool_calls": calls[1:]},
-        }
-        log = {"conversation_id": f"c{i}", "eval_id": f"case{i % 5}", "app_version": "v1", "turns": [turn]}
-        lines.append(json.dumps(log))
-    (tmp_path / "logs.jsonl").write_text("\n".join(lines))
-    run = ["run", "--input", str(tmp_path / "logs.jsonl"), "--output", str(tmp_path / "run")]
-    assert main(run) == 0
+        turn = {"user": "Book", "agent": "Done", "tool_calls": calls[:1]}
+        turn["expected"] = {"tool_calls": calls[1:]}
+        names = {"conversation_id": f"c{i}", "eval_id": f"case{i % 5}", "app_version": "v1"}
+        logs.append({**names, "turns": [turn]})
+    source = write(tmp_path / "logs.jsonl", *logs)
+    assert main(["run", "--input", str(source), "--output", str(tmp_path / "run")]) == 0
     ended = capsys.readouterr().out
     data = report(tmp_path / "run").data("report")
     (page,) = data["first_pages"]
@@ -197,21 +192,11 @@ def test_what_was_asked_for_and_not_measured_stands_first(tmp_path):
 
 def test_conversations_that_sampling_left_out_are_counted_once_a_version(tmp_path):
     run = write_run(tmp_path / "run", [conversation("a")])
+    empty = dict.fromkeys(MetricsByAppVersionRow.__annotations__)
+    names = ("app_version", "criterion", "window_start", "revision", "sampled_out")
     rows = [
-        {
-            **dict.fromkeys(MetricsByAppVersionRow.__annotations__),
-            "count": 0,
-            "level": "turn",
-            "unit": "score",
-        }
-        | {
-            "app_version": version,
-            "criterion": name,
-            "window_start": start,
-            "revision": n,
-            "sampled_out": out,
-        }
-        for version, name, start, n, out in (
+        {**empty, "count": 0, "level": "turn", "unit": "score", **dict(zip(names, own, strict=True))}
+        for own in (
             ("v1", "safety_v1", None, None, 28),
             ("v1", "hallucinations_v1", None, None, 28),
             ("v1", "tool_trajectory_avg_score", None, None, 0),
