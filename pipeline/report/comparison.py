@@ -230,13 +230,9 @@ def end_comparison(
 ) -> EndComparison:
     """Compares the first and the last version of a run, or with a baseline: a version of it, or another run.
 
-    Args:
-        run: The run; its tables can be read.
-        versions: Its app versions; "": not stated.
-        named: The baseline, an app version of the run or the output directory of another one, and the
-            candidate, an app version of the run; None: not stated.
-        width: Columns of the terminal.
-        most: Most conversations of both sides that are compared.
+    `versions` are the app versions of the run, whose tables can be read ("": not stated). The baseline that
+    is named is one of them or the output directory of another run, the candidate one of them. At the `most`
+    so many conversations of both sides are compared.
 
     Raises:
         ConfigError: A file of the run cannot be read.
@@ -450,12 +446,10 @@ _CHOSEN_ENDS = ("baseline", "candidate", "last"), ("candidate", "baseline", "fir
 def sides_of_runs(
     directories: Sequence[Run], named: NamedSides = NOT_NAMED, options: tuple[str, str] = _OPTIONS
 ) -> Sides:
-    """Returns baseline and candidate.
+    """Returns baseline and candidate, of one run or two.
 
-    Args:
-        directories: One or two runs.
-        named: Their app versions; None: the first and last of one run, or the one version of each run.
-        options: How these are named: of a command, or arguments in Python.
+    App versions that are not named are the first and last of one run, or the one version of each run.
+    `options` are how these are named: of a command, or arguments in Python.
 
     Raises:
         ConfigError: A run cannot be read or holds no conversation, or the versions are not clear.

@@ -251,18 +251,9 @@ def _read_again(figures: Figures, run: Run) -> list[ConversationRow] | None:
 
 
 def _to_read(row: Mapping[str, object]) -> JsonObject:
-    names = (
-        "conversation_id",
-        "app_version",
-        "eval_id",
-        "verdict",
-        "why",
-        "severity",
-        "severity_score",
-        "severity_reason",
-        "problem_type",
-    )
-    return {name: row[name] for name in names}
+    about = ("conversation_id", "app_version", "eval_id", "verdict", "why")
+    problem = ("severity", "severity_score", "severity_reason", "problem_type")
+    return {name: row[name] for name in (*about, *problem)}
 
 
 def _replaced_text(settings: RunSettings, document: JsonObject) -> str:

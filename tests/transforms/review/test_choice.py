@@ -70,7 +70,6 @@ def test_the_order_of_reading(rows, read):
 
 def test_the_bounds_can_be_chosen():
     rows = [row(n) for n in "abc"] + [row(n, 0.5, "other") for n in "xyz"]
-    assert names(to_read(rows, most=3, of_a_type=1)) == "ax"
     assert names(to_read(rows, most=2)) == "ax"
 
 

@@ -112,16 +112,11 @@ async def _votes(question: Question[Any], ask: Ask, number: int) -> Votes:
 
 
 def changes(base: Votes, other: Votes | None, number: int) -> ChangedVerdicts:
-    """Compares the verdicts of two forms, or the votes of one.
+    """Compares the verdicts of two forms, or the votes of one, each asked so many times.
 
     A verdict is measured if all its votes are there. Without another form it changes if they are not all the
     same; else, if the two forms come to different verdicts. A question of which nothing is known counts as
     one verdict that is not measured.
-
-    Args:
-        base: The votes on the question as it is.
-        other: The votes on its other form; None: `base` is compared with itself.
-        number: How often each form was asked.
     """
     changed = ChangedVerdicts([], [])
     forms = [base] if other is None else [base, other]

@@ -279,11 +279,7 @@ class RandomPart(Struct, frozen=True):
 
 
 def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -> RandomPart:
-    """Returns the random sample that labels are of.
-
-    Args:
-        group: The labelled scores of a criterion at a level.
-        scores: All of its scores at that level.
+    """Returns the random sample that the labelled scores of a criterion at a level are of, among all of them.
 
     Raises:
         NoCorrectionError: There is none, or it is not whole.

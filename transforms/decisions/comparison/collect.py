@@ -266,9 +266,9 @@ def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
     if observed.outcome != "PASS":
         # From the first turn that has the same outcome, else from the whole.
         wanted = [row for row in turns if row["outcome"] == observed.outcome and _text(row)]
-        told = wanted[0] if wanted else whole
-        if told is not None:
-            observed.why, observed.turn_index = _text(told), told["turn_index"]
+        explained = wanted[0] if wanted else whole
+        if explained is not None:
+            observed.why, observed.turn_index = _text(explained), explained["turn_index"]
     for judge in (row["judge"] for row in rows if row["judge"]):
         observed.voted += judge.get("voted") or 0
         observed.flipped += judge.get("flipped") or 0

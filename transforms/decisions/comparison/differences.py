@@ -206,6 +206,11 @@ def _compare(
         mean = means.as_part(word_for(means, means.p, values, options))
     missing = three_readings(matched, measure, options, whole, other_p)
     voted, flipped = map(sum, zip(*(side.votes(measure) for side in sides), strict=True))
+    quantiles, judge = list[QuantileRatio](), None
+    if options.details and measure.unit != "score":
+        quantiles = _quantile_ratios(matched, measure, options)
+    if options.details and voted:
+        judge = JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted)
     return CriterionComparison(
         criterion=measure.criterion,
         measure=measure.measure,
@@ -226,12 +231,8 @@ def _compare(
         unpaired=unpaired,
         mean=mean,
         missing=missing,
-        quantiles=_quantile_ratios(matched, measure, options)
-        if options.details and measure.unit != "score"
-        else [],
-        judge=JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted)
-        if options.details and voted
-        else None,
+        quantiles=quantiles,
+        judge=judge,
     )
 
 
@@ -292,16 +293,15 @@ def _compare_parts(
         difference = part.estimate.as_part(word_for(part.estimate, scaled, part.measure, options))
         criterion, stands_out = part.measure.criterion, q is not None and q < options.q
         if part.slice:
-            differences.append(
-                SliceDifference(
-                    slice=part.slice,
-                    criterion=criterion,
-                    difference=difference,
-                    shrunk=shrunk.get(id(part)),
-                    q=q,
-                    stands_out=stands_out,
-                )
+            of_slice = SliceDifference(
+                slice=part.slice,
+                criterion=criterion,
+                difference=difference,
+                shrunk=shrunk.get(id(part)),
+                q=q,
+                stands_out=stands_out,
             )
+            differences.append(of_slice)
         else:
             turn = TurnDifference(
                 turn_index=part.turn_index, difference=difference, q=q, stands_out=stands_out
@@ -436,21 +436,16 @@ def _quantile_ratios(
 
     Paired: over the cases on both sides. An interval needs 10 cases a side.
     """
+    sides, names = (matched.baseline, matched.candidate), matched.names
     if matched.pairing.by == "nothing":  # every conversation is resampled by itself
-        sizes = len(matched.baseline.rows), len(matched.candidate.rows)
+        sizes = [len(side.rows) for side in sides]
         names = [f"{side} {index}" for side, size in zip("ab", sizes, strict=True) for index in range(size)]
-        cases = np.arange(sizes[0]), np.arange(sizes[0], sum(sizes))
-        rows = matched.baseline.rows, matched.candidate.rows
+        cases = [np.arange(sizes[0]), np.arange(sizes[0], sum(sizes))]
+        rows = [side.rows for side in sides]
     else:
-        names = matched.names
-        places = np.arange(len(names))
-        cases = (
-            np.repeat(places, matched.baseline.cases.sizes),
-            np.repeat(places, matched.candidate.cases.sizes),
-        )
-        rows = matched.baseline.cases.rows, matched.candidate.cases.rows
-    sides = zip((matched.baseline, matched.candidate), rows, cases, strict=True)
-    a, b = (_ordered(side, values, of, measure) for side, values, of in sides)
+        cases = [np.repeat(np.arange(len(names)), side.cases.sizes) for side in sides]
+        rows = [side.cases.rows for side in sides]
+    a, b = (_ordered(*given, measure) for given in zip(sides, rows, cases, strict=True))
     if not len(a.values) or not len(b.values):
         return []
     replicates = max(_FEWEST_REPLICATES, min(_REPLICATES, _MOST_DRAWS // max(len(a.cases), len(b.cases))))

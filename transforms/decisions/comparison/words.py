@@ -131,20 +131,16 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: MatchedValues) -> Iterat
             yield f"{counted(unidentified, 'conversation')} of {side.name} without {pairing.by}: left out"
     if pairing.changed:
         more = ", ..." if pairing.changed > _NAMES_SHOWN else ""
-        yield (
-            f"{counted(pairing.changed, 'case')} left out, whose expectation is not the same "
-            "in baseline and candidate: "
-            f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
-        )
+        names = f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
+        what = "left out, whose expectation is not the same in baseline and candidate"
+        yield f"{counted(pairing.changed, 'case')} {what}: {names}"
     sizes = (side.cases.sizes.tolist() for side in (matched.baseline, matched.candidate))
     uneven = [(runs_a, other) for runs_a, other in zip(*sizes, strict=True) if runs_a != other]
     if uneven:
         runs = [sum(side) for side in zip(*uneven, strict=True)]
-        yield (
-            f"{counted(len(uneven), 'case')} not run equally often: {runs[0]} runs in the baseline, "
-            f"{runs[1]} in the candidate; "
-            "runs that are missing are not in the figures"
-        )
+        often = f"{runs[0]} runs in the baseline, {runs[1]} in the candidate"
+        number = f"{counted(len(uneven), 'case')} not run equally often"
+        yield f"{number}: {often}; runs that are missing are not in the figures"
 
 
 def _same(a: ComparedSide, b: ComparedSide, by: PairedBy) -> Iterator[str]:
@@ -363,14 +359,10 @@ def _shares(side: SideValues, measure: CriterionMeasure) -> list[float | None]:
 
 
 def _kind(baseline_share: float | None, candidate_share: float | None) -> FlipKind | None:
-    if baseline_share is None or candidate_share is None:
-        return (
-            "newly_missing"
-            if baseline_share is not None
-            else "newly_measured"
-            if candidate_share is not None
-            else None
-        )
+    if baseline_share is None:
+        return None if candidate_share is None else "newly_measured"
+    if candidate_share is None:
+        return "newly_missing"
     if candidate_share - baseline_share >= LEAST_CHANGE:
         return "fixed"
     return "regressed" if baseline_share - candidate_share >= LEAST_CHANGE else None
@@ -465,15 +457,15 @@ def unmeasured_numbers(
     gone = pairing.baseline_only if result.overall.pairs else 0
     # Nobody knows of which version of a run a record was that could not be read.
     rejected = ((b.rejected, b.name), (None if a.run_ids == b.run_ids else a.rejected, a.name))
-    numbers = {
-        f"{counted(gone, 'case')} of {a.name} without a conversation of {b.name}": gone,
-        f"{counted(missing, 'conversation')} of {b.name} without a {outcome_noun(result)}": missing,
-    } | {
-        f"{number:,} rejected records or conversations (perhaps of {name})": number
-        for number, name in rejected
-        if number
-    }
-    return {text: number for text, number in numbers.items() if number}
+    numbers = [
+        (f"{counted(gone, 'case')} of {a.name} without a conversation of {b.name}", gone),
+        (f"{counted(missing, 'conversation')} of {b.name} without a {outcome_noun(result)}", missing),
+        *(
+            (f"{number or 0:,} rejected records or conversations (perhaps of {name})", number or 0)
+            for number, name in rejected
+        ),
+    ]
+    return {text: number for text, number in numbers if number}
 
 
 def held_open(
@@ -495,9 +487,8 @@ def sentence(result: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     """Returns what may be said of a criterion, in one sentence with the names of base and candidate."""
     overall = result.overall
     if overall.difference is None:
-        lacking = [
-            name for name, count in ((a, overall.baseline_count), (b, overall.candidate_count)) if not count
-        ]
+        sizes = (a, overall.baseline_count), (b, overall.candidate_count)
+        lacking = [name for name, size in sizes if not size]
         why = f"{lacking[0]} has no value" if lacking else "there are too few values"
         why = "no case has a value on both sides" if len(lacking) == 2 else why
         return f"{_opening(result, a, b)}: {why}"
@@ -657,10 +648,8 @@ def same_as_verdict(criteria: Sequence[CriterionComparison], sides: Sequence[Com
     of_sides = [side.document.thresholds if side.document else {} for side in sides]
     of_criterion = {result.criterion: _line(result)[1:] for result in criteria}
     name = next(iter(of_sides[0]), "")
-    is_alone = all(thresholds.keys() == {name} for thresholds in of_sides)
-    return (
-        name if is_alone and name in of_criterion and of_criterion.get(STATUS) == of_criterion[name] else ""
-    )
+    is_alone = name in of_criterion and all(thresholds.keys() == {name} for thresholds in of_sides)
+    return name if is_alone and of_criterion.get(STATUS) == of_criterion[name] else ""
 
 
 COMPARED = "compared cases"

@@ -87,9 +87,8 @@ def build_report(
     order, sample = _sample_first(entries, report_id) if keeps_few else (list(range(len(entries))), None)
     placed = store(report_id, chunks(entries, order))
     omitted = len(entries) - len(placed.chunk_of)
-    conversations, names = columns(
-        entries, collected.versions, placed.chunk_of, (sample or set()) if omitted else None
-    )
+    drawn = (sample or set()) if omitted else None
+    conversations, names = columns(entries, collected.versions, placed.chunk_of, drawn)
     infos, versions = _runs(runs, collected), _versions(runs, collected)
     rows = criterion_rows(collected, [run.document for run in runs])
     by_run = [(run, [version for version in versions if version.run == i]) for i, run in enumerate(infos)]
@@ -142,10 +141,8 @@ def _uncompared(
         sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
     )
     share = passed / (passed + failed) if passed + failed else None
-    figure = (
-        next((row.figures[0] for row in rows if row.name == STATUS), None) if len(versions) == 1 else None
-    )
-    bounds = (figure.low, figure.high) if figure else (None, None)
+    figure = next((row.figures[0] for row in rows if row.name == STATUS), None)
+    bounds = (figure.low, figure.high) if figure and len(versions) == 1 else (None, None)
     rejected = [
         number for run in runs for name in REJECTED if isinstance(number := run.counts.get(name), int)
     ]
@@ -164,11 +161,8 @@ def _listed_first(
     page: FirstPage, entries: Sequence[Entry], collected: CollectedRuns, versions: Sequence[ReportVersion]
 ) -> list[int]:
     """Returns the places of the conversations that a first page lists."""
-    (candidate,) = (
-        key
-        for key, version in zip(collected.versions, versions, strict=True)
-        if version.name == page.candidate
-    )
+    keys = zip(collected.versions, versions, strict=True)
+    (candidate,) = (key for key, version in keys if version.name == page.candidate)
     places = {
         (entry.row["conversation_id"], entry.row["eval_id"]): index
         for index, entry in reversed([*enumerate(entries)])
@@ -199,25 +193,22 @@ def _runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
 
 def _versions(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportVersion]:
     verdicts = Counter((entry.version, entry.row["verdict"]) for entry in collected.entries)
-    turns: Counter[VersionKey] = Counter()
+    turns, conversations = Counter[VersionKey](), Counter(entry.version for entry in collected.entries)
     for entry in collected.entries:
         turns[entry.version] += entry.row["turns"] or 0
+    names = short_names(collected.versions, run_names(runs))
     return [
         ReportVersion(
             name=name,
             app_version=version.app_version or None,
             run=version.run,
-            conversations=sum(
-                number for (of_version, _), number in verdicts.items() if of_version == version
-            ),
+            conversations=conversations[version],
             turns=turns[version],
             passed=verdicts[version, "PASS"],
             failed=verdicts[version, "FAIL"],
             no_verdict=verdicts[version, None],
         )
-        for version, name in zip(
-            collected.versions, short_names(collected.versions, run_names(runs)), strict=True
-        )
+        for version, name in zip(collected.versions, names, strict=True)
     ]
 
 
@@ -240,12 +231,8 @@ def _sample_first(entries: Sequence[Entry], seed: str) -> tuple[list[int], set[i
     Returns:
         The places, and those of the random sample: the conversations whose hash with the seed is lowest.
     """
-    ranked = sorted(
-        range(len(entries)),
-        key=lambda index: sha256(
-            f"{seed}\0{entries[index].identity}".encode("utf-8", "surrogatepass")
-        ).hexdigest(),
-    )
+    named = [f"{seed}\0{entry.identity}".encode("utf-8", "surrogatepass") for entry in entries]
+    ranked = sorted(range(len(entries)), key=lambda index: sha256(named[index]).hexdigest())
     sample = set(ranked[:SAMPLE])
     rest = sorted(ranked[SAMPLE:], key=lambda index: (entries[index].row["verdict"] == "PASS", index))
     return [*sorted(sample), *rest], sample
@@ -275,18 +262,13 @@ def detail(entry: Entry) -> Detail:
     """
     transcript = entry.row["transcript"]
     if transcript is not None:
-        turns = [
-            turn
-            if (expected := expected_calls(turn)) is None
-            else {**turn, "pairs": call_pairs(expected, turn.get("tool_calls") or [])}
-            for turn in turns_of(entry.row)
-        ]
+        turns = [*turns_of(entry.row)]
+        for index, turn in enumerate(turns):
+            if (expected := expected_calls(turn)) is not None:
+                turns[index] = {**turn, "pairs": call_pairs(expected, turn.get("tool_calls") or [])}
         for score in entry.own_scores:
-            if (
-                score["criterion"] == ToolEffects.name
-                and score.get("outcome") == "FAIL"
-                and score.get("details")
-            ):
+            is_failed = score["criterion"] == ToolEffects.name and score.get("outcome") == "FAIL"
+            if is_failed and score.get("details"):
                 turns = _with_faults(turns, score)
         transcript = {**transcript, "turns": turns}
     return {
@@ -340,28 +322,14 @@ class _Names:
 
 
 _SAME = (
-    *(
-        "eval_id",
-        "verdict",
-        "reason",
-        "ended",
-        "worst_turn",
-        "why",
-        "severity",
-        "severity_score",
-        "severity_reason",
-        "problem_label",
-    ),
+    *("eval_id", "verdict", "reason", "ended", "worst_turn", "why"),
+    *("severity", "severity_score", "severity_reason", "problem_label"),
     *("turns", "tool_calls", "tool_errors", "destructive_calls", "tokens_in", "tokens_out", "position"),
 )
 _PLAIN = {"id": "conversation_id", "seconds": "latency_seconds", "time": "event_time"}
 _PLAIN |= dict(zip(_SAME, _SAME, strict=True))
-_NAMED = {
-    "language": "language",
-    "worst": "worst_criterion",
-    "problem_type": "problem_type",
-    "source": "source",
-}
+_NAMED = {"language": "language", "worst": "worst_criterion"}
+_NAMED |= {"problem_type": "problem_type", "source": "source"}
 
 
 def columns(
