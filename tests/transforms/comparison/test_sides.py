@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
 from turnwise.transforms.decisions.comparison.differences import compare
-from turnwise.transforms.decisions.comparison.estimates import CompareOptions
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions, group_values, paired_values
 from turnwise.transforms.decisions.comparison.side_values import match, measure_of
 from turnwise.transforms.decisions.comparison.sides import (
     ComparedSide,
@@ -23,7 +23,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     empty_column,
     stacked,
 )
-from turnwise.transforms.decisions.comparison.values import group_values, paired_values
 
 STATUS, SCORE, LATENCY = "verdict", "response_match_score", "turn_latency"
 VALUES = st.sampled_from([None, 0.0, 1.0, -1.0, 0.1, 0.2, 0.30000000000000004])

@@ -25,7 +25,13 @@ from turnwise.transforms.decisions.comparison.estimates import (
     Estimate,
     PairedRuns,
     calibration_notes,
+    estimate,
+    group_estimate,
+    group_values,
+    lasting_word,
     paired_estimate,
+    paired_values,
+    three_readings,
     with_correction,
     word_for,
 )
@@ -38,14 +44,6 @@ from turnwise.transforms.decisions.comparison.side_values import (
     measure_of,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, Integers
-from turnwise.transforms.decisions.comparison.values import (
-    estimate,
-    group_estimate,
-    group_values,
-    lasting_word,
-    paired_values,
-    three_readings,
-)
 from turnwise.transforms.decisions.comparison.words import (
     LEAST_CHANGE,
     comparison_notes,
