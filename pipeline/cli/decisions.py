@@ -131,19 +131,12 @@ def report_runs(argv: Sequence[str]) -> int:
     if len(set(options.out)) < len(options.out):
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
-    runs = [
-        run
-        for given in options.out
-        for run in sorted(
-            map(open_run, _runs_in(given)), key=lambda run: run.document.date or run.document.create_time
-        )
-    ]
-    report = write_report(
-        path,
-        runs,
-        compare_versions(runs, options.baseline, options.candidate),
-        single_file=options.single_file,
-    )
+    runs: list[Run] = []
+    for given in options.out:
+        of_directory = map(open_run, _runs_in(given))
+        runs += sorted(of_directory, key=lambda run: run.document.date or run.document.create_time)
+    compared = compare_versions(runs, options.baseline, options.candidate)
+    report = write_report(path, runs, compared, single_file=options.single_file)
     files = report.chunks - report.inline_chunks
     beside = f"; {files} files with transcripts beside it, in {REPORT_DATA}" if files else ""
     left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""
@@ -276,9 +269,9 @@ def gate(argv: Sequence[str]) -> int:
     for line in (*report.problems, *(rule_line(rule) for rule in results if rule.status != "passed")):
         complain(line)
     numbers = Counter(rule.status for rule in report.rules)
-    parts = ": " + ", ".join(f"{number} {status}" for status, number in numbers.items())
-    parts = parts if len(numbers) > 1 else ""
-    tell(f"gate: {report.status}, {counted(len(report.rules), 'rule')}{parts}")
+    parts = ", ".join(f"{number} {status}" for status, number in numbers.items())
+    rules_text = counted(len(report.rules), "rule") + (f": {parts}" if len(numbers) > 1 else "")
+    tell(f"gate: {report.status}, {rules_text}")
     return 0 if report.status == "passed" else 1
 
 

@@ -86,19 +86,11 @@ def end_run(
         document["to_read"] = list(map(_to_read, ReadingList(read(document).conversations()).rows()))
     if settings.config.gate.rules:
         of_rules = rule_problems(settings, partial(read, document), unused)
-        problems = [
-            *problems,
-            *(line for line in of_rules if not any(problem in line for problem in problems)),
-        ]
-    sink_place = settings.store_place
-    replaced = find_service("--store", sink_place.url).replaced if sink_place else None
-    ended = {
-        "problems": problems,
-        "exit_status": 1 if problems else 0,
-        "replaced_in_store": replaced(sink_place, figures.counts["results"])
-        if sink_place and replaced
-        else None,
-    }
+        problems = problems + [line for line in of_rules if not any(known in line for known in problems)]
+    ended: JsonObject = {"problems": problems, "exit_status": 1 if problems else 0, "replaced_in_store": None}
+    if place := settings.store_place:
+        replaced = find_service("--store", place.url).replaced
+        ended["replaced_in_store"] = replaced and replaced(place, figures.counts["results"])
     return redact_document(document | ended, settings.config.redact)
 
 

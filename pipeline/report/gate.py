@@ -205,12 +205,10 @@ def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison
         len(base.conversations.own_cases().used()), rejected_of({**counts, "unused_cases": 0}), problems
     )
     comparison = compare(base, candidate, CompareOptions())
-    relative = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
-    criteria = {
-        name
-        for rule in relative
-        for name in ([rule.criterion] if rule.criterion else rules.primary or (STATUS,))
-    }
+    criteria: set[str] = set()
+    for rule in rules.rules:
+        if isinstance(rule, NotWorseRule):
+            criteria.update([rule.criterion] if rule.criterion else rules.primary or (STATUS,))
     for change in comparison.settings_changes:
         if STATUS in criteria or criteria.intersection(change.criteria):
             raise ConfigError(

@@ -245,13 +245,11 @@ def compare_versions(
     how = version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS
     for option, name, index in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
         if name is not None:
-            known = [side.name for _, side in keyed]
-            at = next(
-                (i for i, (key, side) in enumerate(keyed) if name in (side.name, key.app_version)), None
-            )
-            if at is None:
-                raise ConfigError(f"{option} {name}: is no app version here (there are: {', '.join(known)})")
-            keyed.insert(index, keyed.pop(at))
+            places = [i for i, (key, side) in enumerate(keyed) if name in (side.name, key.app_version)]
+            if not places:
+                known = ", ".join(side.name for _, side in keyed)
+                raise ConfigError(f"{option} {name}: is no app version here (there are: {known})")
+            keyed.insert(index, keyed.pop(places[0]))
             how = NAMED
     if candidate is not None and keyed and baseline in (keyed[-1][1].name, keyed[-1][0].app_version):
         raise ConfigError(f"--candidate {candidate}: is the baseline, too; nothing to compare")

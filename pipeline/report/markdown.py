@@ -93,9 +93,7 @@ def _gate(report: GateReport) -> Iterator[str]:
         yield from ("why it did not pass:", "", *(f"- {reason}" for reason in reasons), "")
     flips = report.comparison.flips if report.comparison is not None else []
     yield from _cases(report.page.read_first if report.page is not None else report.to_read, flips)
-    passed = [
-        [result.rule, result.app_version or "", result.why] for result in rules if result.status == "passed"
-    ]
+    passed = [[rule.rule, rule.app_version or "", rule.why] for rule in rules if rule.status == "passed"]
     details = [*_table(["passed", "version", "why"], passed)] if passed else []
     if report.comparison is not None:
         details += [*_criteria(report.comparison), *_changed(flips), *_notes(report.comparison)]
@@ -106,9 +104,8 @@ def _rule_text(rule: RuleResult) -> str:
     version = f" ({shown(rule.app_version)})" if rule.app_version else ""
     names = "".join(_names(*kind) for kind in kinds_of(rule))
     rejected = _names("; missing: ", rule.rejected, rule.more_rejected)
-    return (
-        f"**{rule.status}**: {shown(rule.why, 3 * _LONGEST)}{names}{rejected} — {shown(rule.rule)}{version}"
-    )
+    why = f"{shown(rule.why, 3 * _LONGEST)}{names}{rejected}"
+    return f"**{rule.status}**: {why} — {shown(rule.rule)}{version}"
 
 
 def _names(before: str, names: Sequence[str], others: int) -> str:
@@ -187,15 +184,9 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
     if comparison.page is not None:
         yield from (*_answer(comparison.page), *_cases(comparison.page.read_first, comparison.flips))
     yield from _criteria(comparison)
-    lines = [
-        *(
-            f"baseline {side_text(comparison.baseline)}",
-            f"candidate {side_text(comparison.candidate)}",
-            pairing_text(comparison),
-        ),
-        *(f"{result.criterion}: {result.sentence}" for result in comparison.criteria),
-        families_text(comparison),
-    ]
+    lines = [f"baseline {side_text(comparison.baseline)}", f"candidate {side_text(comparison.candidate)}"]
+    sentences = (f"{result.criterion}: {result.sentence}" for result in comparison.criteria)
+    lines += [pairing_text(comparison), *sentences, families_text(comparison)]
     if comparison.page is not None:
         lines.append(comparison.page.chosen)
     yield from _folded(
@@ -209,16 +200,11 @@ def _criteria(comparison: Comparison) -> Iterator[str]:
     if notes := table_notes(comparison):
         yield from (*(f"- {shown(note)}" for note in notes), "")
     units = {result.criterion: result for result in comparison.criteria}
-    slices = [
-        [
-            result.slice,
-            result.criterion,
-            difference_cell(result.difference, units[result.criterion]),
-            shown_p(result.q),
-        ]
-        for result in comparison.slices
-        if result.stands_out
-    ]
+    slices = []
+    for result in comparison.slices:
+        if result.stands_out:
+            difference = difference_cell(result.difference, units[result.criterion])
+            slices.append([result.slice, result.criterion, difference, shown_p(result.q)])
     if slices:
         yield from _table(["slice that stands out", "criterion", "difference", "q"], slices)
 
