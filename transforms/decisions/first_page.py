@@ -27,6 +27,7 @@ from turnwise.transforms.decisions.comparison.words import (
     LONGEST_NAME,
     amount,
     change_text,
+    claim,
     counted,
     decimals,
     last_parts,
@@ -259,16 +260,9 @@ def headline(result: CriterionComparison, comparison: Comparison) -> str:
         return (
             f"Inconclusive{by}: {' and '.join(result.unmeasured)} could turn what the others show: {numbers}."
         )
-    within = margin_text(comparison.margin, result.criterion, result.measure == "pass_rate")
     if result.overall.word != "inconclusive":
-        sentences = {
-            "better": f"{b} is better than {a}{by}",
-            "worse": f"{b} is worse than {a}{by}",
-            "same": f"{b} is the same as {a}{by}, within {within}",
-            "not worse": f"{b} is not worse than {a}{by} by more than {within}",
-            "differs": f"{b} differs from {a}{by}",
-        }
-        return f"{sentences[result.overall.word]}: {numbers}."
+        within = margin_text(comparison.margin, result.criterion, result.measure == "pass_rate")
+        return f"{claim(result.overall.word, a, b, by, within)}: {numbers}."
     reach = _reach(result, comparison) or f"{b} against {a}: {numbers}"
     # Few cases have a sentence of their own.
     needed = needed_text(result) if min(units_compared(result.overall)) >= _FEW else ""

@@ -427,11 +427,9 @@ def why_of(problem: ReviewProblem, sample: Sample) -> Why:
     criterion = problem.criterion or (DESTRUCTIVE if problem.term == DESTRUCTIVE else STATUS)
     kind, tool = _kind_and_tool(problem, calls)
     shown = " ".join(part for part in (kind, tool) if part)
-    return Why(
-        one_line(text, MOST_WHY),
-        "|".join(one_line(part, _MOST_KIND).replace("|", "/") for part in (criterion, kind, tool)),
-        one_line(f"{criterion}: {shown}" if shown else criterion, MOST_WHY),
-    )
+    problem_type = "|".join(one_line(part, _MOST_KIND).replace("|", "/") for part in (criterion, kind, tool))
+    label = f"{criterion}: {shown}" if shown else criterion
+    return Why(one_line(text, MOST_WHY), problem_type, one_line(label, MOST_WHY))
 
 
 def _kind_and_tool(problem: ReviewProblem, calls: CallProblem | None) -> tuple[str, str]:

@@ -150,18 +150,12 @@ def _corrected(
 
 
 def _slices(labelled: Sequence[LabelledScore]) -> list[SliceAgreement]:
-    groups = [*_score_groups([judged.score for judged in labelled])][1 : _MOST_SLICES + 1]
-    pairs = [
-        (group, _outcome_pairs([judged for judged in labelled if group.holds(judged.score)]))
-        for group in groups
-    ]
-    return [
-        SliceAgreement(
-            group=group.kind, name=group.name, agreement=_share(outcomes), kappa=_kappa_figure(outcomes)
-        )
-        for group, outcomes in pairs
-        if outcomes
-    ]
+    slices = []
+    for group in [*_score_groups([judged.score for judged in labelled])][1 : _MOST_SLICES + 1]:
+        if pairs := _outcome_pairs([judged for judged in labelled if group.holds(judged.score)]):
+            figures = {"agreement": _share(pairs), "kappa": _kappa_figure(pairs)}
+            slices.append(SliceAgreement(group=group.kind, name=group.name, **figures))
+    return slices
 
 
 # The threshold with the lowest cost of errors, validated on labels that did not choose it.
@@ -185,10 +179,8 @@ class _Labelled(NamedTuple):
 
     def costs(self, threshold: float, costs: ErrorCosts) -> Numbers:
         """Returns the cost of each score."""
-        passed = self.values >= threshold
-        return np.where(passed & ~self.people, costs.false_pass, 0) + np.where(
-            ~passed & self.people, costs.false_fail, 0
-        )
+        passed, cost = self.values >= threshold, np.where(self.people, costs.false_fail, costs.false_pass)
+        return np.where(passed != self.people, cost, 0.0)
 
 
 def _threshold_advice(
@@ -325,15 +317,12 @@ def _outcome_pairs(group: Sequence[LabelledScore]) -> list[_OutcomePair]:
 
 def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | None:
     pairs = _outcome_pairs(group)
-    tied = sum(bool(judged.answers) and judged.mean == 0.5 for judged in group)
     if not pairs:
         return None
     table = _confusion((pair.people, pair.judged) for pair in pairs)
-    no_score = [
-        judged.mean > 0.5
-        for judged in group
-        if judged.answers and judged.score.passed is None and judged.mean != 0.5
-    ]
+    answered = [judged for judged in group if judged.answers]
+    decided = [judged for judged in answered if judged.mean != 0.5]
+    no_score = [judged.mean > 0.5 for judged in decided if judged.score.passed is None]
     return OutcomeAgreement(
         confusion=ConfusionCounts(
             both_pass=table.true_pass,
@@ -341,7 +330,7 @@ def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | Non
             false_fail=table.false_fail,
             both_fail=table.true_fail,
         ),
-        tied=tied,
+        tied=len(answered) - len(decided),
         no_score_pass=sum(no_score),
         no_score_fail=len(no_score) - sum(no_score),
         agreement=_share(pairs),
@@ -443,11 +432,8 @@ class _ScoreGroup(NamedTuple):
 def _score_groups(scores: Sequence[JudgedScore]) -> Iterator[_ScoreGroup]:
     yield _ScoreGroup("all", None)
     versions = dict.fromkeys(score.app_version for score in scores)
-    yield from (
-        _ScoreGroup("app_version", name)
-        for name in sorted(versions, key=lambda name: name or "")
-        if len(versions) > 1
-    )
+    if len(versions) > 1:
+        yield from (_ScoreGroup("app_version", name) for name in sorted(versions, key=lambda v: v or ""))
     yield from (_ScoreGroup("slice", name) for name in sorted({n for score in scores for n in score.slices}))
 
 

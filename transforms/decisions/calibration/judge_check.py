@@ -252,15 +252,14 @@ def criterion_figures(
     for name in names:
         questions = [asked for asked in voted if asked.checked.criterion == name]
         figures = {perturbation: _figure(questions, perturbation, number) for perturbation in PERTURBATIONS}
-        of_criteria.append(
-            CheckedCriterion(
-                criterion=name,
-                conversations=len({asked.checked.conversation for asked in questions}),
-                questions=len(questions),
-                errors=errors.get(name, 0),
-                **figures,
-            )
+        checked = CheckedCriterion(
+            criterion=name,
+            conversations=len({asked.checked.conversation for asked in questions}),
+            questions=len(questions),
+            errors=errors.get(name, 0),
+            **figures,
         )
+        of_criteria.append(checked)
     return of_criteria
 
 
@@ -270,15 +269,12 @@ def _figure(questions: Sequence[VotedQuestion], perturbation: str, number: int) 
     unmeasured: Counter[str] = Counter()
     asked = [asked_of for asked_of in questions if perturbation in asked_of.votes]
     for (_, conversation, _), votes in asked:
-        changed_verdicts = changes(
-            votes[_REPEAT], None if perturbation == _REPEAT else votes[perturbation], number
-        )
-        unmeasured.update(changed_verdicts.unmeasured)
-        if changed_verdicts.verdicts:
+        other = None if perturbation == _REPEAT else votes[perturbation]
+        verdicts_changed, missing = changes(votes[_REPEAT], other, number)
+        unmeasured.update(missing)
+        if verdicts_changed:
             size, total = groups.get(conversation, (0, 0.0))
-            groups[conversation] = GroupSum(
-                size + len(changed_verdicts.verdicts), total + sum(changed_verdicts.verdicts)
-            )
+            groups[conversation] = GroupSum(size + len(verdicts_changed), total + sum(verdicts_changed))
     if not asked:
         return None
     verdicts, changed = (int(sum(part)) for part in zip(*groups.values(), strict=True)) if groups else (0, 0)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from turnwise.schemas.comparison import (
     GATE_PROBLEM,
     Comparison,
+    ComparisonWord,
     CriterionComparison,
     Flip,
     FlipKind,
@@ -491,7 +492,7 @@ def sentence(result: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
         lacking = [name for name, size in sizes if not size]
         why = f"{lacking[0]} has no value" if lacking else "there are too few values"
         why = "no case has a value on both sides" if len(lacking) == 2 else why
-        return f"{_opening(result, a, b)}: {why}"
+        return f"{claim(overall.word, a, b)}: {why}"
     figures = [difference_figures(result)]
     if by != "nothing" and result.fixed is not None and result.measure == "pass_rate":
         figures += [f"{result.fixed} fixed", f"{result.regressed} regressed"]
@@ -500,7 +501,7 @@ def sentence(result: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
         is_other = overall.p is not None and result.p_adjusted != overall.p
         adjusted = f" (adjusted {shown_p(result.p_adjusted)})" if is_other else ""
         figures.append(f"p {'' if shown.startswith('<') else '= '}{shown}{adjusted}")
-    text = f"{_opening(result, a, b)}: {', '.join(figures)}"
+    text = f"{claim(overall.word, a, b)}: {', '.join(figures)}"
     missing = result.missing
     is_open = missing is not None and missing.changes_the_word
     if result.unmeasured:
@@ -581,16 +582,17 @@ def _left_open(result: CriterionComparison, b: str) -> str:
     return f"left out: {left_out.word}; counted against {b}: {worst.word}; counted for {b}: {best.word}"
 
 
-def _opening(result: CriterionComparison, a: str, b: str) -> str:
+def claim(word: ComparisonWord, a: str, b: str, by: str = "", within: str = "") -> str:
+    """Returns what a word says of base and candidate; `by` a criterion, `within` a margin that is named."""
     sentences = {
-        "better": f"{b} is better than {a}",
-        "worse": f"{b} is worse than {a}",
-        "same": f"{b} is the same as {a} within the margin",
-        "not worse": f"{b} is not worse than {a}",
-        "differs": f"{b} differs from {a}",
+        "better": f"{b} is better than {a}{by}",
+        "worse": f"{b} is worse than {a}{by}",
+        "same": f"{b} is the same as {a}{by}{f', within {within}' if within else ' within the margin'}",
+        "not worse": f"{b} is not worse than {a}{by}{f' by more than {within}' if within else ''}",
+        "differs": f"{b} differs from {a}{by}",
         "inconclusive": f"{b} against {a} is inconclusive",
     }
-    return sentences[result.overall.word]
+    return sentences[word]
 
 
 def unit_noun(overall: VersionDifference) -> str:

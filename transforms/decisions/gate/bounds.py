@@ -280,13 +280,10 @@ def difference_text(result: CriterionComparison, is_lenient: bool) -> str:
     texts = [f"{difference_figures(result)}, {word}{units}", needed_text(result)]
     if result.missing is not None:
         before, here = result.missing.baseline_missing, result.missing.candidate_missing
-        counts = (
-            "are left out, as a rule on coverage allows"
-            if is_lenient
-            else "may be either (a rule on coverage would leave them out)"
-        )
         whose = f"{counted(before, 'conversation')} of the baseline and {here} of the candidate"
-        texts.append(f"{whose} have no {outcome_noun(result)} and {counts}")
+        how = "may be either (a rule on coverage would leave them out)"
+        how = "are left out, as a rule on coverage allows" if is_lenient else how
+        texts.append(f"{whose} have no {outcome_noun(result)} and {how}")
     return "; ".join(filter(None, texts))
 
 

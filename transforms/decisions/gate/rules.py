@@ -150,24 +150,15 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rej
     text += without_text(number - len(entries) - len(skipped) if held else 0, sampled_out)
     is_met = False if failed else None if missing or rejected.number or not held else True
     kinds = _kinds(failed, missing, len(missing) + rejected.number)
-    return _result(
-        _rule_text(rule),
-        None,
-        is_met,
-        text if versions else _NONE_SCORED,
-        names=kinds,
-        rejected=rejected.names,
-    )
+    text = text if versions else _NONE_SCORED
+    return _result(_rule_text(rule), None, is_met, text, names=kinds, rejected=rejected.names)
 
 
 def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> RuleResult:
     entries = entries_of(version, rule.criterion)
     is_gate = any(entry.observed.outcome is not None for entry in entries)
-    missing = [
-        entry.name
-        for entry in entries
-        if (entry.observed.outcome if is_gate else entry.observed.value) is None
-    ]
+    given = [(entry.name, entry.observed.outcome if is_gate else entry.observed.value) for entry in entries]
+    missing = [name for name, value in given if value is None]
     sampled_out = count_sampled_out(version, rule.criterion)
     total = len(entries) + sampled_out + rejected.number
     if not entries:

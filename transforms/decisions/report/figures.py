@@ -309,12 +309,10 @@ def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
         for row in rows:
             key = (row.get("stage") or "", row.get("error_type") or "")
             by_kind.setdefault(key, []).append({**row, "run": index})
-    groups = [
-        FailureGroup(
-            *key, len(rows), failure_sentence(*key, len(rows)), [_shown(row) for row in rows[:_ROWS]]
-        )
-        for key, rows in by_kind.items()
-    ]
+    groups = []
+    for key, rows in by_kind.items():
+        sentence = failure_sentence(*key, len(rows))
+        groups.append(FailureGroup(*key, len(rows), sentence, [*map(_shown, rows[:_ROWS])]))
     return sorted(groups, key=lambda group: (group.stage == "check", -group.count, group.stage))
 
 
