@@ -88,9 +88,9 @@ def end_run(
         of_rules = rule_problems(settings, partial(read, document), unused)
         problems = problems + [line for line in of_rules if not any(known in line for known in problems)]
     ended: JsonObject = {"problems": problems, "exit_status": 1 if problems else 0, "replaced_in_store": None}
-    if place := settings.store_place:
-        replaced = find_service("--store", place.url).replaced
-        ended["replaced_in_store"] = replaced and replaced(place, figures.counts["results"])
+    if sink_place := settings.store_place:
+        replaced = find_service("--store", sink_place.url).replaced
+        ended["replaced_in_store"] = replaced and replaced(sink_place, figures.counts["results"])
     return redact_document(document | ended, settings.config.redact)
 
 
