@@ -67,7 +67,7 @@ from turnwise.transforms.decisions.gate.bounds import (
     rejected_of,
     unrecorded_cases,
 )
-from turnwise.transforms.decisions.gate.rules import MOST_NAMES, apply_rules
+from turnwise.transforms.decisions.gate.rules import MOST_NAMES, apply_rules, held_criteria
 from turnwise.transforms.decisions.run import REJECTED, Run, problems_of, read_versions
 from turnwise.transforms.review.problems import to_read, type_sizes
 from turnwise.transforms.text.cleaning import natural_order
@@ -205,10 +205,8 @@ def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison
         len(base.conversations.own_cases().used()), rejected_of({**counts, "unused_cases": 0}), problems
     )
     comparison = compare(base, candidate, CompareOptions())
-    criteria: set[str] = set()
-    for rule in rules.rules:
-        if isinstance(rule, NotWorseRule):
-            criteria.update([rule.criterion] if rule.criterion else rules.primary or (STATUS,))
+    held = [held_criteria(rule, rules) for rule in rules.rules if isinstance(rule, NotWorseRule)]
+    criteria = set().union(*held)
     for change in comparison.settings_changes:
         if STATUS in criteria or criteria.intersection(change.criteria):
             raise ConfigError(

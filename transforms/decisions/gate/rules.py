@@ -61,7 +61,7 @@ def apply_rules(
             results.append(_all_pass(rule, versions, not_allowed_of_all))
         elif isinstance(rule, NotWorseRule) and all(version.comparison is None for version in versions):
             why = "there is no baseline" if versions else _NONE_SCORED
-            names = _held_criteria(rule, config)
+            names = held_criteria(rule, config)
             results += [_result(_not_worse_text(rule, name, versions), None, None, why) for name in names]
         elif not versions and not isinstance(rule, NotWorseRule):
             results.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
@@ -71,7 +71,8 @@ def apply_rules(
     return results
 
 
-def _held_criteria(rule: NotWorseRule, config: GateConfig) -> Sequence[str]:
+def held_criteria(rule: NotWorseRule, config: GateConfig) -> Sequence[str]:
+    """Returns the criteria that a rule compares with the baseline."""
     return [rule.criterion] if rule.criterion else config.primary or (STATUS,)
 
 
@@ -83,7 +84,7 @@ def _of_version(
     tolerant: Mapping[str, float],
 ) -> list[RuleResult]:
     if isinstance(rule, NotWorseRule):  # its comparison counts the cases of the baseline alone itself
-        names = _held_criteria(rule, config)
+        names = held_criteria(rule, config)
         return [_not_worse(rule, name, version, rejected, tolerant.get(name)) for name in names]
     rejected_here = rejected_with(rejected, [version])
     if isinstance(rule, BoundRule):
