@@ -46,7 +46,6 @@ def _write(path: str, labels: Sequence[HumanLabel]) -> None:
 
 
 def _queue(options: Namespace) -> int:
-
     random = min(FEWEST_CASES, options.size) if options.random is None else options.random
     if not 0 <= random <= options.size or options.size < 1:
         raise ConfigError("--random must be 0 or more, and not more than --size")
@@ -76,7 +75,6 @@ def _queue(options: Namespace) -> int:
 
 
 def _merge(options: Namespace) -> int:
-
     check_new_file(options.output)
     stems = [Path(path).stem for path in options.files]
     labels = []

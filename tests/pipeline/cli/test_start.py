@@ -56,12 +56,10 @@ def test_help_names_every_subcommand(turnwise, arguments, status):
     assert [name for name in COMMANDS if f"\n  {name} " not in done.out] == []
 
 
-def test_an_unknown_subcommand_is_refused_in_one_line(turnwise):
-    done = turnwise("store", "tidy")
-    assert done.status == 2 and "unknown command store tidy" in done.err and done.err.count("\n") == 1
+WRONG = [("tidy", "unknown command store tidy"), *((name, "--store") for name in COMMANDS)]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_subcommand_needs_a_store(turnwise, name):
+@pytest.mark.parametrize(("name", "problem"), WRONG)
+def test_an_unknown_subcommand_or_one_without_a_store_is_refused_in_one_line(turnwise, name, problem):
     done = turnwise("store", name)
-    assert done.status == 2 and "--store" in done.err and done.err.count("\n") == 1
+    assert done.status == 2 and problem in done.err and done.err.count("\n") == 1
