@@ -117,14 +117,10 @@ def number_lines(path: str, measured: Iterable[MeasuredRange]) -> Iterator[FileR
 def range_records(
     part: FileRange, start: int, limit: int, claim: Callable[[int], bool]
 ) -> Iterator[Record | Failure]:
-    """Yields the records whose lines begin in a range, at `start` or after it.
+    """Yields the records whose lines begin in a range, at the offset `start` or after it.
 
-    Args:
-        part: The range.
-        start: Offset of a byte in it; a line that begins before is not read.
-        limit: A line of more bytes is a failure.
-        claim: Called with the offset of each line, and once with an offset behind the range or behind what
-            is left of it; returns whether the line belongs to what is to be read.
+    `claim` is called with the offset of each line, and once with an offset behind the range or behind what is
+    left of it; it returns whether the line belongs to what is to be read.
     """
     try:
         with opened(part.path) as file:
@@ -295,7 +291,7 @@ class FileSource:
         # leaves out the second.
         ranges = (
             start
-            | f"{name}Files" >> beam.FlatMap(partial(_file_ranges, patterns=self.patterns))
+            | f"{name}Files" >> beam.FlatMap(lambda _, patterns: file_ranges(patterns), self.patterns)
             | f"{name}SpreadFiles" >> beam.Reshuffle()
             | f"{name}CountLines" >> beam.Map(partial(_measured, limit=self.limit))
             | f"{name}GatherRanges" >> beam.GroupByKey()
@@ -304,10 +300,6 @@ class FileSource:
         )
         read = _ReadRangesFn(self.limit, self.rejected, frozenset(self.patterns))
         return _read(ranges, f"{name}Read", read)
-
-
-def _file_ranges(start: bytes, patterns: list[str]) -> list[FileRange | Failure]:
-    return file_ranges(patterns)
 
 
 def _measured(part: FileRange | Failure, limit: int) -> tuple[str, MeasuredRange | Failure]:
@@ -482,21 +474,16 @@ class ParseAndJoinFn(CountingDoFn):
         """Returns what a record holds; its events are kept."""
         outputs: list[Any] = []
         for content in parse_record(self._reader, record, self.counts):
-            if isinstance(content, ConversationEvent):
-                self._keep(content)
-            else:
+            if not isinstance(content, ConversationEvent):
                 outputs.append(TaggedOutput(FAILURES, content) if isinstance(content, Failure) else content)
+            elif not self._is_alone:
+                STOPPING.is_asked = True
+            else:
+                if self._has_joined:
+                    raise RuntimeError("events came in several bundles: the runner is not the in-process one")
+                self._joining = self._joining or EventJoin()
+                self._joining.add(content)
         return outputs
-
-    def _keep(self, event: ConversationEvent) -> None:
-        if not self._is_alone:
-            STOPPING.is_asked = True
-            return
-        if self._joining is None:
-            if self._has_joined:
-                raise RuntimeError("events came in several bundles: the runner is not the in-process one")
-            self._joining = EventJoin()
-        self._joining.add(event)
 
     def finish_bundle(self) -> Iterator[Any]:
         """Yields what the events make, and the counts."""

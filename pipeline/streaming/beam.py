@@ -101,7 +101,16 @@ def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any,
     if name.startswith(PUBSUB):
         return _pubsub(name, options), MessageArrivalsFn(pubsub_name(name)[0], options)
     if name.startswith(KAFKA):
-        return _kafka(name), KafkaArrivalsFn(options)
+        topic = parse_kafka_uri(name)
+        fixed = {"bootstrap.servers": topic.brokers, "group.id": topic.group, "enable.auto.commit": "false"}
+        read = ReadFromKafka(
+            {"auto.offset.reset": "earliest", **topic.properties, **fixed},
+            [topic.topic],
+            commit_offset_in_finalize=True,
+            timestamp_policy=ReadFromKafka.create_time_policy,
+            with_metadata=True,
+        )
+        return read, KafkaArrivalsFn(options)
     is_directory = name.endswith("/") or Path(name).is_dir()
     pattern = f"{name.rstrip('/')}/**" if is_directory else name
     # The default is the time at which the module was loaded.
@@ -122,18 +131,6 @@ def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":
         )
     except ValueError as error:
         raise ConfigError(f"--input {uri}: {error}") from None
-
-
-def _kafka(uri: str) -> "beam.PTransform[Any, Any]":
-    topic = parse_kafka_uri(uri)
-    fixed = {"bootstrap.servers": topic.brokers, "group.id": topic.group, "enable.auto.commit": "false"}
-    return ReadFromKafka(
-        {"auto.offset.reset": "earliest", **topic.properties, **fixed},
-        [topic.topic],
-        commit_offset_in_finalize=True,
-        timestamp_policy=ReadFromKafka.create_time_policy,
-        with_metadata=True,
-    )
 
 
 class _ArriveFn(CountingDoFn):
