@@ -3,13 +3,13 @@
 import logging
 import traceback
 import zlib
-from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from base64 import b64decode
+from collections.abc import Iterator
 from functools import partial
-from math import isfinite
 from typing import Any, NamedTuple
 
 from anyio import CapacityLimiter, to_thread
+from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -143,6 +143,7 @@ _TIMES = (
     *("endTimeUnixNano", "end_time_unix_nano", "startTimeUnixNano", "start_time_unix_nano"),
     *("timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "observed_time_unix_nano"),
 )
+_IDS = ("traceId", "spanId", "parentSpanId")
 _TRACE, _SPAN = ("traceId", "trace_id"), ("spanId", "span_id")
 
 
@@ -151,7 +152,7 @@ class Signal(NamedTuple):
 
     Attributes:
         noun: What they are called.
-        resources: Spellings of the key of the resources: first OTLP/JSON's, last the field's of protobuf.
+        resources: Spellings of the key of the resources: OTLP/JSON's, and that of the fields of protobuf.
         scopes: The same of the scopes in a resource.
         items: The same of the spans or log records in a scope.
         ids: Spellings of the ids without which one of them cannot be used.
@@ -236,7 +237,16 @@ def _value(signal: Signal, content_type: str, body: bytes) -> JsonObject:
             request = signal.request.FromString(body)
         except DecodeError as error:
             raise ValueError(f"no {signal.request.DESCRIPTOR.name}: {error}") from None
-        return {signal.resources[0]: [_resource(signal, r) for r in getattr(request, signal.resources[-1])]}
+        value = MessageToDict(request, use_integers_for_enums=True)
+        # OTLP/JSON writes ids in hexadecimal digits, where protobuf's JSON has base64; what has a start, also
+        # at 0, is a span.
+        for scoped, key in _scopes(value, signal):
+            for item in scoped[key]:
+                if signal.noun == "spans":
+                    item.setdefault("startTimeUnixNano", "0")
+                for holder in (item, *item.get("links", ())):
+                    holder |= {name: b64decode(holder[name]).hex() for name in _IDS if name in holder}
+        return value
     value = from_json(body)
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
@@ -285,76 +295,3 @@ def _failure_answer(content_type: str, code: int, message: str) -> bytes:
         return dump_json({"code": code, "message": message})
     # Its code and message are encoded as the fields of a partial success.
     return ExportTracePartialSuccess(rejected_spans=code, error_message=message).SerializeToString()
-
-
-def _resource(signal: Signal, resource: Any) -> JsonObject:
-    value = _span if signal.noun == "spans" else _log
-    scopes = [
-        {
-            "scope": {"name": s.scope.name},
-            signal.items[0]: [value(item) for item in getattr(s, signal.items[-1])],
-        }
-        for s in getattr(resource, signal.scopes[-1])
-    ]
-    return {"resource": {"attributes": _key_values(resource.resource.attributes)}, signal.scopes[0]: scopes}
-
-
-def _span(span: Any) -> JsonObject:
-    value: JsonObject = {
-        "traceId": span.trace_id.hex(),
-        "spanId": span.span_id.hex(),
-        "parentSpanId": span.parent_span_id.hex(),
-        "name": span.name,
-        "startTimeUnixNano": str(span.start_time_unix_nano),
-        "endTimeUnixNano": str(span.end_time_unix_nano),
-        "attributes": _key_values(span.attributes),
-    }
-    if span.events:
-        value["events"] = [
-            {"name": e.name, "timeUnixNano": str(e.time_unix_nano), "attributes": _key_values(e.attributes)}
-            for e in span.events
-        ]
-    dropped = {
-        "droppedAttributesCount": span.dropped_attributes_count,
-        "droppedEventsCount": span.dropped_events_count,
-        "flags": span.flags,
-    }
-    value |= {key: count for key, count in dropped.items() if count}
-    if span.HasField("status"):
-        value["status"] = {"code": span.status.code, "message": span.status.message}
-    return value
-
-
-def _log(record: Any) -> JsonObject:
-    return {
-        "traceId": record.trace_id.hex(),
-        "spanId": record.span_id.hex(),
-        "eventName": record.event_name,
-        "timeUnixNano": str(record.time_unix_nano or record.observed_time_unix_nano),
-        "body": _any_value(record.body),
-        "attributes": _key_values(record.attributes),
-    }
-
-
-def _key_values(pairs: Iterable[Any]) -> list[JsonValue]:
-    return [{"key": pair.key, "value": _any_value(pair.value)} for pair in pairs]
-
-
-def _any_value(value: Any) -> JsonObject:
-    kind = value.WhichOneof("value")
-    if kind == "string_value":
-        return {"stringValue": value.string_value}
-    if kind == "int_value":
-        return {"intValue": str(value.int_value)}
-    if kind == "bool_value":
-        return {"boolValue": value.bool_value}
-    if kind == "double_value":
-        number = value.double_value
-        return {"doubleValue": number if isfinite(number) else str(number)}
-    if kind == "bytes_value":
-        return {"bytesValue": b64encode(value.bytes_value).decode()}
-    if kind == "array_value":
-        return {"arrayValue": {"values": [_any_value(item) for item in value.array_value.values]}}
-    if kind == "kvlist_value":
-        return {"kvlistValue": {"values": _key_values(value.kvlist_value.values)}}
-    return {}

@@ -137,7 +137,7 @@ def test_a_request_of_protobuf_is_read_as_the_same_in_json(receive, encoding, co
     assert (read.error, read.message, read.resource) == (True, "it broke", {"service.version": "v7"})
     assert (read.events[0].name, read.events[0].attributes) == ("exception", {"e": "x"})
     assert read.attributes == {
-        **{"text": "ä", "whole": 2**60, "zero": 0, "no": False, "half": 0.5, "none": "nan", "raw": "AA=="},
+        **{"text": "ä", "whole": 2**60, "zero": 0, "no": False, "half": 0.5, "none": "NaN", "raw": "AA=="},
         **{"list": ["a"], "map": {"k": 1}, "empty": None},
     }
 
