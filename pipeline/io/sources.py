@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, groupby, pairwise
 from math import inf
 from operator import gt
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
 
 import apache_beam as beam
 from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
@@ -60,13 +60,6 @@ class FileRange(NamedTuple):
     lines: int = 0
 
 
-class MeasuredRange(NamedTuple):
-    """A range and the number of line ends in it; None: the file must be read as a whole."""
-
-    part: FileRange
-    line_ends: int | None
-
-
 def file_ranges(patterns: list[str]) -> list[FileRange | Failure]:
     """Returns the files that paths and globs name, large ones in ranges, and failures of unreadable paths.
 
@@ -92,20 +85,26 @@ def _divided_files(listed: Sequence[SizedPath | Failure], number: int) -> list[F
     return ranges
 
 
-def measure(part: FileRange, limit: int) -> MeasuredRange:
-    """Counts the line ends of a range. What cannot be read here is reported where the file is read."""
+def measure(part: FileRange, limit: int) -> int | None:
+    """Returns the number of line ends in a range; None: the file must be read as a whole.
+
+    What cannot be read here is reported where the file is read.
+    """
     with suppress(Exception):
         if part.stop:
             with opened(part.path) as file:
                 if part.start > 0 or holds_lines(part.path, file, limit):
-                    return MeasuredRange(part, _line_ends(file, part.start, part.stop))
-    return MeasuredRange(part, None)
+                    return _line_ends(file, part.start, part.stop)
+    return None
 
 
-def number_lines(path: str, measured: Iterable[MeasuredRange]) -> Iterator[FileRange]:
-    """Yields the ranges of one file with the number of lines before each, or the file as a whole."""
+def number_lines(path: str, measured: Iterable[tuple[FileRange, int | None]]) -> Iterator[FileRange]:
+    """Yields the ranges of one file with the number of lines before each, or the file as a whole.
+
+    They come with what `measure` says of them.
+    """
     lines, ranges = 0, []
-    for part, line_ends in sorted(measured, key=lambda measured: measured.part.start):
+    for part, line_ends in sorted(measured, key=lambda measured: measured[0].start):
         if line_ends is None:
             yield FileRange(path)
             return
@@ -302,17 +301,19 @@ class FileSource:
         return _read(ranges, f"{name}Read", read)
 
 
-def _measured(part: FileRange | Failure, limit: int) -> tuple[str, MeasuredRange | Failure]:
+_Measured: TypeAlias = tuple[FileRange, int | None] | Failure
+
+
+def _measured(part: FileRange | Failure, limit: int) -> tuple[str, _Measured]:
     if isinstance(part, Failure):
         return part.source or "", part
-    return part.path, measure(part, limit)
+    return part.path, (part, measure(part, limit))
 
 
-def _numbered(file: tuple[str, Iterable[MeasuredRange | Failure]]) -> Iterator[FileRange | Failure]:
+def _numbered(file: tuple[str, Iterable[_Measured]]) -> Iterator[FileRange | Failure]:
     parts = list(file[1])
     yield from (part for part in parts if isinstance(part, Failure))
-    if measured := [part for part in parts if isinstance(part, MeasuredRange)]:
-        yield from number_lines(file[0], measured)
+    yield from number_lines(file[0], [part for part in parts if not isinstance(part, Failure)])
 
 
 # Worker processes of this machine take shards from a pipe, entry by entry: one that is done takes the next.
@@ -377,7 +378,7 @@ def _numbered_shards(shards: Shards) -> Iterator[tuple[int, int, int]]:
             if isinstance(part, Failure) or not part.stop:
                 yield index, index, _WHOLE
                 continue
-            line_ends = measure(part, shards.files.limit).line_ends
+            line_ends = measure(part, shards.files.limit)
             if line_ends is None:
                 yield index, parts[-1][0], lines if part.start else _WHOLE
                 break

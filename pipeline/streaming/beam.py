@@ -1,11 +1,11 @@
 """Reads a stream with Beam's connectors: files, Pub/Sub and Kafka."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import apache_beam as beam
@@ -32,6 +32,7 @@ from turnwise.pipeline.streaming.build import build_stream, outcome_change, wind
 from turnwise.pipeline.streaming.inputs.base import (
     KAFKA,
     PUBSUB,
+    SourceOptions,
     attribute_time,
     message_position,
     parse_kafka_uri,
@@ -51,23 +52,8 @@ _REJECTED = "rejected_records"
 _SCAN_SECONDS = 10.0
 
 
-class ConnectorOptions(NamedTuple):
-    """Options of the connectors.
-
-    Attributes:
-        time_of: Returns a record's event time, seconds since the epoch; None: it has none.
-        max_record_bytes: A larger record is a failure.
-        timestamp_attribute: Attribute of a Pub/Sub message that holds its event time; None: read it from the
-            record.
-    """
-
-    time_of: Callable[[bytes], float | None]
-    max_record_bytes: int
-    timestamp_attribute: str | None = None
-
-
 def read_arrivals(
-    root: beam.Pipeline, inputs: Sequence[str], options: ConnectorOptions
+    root: beam.Pipeline, inputs: Sequence[str], options: SourceOptions
 ) -> "tuple[PCollection[Arrival], PCollection[Failure]]":
     """Reads a stream with Beam's connectors; raises ConfigError if an input cannot be read on this runner.
 
@@ -94,7 +80,7 @@ def read_arrivals(
     return arrivals | "AllArrivals" >> beam.Flatten(), failures | "AllReadFailures" >> beam.Flatten()
 
 
-def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any, Any], beam.DoFn]":
+def _source(name: str, options: SourceOptions) -> "tuple[beam.PTransform[Any, Any], beam.DoFn]":
     kind = input_kind(name)
     if kind and kind.is_local:
         raise ConfigError(f"--input {name}: only the local runner reads {kind.form}")
@@ -118,7 +104,7 @@ def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any,
     return MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=now), FileArrivalsFn(options)
 
 
-def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":
+def _pubsub(uri: str, options: SourceOptions) -> "beam.PTransform[Any, Any]":
     check_extra(f"--input {uri}", "turnwise[gcp]")
 
     name, is_topic = pubsub_name(uri)
@@ -134,16 +120,16 @@ def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":
 
 
 class _ArriveFn(CountingDoFn):
-    def __init__(self, options: ConnectorOptions) -> None:
+    def __init__(self, options: SourceOptions) -> None:
         super().__init__()
-        self._limit, self._time_of = options.max_record_bytes, options.time_of
+        self._limit = options.max_record_bytes
 
     def arrive(self, record: Record, event_time: float | None, published: float) -> Any:
         """Returns a record at its event time, or the failure of an oversized one."""
         if len(record.data) > self._limit:
             return self.reject(record_failure("read", oversized_error(self._limit), record))
         if event_time is None:
-            event_time = self._time_of(record.data)
+            event_time = record_time(record.data)
         time = published if event_time is None else event_time
         return TimestampedValue(Arrival(record.source, record.position, record.data, time), time)
 
@@ -174,7 +160,7 @@ class FileArrivalsFn(_ArriveFn):
 class MessageArrivalsFn(_ArriveFn):
     """Turns a Pub/Sub message into a record."""
 
-    def __init__(self, source: str, options: ConnectorOptions) -> None:
+    def __init__(self, source: str, options: SourceOptions) -> None:
         super().__init__(options)
         self._source, self._attribute = source, options.timestamp_attribute
 
@@ -215,8 +201,8 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
     if settings.config.alerts:
         open_alert_sink(stream.alerts, None)
     with made_pipeline(options) as pipeline:
-        connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
-        arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
+        source_options = SourceOptions(settings.max_record_bytes, stream.timestamp_attribute)
+        arrivals, unread = read_arrivals(pipeline, settings.input, source_options)
         on_prism = type(pipeline.runner).__name__ == "PrismRunner"
         sinks = SharedFiles(settings.output, settings.run.run_id, settings.places, in_bundles=on_prism)
         places = case_places(settings)

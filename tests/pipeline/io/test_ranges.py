@@ -53,7 +53,7 @@ def shown(found: Any) -> tuple[Any, ...]:
 def divided(path: str, size: int, cuts: list[int], limit: int = LIMIT) -> list[FileRange]:
     bounds = [0, *sorted({cut for cut in cuts if 0 < cut < size}), size]
     parts = [FileRange(path, *pair) for pair in pairwise(bounds)]
-    return list(number_lines(path, reversed([measure(part, limit) for part in parts])))
+    return list(number_lines(path, reversed([(part, measure(part, limit)) for part in parts])))
 
 
 def read(part: FileRange, splits: "list[tuple[int, float]]") -> Iterator[Record | Failure]:
