@@ -60,7 +60,7 @@ class FileRange(NamedTuple):
     lines: int = 0
 
 
-def file_ranges(patterns: list[str]) -> list[FileRange | Failure]:
+def file_ranges(start: bytes, patterns: list[str]) -> list[FileRange | Failure]:
     """Returns the files that paths and globs name, large ones in ranges, and failures of unreadable paths.
 
     The more there is to read, the longer is a range: 1 to 64 MiB. Nothing is opened here, so a range may
@@ -290,7 +290,7 @@ class FileSource:
         # leaves out the second.
         ranges = (
             start
-            | f"{name}Files" >> beam.FlatMap(lambda _, patterns: file_ranges(patterns), self.patterns)
+            | f"{name}Files" >> beam.FlatMap(file_ranges, self.patterns)
             | f"{name}SpreadFiles" >> beam.Reshuffle()
             | f"{name}CountLines" >> beam.Map(partial(_measured, limit=self.limit))
             | f"{name}GatherRanges" >> beam.GroupByKey()
