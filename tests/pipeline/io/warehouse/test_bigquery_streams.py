@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -112,10 +111,7 @@ def test_a_killed_stream_goes_on_without_loss_or_double(bigquery, appends, logs,
     out = tmp_path / "out"
     one = Stream(out, arguments(logs))
     try:
-        deadline = time.monotonic() + 120
-        while not (bigquery.tables.get("stream_scores") and bigquery.rows("stream_scores")):
-            assert one.process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.1)
+        one.until(lambda: bigquery.tables.get("stream_scores") and bigquery.rows("stream_scores"))
     finally:
         one.kill()
     assert bigquery.select("SELECT * FROM scores") == []
@@ -255,11 +251,10 @@ def on_prism(logs: Path, tmp_path: Path) -> Iterator[Stream]:
 
 def test_a_stream_on_prism(bigquery, appends, logs, on_prism, tmp_path):
     write(logs, "a", conversation("c1"), conversation("c2"), {"turns": "none"})
-    deadline = time.monotonic() + 240
     wanted = {"conversations": 2, "failures": 1, "scores": 8, "metrics_by_app_version": 5}
-    found: dict[str, int] = {}
-    while found != wanted:
-        assert on_prism.process.poll() is None and time.monotonic() < deadline, found
-        time.sleep(0.5)
-        if all(table in bigquery.tables for table in wanted):
-            found = {table: len(bigquery.select(f"SELECT * FROM {table}")) for table in wanted}
+    on_prism.until(
+        lambda: (
+            wanted.keys() <= bigquery.tables.keys()
+            and {table: len(bigquery.select(f"SELECT * FROM {table}")) for table in wanted} == wanted
+        )
+    )
