@@ -54,7 +54,8 @@ class FileAlertSink:
         """Sends the alerts that are not in the file, one at a time, and appends each; raises AlertError."""
         try:
             if self._names is None:
-                self._names = self._read_names()
+                lines = self._path.read_bytes().splitlines() if self._path.exists() else []
+                self._names = set(filter(None, map(_name, lines)))
             new = {alert.name: alert for alert in reversed(alerts) if alert.name not in self._names}
             missing = list(reversed(new.values()))
             if self._sink is None:
@@ -83,13 +84,6 @@ class FileAlertSink:
             os.fsync(file.fileno())
         assert self._names is not None
         self._names.update(alert.name for alert in alerts)
-
-    def _read_names(self) -> set[str]:
-        try:
-            with self._path.open("rb") as file:
-                return {name for line in file if (name := _name(line)) is not None}
-        except FileNotFoundError:
-            return set()
 
 
 def _name(line: bytes) -> str | None:
