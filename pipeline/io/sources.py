@@ -472,7 +472,7 @@ class ParseAndJoinFn(CountingDoFn):
         self._has_joined = False
 
     def process(self, record: Record) -> list[Any]:
-        """Returns what a record holds; its events are kept."""
+        """Returns what a record holds; its events are kept. Raises RuntimeError if bundles divide them."""
         outputs: list[Any] = []
         for content in parse_record(self._reader, record, self.counts):
             if not isinstance(content, ConversationEvent):

@@ -214,17 +214,17 @@ _LOG = logging.getLogger(__name__)
 
 
 @cache
-def _shared_sink(uri: str | None, default_path: Path | None) -> AlertSink:
+def _shared_sink(uri: str | None) -> AlertSink:
     """Returns the sink of this process. Local engines create the DoFn again for every bundle."""
-    return open_alert_sink(uri, default_path)
+    return open_alert_sink(uri, None)
 
 
 class _SendFn(InspectedDoFn):
-    def __init__(self, uri: str | None, default_path: Path | None) -> None:
-        self._uri, self._default_path = uri, default_path
+    def __init__(self, uri: str | None) -> None:
+        self._uri = uri
 
     def process(self, alert: Alert) -> list[Failure]:
-        return send_alert(alert, _shared_sink(self._uri, self._default_path))
+        return send_alert(alert, _shared_sink(self._uri))
 
 
 def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
@@ -246,8 +246,6 @@ def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
 
 
 @beam.ptransform_fn
-def SendAlerts(
-    alerts: "PCollection[Alert]", uri: str | None, default_path: Path | None
-) -> "PCollection[Failure]":
+def SendAlerts(alerts: "PCollection[Alert]", uri: str | None) -> "PCollection[Failure]":
     """Sends alerts, one at a time. One that cannot be sent becomes a failure; the stream continues."""
-    return alerts | "Send" >> beam.ParDo(_SendFn(uri, default_path))
+    return alerts | "Send" >> beam.ParDo(_SendFn(uri))

@@ -1,4 +1,4 @@
-"""Reads a stream with Beam's connectors: files, Pub/Sub and Kafka."""
+"""A stream on other runners: Beam's connectors, its steps, and the files and services that take its rows."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,8 +27,8 @@ from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access, try_staging
 from turnwise.pipeline.settings.run import RunSettings, try_judge
-from turnwise.pipeline.streaming.alerts import open_alert_sink
-from turnwise.pipeline.streaming.build import build_stream, outcome_change, window_change
+from turnwise.pipeline.streaming.alerts import SendAlerts, open_alert_sink
+from turnwise.pipeline.streaming.changes import outcome_change, window_change
 from turnwise.pipeline.streaming.inputs.base import (
     KAFKA,
     PUBSUB,
@@ -44,8 +44,25 @@ from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import score_lines
 from turnwise.schemas.score import Failure, oversized_error, record_failure
+from turnwise.transforms.beam.alerts import RaiseAlerts
+from turnwise.transforms.beam.sessions import AssembleConversations, NameStreamGroups, RecordContent
 from turnwise.transforms.beam.steps import FAILURES, CountingDoFn
-from turnwise.transforms.beam.windows import RecordOutcome, WindowMetrics
+from turnwise.transforms.beam.windows import (
+    CASE_FAILURES,
+    CaseLookup,
+    CountOnce,
+    MatchArrivals,
+    ParseArrivals,
+    RecordOutcome,
+    ReportOnce,
+    ScoreArrivals,
+    WindowedMetrics,
+    WindowMetrics,
+    failed_outcome,
+    no_cases,
+)
+from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import record_time
 
 _REJECTED = "rejected_records"
@@ -224,6 +241,55 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
         return 0
 
 
+def build_stream(
+    arrivals: "PCollection[Arrival]",
+    unread: "Sequence[PCollection[Failure]]",
+    cases: CaseLookup | None,
+    settings: RunSettings,
+    sinks: "SharedFiles",
+) -> None:
+    """Adds a whole stream to a pipeline.
+
+    The arrivals are timestamped by event time; `unread` are failures of reading. Without `cases`,
+    conversations have none, or bring their own.
+    """
+    rules = settings.stream.rules
+    contents = _contents(arrivals, settings)
+    contents = (contents, *unread) | "Found" >> beam.Flatten() if unread else contents
+    matched = contents | "MatchCases" >> MatchArrivals(cases or no_cases)
+    failures = [matched[CASE_FAILURES] | "CaseFailures" >> ReportOnce()]
+    scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
+    outcomes = matched["matched"] | "ScoreArrivals" >> scoring
+    metrics = outcomes | "CountOnce" >> CountOnce(rules) | "WindowedMetrics" >> WindowedMetrics(rules)
+    sinks.write_metrics(metrics)
+    if settings.config.alerts:
+        alerts = metrics | "RaiseAlerts" >> RaiseAlerts(rules, settings.config.alerts)
+        failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts))
+    failed = failures | "Failures" >> beam.Flatten() | "Rejected" >> beam.Map(failed_outcome, settings.run)
+    outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
+    sinks.write_outcomes(outcomes)
+
+
+def _contents(arrivals: "PCollection[Arrival]", settings: RunSettings) -> "PCollection[RecordContent]":
+    """Adds the steps that parse, and join events; all that they find goes one way, as one outcome each.
+
+    An engine runs every step that follows a Flatten once for each of its inputs.
+    """
+    rules, reader = settings.stream.rules, LogReader(settings.input_format, settings.config)
+    parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
+    if not may_hold_events(settings.input_format):
+        whole: PCollection[RecordContent] = parsed.whole
+        return whole
+    events, rest = parsed.events, []
+    if may_hold_groups(settings.input_format):
+        named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader)
+        events = (events, named.events) | "Events" >> beam.Flatten()
+        rest.append(named.rest)
+    assembled = events | "AssembleConversations" >> AssembleConversations(rules, reader)
+    joined: PCollection[RecordContent] = (parsed.whole, assembled, *rest) | "Conversations" >> beam.Flatten()
+    return joined
+
+
 _LOG = logging.getLogger(__name__)
 _SHARDS = 4
 _CHANGES_AT_ONCE = 500
@@ -272,8 +338,6 @@ class SharedFiles:
     results and rejected conversations, part of the file name. Within one revision, a result replaces a
     failure.
     """
-
-    alerts_path: Path | None = None
 
     def __init__(
         self, directory: str, run_id: str, places: Sequence[SinkPlace] = (), in_bundles: bool = False

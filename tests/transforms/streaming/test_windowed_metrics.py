@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.transforms.streaming.engines import arriving, new_pipeline
-from turnwise.pipeline.streaming.build import WindowSum
+from turnwise.pipeline.streaming.changes import WindowSum
 from turnwise.pipeline.streaming.local.loop import HORIZON, CountedOnce, Windows
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.windows import Contribution, CountOnce, RecordOutcome, WindowedMetrics, revise

@@ -222,8 +222,8 @@ def test_a_sink_that_fails_gives_a_failure_and_the_stream_goes_on(tmp_path):
     (tmp_path / "file").write_text("")
     with beam.Pipeline(runner="FnApiRunner") as root:
         alerts = root | beam.Create([ALERT, OTHER], reshuffle=False)
-        good = alerts | "Good" >> SendAlerts(None, tmp_path / "alerts.jsonl")
-        bad = alerts | "Bad" >> SendAlerts(str(tmp_path / "file/alerts"), None)
+        good = alerts | "Good" >> SendAlerts(str(tmp_path / "alerts.jsonl"))
+        bad = alerts | "Bad" >> SendAlerts(str(tmp_path / "file/alerts"))
         assert_that(good, equal_to([]), "none")
         failures = bad | beam.Map(
             lambda f: (f.stage, f.error_type, f.app_version, json.loads(f.record)["name"])
