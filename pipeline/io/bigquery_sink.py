@@ -111,7 +111,6 @@ def bigquery_schema(columns: tuple[Column, ...]) -> list[SchemaField]:
 
 
 def _of_run(run_id: str) -> QueryJobConfig:
-
     return QueryJobConfig(query_parameters=[ScalarQueryParameter("run_id", "STRING", run_id)])
 
 
@@ -141,7 +140,6 @@ def _open_dataset(dataset: Dataset, patience: float) -> "tuple[Client, str]":
 
 
 def _prepare_table(client: "Client", name: str, columns: tuple[Column, ...], patience: float) -> None:
-
     wanted = Table(name, bigquery_schema(columns))
     wanted.time_partitioning = TimePartitioning(field=DATE.name)
     names = {column.name for column in columns}

@@ -89,7 +89,6 @@ def _archive(file: Any) -> zipfile.ZipFile:
 
 
 def _yaml_texts(path: str, file: Any, limit: int) -> Texts:
-
     try:
         text = _whole(file, limit, "the YAML file")
         documents = [value for value in yaml.load_all(text, _CheckedLoader) if value is not None]

@@ -438,7 +438,7 @@ class BigQuerySource:
         other: Source | None,
         max_record_bytes: int,
         rejected: str,
-        is_distributed: bool = False,
+        is_distributed: bool,
     ) -> None:
         self._queries, self._other, self._limit = list(queries), other, max_record_bytes
         self._rejected, self._is_distributed = rejected, is_distributed

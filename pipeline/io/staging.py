@@ -105,7 +105,6 @@ class _StageFn(beam.DoFn):
         yield from map(GlobalWindows.windowed_value, self._write())
 
     def _write(self) -> Iterator[StagedRows]:
-
         waiting, self._waiting, self._size = self._waiting, {}, 0
         schema = arrow_schema(staged_columns(self._table, self._by_version))
         for version, rows in waiting.items():

@@ -9,7 +9,7 @@ import time
 import urllib.request
 from collections.abc import Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -26,6 +26,7 @@ from turnwise.transforms.beam.steps import InspectedDoFn
 
 _TOPIC = re.compile(r"pubsub:(projects/[^/\s]+/topics/[^/\s]+)")
 _TRIES = 3
+_PUBLISHED_WITHIN_S = 30.0  # retries included
 
 
 class AlertError(Exception):
@@ -142,11 +143,8 @@ class WebhookAlertSink:
 class PubSubAlertSink:
     """Publishes each alert as a message: its JSON object, with attributes `name` and `rule`."""
 
-    def __init__(self, topic: str, timeout: float = 30.0) -> None:
-        """Opens a publisher; raises ConfigError if the library or the credentials are missing.
-
-        A topic is `projects/P/topics/T`. Publishing may take `timeout` seconds, retries included.
-        """
+    def __init__(self, topic: str) -> None:
+        """Opens a publisher to `projects/P/topics/T`; raises ConfigError without library or credentials."""
         check_extra(f"--alerts pubsub:{topic}", "turnwise[gcp]")
         from google.auth.exceptions import GoogleAuthError
         from google.cloud.pubsub_v1 import PublisherClient
@@ -156,7 +154,7 @@ class PubSubAlertSink:
         except GoogleAuthError as error:
             reason = " ".join(str(error).split())[:300]
             raise ConfigError(f"alerts to {topic}: {reason.rstrip('.')}; {HOW_TO}") from None
-        self._topic, self._timeout = topic, timeout
+        self._topic = topic
 
     def send(self, alerts: Sequence[Alert]) -> None:
         """Publishes alerts and waits until the service has accepted them; raises AlertError."""
@@ -164,13 +162,10 @@ class PubSubAlertSink:
         from google.auth.exceptions import GoogleAuthError
 
         try:
-            futures = []
-            for alert in alerts:
-                data = dump_json(asdict(alert))
-                sent = self._publisher.publish(self._topic, data, name=alert.name, rule=alert.rule)
-                futures.append(sent)
+            publish = partial(self._publisher.publish, self._topic)
+            futures = [publish(dump_json(asdict(a)), name=a.name, rule=a.rule) for a in alerts]
             for future in futures:
-                future.result(timeout=self._timeout)
+                future.result(timeout=_PUBLISHED_WITHIN_S)
         except (GoogleAPIError, GoogleAuthError, FutureTimeoutError) as error:
             message = " ".join(str(error).split()) or type(error).__name__
             raise AlertError(f"Pub/Sub {self._topic}: {message[:300]}") from None

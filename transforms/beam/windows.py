@@ -262,14 +262,9 @@ def _digest(record: Record) -> bytes:
 
 
 class Counted(msgspec.Struct, frozen=True, array_like=True):
-    """A counted contribution in state.
+    """A counted contribution in state, with packed sums.
 
-    Attributes:
-        revision: Revision of the contribution.
-        digest: Digest of the contribution.
-        event_time: Event time of the first contribution of that name, which determines the window.
-        app_version: App version of the contribution.
-        statistics: Packed sums.
+    Its event time is that of the first contribution of that name, which determines the window.
     """
 
     revision: int

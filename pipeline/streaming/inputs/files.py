@@ -155,18 +155,11 @@ class Labels:
 
 
 class _WatchedFile:
-    """What is known of a watched file.
-
-    Attributes:
-        path: The last known path.
-        size: Bytes.
-        changed_at: Time of the last change, seconds since the epoch.
-        source: Label; empty until the file is identified.
-    """
+    """A watched file: its last known path, size and time of change (seconds since the epoch)."""
 
     def __init__(self, labels: Labels, limit: int) -> None:
         self._labels, self._limit = labels, limit
-        self.path, self.source = "", ""
+        self.path, self.source = "", ""  # there is no label until the file is identified
         self.size, self._inode, self._mtime_ns = -1, 0, 0
         self.changed_at = 0.0
 
