@@ -20,6 +20,7 @@ from tests.pipeline.io.test_otlp_sink import attributes, receiver
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, conversation, place
 from tests.pipeline.io.warehouse.test_documented_queries import QUERIES
 from tests.pipeline.streaming.conftest import Stream
+from tests.tables import rows_of
 from turnwise.pipeline.io.sinks.base import StreamChange, prepare_service
 from turnwise.pipeline.streaming.beam import WriteChanges
 from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
@@ -62,12 +63,10 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
 def assert_same(bigquery: BigQuery, directory: Path) -> None:
     """Compares the views with the files of a stream that has ended."""
     for table in WAREHOUSE_TABLES:
-        paths = sorted(directory.glob(f"{table}*.jsonl"))
-        wanted = [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
         found = bigquery.select(f"SELECT * EXCLUDE (date) FROM {table}")
         for row in found:
             row |= {c.name: json.loads(row[c.name]) for c in columns(table) if c.is_json and row[c.name]}
-        assert sorted_rows(found) == sorted_rows(wanted), table
+        assert sorted_rows(found) == sorted_rows(rows_of(directory, table)), table
 
 
 def test_the_views_hold_the_rows_of_the_files(bigquery, appends, logs, goes_on, tmp_path):
