@@ -354,7 +354,7 @@ def test_lists_of_any_length(size):
 
 
 def test_pairs_are_one_to_one():
-    assert pair_equivalent([1, "1", 2], ["2", 1.0, 3]) == [1, None, 0]
+    assert pair_equivalent([1, "1", 2], ["2", 1.0, 3], "unmet") == [1, None, 0]
 
 
 @pytest.mark.parametrize(
