@@ -247,15 +247,15 @@ _GRAPHQL = re.compile(r"\s*(?:query|mutation|subscription|fragment)\b[^{}]*\{|\s
 
 def may_state_effect(args: JsonObject) -> bool:
     """Returns whether the arguments of a call may state its effect: at a glance, which most do not."""
-    left = list(args.items())
-    for key, value in left:  # what is inside of a value comes after the others
+    for key, value in args.items():
         if isinstance(value, str):
             if _may_be_action(key) or _may_be_query(value.lower()):
                 return True
         elif isinstance(value, dict):
-            left += value.items()
-        elif isinstance(value, list):
-            left += [(key, item) for item in value]
+            if may_state_effect(value):
+                return True
+        elif isinstance(value, list) and any([may_state_effect({key: item}) for item in value]):
+            return True
     return False
 
 

@@ -248,12 +248,20 @@ def _structure(value: JsonValue, name: str) -> JsonValue:
 # Compares two numbers, truths or texts.
 
 _LONGEST_MOMENT = 48
+_LONGEST_REMEMBERED = 400
 _CAMEL_CASE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+")
 _CLOCK_IN_LETTERS = re.compile(r"\d{1,2}(?:h(?:\d\d)?|[ap]m)", re.IGNORECASE)
 
 
 def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
     """Compares two values as what both may be: times, prose, truths, versions, amounts, dates, texts."""
+    # The score, its reason and the row of a conversation compare the same pair, and logs repeat values.
+    is_short = len(str(left)) + len(str(right)) <= _LONGEST_REMEMBERED
+    return (_likeness_of_scalars if is_short else _likeness_of_scalars.__wrapped__)(left, right, name)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _likeness_of_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
     texts = (left, right) if isinstance(left, str) and isinstance(right, str) else None
     moment: Likeness | None = None
     if texts and all(map(_may_spell_moment, texts)) and not is_version(name):

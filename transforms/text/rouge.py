@@ -2,15 +2,15 @@
 
 The scores are those of the `rouge-score` package over the tokens of google-adk 2.13, bit for bit:
 `m = sum of min(count)`, `P = m / max(1, |candidate|)`, `R = m / max(1, |reference|)`, `F = 2PR / (P + R)`.
-rouge-score makes the tokens and their stems. They are remembered by word, and token counts by text, because
-stemming takes nearly all of the time.
+rouge-score makes the tokens and their stems. They are remembered by word, because stemming takes nearly
+all of the time.
 """
 
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from rouge_score.tokenize import tokenize
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 RougeType = Literal["rouge1", "rouge2", "rougeL"]
-Gram = str | tuple[str, str]
+Gram = TypeVar("Gram", str, tuple[str, str])
 
 _ONE_TOKEN_EACH = ((0x4E00, 0x9FFF), (0x3040, 0x309F), (0x30A0, 0x30FF), (0xAC00, 0xD7AF))
 _NEW_TOKEN_EACH = ((0x0E00, 0x0E7F), (0x0E80, 0x0EFF), (0x1780, 0x17FF), (0x1000, 0x109F))
@@ -100,26 +100,14 @@ def rouge_tokens(text: str) -> list[str]:
     Myanmar letter starts a token; other letters, digits and marks form words. ASCII words are rouge-score's
     tokens: those of more than three letters are Porter stems (NLTK's variant).
     """
+    return [*map(_TOKENS.__getitem__, _words(text))]
+
+
+def _words(text: str) -> list[str]:
+    """Splits a text into what each makes one token; equal words make equal tokens."""
     if text.isascii():  # bytes are translated several times faster than characters
-        words = text.encode().translate(_ASCII_SEPARATED).decode().split()
-    else:
-        words = unicodedata.normalize("NFKC", text).lower().translate(_SEPARATED).split()
-    return [*map(_TOKENS.__getitem__, words)]
-
-
-@lru_cache(maxsize=1024)
-def _reference_counts(text: str, rouge_type: RougeType) -> tuple[dict[Gram, int], int]:
-    """Counts the n-grams of a reference; cached, because many conversations share one golden."""
-    grams = _grams(text, rouge_type)
-    counts: dict[Gram, int] = {}
-    for gram in grams:  # for so few, a Counter takes half as long again
-        counts[gram] = counts.get(gram, 0) + 1
-    return counts, len(grams)
-
-
-def _grams(text: str, rouge_type: RougeType) -> Sequence[Gram]:
-    tokens = rouge_tokens(text)
-    return list(pairwise(tokens)) if rouge_type == "rouge2" else tokens
+        return text.encode().translate(_ASCII_SEPARATED).decode().split()
+    return unicodedata.normalize("NFKC", text).lower().translate(_SEPARATED).split()
 
 
 def rouge_score(matches: int, reference_size: int, candidate_size: int) -> RougeScore:
@@ -132,7 +120,7 @@ def rouge_score(matches: int, reference_size: int, candidate_size: int) -> Rouge
 
 def has_tokens(text: str) -> bool:
     """Returns whether a text has any token."""
-    return _reference_counts(text, "rouge1")[1] > 0
+    return bool(_words(text))
 
 
 def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> RougeScore:
@@ -148,14 +136,31 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
             masks[token] = masks.get(token, 0) | 1 << i
         common = common_subsequence((masks.get(token, 0) for token in spoken), len(wanted))
         return rouge_score(common, len(wanted), len(spoken))
-    counts, reference_size = _reference_counts(reference, rouge_type)
-    grams = _grams(candidate, rouge_type)
-    left, common = counts.copy(), 0
-    for gram in grams:
-        if gram in left and (count := left[gram]):
-            left[gram] = count - 1
-            common += 1
-    return rouge_score(common, reference_size, len(grams))
+    if rouge_type == "rouge2":
+        pairs = [*pairwise(rouge_tokens(reference))], [*pairwise(rouge_tokens(candidate))]
+        return rouge_score(len(pairs[1]) - len(_apart(*pairs)[1]), *map(len, pairs))
+    words = _words(reference), _words(candidate)
+    # Of words that match as they are, the stems match as well; only the others need theirs.
+    tokens = [[*map(_TOKENS.__getitem__, others)] for others in _apart(*words)]
+    return rouge_score(len(words[1]) - len(_apart(*tokens)[1]), *map(len, words))
+
+
+def _apart(wanted: Sequence[Gram], spoken: Sequence[Gram]) -> tuple[list[Gram], list[Gram]]:
+    """Returns what is left of two lists when equal elements are taken out of both, one by one."""
+    counts: dict[Gram, int] = {}
+    for gram in wanted:  # for so few, a Counter takes half as long again
+        counts[gram] = counts.get(gram, 0) + 1
+    others = []
+    for gram in spoken:
+        if count := counts.get(gram):
+            counts[gram] = count - 1
+        else:
+            others.append(gram)
+    left: list[Gram] = []
+    for gram, count in counts.items():
+        if count:
+            left += [gram] * count
+    return left, others
 
 
 # Computes the longest common subsequence.
