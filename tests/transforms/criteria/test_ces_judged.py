@@ -109,12 +109,6 @@ def test_a_missing_turn_without_a_comparison_by_meaning(judged, matched, scripte
     assert (found.turns, found.overall) == ([], None)
 
 
-def test_similarity_of_other_formats(judged, matched, scripted):
-    case = EvalCase(eval_id="e", dialect="adk", turns=[ExpectedTurn(response="hello")])
-    found = judged(SemanticSimilarity(), matched(case, Turn(agent="good day")), scripted([alike(2)]))
-    assert (found.overall.value, found.overall.outcome) == (2.0, "FAIL")
-
-
 def test_a_missing_turn_is_not_similar(judged, matched, scripted):
     turns = [ExpectedTurn(user=str(i), expectations=[says(f"answer {i}")]) for i in range(2)]
     case = EvalCase(eval_id="e", dialect="ces", turns=turns)

@@ -113,9 +113,3 @@ def test_thoughts_are_left_out_unless_adk_counts_them():
     recorded = [invocation_turn(invocation({"text": "hm so", "thought": True}, {"text": "blue"}), 0)]
     assert result_of(ResponseMatch(), golden, recorded).overall.value == 1.0
     assert result_of(ResponseMatch(adk_compat=True), golden, recorded).overall.value == 0.5
-
-
-def test_without_a_case_it_does_not_apply():
-    case = Sample(Conversation(conversation_id="c", turns=[Turn(agent="x")]), None, Record("f", 1, b""))
-    (result,) = score_conversation(case, [ResponseMatch()]).scores
-    assert (result.turns, result.overall) == ([], None)

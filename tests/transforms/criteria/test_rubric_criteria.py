@@ -161,14 +161,6 @@ def test_a_configured_rubric_counts_whatever_its_type(judged, matched, scripted)
     assert found.overall.value == 1.0
 
 
-def test_a_turn_without_rubrics_does_not_void_the_others(judged, matched, scripted):
-    case = EvalCase(eval_id="e", turns=[ExpectedTurn(rubrics=[rubric("a")]), ExpectedTurn()])
-    turns = [Turn(user="a", agent="x"), Turn(user="b", agent="y")]
-    result = judged(RubricFinalResponse(), matched(case, *turns), scripted(by_turn("Y", "Y")))
-    assert [index for index, _ in result.turns] == [0]
-    assert result.overall.value == 1.0
-
-
 def test_a_rubric_without_words_is_a_mistake_in_the_config():
     nothing = [{"rubric_id": "r1", "rubric_content": {}}]
     text = json.dumps({"criteria": {"rubric_based_tool_use_quality_v1": {"rubrics": nothing}}})
