@@ -1,27 +1,21 @@
 import pytest
 
+from tests.samples import scores_of
 from turnwise.schemas.case import CaseThresholds, EvalCase
 from turnwise.schemas.conversation import (
-    Conversation,
     Expectation,
     ExpectedTurn,
-    Record,
     ToolCall,
     ToolResponse,
     Turn,
     TurnThresholds,
 )
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
-from turnwise.transforms.scoring.evaluate import score_conversation
+from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN
 
 
 def result_of(name, case, *turns, **fields):
-    conversation = Conversation(conversation_id="c", turns=list(turns))
-    matched = Sample(conversation, case, Record("f", 1, b"{}"))
-    found = score_conversation(matched, [CRITERIA[name](**fields)])
-    assert found.failures == []
-    return found.scores[0]
+    return scores_of(CRITERIA[name](**fields), case, *turns)
 
 
 def call(name, **args):

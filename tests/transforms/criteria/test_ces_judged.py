@@ -1,5 +1,6 @@
 import pytest
 
+from tests.scripted_judge import verdicts
 from turnwise.schemas.case import CaseThresholds, EvalCase
 from turnwise.schemas.conversation import (
     Expectation,
@@ -152,17 +153,6 @@ def test_several_samples_of_similarity(judged, matched, scripted, scores, value)
 
 
 # statements
-
-
-def verdicts(letters, quote=""):
-    words = {"Y": "yes", "N": "no"}
-    return {
-        "verdicts": [
-            {"number": i, "quote": quote, "reason": f"{letter} {i}", "verdict": words[letter]}
-            for i, letter in enumerate(letters, 1)
-            if letter != "-"
-        ]
-    }
 
 
 POLITE = "projects/p/locations/l/apps/a/evaluationExpectations/polite-tone"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.documentation import check_names
+from tests.scripted_judge import verdicts
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.conversation import (
     Citation,
@@ -149,10 +150,6 @@ MEASURED = {
 }
 
 
-def yes_or_no(word: str, field: str = "verdict") -> dict:
-    return {"verdicts": [{"number": n, "quote": SAID, "reason": "r", field: word} for n in range(1, 12)]}
-
-
 def verdict(word: str) -> dict:
     quotes = ("quote", "reference_quote", "answer_quote", "claim_quote", "context_quote")
     return {"reason": "r", "verdict": word, **dict.fromkeys(quotes, SAID)}
@@ -181,7 +178,7 @@ def claim(tool: str) -> dict:
     return {"claims": [{"turn": 1, "quote": SAID[:6], "tool": tool, "identifier": "", "values": []}]}
 
 
-YES, NO = yes_or_no("yes"), yes_or_no("no")
+YES, NO = verdicts("Y" * 11, SAID), verdicts("N" * 11, SAID)
 JUDGED = {
     "final_response_match_v2": (verdict("valid"), verdict("invalid")),
     "rubric_based_final_response_quality_v1": (YES, NO),

@@ -5,17 +5,16 @@ import msgspec
 import pytest
 
 import turnwise
-from turnwise.schemas.conversation import Conversation, Record, TimedSpan, ToolCall, Turn, Usage
+from tests.samples import scores_of
+from turnwise.schemas.conversation import Conversation, TimedSpan, ToolCall, Turn, Usage
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.formats.problems import checked
-from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.evaluate import criteria_verdict, score_conversation
+from turnwise.transforms.scoring.evaluate import criteria_verdict
 
 
 def result_of(name, turns, **fields):
-    case = Sample(Conversation(conversation_id="c", turns=turns), None, Record("f", 1, b"{}"))
-    return score_conversation(case, [CRITERIA[name](**fields)]).scores[0]
+    return scores_of(CRITERIA[name](**fields), None, *turns)
 
 
 def values(result):

@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from tests.scripted_judge import verdicts
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
@@ -22,19 +23,10 @@ def rubric(name, kind=FINAL, text=None):
 
 
 def reply(letters):
-    """Y yes, N no, - left out, B both; X and E: the whole answer is unusable."""
+    """Verdicts; X and E: the whole answer is unusable."""
     if letters == "X":
         return {"verdicts": [{"number": 1, "verdict": "maybe"}]}
-    if letters == "E":
-        return "500"
-    words = {"Y": ["yes"], "N": ["no"], "-": [], "B": ["yes", "no"]}
-    return {
-        "verdicts": [
-            {"number": number, "quote": "It is so.", "reason": f"{word} to {number}", "verdict": word}
-            for number, letter in enumerate(letters, 1)
-            for word in words[letter]
-        ]
-    }
+    return "500" if letters == "E" else verdicts(letters, "It is so.")
 
 
 SAMPLES = [

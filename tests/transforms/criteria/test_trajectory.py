@@ -3,13 +3,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnwise
+from tests.samples import scores_of
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
-from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
-from turnwise.transforms.scoring.evaluate import score_conversation
-
-RECORD = Record("log.jsonl", 1, b"{}")
+from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN
 
 
 def calls(text):
@@ -29,8 +27,7 @@ def result_of(criterion, golden, recorded, actions=None):
         actions=actions,
     )
     turns = [Turn(turn_index=i, user=f"turn number {i}", tool_calls=made) for i, made in enumerate(recorded)]
-    conversation = Conversation(conversation_id="c", turns=turns)
-    return score_conversation(Sample(conversation, case, RECORD), [criterion]).scores[0]
+    return scores_of(criterion, case, *turns)
 
 
 def value_of(match_type, expected, actual, **fields):
@@ -377,8 +374,7 @@ def retried(expected, *made, dialect="turnwise", **fields):
         for turn, n in zip(turns, expected, strict=True)
     ]
     case = EvalCase(eval_id="e", turns=wanted, dialect=dialect)
-    sample = Sample(Conversation(conversation_id="c", turns=turns), case, RECORD)
-    scores = [score for _, score in score_conversation(sample, [ToolTrajectory(**fields)]).scores[0].turns]
+    scores = [score for _, score in scores_of(ToolTrajectory(**fields), case, *turns).turns]
     return [score.value for score in scores], [(score.details or {}).get("retried") for score in scores]
 
 
