@@ -350,17 +350,10 @@ def effect_of_verb(inferred: InferredVerb, name: str) -> ToolEffect:
 
 
 @lru_cache(maxsize=4096)
-def is_toggle(name: str) -> bool:
-    """Returns whether a tool toggles a state, by the verb of its name."""
+def deciding_verb(name: str) -> str:
+    """Returns the verb of a tool's name that says what it does; "": none is known."""
     verb = verb_of_name(name)
-    return verb is not None and verb.verb in TOGGLING
-
-
-@lru_cache(maxsize=4096)
-def sets_value(name: str) -> bool:
-    """Returns whether a tool gives something a value, by the verb of its name."""
-    verb = verb_of_name(name)
-    return verb is not None and verb.verb in SETTING
+    return verb.verb if verb else ""
 
 
 def verb_of_name(name: str) -> InferredVerb | None:

@@ -14,7 +14,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.arguments import ArgumentComparison, OpenPair
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import leaves
-from turnwise.transforms.effects.catalog import is_toggle, sets_value, words_of
+from turnwise.transforms.effects.catalog import SETTING, TOGGLING, deciding_verb, words_of
 from turnwise.transforms.effects.equivalence import equivalent, key_of, nodes
 from turnwise.transforms.effects.failures import admits_failure, changed_nothing, has_failed
 from turnwise.transforms.effects.prose import may_be_reworded
@@ -113,7 +113,7 @@ def without_undone(
 def _is_toggle(call: ToolCall, catalog: ToolCatalog) -> bool:
     """Returns whether a call toggles a state; a call with an argument for the new state sets it instead."""
     tool, args = catalog.effect_of(call), call.args or {}
-    if not is_toggle(called_tool(call)) or tool.effect != "write" or tool.idempotent:
+    if deciding_verb(called_tool(call)) not in TOGGLING or tool.effect != "write" or tool.idempotent:
         return False
     names_state = any(word in _NAMES_OF_STATES for name in args for word in words_of(name))
     return not names_state and not any(
@@ -312,13 +312,7 @@ def _changing(calls: Iterable[ToolCall], catalog: ToolCatalog) -> list[ToolCall]
 
 
 class ExpectedCalls(NamedTuple):
-    """Expected calls of a case.
-
-    Attributes:
-        by_agent: Required calls of the agent; None: not stated.
-        by_user: Required calls of the user.
-        optional: Optional calls of the agent.
-    """
+    """Required calls of the agent (None: not stated) and the user, and optional ones of the agent."""
 
     by_agent: Sequence[ToolCall] | None
     by_user: Sequence[ToolCall] = ()
@@ -329,7 +323,7 @@ class Changes(NamedTuple):
     """Expected, optional and made changes.
 
     Attributes:
-        idle: Calls that had nothing to change.
+        no_ops: Calls that had nothing to change.
         undone: Calls that undid each other.
         last_set: Expected calls that are the last to set something, with the last one that was made, if it
             sets another value.
@@ -394,9 +388,8 @@ def _last_set(
     expected: Sequence[ToolCall], by_user: Sequence[ToolCall], made: Sequence[ToolCall], catalog: ToolCatalog
 ) -> list[tuple[ToolCall, ToolCall]]:
     """Returns the last expected calls that set something, with the last made one if it is another."""
-    wanted = [
-        call for call in expected if sets_value(called_tool(call)) and catalog.effect_of(call).idempotent
-    ]
+    setting = [call for call in expected if deciding_verb(called_tool(call)) in SETTING]
+    wanted = [call for call in setting if catalog.effect_of(call).idempotent]
     pairs = []
     for i, want in enumerate(wanted if len(wanted) * len(made) <= _MOST_SET else ()):
         # The order of calls of different actors is unknown.

@@ -140,8 +140,6 @@ class Action(Struct):
     """A successful call that is, or may be, a change.
 
     Attributes:
-        turn: Index of its turn.
-        tool: Name of the tool that did it.
         values: Values of arguments and response.
         is_change: Whether the tool is known to change something.
         is_claimed: Whether the agent claims it anywhere.

@@ -22,7 +22,6 @@ class Claim(NamedTuple):
 
     Attributes:
         text: The sentence, without the number of a list entry.
-        words: Its words, in order.
         content: Features of content words with their weights.
         demands: Numbers, dates and identifiers, each with the keys of which the evidence must hold one.
     """
