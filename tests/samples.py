@@ -1,8 +1,14 @@
 """Samples of conversations, and what a measured criterion says of them."""
 
-from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.conversation import Conversation, Record, ToolCall
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import score_conversation
+
+
+def calls(text):
+    """`a b:1` -> a call of a without arguments, a call of b with {"x": 1}."""
+    words = (word.partition(":") for word in text.split())
+    return [ToolCall(name=name, args={"x": int(value)} if value else None) for name, _, value in words]
 
 
 def sample_of(case, *turns, **fields):

@@ -7,13 +7,12 @@ import pytest
 
 import turnwise
 from tests.ces_messages import parsed
+from tests.samples import sample_of
 from tests.scripted_judge import verdicts
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
-    Conversation,
     Expectation,
     ExpectedTurn,
-    Record,
     Rubric,
     ToolCall,
     Turn,
@@ -24,7 +23,6 @@ from turnwise.transforms.ces.result import evaluation_result
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample
-from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import conversation_verdict, judge_conversation, score_conversation
@@ -39,9 +37,8 @@ def call(name, **args):
 
 def scored_by(criteria, case, *turns, answer=None, **fields):
     """Scores turns; `answer` is what a judge replies."""
-    conversation = Conversation(**{"conversation_id": "c", "turns": list(turns), **fields})
     selection = select(build_criteria(parse_config(json.dumps({"criteria": criteria}))))
-    scored = score_conversation(Sample(conversation, case, Record("f", 1, b"{}")), selection.measured)
+    scored = score_conversation(sample_of(case, *turns, **fields), selection.measured)
 
     async def ask(question, samples):
         return [JudgeSample(question.reply_model.model_validate(answer), None, "scripted")] * len(samples)

@@ -3,20 +3,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnwise
-from tests.samples import scores_of
+from tests.samples import calls, scores_of
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN
-
-
-def calls(text):
-    """`a b:1` -> a call of a without arguments, a call of b with {"x": 1}."""
-    made = []
-    for word in text.split():
-        name, _, value = word.partition(":")
-        made.append(ToolCall(name=name, args={"x": int(value)} if value else None))
-    return made
 
 
 def result_of(criterion, golden, recorded, actions=None):
@@ -152,6 +143,10 @@ def test_unknown_match_types(spelling):
         ToolTrajectory(match_type=spelling)
 
 
+def directive(kind, value=None):
+    return {"$matchType": kind, "$matchValue": value}
+
+
 MATCHERS = [
     ({"note": "ignore"}, {"x": 1, "note": "a"}, {"x": 1, "note": "b"}, 1.0),
     ({"note": "ignore"}, {"x": 1}, {"x": 1, "note": "b"}, 1.0),
@@ -159,6 +154,21 @@ MATCHERS = [
     ({"q": "contains"}, {"q": "Rome"}, {"q": "hotels in Rome"}, 1.0),
     ({"q": {"match": "regexp", "pattern": "Rome$"}}, {"q": "any"}, {"q": "hotels in Rome"}, 1.0),
     ({"q": {"match": "regexp", "pattern": "Rome$"}}, {"q": "any"}, {"q": "Rome hotels"}, 0.0),
+    ({"q": "contains"}, {"q": 1}, {"q": [1, 2]}, 1.0),
+    ({"q": {"match": "regexp", "pattern": r"^\d{4}$"}}, {"q": "2026"}, {"q": "26"}, 0.0),
+    ({"q": "exact"}, {"q": "1"}, {"q": 1}, 0.0),
+    ({"q": "exact"}, {"q": 1}, {"q": 1.0}, 1.0),
+    ({"q": "ignore", "p": "number"}, {"p": directive("semantic", "x"), "q": 1}, {"p": "y", "q": 2}, 0.0),
+    ({"p": "number"}, {"p": 10}, {}, 0.0),
+    ({"p": "number"}, {"p": "a"}, {"p": "a"}, 1.0),
+    ({"p": {"match": "number", "tolerance": 5}}, {"p": True}, {"p": 2}, 0.0),
+    ({"p": {"match": "number", "tolerance": 0.5}}, {"p": 10}, {"p": 10.5}, 1.0),
+    ({"p": {"match": "number", "tolerance": 0.5}}, {"p": 10}, {"p": 10.6}, 0.0),
+    ({"p": {"match": "number", "relative_tolerance": 0.1}}, {"p": 100}, {"p": 109}, 1.0),
+    ({"p": {"match": "number", "relative_tolerance": 0.01}}, {"p": 100}, {"p": 109}, 0.0),
+    ({"note": "ignore"}, {"x": 1}, {"x": 1, "other": "b"}, 0.0),
+    ({"note": "ignore"}, {"x": directive("ignore")}, {}, 1.0),
+    ({"note": "ignore"}, {"x": directive("contains", "x")}, {"x": "ab"}, 0.0),
     ({"p": {"match": "number", "tolerance": 0.01}}, {"p": 9.99}, {"p": "9.985"}, 1.0),
     ({"p": {"match": "number", "tolerance": 0.01}}, {"p": 9.99}, {"p": 9.0}, 0.0),
 ]
@@ -167,7 +177,8 @@ MATCHERS = [
 @pytest.mark.parametrize("tool", ["book", "*"])
 @pytest.mark.parametrize(("matchers", "expected", "actual", "wanted"), MATCHERS)
 def test_argument_matchers(tool, matchers, expected, actual, wanted):
-    for name, value in ((tool, wanted), ("another_tool", 0.0)):
+    is_equal = expected == actual or all(v == directive("ignore") for v in expected.values())
+    for name, value in ((tool, wanted), ("another_tool", float(is_equal))):
         found = value_of(
             "EXACT", one_call(**expected), one_call(**actual), argument_matchers={name: matchers}
         )
@@ -176,6 +187,8 @@ def test_argument_matchers(tool, matchers, expected, actual, wanted):
 
 def test_a_tools_own_matcher_beats_the_one_for_all_tools():
     matchers = {"*": {"x": "ignore"}, "book": {"x": "exact"}}
+    vague = [ToolCall(name="o", args={"x": directive("semantic", "one")})]
+    assert value_of("EXACT", vague, [ToolCall(name="o", args={"x": 1})], argument_matchers=matchers) == 1.0
     assert value_of("EXACT", one_call(x=1), one_call(x=2), argument_matchers=matchers) == 0.0
     other = [ToolCall(name="o", args={"x": 1})], [ToolCall(name="o", args={"x": 2})]
     assert value_of("EXACT", *other, argument_matchers=matchers) == 1.0

@@ -56,7 +56,6 @@ ALIKE = [
     ("5 mai", "5 de mayo"),
     ("5 mei", "5. Mai"),
     ("in progress", "in-progress"),
-    ("LH-452", "LH\u2011452"),
     ("2024-05-20", "2024\u201105\u201120"),
     ("2024-05-20", "2024\u201305\u201320"),
     ("10:00-11:00", "10:00 \u2013 11:00"),
@@ -144,13 +143,10 @@ UNCLEAR = [
     ("1.250", 1250),
     ("1,5", 1.5),
     ("5,10", "5,1"),
-    ("NO", False),
     ("NO", None),
     ("userName", "username"),
-    ([52.5, 13.4], [13.4, 52.5]),
     ([1, 2, 3], [3, 2, 1]),
     ([LONG, "open the lid of the box"], ["open the lid of the box", LONG]),
-    ("Flugverspätung", "verspäteter Flug"),
     ("Flugverspätung", "Verspätung"),
     ("overbooking", "overbooked"),
     ("SEA 12", 12),
@@ -226,7 +222,6 @@ DIFFERENT = [
     ("90210", "90211-1234"),
     ("****1234", "4111111111111235"),
     ("X12", "RX12"),
-    ('{"a": 1, "a": 2}', '{"a": 2}'),
     ([{"id": 1, "action": "delete"}], [{"id": 1, "action": "keep"}]),
     ("2024-07-05", "05/06/2024"),
     ("06.05.2024", "2024-06-05"),
@@ -417,21 +412,6 @@ def test_lists_that_are_declared_ordered():
     ignored = {"t": {"b": ArgumentMatcher(match="ignore")}}
     both = ArgumentComparison(ordered={"t": ["b"]}, matchers=ignored)
     assert differing({"b": [1, 2]}, {"b": [2, 1]}, both) == []
-
-
-@pytest.mark.parametrize(
-    ("matcher", "expected", "actual", "wanted"),
-    [
-        ("ignore", 1, 2, []),
-        ("exact", "A", "a", ["p"]),
-        ({"match": "number", "tolerance": 0.5}, 1, 1.4, []),
-        ({"match": "regexp", "pattern": "^a"}, "x", "abc", []),
-    ],
-)
-def test_matchers_of_the_config(matcher, expected, actual, wanted):
-    for tool in ("t", "*"):
-        compare = ArgumentComparison(matchers={tool: {"p": ArgumentMatcher.model_validate(matcher)}})
-        assert differing({"p": expected}, {"p": actual}, compare) == wanted
 
 
 @pytest.mark.parametrize(
