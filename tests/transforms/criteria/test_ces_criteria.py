@@ -26,10 +26,13 @@ def wants(name, **args):
     return Expectation("tool_call", tool_call=call(name, **args))
 
 
-def golden(*turns, dialect="ces", gate=1.0, **fields):
+def golden(*turns, dialect="ces", gate=1.0, own=None, **fields):
     expected = [
         ExpectedTurn(
-            user=f"turn {i}", expectations=list(e), tool_calls=[x.tool_call for x in e if x.tool_call]
+            user=f"turn {i}",
+            expectations=list(e),
+            tool_calls=[x.tool_call for x in e if x.tool_call],
+            thresholds=TurnThresholds(tool_invocation=own),
         )
         for i, e in enumerate(turns)
     ]
@@ -45,6 +48,7 @@ TOOL_SCORES = [
     (TWO_TOOLS, [call("a", x=1)], {}, 0.5, "FAIL", 1.0),
     (TWO_TOOLS, [], {}, 0.0, "FAIL", 1.0),
     (golden([wants("a"), wants("b")], gate=0.5), [call("a")], {}, 0.5, "PASS", 0.5),
+    (golden([wants("a"), wants("b")], own=0.5), [call("a")], {}, 0.5, "PASS", 0.5),
     (TWO_TOOLS, [call("a", x=1)], {"threshold": 0.4}, 0.5, "PASS", 0.4),
     (golden([wants("a")], gate=0.0), [], {"threshold": 0.4}, 0.0, "FAIL", 0.4),
     (golden([wants("a")], dialect="adk"), [], {}, 0.0, None, None),
@@ -58,13 +62,6 @@ def test_tool_invocation_score(case, calls, fields, value, outcome, threshold):
     result = result_of("tool_invocation_score", case, Turn(tool_calls=calls), **fields)
     ((_, score),) = result.turns
     assert (score.value, score.outcome, score.threshold) == (value, outcome, threshold)
-
-
-def test_the_turns_own_tool_threshold():
-    case = golden([wants("a"), wants("b")])
-    case.turns[0].thresholds = TurnThresholds(tool_invocation=0.5)
-    ((_, score),) = result_of("tool_invocation_score", case, Turn(tool_calls=[call("a")])).turns
-    assert (score.threshold, score.outcome) == (0.5, "PASS")
 
 
 def test_details_of_a_turns_tools():
