@@ -47,9 +47,9 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize(
-    ("citations", "claims", "value", "supported"),
+    ("citations", "value", "supported"),
     [
-        ([(ONE, "0"), (TWO, "1")], CLAIMS, 1.0, [True, True]),
+        ([(ONE, "0"), (TWO, "1")], 1.0, [True, True]),
         ([(ONE, "0"), (TWO, "01")], 2 / 3, [True, False, True]),
         ([(ONE, "1")], 0.0, [False]),
         ([((0, 61), "01")], 1.0, [True, True]),
