@@ -35,33 +35,6 @@ def decided(matched):
     return _decided
 
 
-@pytest.mark.parametrize(
-    ("ended", "detail", "value", "outcome", "text"),
-    [
-        ("normally", "user_stop", 1.0, "PASS", "The conversation ended normally (user_stop)."),
-        ("normally", None, 1.0, "PASS", "The conversation ended normally."),
-        ("hand_off", None, 1.0, "PASS", "The conversation ended with a hand-off."),
-        ("agent_error", "500", 0.0, "FAIL", "The conversation broke off: the agent failed (500)."),
-        ("limit", "max_steps", 0.0, "FAIL", "The conversation broke off: a limit was reached (max_steps)."),
-        ("user_left", None, 0.0, "FAIL", "The conversation ended because the user left."),
-        (
-            "environment_error",
-            "user_error",
-            None,
-            None,
-            "the conversation broke off, and not by the agent's failure (user_error)",
-        ),
-        (None, "exploded", None, None, "how the conversation ended is not known: the log says 'exploded'"),
-        (None, None, None, None, "the log does not say how the conversation ended"),
-    ],
-)
-def test_the_criterion(ended, detail, value, outcome, text, decided):
-    (found,) = decided(CRITERION, ended=ended, ended_detail=detail).scored.scores
-    score = found.overall
-    assert (found.turns, score.value, score.outcome, score.label) == ([], value, outcome, ended)
-    assert (score.reason if value is None else score.explanation) == text
-
-
 def test_a_conversation_without_a_turn_has_an_end(decided):
     found = decided(CRITERION, turns=(), ended="agent_error", case=EvalCase(eval_id="e"))
     assert found.scored.scores[0].overall.value == 0.0

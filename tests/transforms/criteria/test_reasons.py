@@ -8,12 +8,10 @@ import pytest
 import turnwise
 from tests.ces_messages import parsed
 from tests.samples import sample_of
-from tests.scripted_judge import verdicts
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     Expectation,
     ExpectedTurn,
-    Rubric,
     ToolCall,
     Turn,
 )
@@ -85,22 +83,6 @@ def test_a_trajectory_names_the_calls_with_their_arguments(kind, expected, actua
     assert found.overall.explanation == f"1 of 1 fail. Turn 1: {wanted}"
 
 
-def test_what_was_expected_when():
-    find = [FIND]
-    case = EvalCase(
-        eval_id="e",
-        turns=[ExpectedTurn(user="a", tool_calls=[PAY5]), ExpectedTurn(user="b", tool_calls=find)],
-        actions=[PAY5],
-    )
-    turns = [Turn(user="a", tool_calls=[]), Turn(user="b", tool_calls=[FIND, PAY5])]
-    overall = entry(scored_by({"tool_effects_v1": 1.0}, case, *turns)).overall
-    assert (overall.value, overall.outcome) == (1.0, "FAIL")
-    assert overall.explanation == (
-        "As a whole: 1 expected change made, and no other. By turns: 2 of 2 fail. pay(amount: 5) is expected "
-        "in turn 1 and made in turn 2. Turn 1: 0 of 1 expected change made. Missing: pay(amount: 5)."
-    )
-
-
 class Stubborn(MeasuredCriterion):
     name = "stubborn"
 
@@ -158,16 +140,6 @@ def test_reasons_are_bounded():
 WORDS = {"response_match_score": 0.8}
 
 
-def test_what_was_expected_and_what_was_said():
-    case = EvalCase(eval_id="e", turns=[ExpectedTurn(response="The flight leaves at nine.")])
-    found = entry(scored_by(WORDS, case, Turn(user="q", agent="It  is\nlate.")))
-    assert found.turns[0][1].explanation == (
-        "0 is below the threshold 0.8. Expected: “The flight leaves at nine.”; said: “It is late.”."
-    )
-    found = entry(scored_by(WORDS, case, Turn(user="q", agent="")))
-    assert found.turns[0][1].explanation.endswith("; said: nothing.")
-
-
 def test_a_pass_says_nothing():
     case = EvalCase(eval_id="e", turns=[ExpectedTurn(response="hi", tool_calls=[PAY5])])
     criteria = {**WORDS, "tool_trajectory_avg_score": 1.0, "tool_invocation_score": 1.0}
@@ -191,16 +163,6 @@ EXTRA = "Turn 3 was not expected. It holds: user “one more thing”, agent “
 BOOKED = Turn(user="book a seat", agent="booked", tool_calls=[PAY5])
 FED = Turn(user="and a meal", agent="a vegan meal", tool_calls=[MEAL])
 MORE = Turn(user="one more thing", agent="yes?", tool_calls=[PAY7])
-
-
-@pytest.mark.parametrize(
-    "name", ["response_match_score", "tool_trajectory_avg_score", "tool_effects_v1", "tool_invocation_score"]
-)
-def test_a_missing_turn_is_named_with_what_was_expected_of_it(name):
-    found = entry(scored_by({name: 1.0}, two_turns(), BOOKED))
-    (wrong,) = [score for _, score in found.turns if score.outcome == "FAIL"]
-    assert wrong.explanation.startswith(MISSING)
-    assert MISSING in found.overall.explanation and "Turn 2: Turn 2" not in found.overall.explanation
 
 
 def test_missing_and_extra_turns_stand_in_the_result():
@@ -249,23 +211,6 @@ def test_a_conversation_without_a_case_says_why_as_well():
     result = result_of(scored_by({"turn_latency": 1}, None, Turn(user="q", agent="hi", latency_ms=1500)))
     (gate,) = result["scenarioResult"]["evaluationExpectationResults"]
     assert gate["explanation"] == "1 of 1 fail. Turn 1: 1.5 s is above the threshold 1 s."
-
-
-def test_of_several_scores_of_a_turn_the_one_that_fails_is_named():
-    case = EvalCase(
-        eval_id="e", turns=[ExpectedTurn(tool_calls=[], response="a b"), ExpectedTurn(response="c")]
-    )
-    found = entry(scored_by(WORDS, case, Turn(user="q", agent="a b"), Turn(user="q", agent="d")))
-    assert found.overall.explanation.startswith("1 of 2 fail. Turn 2: 0 is below the threshold 0.8.")
-
-
-def test_judged_failures_give_the_judges_reason():
-    rubrics = [Rubric(rubric_id="r", text="is polite", type="FINAL_RESPONSE_QUALITY")]
-    case = EvalCase(eval_id="e", turns=[ExpectedTurn(response="hi")], rubrics=rubrics)
-    criteria = {"rubric_based_final_response_quality_v1": 0.5}
-    found = entry(scored_by(criteria, case, Turn(user="q", agent="hi"), answer=verdicts("N")))
-    assert found.overall.outcome == "FAIL"
-    assert found.overall.explanation == "1 of 1 fail. Turn 1: no to 1"
 
 
 def test_several_runs_of_a_case_have_names_that_tell_them_apart():
