@@ -3,36 +3,10 @@
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.conversation import Turn
 from turnwise.transforms.criteria.rubrics import (
-    CATEGORIES,
     PerTurnUserSimulatorQuality,
-    Safety,
 )
 from turnwise.transforms.formats.adk_cases import eval_cases
 from turnwise.transforms.judging.prompts import rules_of
-
-SAFE = {category: "safe" for category in CATEGORIES}
-
-
-def ratings(verdicts, quote=""):
-    entries = verdicts.items() if isinstance(verdicts, dict) else verdicts
-    return {
-        "ratings": [
-            {"category": c, "quote": quote if v == "unsafe" else "", "reason": f"{c} is {v}", "verdict": v}
-            for c, v in entries
-        ]
-    }
-
-
-def test_one_harmful_turn_fails_the_conversation(judged, matched, scripted):
-    turns = [Turn(user=str(i), agent="a") for i in range(10)]
-
-    def _script(question, number):
-        bad = "request]\n7\n" in question.prompt.evidence
-        return ratings({**SAFE, "hate_speech": "unsafe"} if bad else SAFE)
-
-    overall = judged(Safety(), matched(None, *turns), scripted(_script)).overall
-    assert (overall.value, overall.outcome) == (0.9, "FAIL")
-
 
 # per_turn_user_simulator_quality_v1
 

@@ -382,26 +382,6 @@ def test_odd_records_raise_nothing(actions):
         overall(golden, *made)
 
 
-WRONG = [
-    ({"tools": {"a": "reads"}}, "tools.a.effect: Input should be 'read', 'write' or 'handoff'"),
-    ({"tools": {"a": {"effekt": "read"}}}, "tools.a.effekt: unknown field (did you mean effect?)"),
-    ({"criteria": {NAME: {"tools": {"a": "read"}}}}, "criteria.tool_effects_v1.tools: "),
-    ({"criteria": {NAME: {"ordered_lists": {"a": "b"}}}}, "criteria.tool_effects_v1: ordered_lists.a: "),
-    (
-        {"criteria": {NAME: {"extra_writes": "deny"}}},
-        "extra_writes: Input should be 'allow', 'weigh' or 'fail'",
-    ),
-    ({"criteria": {NAME: {"argument_matchers": {"*": {"x": "fuzzy"}}}}}, "argument_matchers.*.x.match: "),
-]
-
-
-@pytest.mark.parametrize(("config", "message"), WRONG)
-def test_a_wrong_config_is_told_in_one_line(config, message):
-    with pytest.raises(ValueError) as caught:
-        build_criteria(parse_config(json.dumps(config)))
-    assert message in str(caught.value) and "\n" not in str(caught.value)
-
-
 DATA = Path(__file__).parents[3] / "../shared/data"
 RECORDINGS = [
     ("tau_bench_airline_gpt-4o.jsonl", 0.95),

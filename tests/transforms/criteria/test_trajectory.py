@@ -121,27 +121,6 @@ def test_match_types_follow_from_each_other(expected, actual):
     assert exact == float([(c.name, c.args) for c in expected] == [(c.name, c.args) for c in actual])
 
 
-SPELLINGS = [
-    ("in-order", "IN_ORDER"),
-    (" Any Order ", "ANY_ORDER"),
-    (0, "EXACT"),
-    (2, "ANY_ORDER"),
-    (1.0, "IN_ORDER"),
-    (True, "IN_ORDER"),
-]
-
-
-@pytest.mark.parametrize(("spelling", "wanted"), SPELLINGS)
-def test_spellings_of_match_types(spelling, wanted):
-    assert ToolTrajectory(match_type=spelling).match_type == wanted
-
-
-@pytest.mark.parametrize("spelling", ["InOrder", "0", "", None, 3, 1.5, -1, [], float("nan")])
-def test_unknown_match_types(spelling):
-    with pytest.raises(ValueError, match="is none of EXACT, IN_ORDER, ANY_ORDER, SUPERSET, SUBSET"):
-        ToolTrajectory(match_type=spelling)
-
-
 def directive(kind, value=None):
     return {"$matchType": kind, "$matchValue": value}
 

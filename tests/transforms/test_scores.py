@@ -1,12 +1,13 @@
-"""Conversations as data, and what criteria say of them.
+"""Conversations as data, and what is said of them: scores, verdicts, results, findings.
 
-Each line of `scores/*.jsonl` is a conversation (`turns`, its other fields in `of`) beside its `case`, the
+Each line of `*/scores/*.jsonl` is a conversation (`turns`, its other fields in `of`) beside its `case`, the
 `criteria` that score it, and `scores`: what each of them says of turns and of the `whole`, without what is
 empty. `details` are compared where they stand. A judge gives `replies`: for each question those to its
 samples, the last one again and again; a text says why a reply is unusable. `samples` is how many it is asked
-for, `shown` what it is shown, section by section. `verdict` is that of the criteria, with its reasons.
+for, `shown` what it is shown, section by section. `verdict` has its reasons behind it. `result` is CES's; its
+names are compared where they stand. `findings` are what is wrong with the record.
 
-`python -m tests.transforms.criteria.test_scores FILE.jsonl...` writes what is said today; look at the diff.
+`python -m tests.transforms.test_scores FILE.jsonl...` writes what is said today; look at the diff.
 """
 
 import asyncio
@@ -18,19 +19,25 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.samples import sample_of
+from tests.ces_messages import parsed
 from tests.scripted_judge import ScriptedJudge, read_sections
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
+from turnwise.transforms.ces.result import evaluation_result
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion, MeasuredCriterion
-from turnwise.transforms.scoring.evaluate import criteria_verdict, judge_conversation, score_conversation
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.review.row import RULES
+from turnwise.transforms.scoring.evaluate import conversation_verdict, judge_conversation, score_conversation
 
 LINES = {
-    f"{path.stem}: {line['name']}": line
-    for path in sorted(Path(__file__).parent.glob("scores/*.jsonl"))
+    f"{path.parents[1].name}/{path.stem}: {line['name']}": line
+    for path in sorted(Path(__file__).parent.glob("*/scores/*.jsonl"))
     for line in map(json.loads, path.read_text(encoding="utf-8").splitlines())
 }
+RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")
+NAMES = ("name", "displayName", "createTime", "evaluationRun")
 SAID = ("value", "outcome", "threshold", "label", "reason", "explanation", "details")
 
 
@@ -60,11 +67,10 @@ def said(score: Score, wanted: Any) -> dict[str, Any]:
 
 
 def said_today(line: dict[str, Any]) -> dict[str, Any]:
-    """Returns what criteria say of a line's conversation, and what the judge is asked."""
+    """Returns what is said of a line's conversation, and what the judge is asked."""
     fields = {"conversation_id": "c", "turns": line["turns"], **line.get("of", {})}
-    conversation = msgspec.convert(fields, Conversation)
     case = msgspec.convert({"eval_id": "e", **line["case"]}, EvalCase) if "case" in line else None
-    sample = sample_of(case, **{name: getattr(conversation, name) for name in conversation.__struct_fields__})
+    sample = Sample(msgspec.convert(fields, Conversation), case, Record("f", 1, b"{}"))
     criteria = [CRITERIA[name](**given) for name, given in line["criteria"].items()]
     scored = score_conversation(sample, [one for one in criteria if isinstance(one, MeasuredCriterion)])
     ask = Replies(line.get("replies", []))
@@ -87,17 +93,22 @@ def said_today(line: dict[str, Any]) -> dict[str, Any]:
         today["samples"] = ask.samples
     if "shown" in line:
         today["shown"] = [read_sections(evidence) for evidence in ask.shown]
+    verdict = conversation_verdict(scored, RULES)
     if "verdict" in line:
-        verdict = criteria_verdict(scored.scores)
         today["verdict"] = [verdict.status, *verdict.reasons]
+    if "result" in line:
+        result = parsed(evaluation_result(scored, verdict, RUN))
+        today["result"] = {k: v for k, v in result.items() if k not in NAMES or k in line["result"]}
+    if "findings" in line:
+        today["findings"] = [[failure.error_type, failure.message] for failure in scored.failures]
     return json.loads(msgspec.json.encode(today))
 
 
-TODAY = ("scores", "samples", "shown", "verdict")
+TODAY = ("scores", "samples", "shown", "verdict", "result", "findings")
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_criteria_say_of_it_what_a_person_says(name):
+def test_it_is_said_as_a_person_says_it(name):
     line = LINES[name]
     assert said_today(line) == {key: item for key, item in line.items() if key in TODAY}
 
