@@ -270,38 +270,6 @@ def test_measured(name):
     assert outcome(sample_of(None, cases.without), name, cases.threshold) is None
 
 
-@pytest.mark.parametrize(
-    "labels, value, reason",
-    [
-        ({"reward": 1.0}, 1.0, None),
-        ({"reward": True}, 1.0, None),
-        ({"reward": 0}, 0.0, None),
-        ({"reward": 0.5, "success": False}, 0.5, None),
-        ({"reward": 5}, None, "the reward of the log is no number from 0 to 1: 5"),
-        ({"reward": "high"}, None, "the reward of the log is no number from 0 to 1: 'high'"),
-        ({"reward": float("nan")}, None, "the reward of the log is no number from 0 to 1: nan"),
-    ],
-)
-def test_the_reward_of_the_log(labels, value, reason):
-    scored = score_conversation(sample_of(None, PLAIN, labels=labels), [CRITERIA["recorded_reward"]()])
-    overall = scored.scores[0].overall
-    assert overall is not None and (overall.value, overall.reason) == (value, reason)
-
-
-@pytest.mark.parametrize("labels", [None, {"reward": None}, {"success": True}])
-def test_a_log_without_a_reward_gives_no_row(labels):
-    scored = score_conversation(sample_of(None, PLAIN, labels=labels or {}), [CRITERIA["recorded_reward"]()])
-    assert [entry.overall for entry in scored.scores] == [None]
-
-
-def test_a_gate_does_not_pass_a_conversation_without_a_reward():
-    for labels in ({}, {"success": True}):
-        gate = CRITERIA["recorded_reward"](threshold=0.5)
-        overall = score_conversation(sample_of(None, PLAIN, labels=labels), [gate]).scores[0].overall
-        assert overall is not None and (overall.value, overall.outcome) == (None, None)
-        assert overall.reason in ("not in the log (needs a reward in the log)", "the log gives no reward")
-
-
 def test_how_a_conversation_ended():
     ends = ("normally", "agent_error", None)
     samples = [sample_of(None, PLAIN, ended=end) for end in ends]
