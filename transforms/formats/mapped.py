@@ -298,7 +298,7 @@ def _of_messages(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Co
     if len(names) > 1:
         raise ValueError(f"{_WHAT}: messages in several formats: {', '.join(sorted(names))}")
     log = Dialogue()
-    next(d for d in DIALECTS.values() if (d.name in names if names else d.is_plain)).read(messages, log)
+    DIALECTS[next(iter(names), CHAT.name)].read(messages, log)
     end = log.end({})
     return _conversation(log.close(end), fields, name, end)
 
