@@ -63,21 +63,18 @@ class Dialogue:
     @property
     def turn(self) -> Turn:
         """The turn that is open; opened without a user's message if there is none."""
-        return self.turns[-1] if self.turns else self._open(None, None)
+        return self.turns[-1] if self.turns else self.open()
 
     @property
     def unread(self) -> Unread:
         """What is not read of the turn that is open."""
         return self._unread[-1] if self._unread else self.general
 
-    def _open(self, text: str | None, timestamp: JsonValue) -> Turn:
+    def open(self, timestamp: JsonValue = None, text: str | None = None) -> Turn:
+        """Opens a turn; None: its user's message is not in the log."""
         self.turns.append(Turn(turn_index=len(self.turns), user=text, timestamp=timestamp))
         self._unread.append(Unread())
         return self.turns[-1]
-
-    def open(self, timestamp: JsonValue = None) -> None:
-        """Opens a turn whose user's message is not in the log."""
-        self._open(None, timestamp)
 
     def undo(self, number: int) -> None:
         """Leaves out the last turns, because they were rolled back."""
@@ -97,13 +94,10 @@ class Dialogue:
     ) -> None:
         """Opens a turn with what the user wrote; one in which only the user's own tools worked goes on.
 
-        Args:
-            text: The text.
-            timestamp: When it was sent.
-            calls: Calls of the user's own tools, each with the result that it holds.
+        `calls` are those of the user's own tools, each with the result that it holds.
         """
         if not self._is_users_work:
-            self._open(text, timestamp)
+            self.open(timestamp, text)
         else:
             self.turn.user = "\n".join(filter(None, (self.turn.user, text)))
         made = list(calls)
@@ -121,29 +115,16 @@ class Dialogue:
             self.turn.speakers = [*self.turn.speakers, *unknown, name] if name else self.turn.speakers
             self._step("agent", text.strip())
 
-    def call(
-        self,
-        name: JsonValue,
-        args: JsonValue,
-        call_id: JsonValue = None,
-        resource: str = "",
-        result: ToolResponse | None = None,
-    ) -> None:
-        """Adds a call; arguments may be an object or its JSON text, and it may hold its own result."""
-        call = ToolCall(endings.as_text(name), decoded_arguments(args), endings.as_text(call_id))
-        call.resource = resource or None
-        self.made(call, result)
+    def call(self, name: JsonValue, args: JsonValue, call_id: JsonValue = None, resource: str = "") -> None:
+        """Adds a call; arguments may be an object or its JSON text."""
+        call = MessageCall(endings.as_text(name), args, endings.as_text(call_id), resource=resource)
+        self.made(_tool_call(call))
 
     def made(self, call: ToolCall, result: ToolResponse | None = None) -> None:
-        """Adds a call that is read already."""
+        """Adds a call that is read already, and may hold its own result."""
         self.turn.tool_calls = [*self.turn.tool_calls, call]
         self._own[id(call)] = result
         self._step("call", call.name, call.id, call.args)
-
-    def not_done(self, call: JsonValue, state: JsonValue) -> None:
-        """Adds a finding on a call that the log itself states to be unfinished or waiting."""
-        name, shown = (str(value or "")[:60] for value in (call, state))
-        self.unread.add(OPEN_CALL, f"the call {name!r} is not done: its state is {shown!r}", calls=True)
 
     def result(
         self,
@@ -168,10 +149,6 @@ class Dialogue:
         """Adds a finding if a reply has several alternatives; only the first one is read."""
         if number > 1:
             self.unread.add(UNREAD, f"the reply has {number} alternatives; only the first is read")
-
-    def transfer(self, agent: str) -> None:
-        """Adds an agent that took over."""
-        self.turn.transfers = [*self.turn.transfers, agent]
 
     def usage(self, report: JsonValue, model: JsonValue = None) -> None:
         """Adds tokens of a model to the turn that is open; a negative count makes all of them unknown."""
@@ -225,14 +202,7 @@ class Dialogue:
     def conversation(
         self, conversation_id: str, source: str, end: endings.End | None = None, **fields: Any
     ) -> Conversation:
-        """Returns the conversation; to be called once.
-
-        Args:
-            conversation_id: Its id.
-            source: Name of its format.
-            end: How it ended; None: as its last message says.
-            fields: Other fields of a conversation.
-        """
+        """Returns the conversation; to be called once. Without an `end` it ended as its last message says."""
         end = self.end({}) if end is None else end
         return Conversation(
             conversation_id=conversation_id,
@@ -299,18 +269,12 @@ def _name(turn: Turn) -> None:
         if response is not None and response.name is None:
             response.name = call.name
         if response is not None and (call.name or "").startswith(TRANSFER):
-            target = _target(response.response)
-            if target and target not in turn.transfers:
+            held = response.response
+            # Older results are a Python text.
+            match = _TARGET.fullmatch(held.strip()) if isinstance(held, str) else None
+            target = as_object(held).get("assistant") if match is None else match[1]
+            if isinstance(target, str) and target and target not in turn.transfers:
                 turn.transfers = [*turn.transfers, target]
-
-
-def _target(response: JsonValue) -> str | None:
-    """Returns the agent that the result of a hand-off names; older ones are a Python text."""
-    if isinstance(response, dict):
-        name = response.get("assistant")
-        return name if isinstance(name, str) else None
-    match = _TARGET.fullmatch(response.strip()) if isinstance(response, str) else None
-    return match[1] if match else None
 
 
 _BARE = frozenset(("role", "name", "id", "error", "requestor", "usage", "tool_call_id", "type", "timestamp"))
@@ -318,16 +282,9 @@ _BARE = frozenset(("role", "name", "id", "error", "requestor", "usage", "tool_ca
 
 
 def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN, joint: str = "\n") -> None:
-    """Adds messages to a dialogue, in order.
+    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type.
 
-    Args:
-        messages: The messages.
-        log: The dialogue.
-        role: The role of what states none.
-        joint: What stands between texts of a message that follow each other.
-
-    Raises:
-        ValueError: A value has the wrong type.
+    What states no role is of `role`; `joint` stands between texts of a message that follow each other.
     """
     for value in objects(messages, "messages"):
         list(objects(value.get("tool_calls"), "tool_calls"))
@@ -359,7 +316,7 @@ def _add(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> 
     for result in message.results if by_user else ():
         _add_result(result, log, value)
     if message.role == USER and (says_more or not holds_results):
-        calls = [(_call_of(call), call.result) for call in message.calls]
+        calls = [(_tool_call(call), call.result) for call in message.calls]
         if message.is_users or message.results or not message.texts:
             log.user(message.text, time, calls)
     elif not by_user:
@@ -388,17 +345,16 @@ def _add_steps(message: SpanMessage, log: Dialogue, joint: str, value: JsonObjec
         if isinstance(step, MessageResult):
             _add_result(step, log, value)
         elif id(step) in inside:
-            log.made(_call_of(step, speaker), step.result)
+            log.made(_tool_call(step, speaker), step.result)
     log.agent(joint.join(texts[start:]), speaker or "")
     for call in message.calls:
         if id(call) not in inside:
-            log.made(_call_of(call, speaker), call.result)
+            log.made(_tool_call(call, speaker), call.result)
 
 
-def _call_of(call: MessageCall, agent: str | None = None) -> ToolCall:
-    made = ToolCall(call.name, decoded_arguments(call.args), call.id, agent=agent)
-    made.resource = call.resource or None
-    return made
+def _tool_call(call: MessageCall, agent: str | None = None) -> ToolCall:
+    args = decoded_arguments(call.args)
+    return ToolCall(call.name, args, call.id, agent=agent, resource=call.resource or None)
 
 
 def _add_result(result: MessageResult, log: Dialogue, value: JsonObject) -> None:

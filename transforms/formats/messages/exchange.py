@@ -14,7 +14,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, length
-from turnwise.transforms.formats.identity import ANY, OF_ANY
+from turnwise.transforms.formats.identity import ANY, OF_ANY, Places
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
@@ -29,6 +29,7 @@ from turnwise.transforms.formats.messages.messages_base import (
     read_half,
     user_of,
 )
+from turnwise.transforms.formats.messages.model_apis import CHAT
 from turnwise.transforms.formats.messages.streams import (
     as_object,
     decoded,
@@ -46,13 +47,11 @@ _SESSION = "turnwise.session_of_call"
 _CALLER = "turnwise.caller"
 """Key of an exchange with what tells programs apart that send requests."""
 _APART = ("request", "response", _SESSION, _CALLER)
+_Exchanged: TypeAlias = Callable[[JsonObject], JsonObject]
 _KEYS = key_set(
     "request response uri url method path headers request_headers id response_headers app_version tags "
     "error metadata custom_id params source"
 ).union(_NAMES)
-
-
-_Exchanged: TypeAlias = Callable[[JsonObject], JsonObject]
 
 
 class _Exchange(NamedTuple):
@@ -70,19 +69,17 @@ def _is_exchange(value: JsonObject) -> bool:
 
 def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     request, reply, events = _halves(value)
-    plain = next(known.name for known in DIALECTS.values() if known.is_plain)
-    dialect = DIALECTS[next(iter(_dialects_of_halves(request, reply, events)), plain)]
-    is_first = log is None or not log.steps
-    log = Dialogue() if log is None else log
-    read_half(dialect, request, log, is_first)
-    is_stream = bool(events and not isinstance(reply, dict) and dialect.join)
-    if is_stream and dialect.join:
-        reply = dialect.join(events)
+    dialect = DIALECTS[next(iter(_dialects_of_halves(request, reply, events)), CHAT.name)]
+    log = log or Dialogue()
+    read_half(dialect, request, log)
+    stream = [] if isinstance(reply, dict) else events
+    if stream and dialect.join:
+        reply = dialect.join(stream)
     if isinstance(reply, dict) and reply.get("error") and not dialect.is_reply(reply):
         log.failure = reply["error"]
     elif isinstance(reply, dict) and dialect.reply:
         dialect.reply(reply, log)
-        if is_stream:
+        if stream:
             log.check_end()
     elif (status := _failed_status(value.get("response"))) is not None:
         log.failure = status
@@ -107,11 +104,7 @@ def _stated_name(value: JsonObject) -> str | None:
 
 
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
-    """Returns the conversation of records: the longest list of messages; the others are its beginnings.
-
-    Raises:
-        ValueError: They cannot be read.
-    """
+    """Returns the conversation of records: the longest list of messages; the others are its beginnings."""
     exchanges = []
     for chain in _chains(values):
         # Each record has only the new messages.
@@ -156,14 +149,11 @@ _WHICH_GOES_ON = (
 )
 
 
-_RANDOM = 4
-
-
 def _sessions(name: JsonValue, *sent: JsonValue) -> JsonObject:
     """Returns a session as its client's, if that sent it or it is no random UUID; else as that of a call."""
     text = as_text(name) or ""
     try:
-        is_random = UUID(text).version == _RANDOM and text.encode() not in dump_json(sent)
+        is_random = UUID(text).version == 4 and text.encode() not in dump_json(sent)
     except ValueError:
         is_random = False
     return {_SESSION if is_random else "session_id": text or None}
@@ -177,15 +167,12 @@ class _GroupRow(NamedTuple):
     """A row of a group.
 
     Attributes:
-        time: When it was written; None: unknown.
-        user: The user; None: unknown.
         session: The session that may be made up for it; None: there is none.
         asked: A digest of the steps of the request up to each.
         steps: The same of the request and its reply.
         name: That session; else by time, user, the reply's id and what is said up to the agent's first
             step, without such a step by the whole row.
         is_answered: Whether there is such a step.
-        position: Its place in the group.
     """
 
     time: float | None
@@ -199,13 +186,10 @@ class _GroupRow(NamedTuple):
 
 
 def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.EventReader:
-    """Returns how rows of requests with their replies are joined.
+    """Returns how rows, of which `exchanged` makes requests with their replies, are joined.
 
     Those that name no session come in groups that open alike, as every request repeats what was said before.
-
-    Args:
-        exchanged: Returns a row as a request with its reply.
-        time_key: Key of a row with the time; "": as other records state it, or else the reply.
+    Without a `time_key` the time is stated as in other records, or else in the reply.
     """
 
     def time(row: JsonObject) -> float | None:
@@ -429,29 +413,18 @@ def _of_posthog(event: JsonObject) -> JsonObject:
     }
 
 
-# For example {"logging_time": "...", "full_request": {"contents": [...]}, "full_response": {...}}
-registry.register_format(
-    registry.Format(
-        name="vertex_log",
-        places=(("", ANY), ("full_request.labels", ANY)),
-        keys=("endpoint", "logging_time", "full_request", "full_response"),
-        help="Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
-        rank=118,
-        recognises=lambda row: (
-            "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"}
-        ),
-        events=_exchange_events(_of_vertex, "logging_time"),
-        time_keys=("logging_time",),
-        has_rubrics=False,
-    )
-)
-
-
 _SENT_BESIDE = ("metadata.requester_metadata", "requestMetadata", "properties")
+_BESIDE: Places = (*OF_ANY, *((key, ANY) for key in _SENT_BESIDE))
 
 
 def _register_log(
-    name: str, help: str, keys: tuple[str, ...], recognises: registry.Test, exchange: _Exchanged, time: str
+    name: str,
+    help: str,
+    keys: tuple[str, ...],
+    recognises: registry.Test,
+    exchange: _Exchanged,
+    time: str,
+    places: Places = _BESIDE,
 ) -> None:
     """Adds a format of rows that hold a request with its reply; those of one conversation are joined."""
     registry.register_format(
@@ -462,7 +435,7 @@ def _register_log(
             rank=117,
             recognises=recognises,
             events=_exchange_events(exchange, time),
-            places=(*OF_ANY, *((key, ANY) for key in _SENT_BESIDE)),
+            places=places,
             time_keys=(time,),
             has_rubrics=False,
         )
@@ -511,6 +484,16 @@ _register_log(
     lambda row: row.get("schemaType") == "ModelInvocationLog",
     _of_bedrock,
     "timestamp",
+)
+# For example {"logging_time": "...", "full_request": {"contents": [...]}, "full_response": {...}}
+_register_log(
+    "vertex_log",
+    "Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
+    ("endpoint", "logging_time", "full_request", "full_response"),
+    lambda row: "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"},
+    _of_vertex,
+    "logging_time",
+    (("", ANY), ("full_request.labels", ANY)),
 )
 
 
@@ -596,8 +579,7 @@ def _is_event(value: JsonObject) -> bool:
 
 def _is_reply(value: JsonObject) -> bool:
     dialects = dialects_of(value)
-    is_plain = any(DIALECTS[name].is_plain for name in dialects)
-    return (is_plain and len(dialects) == 1) or (not dialects and _is_event(value))
+    return dialects == {CHAT.name} or (not dialects and _is_event(value))
 
 
 def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:

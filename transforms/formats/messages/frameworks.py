@@ -6,22 +6,17 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text
+from turnwise.transforms.formats.fields import OPEN_CALL
 from turnwise.transforms.formats.identity import ANY
+from turnwise.transforms.formats.messages import messages_base
 from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
 from turnwise.transforms.formats.messages.kinds import SYSTEM, TOOL, role_of
-from turnwise.transforms.formats.messages.messages_base import (
-    ATTRIBUTES,
-    Dialect,
-    conversation,
-    messages_in,
-    read_half,
-    register_dialect,
-)
-from turnwise.transforms.formats.messages.parts import OF_RESULTS, REFUSED, both_of
+from turnwise.transforms.formats.messages.parts import OF_RESULTS, REFUSED, both_of, not_done
 from turnwise.transforms.formats.messages.streams import (
     as_blocks,
     as_object,
     decoded,
+    key_set,
     listed,
     objects,
     objects_in,
@@ -47,18 +42,14 @@ def _is_langchain(message: JsonObject) -> bool:
 
 
 def _read_langchain(messages: list[JsonValue], log: Dialogue) -> None:
-    """Adds messages to a dialogue, in order, without those that later ones remove.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds messages to a dialogue, in order, without those that later ones remove; raises ValueError."""
     given = _joined_chunks([_unwrapped(message) for message in objects(messages, "messages")])
     read_dialogue(list(_kept_messages(given, log)), log, joint="")
 
 
 # For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
-LANGCHAIN = register_dialect(
-    Dialect(
+LANGCHAIN = messages_base.register_dialect(
+    messages_base.Dialect(
         name="langchain_messages",
         keys=(("channel_values", "channel_versions"),),
         help="messages of LangChain, states of LangGraph",
@@ -142,7 +133,6 @@ _OWN = ("next", "parent_config", "parent_checkpoint")
 _FIELDS = ("values", "next", "config", "metadata", "created_at", "parent_config", "tasks", "interrupts")
 _FEWEST_FIELDS = 6
 _PLACES = ("config", "checkpoint", "metadata")
-_BRANCH = "an earlier state of the thread holds messages that the newest does not hold"
 
 
 def _is_snapshot(value: JsonObject) -> bool:
@@ -178,22 +168,22 @@ def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
     return not _stated(snapshot, "checkpoint_ns"), made, checkpoint
 
 
-def _steps(snapshot: JsonObject) -> list[tuple[object, ...]]:
+def _log(snapshot: JsonObject) -> Dialogue:
     log = Dialogue()
-    read_half(LANGCHAIN, snapshot, log)
-    return log.steps
+    messages_base.read_half(LANGCHAIN, snapshot, log)
+    return log
 
 
 def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str) -> Conversation:
     """Returns the conversation of the newest snapshot, given also those before it."""
-    log = Dialogue()
-    read_half(LANGCHAIN, snapshot, log)
-    if any(steps != log.steps[: len(steps)] for steps in map(_steps, earlier)):
-        log.general.add("OtherBranch", _BRANCH, calls=True)
+    log = _log(snapshot)
+    if any(other.steps != log.steps[: len(other.steps)] for other in map(_log, earlier)):
+        message = "an earlier state of the thread holds messages that the newest does not hold"
+        log.general.add("OtherBranch", message, calls=True)
     # The graph stopped at a task whose error the snapshot still holds.
     errors = (task.get("error") for task in objects_in(snapshot.get("tasks")))
     log.failure = next(filter(None, errors), None)
-    return conversation(LANGCHAIN, log, snapshot, name)
+    return messages_base.conversation(LANGCHAIN, log, snapshot, name)
 
 
 def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
@@ -205,7 +195,7 @@ def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
 def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
     """Returns the conversations of snapshots that name no thread: those that no other one continues."""
     snapshots = list(objects(value if isinstance(value, list) else [value], "snapshots"))
-    steps = list(map(_steps, snapshots))
+    steps = [_log(snapshot).steps for snapshot in snapshots]
     kept: list[int] = []
     for index in sorted(range(len(steps)), key=lambda index: -len(steps[index])):
         if not any(steps[index] == steps[other][: len(steps[index])] for other in kept):
@@ -248,16 +238,9 @@ registry.register_format(
 
 # Messages of Vercel's AI SDK: UI messages (versions 4 and later) and model messages.
 
-_OF_VERCEL = (
-    "tool-call",
-    "tool-result",
-    "tool-error",
-    "tool-invocation",
-    "dynamic-tool",
-    "tool-approval-request",
-)
+_OF_VERCEL = key_set("tool-call tool-result tool-error tool-invocation dynamic-tool tool-approval-request")
 _APPROVAL = "approvalId"
-_ASKED, _REPLIED = "tool-approval-request", "tool-approval-response"
+_APPROVALS = _ASKED, _REPLIED = "tool-approval-request", "tool-approval-response"
 _READ = ("parts", "content", "toolInvocations", "experimental_attachments", "reasoning", "data")
 
 
@@ -281,22 +264,18 @@ def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
     approvals = _Approvals(messages)
     for message in objects(messages, "messages"):
         parts = _vercel_given(message)
-        beside = [part for part in parts if _is_beside(str(part.get("type")))]
+        # Neither words nor work: approvals, and data that the interface shows.
+        beside = [p for p in parts if p.get("type") in _APPROVALS or str(p.get("type")).startswith("data-")]
         if len(beside) < len(parts) or not beside:
             held = [part for part in parts if part not in beside]
             rest = {key: item for key, item in message.items() if key not in _READ}
             read_dialogue([{**rest, "parts": held}], log)
         for part in beside:
-            if part.get("type") in (_ASKED, _REPLIED):
+            if part.get("type") in _APPROVALS:
                 approvals.read(part, log)
             else:
                 shown: JsonObject = {key: part[key] for key in ("type", "data") if key in part}
                 log.turn.payloads = [*log.turn.payloads, shown]
-
-
-def _is_beside(kind: str) -> bool:
-    """Returns whether a part is neither words nor work: an approval, or data that the interface shows."""
-    return kind in (_ASKED, _REPLIED) or kind.startswith("data-")
 
 
 class _Approvals:
@@ -318,7 +297,7 @@ class _Approvals:
         if kind == _REPLIED and approved is False:
             log.result(None, call, None, part.get("reason") or REFUSED)
         elif (kind == _REPLIED and approved is not True) or approval not in self._replied:
-            log.not_done(self._names.get(call), kind)
+            log.unread.add(OPEN_CALL, not_done(self._names.get(call), kind), calls=True)
 
 
 def _vercel_id(part: JsonObject, key: str = "toolCallId") -> str | None:
@@ -338,8 +317,8 @@ def _vercel_given(message: JsonObject) -> list[JsonObject]:
 
 
 # For example {"role": "user", "parts": [{"type": "text", "text": "Hi"}]}
-register_dialect(
-    Dialect(
+messages_base.register_dialect(
+    messages_base.Dialect(
         name="vercel_messages",
         keys=(("messages", "trigger", "messageId"),),
         help="UI messages and model messages of Vercel's AI SDK",
@@ -365,58 +344,51 @@ def _is_genai(message: JsonObject) -> bool:
 def _outputs(record: JsonObject) -> JsonValue:
     """Returns the messages that a model answered with; None: they do not stand beside the others."""
     held = [record.get(key) for key in _OUTPUTS]
-    if messages_in(record)[0] == ATTRIBUTES[0]:
-        held.append(decoded(record.get(ATTRIBUTES[1])))
+    if messages_base.messages_in(record)[0] == messages_base.ATTRIBUTES[0]:
+        held.append(decoded(record.get(messages_base.ATTRIBUTES[1])))
     return next((messages for messages in held if any(map(_is_genai, objects_in(messages)))), None)
 
 
 # For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
-register_dialect(
-    Dialect(
+messages_base.register_dialect(
+    messages_base.Dialect(
         name="genai_messages",
         keys=(("input_messages", "output_messages"),),
         help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
         fits=_is_genai,
-        read=read_dialogue,
         reply=lambda record, log: read_dialogue(listed(_outputs(record), "output_messages"), log),
         is_reply=lambda record: _outputs(record) is not None,
     )
 )
 
 
-def _is_azures(message: JsonObject) -> bool:
-    parts = objects_in(message.get("content"))
-    return any("tool_result" in p or (p.get("type") == "tool_call" and "role" in message) for p in parts)
-
-
-def _is_pydantics(message: JsonObject) -> bool:
-    parts = objects_in(message.get("parts"))
-    return message.get("kind") in ("request", "response") and any("part_kind" in part for part in parts)
-
-
 # For example {"role": "tool", "content": [{"type": "tool_result", "tool_result": "Bonn"}]}
-register_dialect(
-    Dialect(
+messages_base.register_dialect(
+    messages_base.Dialect(
         name="azure_messages",
         keys=(("messages", "tool_definitions"),),
         help="messages of Azure AI's agents and evaluations",
-        fits=_is_azures,
-        read=read_dialogue,
+        fits=lambda message: any(
+            "tool_result" in part or (part.get("type") == "tool_call" and "role" in message)
+            for part in objects_in(message.get("content"))
+        ),
     )
 )
 # For example {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
-register_dialect(
-    Dialect(
+messages_base.register_dialect(
+    messages_base.Dialect(
         name="pydantic_messages",
         keys=(("messages", "run_id", "conversation_id"),),
         help="messages of Pydantic AI (all_messages_json)",
-        fits=_is_pydantics,
-        read=read_dialogue,
+        fits=lambda message: (
+            message.get("kind") in ("request", "response")
+            and any("part_kind" in part for part in objects_in(message.get("parts")))
+        ),
     )
 )
 # For example [{"source": "bot", "type": "TextMessage", "content": "Hi", "models_usage": null}]
-register_dialect(
-    Dialect(
+messages_base.register_dialect(
+    messages_base.Dialect(
         name="autogen_messages",
         keys=(("messages", "stop_reason"),),
         help="messages of AutoGen's teams",
@@ -425,6 +397,5 @@ register_dialect(
             and isinstance(message.get("source"), str)
             and str(message.get("type")).endswith(("Message", "Event"))
         ),
-        read=read_dialogue,
     )
 )

@@ -7,7 +7,7 @@ from msgspec import Struct
 from turnwise.schemas.conversation import Conversation, Record, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, declared_tools, split_actions
-from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue
+from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue, read_dialogue
 from turnwise.transforms.formats.messages.streams import (
     as_object,
     decoded,
@@ -31,6 +31,7 @@ OTHER_BRANCHES = "other_branches"
 ATTRIBUTES = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions",
                "gen_ai.tool.definitions", "gen_ai.conversation.id")  # fmt: skip
 """Attributes of spans that hold messages; a record with others, too, stands for a span."""
+_ABOUT = ("model", "task_id", "trial")
 _TRIED = 1000
 _MARKS = frozenset(("type", "parts", "toolInvocations", "lc"))
 _INNER = ("values", "state", "channel_values")
@@ -65,14 +66,13 @@ class Dialect(Struct, frozen=True, kw_only=True):
         is_event: Returns whether an object is an event of such a stream.
         keys: Keys of a typical request, reply or other record; see `Format.keys`.
         holder: Key of the list of messages in a request, which tells the dialect; "": `messages`.
-        is_plain: Whether messages without any dialect's own keys are read as its own.
         keeps_state: Whether other keys beside the messages are the state of the session.
     """
 
     name: str
     help: str
     fits: Test
-    read: Callable[[list[JsonValue], Dialogue], None]
+    read: Callable[[list[JsonValue], Dialogue], None] = read_dialogue
     reply: Callable[[JsonObject, Dialogue], None] | None = None
     is_reply: Test = lambda value: False
     join: Callable[[list[JsonObject]], JsonObject] | None = None
@@ -80,14 +80,13 @@ class Dialect(Struct, frozen=True, kw_only=True):
     keys: tuple[tuple[str, ...], ...] = ((),)
     holder: str = ""
     keeps_state: bool = False
-    is_plain: bool = False
 
 
 DIALECTS: dict[str, Dialect] = {}
 """Name -> dialect."""
 
 
-def register_dialect(dialect: Dialect, rank: int = 130) -> Dialect:
+def register_dialect(dialect: Dialect) -> Dialect:
     """Adds a dialect, and the input format of records that hold a list of its messages."""
     DIALECTS[dialect.name] = dialect
     register_format(
@@ -96,7 +95,7 @@ def register_dialect(dialect: Dialect, rank: int = 130) -> Dialect:
             keys=dialect.keys[0],
             other_keys=dialect.keys[1:],
             help=dialect.help,
-            rank=rank,
+            rank=130,
             recognises=lambda record: dialects_of(record) == {dialect.name},
             read_log=lambda value, record, settings: [_conversation(dialect, value, record, settings)],
             is_list=dialect.fits,
@@ -165,18 +164,9 @@ def _conversation(dialect: Dialect, value: JsonValue, record: Record, settings: 
     return conversation(dialect, log, holder, record_place(record))
 
 
-def read_half(dialect: Dialect, request: JsonObject, log: Dialogue, is_first: bool = True) -> None:
-    """Adds the messages of a request, or of another record that holds them.
-
-    Args:
-        dialect: Dialect of the messages.
-        request: The request or record.
-        log: The dialogue.
-        is_first: Whether no earlier request of the conversation is known.
-
-    Raises:
-        ValueError: A value in them has the wrong type.
-    """
+def read_half(dialect: Dialect, request: JsonObject, log: Dialogue) -> None:
+    """Adds the messages of a request, or of another record that holds them; raises ValueError."""
+    is_first = not log.steps
     key, messages = messages_in(_state_of(request))
     given = messages
     if isinstance(messages, str):
@@ -190,16 +180,9 @@ def read_half(dialect: Dialect, request: JsonObject, log: Dialogue, is_first: bo
 
 
 def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str) -> Conversation:
-    """Returns the conversation of a dialogue.
+    """Returns the conversation of a dialogue, which is closed, and of the record beside its messages.
 
-    Args:
-        dialect: Dialect of its messages.
-        log: The dialogue; it is closed.
-        record: The record beside the messages.
-        name: The conversation's name where the record has none.
-
-    Raises:
-        ValueError: A value has the wrong type; one line.
+    Where the record has no name, it is `name`. Raises ValueError, one line, for a value of the wrong type.
     """
     state = _state_of(record)
     is_state = dialect.keeps_state and not dialect.is_reply(record)
@@ -230,7 +213,7 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         "ended": end.ended,
         "ended_detail": end.detail,
         "tools": declared_tools(_tools(record)),
-        "meta": {key: record[key] for key in ("model", "task_id", "trial") if _is_scalar(record.get(key))},
+        "meta": {key: record[key] for key in _ABOUT if isinstance(record.get(key), str | int)},
     }
     made = canonical(Conversation, fields, f"not a record of the format {dialect.name}")
     unread = [
@@ -249,10 +232,6 @@ def _holds_content(turn: Turn) -> bool:
     words = (turn.user, turn.agent, *turn.agent_messages)
     calls = (turn.tool_calls, turn.tool_responses, turn.user_tool_calls, turn.user_tool_responses)
     return any(map(str.strip, filter(None, words))) or any(calls) or bool(turn.payloads or turn.transfers)
-
-
-def _is_scalar(value: JsonValue) -> bool:
-    return isinstance(value, str | int)
 
 
 def _task_name(record: JsonObject) -> str | None:

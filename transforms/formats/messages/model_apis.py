@@ -52,11 +52,7 @@ def _is_anthropic(message: JsonObject) -> bool:
 
 
 def read_anthropic(messages: list[JsonValue], log: Dialogue) -> None:
-    """Adds messages to a dialogue, in order; citations divide a text into blocks.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds messages to a dialogue, in order; citations divide a text into blocks. Raises ValueError."""
     for message in objects(messages, "messages"):
         blocks = objects_in(message.get("content"))
         if not log.steps and any(block.get("type") == "compaction" for block in blocks):
@@ -124,13 +120,6 @@ def _joined_bedrock(events: list[JsonObject]) -> JsonObject:
     return {**reply, "output": {"message": {"role": "assistant", "content": content}}}
 
 
-def _is_bedrock(message: JsonObject) -> bool:
-    return any(
-        block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
-        for block in objects_in(message.get("content"))
-    )
-
-
 def _bedrock_reply(reply: JsonObject, log: Dialogue) -> None:
     if (message := as_object(reply.get("output")).get("message")) is not None:
         read_dialogue([message], log)
@@ -147,8 +136,10 @@ register_dialect(
         name="bedrock_converse",
         keys=(("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")),
         help="messages, requests and replies of Amazon Bedrock's Converse API",
-        fits=_is_bedrock,
-        read=read_dialogue,
+        fits=lambda message: any(
+            block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
+            for block in objects_in(message.get("content"))
+        ),
         reply=_bedrock_reply,
         is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
         join=_joined_bedrock,
@@ -186,11 +177,6 @@ def _read_contents(contents: list[JsonValue], log: Dialogue) -> None:
 _FINISHES = (None, "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
 _AUTOMATIC = "automatic_function_calling_history"
 _GEMINI_KEPT = ("usage_metadata", "model_version", "prompt_feedback", _AUTOMATIC)
-
-
-def _is_gemini(message: JsonObject) -> bool:
-    parts = objects_in(message.get("parts"))
-    return any(part.get("type") is None and not _GEMINI_PARTS.isdisjoint(map(snake, part)) for part in parts)
 
 
 def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
@@ -267,7 +253,10 @@ register_dialect(
         name="gemini_contents",
         keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),
         help="contents, requests and replies of the Gemini API",
-        fits=_is_gemini,
+        fits=lambda message: any(
+            part.get("type") is None and not _GEMINI_PARTS.isdisjoint(map(snake, part))
+            for part in objects_in(message.get("parts"))
+        ),
         read=_read_contents,
         reply=_gemini_reply,
         is_reply=_has_candidates,
@@ -302,7 +291,7 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
         if kind == "item_reference":
             log.general.add(MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True)
         elif kind == "agent_handoff":
-            log.transfer(str(item.get("new_agent_id")))
+            log.turn.transfers = [*log.turn.transfers, str(item.get("new_agent_id"))]
         elif kind == "message" or kind in _ITEMS or item.keys() >= {"role", "content"}:
             read_dialogue([item], log)
         elif kind.endswith("_output"):
@@ -351,14 +340,9 @@ register_dialect(
 
 
 def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
-    """Returns a chat as a conversation.
+    """Returns a list of messages, or an object with it under `messages` or `traj`, as a conversation.
 
-    Args:
-        value: A list of messages, or an object that holds it under `messages` or `traj`.
-        fallback_id: The conversation's name where the record has no id.
-
-    Raises:
-        ValueError: There is no list of messages, or a value in it has the wrong type.
+    One without an id is named `fallback_id`. Raises ValueError, too, if there is no list of messages.
     """
     record: JsonObject = value if isinstance(value, dict) else {"messages": value}
     given = record.get("messages", record.get("traj"))
@@ -435,11 +419,9 @@ CHAT = Dialect(
     help="OpenAI chat messages with tool calls; tau-bench trajectories",
     keys=(("messages",),),
     fits=lambda message: False,
-    read=read_dialogue,
     reply=_chat_reply,
     is_reply=lambda value: value.get("object") == "chat.completion" or _holds(value, "message"),
     join=_joined_chunks,
     is_event=lambda value: value.get("object") == "chat.completion.chunk" or _holds(value, "delta"),
-    is_plain=True,
 )
 DIALECTS[CHAT.name] = CHAT

@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -46,23 +45,13 @@ HOSTED = {
     for name in ("file_search", "web_search", "code_interpreter", "image_generation", "tool_search")
 }
 """Type of a call to a tool that the model's service runs -> name of the tool."""
-HIDDEN_TEXT = "text that the writer left out"
-"""Type of a part of a message of which the writer recorded no content."""
-OBJECT = "object of a program"
-"""Type of a part that is the text of a Python object."""
-PERHAPS_CHOICES = "texts that are parts of a reply, or alternatives"
-"""Type of a part that stands for texts of which it is not stated what they are."""
-INTERIM = "interim result"
-"""Type of a part that stands for a result of a call that goes on."""
+HIDDEN_TEXT, OBJECT = "text that the writer left out", "object of a program"
+INTERIM, STREAMING = "interim result", "text in pieces"
+FURTHER_CHOICE, PERHAPS_CHOICES = "further choice", "texts that are parts of a reply, or alternatives"
+"""Types of parts that stand for what a message does not hold, or what is no word of it."""
+_NOT_DONE, _BAD_ARGS = "the call ", "the arguments of a call could not be read"
+"""How parts begin that stand for the state of a call without a result, and for arguments that are no JSON."""
 _RUN, _RUN_RESULT = "code_execution", "code_execution_result"
-NOT_DONE = "the call "
-"""How a part begins that stands for the state of a call without a result."""
-BAD_ARGS = "the arguments of a call could not be read"
-"""How a part begins that stands for arguments that are no JSON."""
-FURTHER_CHOICE = "further choice"
-"""Type of a part that stands for an alternative reply to the same request."""
-STREAMING = "text in pieces"
-"""Type of a part that stands for the rest of a text."""
 _MARKS = {
     HIDDEN_TEXT: (CONTENT_OFF, "the words of a message are not in the log"),
     INTERIM: ("InterimResult", "a result of a call that goes on is left out"),
@@ -80,9 +69,6 @@ class MessageCall(msgspec.Struct, gc=False):
     """A call that a model asks for; arguments as they are written.
 
     Attributes:
-        name: Name of the tool.
-        args: Arguments.
-        id: Id of the call.
         is_hosted: Whether the model's service runs the tool itself, so that the reply goes on after it.
         result: The result that it holds itself; None: none.
         after: How many texts of the message stand before it.
@@ -101,12 +87,9 @@ class MessageCall(msgspec.Struct, gc=False):
 
 
 class MessageResult(msgspec.Struct, gc=False):
-    """A result that is given to a model.
+    """A result that is given to a model, with the id and name of its call.
 
     Attributes:
-        response: What the tool returned.
-        id: Id of the call.
-        name: Name of the tool.
         error: The mark of a failure; None: none.
         after: How many texts of the message stand before it.
         unread: Types of its parts that are not read, beside its texts.
@@ -125,9 +108,6 @@ class SpanMessage(msgspec.Struct, gc=False):
 
     Attributes:
         role: `user`, `assistant`, `tool` or `system`; `unknown`: it states another.
-        texts: Texts in order.
-        calls: Calls in order.
-        results: Results in order.
         parts: Types of the parts that are neither, such as media.
         keys: Its keys that are not read and may hold calls, results or words.
         stated_role: What a message of an unknown role states as its role or type; None: nothing.
@@ -186,9 +166,9 @@ class SpanMessage(msgspec.Struct, gc=False):
         if self.role == UNKNOWN:
             unread.role(self.stated_role, by_agent)
         for part in self.parts:
-            if part.startswith(NOT_DONE):
+            if part.startswith(_NOT_DONE):
                 unread.add(OPEN_CALL, part, calls=True)
-            elif part.startswith(BAD_ARGS):
+            elif part.startswith(_BAD_ARGS):
                 unread.add("InvalidCall", part)
             elif part in _MARKS:
                 unread.add(*_MARKS[part], words=by_agent and part not in (FURTHER_CHOICE, INTERIM))
@@ -240,17 +220,13 @@ _NESTED = ("tool_call", "toolCall", "function", "custom")
 """Keys under which a part holds its call, beside the id of it."""
 _STEPS = frozenset(STEPS) - {"tool_call", "toolCall"}
 _PART_KEYS = key_set(
-    "type text refusal thinking signature data encrypted_content summary reasoning reasoningContent "
-    "reasoning_content redactedContent image_url image input_audio audio video video_url file document "
-    "source inlineData inline_data blob id name input tool_use_id content is_error caller cache_control "
-    "citations server_name title context"
-) | frozenset((
-    *_WORDS, *_ARGS, *_CALL_IDS, *_NAMES, *_VALUES, *STEPS, *_THOUGHT_KEYS, "block_type", "state",
-    "errorText", "approval", "rawInput", "title", "guardContent", "citationsContent",
-    "message_content", "tool_call", "function", "toolInvocation", "origin", "custom", "extra", "extras",
-    "providerOptions", "providerMetadata", "provider_details", "inlineData", "fileData", "file_data",
-    "videoMetadata", "video_metadata", "partMetadata", "part_metadata", "is_error", "index",
-))  # fmt: skip
+    "type block_type index state origin source extra extras context title caller server_name is_error "
+    "data thinking signature encrypted_content summary reasoning_content redactedContent cache_control "
+    "image image_url audio input_audio video video_url file document blob citations citationsContent "
+    "inlineData inline_data fileData file_data videoMetadata video_metadata partMetadata part_metadata "
+    "message_content guardContent toolInvocation rawInput approval errorText "
+    "providerOptions providerMetadata provider_details"
+).union(_WORDS, _ARGS, _CALL_IDS, _NAMES, _VALUES, STEPS, _NESTED, _THOUGHT_KEYS)
 """Keys of parts; another that may hold calls or results is not read."""
 _TEXT_KEYS = _PART_KEYS - {*STEPS, *_NESTED, "toolInvocation", "input", "output", "result", "response"}
 """Those of a text."""
@@ -258,6 +234,7 @@ _OF_CALLS = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
 _OF_LANGCHAIN = frozenset(("input_str", "inputs", "tags", "metadata", "kwargs", "name", "color", "run_id"))
 OF_RESULTS, REFUSED = part_types(VERCEL_PARTS, RESULT), "approval refused"
 _IS_DONE = ("output-available", "result", "output-error", "output-denied")
+_STATED_ARGS = ("input", "args", "rawInput")
 _OF_VERCEL = ("text", "json", "content", "error-text", "error-json", "execution-denied")
 
 
@@ -288,16 +265,7 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
             add_call(message, part)
         elif known == RESULT:
             add_result(message, result_of(part))
-        elif (both := stated_call(part)) is not None:
-            made = MessageCall(both.name, both.args, both.id, after=len(message.texts))
-            made.is_stated = True
-            message.calls.append(made)
-            if both.state is None:
-                error = error_mark(both.error) or None
-                add_result(message, MessageResult(both.result, both.id, both.name, error))
-            elif both.state:
-                message.parts.append(not_done(both.name, both.state))
-        elif known != THOUGHT and kind not in PIECES:
+        elif not _add_stated_call(message, part) and known != THOUGHT and kind not in PIECES:
             message.parts.append(kind)
         keys = _PART_KEYS
         if isinstance(kind, str) and part_kind(kind) not in (CALL, HOSTED_PART, RESULT):
@@ -315,45 +283,34 @@ def both_of(part: JsonObject) -> JsonObject:
     return inner if isinstance(inner, dict) else part
 
 
-class StatedCall(NamedTuple):
-    """A call with its state; "": it states none, None: it is done, with this result or error."""
-
-    name: str | None
-    args: JsonValue
-    id: str | None
-    state: str | None
-    result: JsonValue
-    error: JsonValue
-
-
-def stated_call(part: JsonObject) -> StatedCall | None:
-    """Returns the call that a part holds together with its result; None: it is no such part.
+def _add_stated_call(message: SpanMessage, part: JsonObject) -> bool:
+    """Adds a call that a part holds together with its state or result; returns whether it is such a part.
 
     For example `{"type": "tool-find", "toolCallId": "1", "state": "output-available", "input": {"id": 5},
     "output": "Bonn"}`.
     """
     kind, held = str(part.get("type")), both_of(part)
     if kind == "tool-invocation" and held is part:
-        return None
+        return False
     if kind not in ("tool-invocation", "dynamic-tool") and not (
         kind.startswith("tool-") and "toolCallId" in part and kind not in (*OF_RESULTS, "tool-call")
     ):
-        return None
+        return False
     state, approval = held.get("state"), as_object(held.get("approval"))
     error = (
         held.get("errorText") or (state in ("output-error", "output-denied") and state) or failure_mark(held)
     )
     if state == "approval-responded" and approval.get("approved") is False:
         error = approval.get("reason") or REFUSED
-    is_done = error or (state in _IS_DONE and not held.get("preliminary"))
-    return StatedCall(
-        as_text(held.get("toolName", kind.removeprefix("tool-"))),
-        first_of(held, ("input", "args", "rawInput")),
-        as_text(held.get("toolCallId")),
-        None if is_done else "preliminary" if state in _IS_DONE else as_text(state) or "",
-        decoded(first_of(held, ("output", "result"))),
-        error,
-    )
+    name, args = as_text(held.get("toolName", kind.removeprefix("tool-"))), first_of(held, _STATED_ARGS)
+    call = MessageCall(name, args, as_text(held.get("toolCallId")), after=len(message.texts), is_stated=True)
+    message.calls.append(call)
+    if error or (state in _IS_DONE and not held.get("preliminary")):
+        value = decoded(first_of(held, ("output", "result")))
+        add_result(message, MessageResult(value, call.id, name, error_mark(error) or None))
+    elif state:
+        message.parts.append(not_done(name, "preliminary" if state in _IS_DONE else state))
+    return True
 
 
 def add_calls(message: SpanMessage, calls: JsonValue) -> None:
@@ -374,7 +331,7 @@ def add_calls(message: SpanMessage, calls: JsonValue) -> None:
             read.after = len(message.texts)
             message.calls.append(read)
             if item.get("parse_error"):
-                message.parts.append(f"{BAD_ARGS}: {str(item['parse_error'])[:100]}")
+                message.parts.append(f"{_BAD_ARGS}: {str(item['parse_error'])[:100]}")
 
 
 def add_call(message: SpanMessage, part: JsonObject) -> None:
@@ -393,7 +350,7 @@ def add_result(message: SpanMessage, result: MessageResult) -> None:
 
 def not_done(call: JsonValue, state: JsonValue) -> str:
     """Returns the type of the part that stands for a call that goes on, or waits."""
-    return f"{NOT_DONE}{str(call or '')[:60]!r} is not done: its state is {str(state or '')[:60]!r}"
+    return f"{_NOT_DONE}{str(call or '')[:60]!r} is not done: its state is {str(state or '')[:60]!r}"
 
 
 def add_text(message: SpanMessage, text: JsonValue) -> None:

@@ -135,10 +135,7 @@ _REMINDER = re.compile(r"(?:\s*<(system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*", r
 def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessage]:
     """Returns the messages that a value holds: a list, a request, a reply, JSON of them, or a plain text.
 
-    Args:
-        value: The value.
-        role: The role of what states none.
-        depth: How deep the value stands.
+    What states no role is of `role`.
     """
     value = loaded(value)
     if depth > _MOST_DEPTH or value is None or value == "":
@@ -264,10 +261,7 @@ def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
 def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[SpanMessage]:
     """Returns the message that a value of any spelling is, in several if its parts are of several roles.
 
-    Args:
-        value: The value.
-        role: The role of what states none.
-        is_spelt: Whether a text may be the JSON of blocks, as attributes of spans are.
+    What states no role is of `role`. If `is_spelt`, a text may be the JSON of blocks, as attributes are.
     """
     if role == USER and _lacks_role(value):
         role = UNKNOWN
@@ -387,12 +381,11 @@ def _add_content(message: SpanMessage, value: JsonObject, is_spelt: bool) -> Non
         add_text(message, text)
     message.keys += [key for key, item in held.items() if isinstance(item, list | dict)]
     add_calls(message, value.get("tool_calls"))
-    _add_older_calls(message, value, "function_call")
+    _add_older_call(message, value)
     for bad in objects_in(value.get("invalid_tool_calls")):
         add_calls(message, [{**bad, "type": None, "parse_error": str(bad.get("error"))}])
-    kinds = [part.get("type") for part in objects_in(content)]
     if not message.calls:
-        message.parts += [kind for kind in kinds if kind in PIECES]
+        message.parts += [kind for part in objects_in(content) if (kind := part.get("type")) in PIECES]
     extra = value.get("additional_kwargs")
     message.keys += [] if isinstance(extra, dict) or not extra else ["additional_kwargs"]
     if isinstance(extra, dict):
@@ -400,7 +393,7 @@ def _add_content(message: SpanMessage, value: JsonObject, is_spelt: bool) -> Non
         names = {call.name for call in message.calls}
         beside = SpanMessage(message.role)
         add_calls(beside, extra.get("tool_calls"))
-        _add_older_calls(beside, extra, "function_call")
+        _add_older_call(beside, extra)
         message.calls += [call for call in beside.calls if call.name not in names]
     for holder in (value, as_object(extra)):
         # Integrations of LangChain keep a refusal, and the transcript of speech, apart from the content.
@@ -419,15 +412,15 @@ def _add_content(message: SpanMessage, value: JsonObject, is_spelt: bool) -> Non
         message.texts = []
 
 
-def _add_older_calls(message: SpanMessage, value: JsonObject, key: str) -> None:
+def _add_older_call(message: SpanMessage, value: JsonObject) -> None:
     """Adds the single call of older messages, unless it repeats another."""
-    older = loaded(value.get(key))
+    older = loaded(value.get("function_call"))
     if isinstance(older, dict):
         call = call_of(stated(older))
         if all((call.name, loaded(call.args)) != (made.name, loaded(made.args)) for made in message.calls):
             message.calls.append(call)
     elif older:
-        message.keys.append(key)
+        message.keys.append("function_call")
 
 
 def _blocks(content: JsonValue) -> list[JsonValue]:

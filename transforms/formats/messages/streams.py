@@ -14,14 +14,10 @@ _DECODER = json.JSONDecoder()
 
 
 def events_of(text: JsonValue) -> list[JsonObject]:
-    """Returns the events of a streamed reply.
+    """Returns the events of a streamed reply; empty: it is none.
 
-    Args:
-        text: Server-sent events, JSON Lines, JSON objects that follow each other, AWS's binary event stream
-            as text, or a list of objects.
-
-    Returns:
-        The objects; empty: it is no such text.
+    It is server-sent events, JSON Lines, JSON objects that follow each other, AWS's binary event stream as
+    text, or a list of objects.
     """
     if isinstance(text, list):
         return objects_in(text)
@@ -113,11 +109,7 @@ def without_nulls(value: JsonValue) -> JsonValue:
 
 
 def objects(value: JsonValue, path: str) -> Iterator[JsonObject]:
-    """Yields the objects of a list, without their keys that hold null.
-
-    Raises:
-        ValueError: It is no list, or holds something else.
-    """
+    """Yields the objects of a list, without their keys that hold null; raises ValueError for others."""
     for index, item in enumerate(listed(value, path)):
         if not isinstance(item, dict):
             raise ValueError(f"{path}.{index}: a JSON object is needed, not {type(item).__name__}")

@@ -492,23 +492,18 @@ _MOST_READ = 16
 
 def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
     """Returns the tools of a conversation's model calls, each name once; equal declarations are read once."""
-    by_name: dict[str, ToolDeclaration] = {}
+    declarations: list[JsonValue] = []
     seen: set[str] = set()
-    for node in nodes:
-        if node.step.kind in ("model", "agent"):
-            for stated in _stated(node.span.attributes):
-                key = str(stated)
-                if key not in seen and len(seen) < _MOST_READ:
-                    seen.add(key)
-                    listed = loaded(stated)
-                    if isinstance(listed, dict):
-                        listed = as_object(listed.get("config")).get("tools")
-                    plain = (
-                        [_declaration(loaded(tool)) for tool in listed] if isinstance(listed, list) else []
-                    )
-                    for tool in declared_tools(plain):
-                        by_name.setdefault(tool.name, tool)
-    return list(by_name.values())
+    askers = (node.span.attributes for node in nodes if node.step.kind in ("model", "agent"))
+    for stated in (stated for held in askers for stated in _stated(held)):
+        if (key := str(stated)) not in seen and len(seen) < _MOST_READ:
+            seen.add(key)
+            listed = loaded(stated)
+            if isinstance(listed, dict):
+                listed = as_object(listed.get("config")).get("tools")
+            if isinstance(listed, list):
+                declarations += [_declaration(loaded(tool)) for tool in listed]
+    return declared_tools(declarations)
 
 
 def _stated(held: JsonObject) -> Iterator[JsonValue]:

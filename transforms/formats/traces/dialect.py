@@ -30,20 +30,13 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
         input: Messages that were given.
         output: Messages that came back.
         user: The user's message, where it is stated apart from the input.
-        args: Arguments of a tool.
-        result: Result of a tool.
         has_result: Whether the result is stated.
         asks_calls: Whether the model asked for calls of which other spans hold the arguments.
         error: Error of the tool or the agent.
-        call_id: Id of the call.
         target: Agent that a hand-off leads to.
-        version: Version of the agent.
-        usage: Tokens.
-        finish: Finish reason.
         response_id: Id of the model's reply.
         event: Which event of a call it is, where each has a span of its own: the start, the end, or what the
             agent was told.
-        tags: Labels.
         unread: What is not read, such as events of an unknown type: words for several of them.
         dialects: Names of the dialects that were read.
     """
@@ -60,7 +53,6 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
     error: bool | str | None = None
     call_id: str | None = None
     target: str | None = None
-    version: str | None = None
     usage: Usage | None = None
     finish: str | None = None
     response_id: str | None = None

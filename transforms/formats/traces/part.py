@@ -10,7 +10,6 @@ from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Paths, Places, identity_at
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.traces import containers, dialect
-from turnwise.transforms.formats.traces.otlp import flat_spans, is_otlp, is_span, is_span_list, otlp_spans
 from turnwise.transforms.formats.traces.span import PENDING, TraceSpan, as_id, of_service
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 
@@ -142,11 +141,7 @@ def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
     """Returns the parts of a whole trace, each with its conversation; a part of several is divided.
 
     A span is of the conversation that the topmost span above it names, or else of the one that the trace
-    names, or else of the trace itself.
-
-    Raises:
-        NoConversation: No span is a step of an agent.
-        ValueError: Spans look like those of an agent, in a dialect that is not read, or are of no known kind.
+    names, or else of the trace itself. See `_refuse` for one without a step of an agent.
     """
     heads = [_HEAD.decode(data) for data in parts]
     if not any(head.has_steps for head in heads):
@@ -157,7 +152,25 @@ def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
         return [registry.Lent(index, name, data) for index, data in enumerate(parts)]
     held = [_PART.decode(data) for data in parts]
     _nest_invocations(held)
-    return list(_divided(trace, held))
+    parents = {span.id: span.parent for part in held for span in part.turnwise_spans}
+    stated = {key: name for part in held for key, name in part.conversations.items()}
+    spans = (span for part in held for span in part.turnwise_spans if span.id in stated)
+    first = min((span.start, span.id) for span in spans)[1]
+    lent: list[registry.Lent] = []
+    for index, part in enumerate(held):
+        pieces: dict[str, list[TraceSpan]] = {}
+        for span in part.turnwise_spans:
+            topmost, above, seen = None, span.id, set[str]()
+            while above and above not in seen:
+                seen.add(above)
+                topmost = stated.get(above) or topmost
+                above = parents.get(above, "")
+            pieces.setdefault(topmost or stated[first], []).append(span)
+        for name, those in pieces.items():
+            by_id = {span.id: name for span in those}
+            piece = msgspec.structs.replace(part, conversations=by_id, turnwise_spans=those)
+            lent.append(registry.Lent(index, name, _ENCODE(piece)))
+    return lent
 
 
 def _nest_invocations(parts: Sequence[TracePart]) -> None:
@@ -208,27 +221,6 @@ def _refuse(trace: str, parts: Sequence[bytes]) -> None:
     raise registry.NoConversation(
         f"trace {trace}: none of its {len(spans)} spans is a step of an agent ({shown})"
     )
-
-
-def _divided(trace: str, parts: Sequence[TracePart]) -> Iterable[registry.Lent]:
-    """Yields the pieces of parts, by the conversation of each span."""
-    parents = {span.id: span.parent for part in parts for span in part.turnwise_spans}
-    stated = {key: name for part in parts for key, name in part.conversations.items()}
-    spans = (span for part in parts for span in part.turnwise_spans if span.id in stated)
-    first = min((span.start, span.id) for span in spans)[1]
-    for index, part in enumerate(parts):
-        pieces: dict[str, list[TraceSpan]] = {}
-        for span in part.turnwise_spans:
-            name, above, seen = None, span.id, set[str]()
-            while above and above not in seen:
-                seen.add(above)
-                name = stated.get(above) or name
-                above = parents.get(above, "")
-            pieces.setdefault(name or stated[first], []).append(span)
-        for name, held in pieces.items():
-            names = {span.id: name for span in held}
-            piece = msgspec.structs.replace(part, conversations=names, turnwise_spans=held)
-            yield registry.Lent(index, name, _ENCODE(piece))
 
 
 def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -309,7 +301,7 @@ registry.register_format(
 # For example {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "1", "spanId": "2", ...}]}]}]}
 _register_export(
     "otlp_export", 25, "OpenTelemetry export: OTLP/JSON, files of the collector, Tempo",
-    is_otlp, otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",),
+    containers.is_otlp, containers.otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",),
 )  # fmt: skip
 # For example {"data": [{"traceID": "1", "processes": {...}, "spans": [{"spanID": "2", "tags": [...]}]}]}
 _register_export(
@@ -351,10 +343,10 @@ _register_export(
 # For example {"name": "chat", "context": {"trace_id": "0x1", "span_id": "0x2"}, "attributes": {...}}
 _register_export(
     "otel_spans", 145, "OpenTelemetry spans as SDKs dump them, one object each or in a list",
-    lambda record: is_span(record) or is_span_list(record), flat_spans,
+    lambda record: containers.is_span(record) or containers.is_span_list(record), containers.flat_spans,
     ("trace_id", "span_id", "name", "start_time", "attributes"),
     ("name", "context", "span_kind", "attributes"),
-    is_list=is_span,
+    is_list=containers.is_span,
 )  # fmt: skip
 # For example {"gen_ai.operation.name": "chat", "gen_ai.input.messages": "[...]"}
 _register_export(

@@ -2,12 +2,9 @@
 
 import ast
 import re
-from ast import literal_eval
 from base64 import b64decode
-from binascii import Error as Base64Error
 from functools import lru_cache
 from math import isfinite
-from re import compile as pattern
 
 import msgspec
 from pydantic_core import from_json
@@ -25,7 +22,6 @@ class SpanEvent(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
     Attributes:
         name: Name of the event; "": none is stated.
         time: Nanoseconds since the epoch; 0: not stated.
-        attributes: Attributes by key.
         body: Body of a log record.
     """
 
@@ -44,10 +40,8 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
         parent: Id of the parent; "": it is a root.
         start: Nanoseconds since the epoch; 0: not stated.
         end: Nanoseconds since the epoch; 0: not stated, or cut off.
-        attributes: Attributes by key.
         events: Events and log records.
-        error: Whether its status is an error.
-        message: Message of the status.
+        error: Whether its status is an error, of which `message` is the text.
         scope: Name of the instrumentation scope.
         resource: Attributes of the resource; in a part of a trace only those of `of_service`.
         dropped: Number of attributes and events that limits dropped or cut.
@@ -82,12 +76,6 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
 
 
 _DEEPEST = 12
-
-
-@lru_cache(maxsize=512)
-def has_prefix(keys: tuple[str, ...], prefixes: tuple[str, ...]) -> bool:
-    """Returns whether a key has one of some prefixes."""
-    return any(key.startswith(prefixes) for key in keys)
 
 
 def numbered(attributes: JsonObject, prefix: str) -> list[JsonValue]:
@@ -153,7 +141,7 @@ def _is_open_literal(text: str) -> bool:
     return False
 
 
-_HEX = pattern(r"[0-9a-fA-F]+")
+_HEX = re.compile(r"[0-9a-fA-F]+")
 _BASE64_LENGTHS = {24: 16, 12: 8, 22: 16, 11: 8}
 _HEX_LENGTHS = (16, 32)
 _PER_SECOND = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000))
@@ -188,7 +176,7 @@ def _text_id(value: str) -> str:
     if size in _BASE64_LENGTHS:
         try:
             raw = b64decode(value + "=" * (-size % 4), validate=True)
-        except (Base64Error, ValueError):
+        except ValueError:
             return value
         if len(raw) == _BASE64_LENGTHS[size]:
             return raw.hex() if any(raw) else ""
@@ -325,7 +313,7 @@ def loaded(value: JsonValue) -> JsonValue:
             if text[:1] == '"' or len(text) > _LONGEST_LITERAL:
                 return value
             try:
-                literal = literal_eval(text)
+                literal = ast.literal_eval(text)
                 return literal if isinstance(literal, dict | list) and _is_json(literal) else value
             except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
                 return value

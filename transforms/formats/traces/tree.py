@@ -21,6 +21,7 @@ from turnwise.transforms.formats.messages.parts import (
     spoken,
     users_of,
 )
+from turnwise.transforms.formats.messages.streams import key_set
 from turnwise.transforms.formats.traces.containers import AGENT_COLUMN
 from turnwise.transforms.formats.traces.dialect import SpanStep, read_span, text_at
 from turnwise.transforms.formats.traces.span import CUT, NO_END, PENDING, TraceSpan
@@ -260,18 +261,13 @@ def agent_of(node: SpanNode) -> str | None:
 def _agent_name(node: SpanNode) -> str | None:
     """Returns the name of an agent's span; some writers state that of its model instead."""
     name = node.step.name
-    if name in (text_at(node.span.attributes, key) for key in _MODEL_NAMES):
+    if name in (text_at(node.span.attributes, key) for key in _MODELS):
         return None
     match = _RUN_OF.fullmatch(name or "")
     return match[1] or match[2] if match else name
 
 
-_MODEL_NAMES = (
-    "gen_ai.request.model",
-    "gen_ai.response.model",
-    "ai.model.id",
-    "langfuse.observation.model.name",
-)
+_MODELS = key_set("gen_ai.request.model gen_ai.response.model ai.model.id langfuse.observation.model.name")
 _RUN_OF = re.compile(r"agent_run \[(.+)\]|invoke_agent (.+)")
 _OBSERVATION = re.compile(r"\s*Observation:")
 _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
@@ -317,15 +313,9 @@ class TurnLine(WorkSteps, eq=False):
         """The topmost agents or workflows."""
         return [unit.top for unit in self.units if unit.top is not None]
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether the user's message is JSON that is cut off."""
-        return self.asked is not None and CUT in self.asked.parts
-
-    @property
-    def is_hidden(self) -> bool:
-        """Whether the user's message was left out by the writer."""
-        return self.asked is not None and HIDDEN_TEXT in self.asked.parts
+    def asked_holds(self, part: str) -> bool:
+        """Returns whether the user's message holds a part of a type, such as `CUT`, in place of words."""
+        return self.asked is not None and part in self.asked.parts
 
     @property
     def has_answer(self) -> bool:
@@ -458,7 +448,7 @@ def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
 
 def _asked(message: SpanMessage, users: tuple[str, ...]) -> TurnLine:
     line = TurnLine(message.text, users, asked=message)
-    line.user = line.user or (None if line.is_cut or line.is_hidden else "")
+    line.user = line.user or (None if line.asked_holds(CUT) or line.asked_holds(HIDDEN_TEXT) else "")
     return line
 
 

@@ -9,30 +9,16 @@ from msgspec.structs import replace
 from turnwise.schemas.conversation import RAW, TOKEN_COUNTS, Conversation, TimedSpan, Turn, Usage
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.transforms.formats import identity
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
 from turnwise.transforms.formats.fields import AGENT_ERROR, OPEN_CALL, UNREAD, Unread, gaps
-from turnwise.transforms.formats.identity import (
-    KEYS,
-    OF_SPANS,
-    Identity,
-    add_several_versions,
-    stated_identity,
-)
+from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
-from turnwise.transforms.formats.messages.parts import (
-    CONTENT_OFF,
-    HIDDEN_TEXT,
-    SpanMessage,
-    finish_of,
-    is_repr_call,
-    is_spoken,
-    spoken,
-    users_of,
-)
 from turnwise.transforms.formats.messages.spellings import HISTORIES
 from turnwise.transforms.formats.problems import check_one_user
+from turnwise.transforms.formats.traces import tree
 from turnwise.transforms.formats.traces.calls import (
     TurnCall,
     after_user,
@@ -48,15 +34,6 @@ from turnwise.transforms.formats.traces.calls import (
 from turnwise.transforms.formats.traces.containers import PENDING
 from turnwise.transforms.formats.traces.dialect import ENVIRONMENTS, metadata_of, text_at, user_of
 from turnwise.transforms.formats.traces.span import CUT, TraceSpan, is_cut
-from turnwise.transforms.formats.traces.tree import (
-    SpanNode,
-    TurnLine,
-    agent_of,
-    span_tree,
-    tries_again,
-    turn_lines,
-    work_units,
-)
 
 STRANGER = "UnreadUserText"
 _SHOWN, _MOST_SHOWN = 80, 3
@@ -73,7 +50,7 @@ _USAGE_OFF = "UsageNotRecorded"
 _SEVERAL = "SeveralAnswers"
 
 
-def _line_turn(line: TurnLine, index: int) -> Turn:
+def _line_turn(line: tree.TurnLine, index: int) -> Turn:
     calls = turn_calls(line)
     texts, speakers, answer = _agent_words(line)
     models = line.models
@@ -102,7 +79,7 @@ def _line_turn(line: TurnLine, index: int) -> Turn:
     return turn
 
 
-def _usage(models: Sequence[SpanNode]) -> Usage | None:
+def _usage(models: Sequence[tree.SpanNode]) -> Usage | None:
     """Returns the tokens of all model calls; None: not all that ended well report them."""
     reports = [
         replace(node.step.usage, model=node.step.name) for node in models if node.step.usage is not None
@@ -114,12 +91,12 @@ def _usage(models: Sequence[SpanNode]) -> Usage | None:
     return replace(usage, **dict.fromkeys(lacking))
 
 
-def _unreported(models: Sequence[SpanNode]) -> int:
+def _unreported(models: Sequence[tree.SpanNode]) -> int:
     """Returns how many model calls that ended well report no tokens."""
     return sum(node.step.usage is None and not node.step.error for node in models)
 
 
-def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
+def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
     """Returns what the trace does not hold: content that was not captured, parts that are not read."""
     unread = Unread()
     is_heard = any(node.step.output for node in line.main) or any(unit.answer for unit in line.units)
@@ -127,9 +104,9 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
         if line.failure is not None:
             unread.add(AGENT_ERROR, f"the agent failed and said nothing: {line.failure[:_SHOWN]}")
         else:
-            unread.add(CONTENT_OFF, _OFF, words=True)
-    elif line.is_hidden:
-        unread.add(CONTENT_OFF, _USER_OFF)
+            unread.add(parts.CONTENT_OFF, _OFF, words=True)
+    elif line.asked_holds(parts.HIDDEN_TEXT):
+        unread.add(parts.CONTENT_OFF, _USER_OFF)
     elif line.user is None:
         unread.add(MISSING_HISTORY, NO_REQUEST)
     models = line.models
@@ -148,7 +125,7 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
     return unread
 
 
-def _add_unread(line: TurnLine, unread: Unread) -> None:
+def _add_unread(line: tree.TurnLine, unread: Unread) -> None:
     """Adds what is not read of the messages: of the user's, of replies, and of those between them.
 
     Where no message is a user's, all are read, because one of an unknown role may be. What agents say that a
@@ -158,19 +135,19 @@ def _add_unread(line: TurnLine, unread: Unread) -> None:
     nodes = [*line.main, *([] if line.main else tops), *line.inner]
     seen: set[tuple[object, ...]] = set()
     if line.asked is not None and not line.asked.is_read:
-        parts = [part for part in line.asked.parts if part not in (CUT, HIDDEN_TEXT)]
-        replace(line.asked, parts=parts).add_unread(unread)
+        others = [part for part in line.asked.parts if part not in (CUT, parts.HIDDEN_TEXT)]
+        replace(line.asked, parts=others).add_unread(unread)
     for index, node in enumerate(nodes):
         given, output = node.step.input or (), node.step.output or ()
         is_told = index < len(nodes) - len(line.inner)
-        for message in (*(after_user(given) or ([] if users_of(given) else given)), *output):
+        for message in (*(after_user(given) or ([] if parts.users_of(given) else given)), *output):
             held = message.role, message.stated_role, *message.parts, *message.keys
             if not message.is_read and not message.is_users and (is_told, held) not in seen:
                 seen.add((is_told, held))
                 message.add_unread(unread, None if is_told else False)
 
 
-def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> None:
+def _add_calls(line: tree.TurnLine, calls: Sequence[TurnCall], unread: Unread) -> None:
     steps = [*line.models, *line.tools, *line.handoffs]
     open_ = [tool for tool in line.tools if _ADK_EVENTS in tool.step.dialects and tool.step.event == "start"
              and not (tool.step.has_result or tool.step.error or tool.span.end)]  # fmt: skip
@@ -181,13 +158,13 @@ def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> Non
         )
     is_seen = bool(steps or calls) or any(top.step.finish for top in line.tops)
     if any(call.tool is not None and call.call.args is None for call in calls):
-        unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
+        unread.add(parts.CONTENT_OFF, _ARGS_OFF, calls=True)
     elif lacks_calls(line, calls):
         # A text beside such a call may be the answer, if the model's service ran the tool.
-        is_last = bool(line.main) and asks(line.main[-1]) and is_spoken(line.main[-1].step.output or ())
-        unread.add(CONTENT_OFF, _WHICH_OFF, calls=True, words=is_last)
+        is_last = bool(line.main) and asks(line.main[-1]) and parts.is_spoken(line.main[-1].step.output or ())
+        unread.add(parts.CONTENT_OFF, _WHICH_OFF, calls=True, words=is_last)
     elif not is_seen:
-        unread.add(CONTENT_OFF, _STEPS_OFF, calls=True)
+        unread.add(parts.CONTENT_OFF, _STEPS_OFF, calls=True)
 
 
 STEPS = ("model", "tool", "agent", "chain", "handoff")
@@ -196,12 +173,12 @@ STEPS = ("model", "tool", "agent", "chain", "handoff")
 def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation:
     """Joins spans of a conversation, in any order; raises ValueError if none is a step, or for two users."""
     try:
-        nodes = span_tree(spans)
+        nodes = tree.span_tree(spans)
         mark_doubles(nodes)
         join_events(nodes)
     finally:
         HISTORIES.clear()
-    lines = turn_lines(work_units(nodes))
+    lines = tree.turn_lines(tree.work_units(nodes))
     if not lines:
         raise ValueError(f"{len(nodes)} spans, and none is a call of a model or a tool, or an agent")
     steps = [node for node in nodes if node.step.kind in STEPS]
@@ -212,15 +189,15 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     turns = [_line_turn(line, index) for index, line in enumerate(lines)]
     end = _crash(lines[:-1]) or _end(lines[-1])
     resources = [node.span.resource for node in steps]
-    stated = stated_identity(OF_SPANS, _labelled(nodes, resources))
+    stated = identity.stated_identity(identity.OF_SPANS, _labelled(nodes, resources))
     by_time = sorted(nodes, key=lambda node: node.span.start)
-    versions = [str(text) for node in by_time if (text := node.span.attributes.get(KEYS[0]))]
+    versions = [str(text) for node in by_time if (text := node.span.attributes.get(identity.KEYS[0]))]
     tags = [tag for node in nodes for tag in node.step.tags]
     tags += filter(None, (text_at(resource, *ENVIRONMENTS) for resource in resources))
     conversation = Conversation(
         conversation_id=conversation_id,
         source=f"spans ({', '.join(sorted({name for node in nodes for name in node.step.dialects}))})",
-        app_version=stated.app_version or next(filter(None, (node.step.version for node in nodes)), None),
+        app_version=stated.app_version,
         eval_id=stated.eval_id,
         eval_set_id=stated.eval_set_id,
         user_id=next(filter(None, (user_of(node.span) for node in nodes)), None),
@@ -235,7 +212,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     _add_orphans(nodes, turns)
     if versions:
         conversation.app_version = versions[-1]
-        add_several_versions(conversation, Identity(versions[-1]), versions)
+        identity.add_several_versions(conversation, identity.Identity(versions[-1]), versions)
     listed = {name for node in nodes for name in node.span.listed}
     missing = listed - {node.span.id for node in nodes} - {node.span.page for node in nodes}
     if missing:
@@ -249,14 +226,14 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     return conversation
 
 
-def _labelled(nodes: Sequence[SpanNode], resources: Sequence[JsonObject]) -> list[JsonValue]:
+def _labelled(nodes: Sequence[tree.SpanNode], resources: Sequence[JsonObject]) -> list[JsonValue]:
     """Returns what may say which version and case the spans are of."""
     attributes = [node.span.attributes for node in nodes if node.span.attributes]
     spans: list[JsonValue] = [{"attributes": held, "metadata": metadata_of(held)} for held in attributes]
     return [*spans, *({"resource": resource} for resource in resources if resource)]
 
 
-def _meta(nodes: Sequence[SpanNode]) -> dict[str, object]:
+def _meta(nodes: Sequence[tree.SpanNode]) -> dict[str, object]:
     """Returns the traces, and how many spans were steps, doubles of steps, or no steps (by scope)."""
     passed = Counter(node.span.scope or node.span.name for node in nodes if node.step.kind in (None, "other"))
     counts = {
@@ -267,7 +244,7 @@ def _meta(nodes: Sequence[SpanNode]) -> dict[str, object]:
     return {"trace_ids": list(dict.fromkeys(node.span.trace for node in nodes)), "spans": counts}
 
 
-def _crash(lines: Sequence[TurnLine]) -> End | None:
+def _crash(lines: Sequence[tree.TurnLine]) -> End | None:
     """Returns the error of an earlier invocation of google-adk that crashed; None: none did.
 
     Its records say so of whole invocations. The user may have asked again, and the agent failed all the same.
@@ -278,12 +255,12 @@ def _crash(lines: Sequence[TurnLine]) -> End | None:
     return None
 
 
-def _is_adk_events(line: TurnLine) -> bool:
+def _is_adk_events(line: tree.TurnLine) -> bool:
     nodes = [*line.tops, *line.main]
     return any(_ADK_EVENTS in node.step.dialects for node in nodes)
 
 
-def _end(line: TurnLine) -> End:
+def _end(line: tree.TurnLine) -> End:
     """Returns the end: an error of the last agent or model, or else the last finish reason.
 
     A text does not contradict an error: what was said before it may not have reached the user.
@@ -296,7 +273,7 @@ def _end(line: TurnLine) -> End:
         if not any(key.startswith(_ENDED) for key in keys):
             return End(None, "no answer follows the agent's last call")
     output = (line.main[-1].step.output or []) if line.main else []
-    stated = [node.step.finish for node in line.main[-1:]] + [finish_of(output)]
+    stated = [node.step.finish for node in line.main[-1:]] + [parts.finish_of(output)]
     for top in line.tops[-1:]:
         # Its messages are those of the whole turn, of which only the last one says how the turn ended.
         output = output or top.step.output or []
@@ -308,7 +285,7 @@ _SHORT = 20
 """Length of a reply that may stand in a prompt by chance."""
 
 
-def _agent_words(line: TurnLine) -> tuple[list[str], list[str], str | None]:
+def _agent_words(line: tree.TurnLine) -> tuple[list[str], list[str], str | None]:
     """Returns what the agent said, who said it, and the answer: the main line's last words without calls."""
     texts: list[str] = []
     speakers: list[str] = []
@@ -316,26 +293,26 @@ def _agent_words(line: TurnLine) -> tuple[list[str], list[str], str | None]:
     if line.main:
         before = after_user(line.main[0].step.input or ())
         texts = [text for message in before if message.role == AGENT for text in message.texts]
-        speakers = [agent_of(line.main[0]) or ""] * len(texts)
+        speakers = [tree.agent_of(line.main[0]) or ""] * len(texts)
     for node in line.main:
         output = node.step.output or []
-        spoken, calls = _spoken(output)
-        texts += spoken
-        speakers += [agent_of(node) or ""] * len(spoken)
-        if spoken and not (calls or asks(node)):
+        words, calls = _spoken(output)
+        texts += words
+        speakers += [tree.agent_of(node) or ""] * len(words)
+        if words and not (calls or asks(node)):
             # What a reply says after the last call that the model's service ran, if anything.
             last = output[-1]
-            answer = "\n".join((last.answer_from and last.texts[last.answer_from :]) or spoken)
+            answer = "\n".join((last.answer_from and last.texts[last.answer_from :]) or words)
     final, is_final = _stated_answer(line)
     if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
         answer = "\n".join(final)
         texts += [text for text in final if text not in texts]
         top = line.tops[-1:]
-        speakers += [(agent_of(top[0]) if top else None) or ""] * (len(texts) - len(speakers))
+        speakers += [(tree.agent_of(top[0]) if top else None) or ""] * (len(texts) - len(speakers))
     return texts, speakers if any(speakers) else [], answer
 
 
-def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> bool:
+def _is_said_otherwise(answer: str, final: Sequence[str], line: tree.TurnLine) -> bool:
     """Returns whether the agent's answer counts, not a model's text: one is the end of the other.
 
     A model that was given another text than the user's, such as a prompt with the user's words in it, may
@@ -353,14 +330,14 @@ def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> boo
     return is_prompt or is_earlier or node in _strangers(line) or _is_contested(line)
 
 
-def _spoken(messages: Sequence[SpanMessage]) -> tuple[list[str], bool]:
+def _spoken(messages: Sequence[parts.SpanMessage]) -> tuple[list[str], bool]:
     texts = [text for message in messages if message.role == AGENT for text in message.texts]
     has_calls = any(not call.is_hosted for message in messages[-1:] for call in message.calls)
-    has_calls = has_calls or any(map(is_repr_call, texts))
-    return [text for text in texts if not is_repr_call(text)], has_calls
+    has_calls = has_calls or any(map(parts.is_repr_call, texts))
+    return [text for text in texts if not parts.is_repr_call(text)], has_calls
 
 
-def _stated_answer(line: TurnLine) -> tuple[list[str], bool]:
+def _stated_answer(line: tree.TurnLine) -> tuple[list[str], bool]:
     """Returns the words of the agent's own output after the last message of the user in it."""
     messages = next((unit.answer for unit in reversed(line.units) if unit.answer), [])
     last = max((i for i, item in enumerate(messages) if item.role == USER), default=-1)
@@ -371,24 +348,24 @@ def _stated_answer(line: TurnLine) -> tuple[list[str], bool]:
     return [text for message in replies for text in message.texts][-1:], is_final and bool(replies[-1].texts)
 
 
-def _strangers(line: TurnLine) -> list[SpanNode]:
+def _strangers(line: tree.TurnLine) -> list[tree.SpanNode]:
     """Returns the model calls that were asked last what the user's message does not hold."""
     known = {"", line.user, *line.users}
-    return [node for node in line.main[1:] if _asked_text(node) not in known and not tries_again(node)]
+    return [node for node in line.main[1:] if _asked_text(node) not in known and not tree.tries_again(node)]
 
 
-def _asked_text(node: SpanNode) -> str:
+def _asked_text(node: tree.SpanNode) -> str:
     """Returns the message of a user that a model's input ends in; empty: it ends in none."""
-    messages = spoken(node.step.input or ())
+    messages = parts.spoken(node.step.input or ())
     return messages[-1].text if messages and messages[-1].is_users else ""
 
 
-def _answering(line: TurnLine) -> SpanNode | None:
+def _answering(line: tree.TurnLine) -> tree.SpanNode | None:
     """Returns the last model call of the main line that said something."""
     return next((node for node in reversed(line.main) if any(_spoken(node.step.output or ())[0])), None)
 
 
-def _is_contested(line: TurnLine) -> bool:
+def _is_contested(line: tree.TurnLine) -> bool:
     """Returns whether several models answered at one time or apart, so that any of them may be the answer."""
     last = _answering(line)
     if last is None:
@@ -401,17 +378,17 @@ def _is_contested(line: TurnLine) -> bool:
     return False
 
 
-def _is_asked_apart(node: SpanNode, last: SpanNode) -> bool:
+def _is_asked_apart(node: tree.SpanNode, last: tree.SpanNode) -> bool:
     """Returns whether two model calls were asked the same, and the later was not told the reply before."""
     asked = _asked_text(last)
     if not asked or _asked_text(node) != asked:
         return False
-    spoken = {text.strip() for text in _spoken(node.step.output or ())[0]}
+    words = {text.strip() for text in _spoken(node.step.output or ())[0]}
     given = [text.strip() for message in last.step.input or () for text in message.texts]
-    return not any(text == held or (len(text) > _SHORT and text in held) for text in spoken for held in given)
+    return not any(text == held or (len(text) > _SHORT and text in held) for text in words for held in given)
 
 
-def _is_at_one_time(other_node: SpanNode, other: SpanNode) -> bool:
+def _is_at_one_time(other_node: tree.SpanNode, other: tree.SpanNode) -> bool:
     """Returns whether two model calls overlap, or the agents that made them if each has one of its own."""
     first, second = (
         next((above for above in node.above() if above.step.kind == "agent"), node)
@@ -425,7 +402,7 @@ def _is_at_one_time(other_node: SpanNode, other: SpanNode) -> bool:
 _MS = 1e6
 
 
-def _add_times(turn: Turn, line: TurnLine) -> None:
+def _add_times(turn: Turn, line: tree.TurnLine) -> None:
     """Adds when a turn began, and how long it took where its spans state it."""
     is_whole = sum(len(unit.main) for unit in line.units) == len(line.main)
     tops = line.tops if is_whole else []
@@ -437,7 +414,7 @@ def _add_times(turn: Turn, line: TurnLine) -> None:
             turn.latency_ms = _work_ms(nodes)
 
 
-def _work_ms(nodes: Sequence[SpanNode]) -> float | None:
+def _work_ms(nodes: Sequence[tree.SpanNode]) -> float | None:
     """Returns the time in which traces ran, without waits between them; None: no span states a length."""
     traces: dict[str, tuple[int, int]] = {}
     for node in nodes:
@@ -453,11 +430,11 @@ def _work_ms(nodes: Sequence[SpanNode]) -> float | None:
     return length(total / _MS) if total else None
 
 
-def _is_timed(node: SpanNode) -> bool:
+def _is_timed(node: tree.SpanNode) -> bool:
     return 0 < node.span.start <= node.span.end
 
 
-def _timed(node: SpanNode) -> TimedSpan:
+def _timed(node: tree.SpanNode) -> TimedSpan:
     span, is_tool = node.span, node.step.kind == "tool"
     seconds = (span.end - span.start) / 1e9
     times = (_rfc3339_of(span.start), _rfc3339_of(span.end))
@@ -472,7 +449,7 @@ def _rfc3339_of(nanos: int) -> str | None:
         return None
 
 
-def _total_ms(nodes: Sequence[SpanNode]) -> float | None:
+def _total_ms(nodes: Sequence[tree.SpanNode]) -> float | None:
     """Returns the sum of lengths; None: a span does not state its own, or all state 0."""
     lengths = [node.span.end - node.span.start for node in nodes if _is_timed(node)]
     return length(sum(lengths) / _MS) if any(lengths) and len(lengths) == len(nodes) else None
@@ -484,12 +461,12 @@ _CUT_ARGS = "the arguments of a call are JSON that is cut off"
 _CUT_RESULT = "the result of a call is JSON that is cut off"
 
 
-def _losses(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:
+def _losses(line: tree.TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:
     """Returns what limits of attributes took away, and runs that had not ended when they were exported."""
     unread = Unread()
     answering = [*line.main, *line.tops]
     nodes = [*answering, *line.inner, *line.tools]
-    if line.is_cut or any(node.step.input == [] or node.step.output == [] for node in answering):
+    if line.asked_holds(CUT) or any(node.step.input == [] or node.step.output == [] for node in answering):
         is_lost = _is_output_cut(line)
         unread.add(UNREAD, _CUT, calls=is_lost, words=is_lost or turn.user is None)
     texts = (call.call.args[RAW] for call in calls if call.call.args and call.call.args.keys() == {RAW})
@@ -511,13 +488,13 @@ def _losses(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:
     return unread
 
 
-def _is_output_cut(line: TurnLine) -> bool:
+def _is_output_cut(line: tree.TurnLine) -> bool:
     """Returns whether what a model said is cut off, or what an agent said of which no model call is there."""
     is_models = any(node.step.output is not None for node in line.main)
     return any(node.step.output == [] for node in (line.main if is_models else line.tops))
 
 
-def _add_orphans(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
+def _add_orphans(nodes: Sequence[tree.SpanNode], turns: Sequence[Turn]) -> None:
     """Adds a finding for spans whose parents are missing, unless one remote caller is all that is missing.
 
     OTLP's flags, and LangSmith, say where a parent is no remote caller.

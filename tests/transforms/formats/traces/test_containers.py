@@ -39,11 +39,6 @@ def test_the_config_names_the_attribute_of_the_resource_that_holds_the_app_versi
     assert plain.app_version == "agent-2"
 
 
-def test_metrics_are_named_and_refused():
-    with pytest.raises(turnwise.ReadError, match="an OpenTelemetry export of metrics"):
-        turnwise.read_conversations({"resourceMetrics": []})
-
-
 @pytest.mark.parametrize(
     ("value", "found"),
     [

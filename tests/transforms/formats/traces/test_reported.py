@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import turnwise
 from tests.readings import read_value, turns
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.runs.directory import open_run
@@ -36,53 +35,6 @@ def test_a_gate_ends_alike_whether_a_destructive_call_can_be_read_or_not(tmp_pat
     for name in ("history_known", "history_unknown"):
         given = ["--input", f"{faults}/{name}/a.json", "--config", f"{faults}/g.json"]
         assert main(["run", *given, "--output", str(tmp_path / name)]) == 1
-
-
-@pytest.mark.parametrize(
-    "output", [{"type": "execution-denied"}, {"type": "execution-denied", "reason": "no"}]
-)
-def test_a_denied_call_of_vercel_failed(output):
-    call = {"type": "tool-call", "toolCallId": "1", "toolName": "delete", "input": {"id": 1}}
-    result = {"type": "tool-result", "toolCallId": "1", "toolName": "delete", "output": output}
-    said = {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}
-    messages = [
-        {"role": "user", "content": [{"type": "text", "text": "Delete it"}]},
-        {"role": "assistant", "content": [call]},
-        {"role": "tool", "content": [result]},
-        said,
-    ]
-    [conversation] = turnwise.read_conversations({"messages": messages, "trigger": "t", "messageId": "m"})
-    [response] = conversation.turns[0].tool_responses
-    assert response.error
-
-
-START = 1760000000000000000
-SPAN = {"trace_id": "0af7651916cd43dd8448eb211c8031aa", "span_id": "b7ad6b7169203301", "name": "chat m"}
-CHAT = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "c1"}
-
-
-@pytest.mark.parametrize(
-    ("last", "ended"),
-    [
-        ({"finish_reason": "length"}, "limit"),
-        ({"finish_reason": "length", "message": '{"role": "assistant", "content": ""}'}, "limit"),
-        ({"finish_reason": "length", "message": '{"role": "assistant", "parts": []}'}, "limit"),
-        ({"finish_reason": "stop", "message": '{"role": "assistant", "content": ""}'}, "normally"),
-    ],
-)
-def test_the_last_piece_of_a_streamed_reply_may_only_say_why_it_ended(last, ended):
-    attributes = [
-        ("gen_ai.user.message", {"role": "user", "content": "Hi"}),
-        ("gen_ai.choice", {"index": 0, "message": '{"role": "assistant", "content": "Hello"}'}),
-        ("gen_ai.choice", {"index": 0, **last}),
-    ]
-    events = [
-        {"name": name, "timestamp": START + number, "attributes": held}
-        for number, (name, held) in enumerate(attributes)
-    ]
-    times = {"start_time": START, "end_time": START + 10**9}
-    [found] = turnwise.read_conversations({**SPAN, **times, "attributes": CHAT, "events": events})
-    assert (found.turns[0].agent, found.ended) == ("Hello", ended)
 
 
 @pytest.mark.parametrize("is_traced", [True, False])

@@ -7,7 +7,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.parts import SpanMessage, add_calls, call_arguments
 from turnwise.transforms.formats.messages.spellings import read_messages
-from turnwise.transforms.formats.messages.streams import as_object, first_of, objects_in
+from turnwise.transforms.formats.messages.streams import as_object, first_of, key_set, objects_in
 from turnwise.transforms.formats.traces.calls import add_result
 from turnwise.transforms.formats.traces.dialect import (
     Kind,
@@ -120,11 +120,6 @@ def _langfuse(span: TraceSpan, step: SpanStep) -> None:
         step.error = text_at(span.attributes, "langfuse.observation.status_message") or "error"
 
 
-register_dialect(SpanDialect(name="langfuse", prefixes=frozenset(("langfuse",)), read=_langfuse, rank=85))
-register_dialect(SpanDialect(name="langsmith", prefixes=frozenset(("langsmith",)), read=_LANGSMITH, rank=15))
-register_dialect(SpanDialect(name="mlflow", prefixes=frozenset(("mlflow",)), read=_MLFLOW, rank=70))
-
-
 # Vercel's AI SDK, versions 3 to 6.
 
 _CALLS = (".doGenerate", ".doStream")
@@ -132,7 +127,7 @@ _TURNS = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObj
 _OTHERS = ("ai.embed", "ai.rerank")
 
 
-def _read(span: TraceSpan, step: SpanStep) -> None:
+def _read_vercel(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     operation = text_at(held, "ai.operationId") or ""
     if operation.endswith(_CALLS):
@@ -162,13 +157,13 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.usage = usage_at(held, "ai.usage.") if step.kind == "model" else None
 
 
-register_dialect(SpanDialect(name="vercel_ai", prefixes=frozenset(("ai",)), read=_read, rank=50))
-
-
 # Pydantic AI and Logfire, beside what they write in OpenTelemetry's conventions.
 
 _RUNS = ("pydantic_ai.all_messages", "all_messages_events", "all_messages_json", "all_messages")
-_KEYS = ("events", "tool_arguments", "tool_response", "final_result", "request_data", "response_data", *_RUNS)
+_FIRST_WORDS = (
+    "pydantic_ai agent_name events tool_arguments tool_response final_result request_data response_data "
+    "all_messages_events all_messages_json all_messages"
+)
 _TOOL_NAMES = ("running tool: ", "running tool")
 
 
@@ -209,28 +204,13 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
         step.usage = usage_at(as_object(value_at(held, "response_data")).get("usage"))
 
 
-register_dialect(
-    SpanDialect(
-        name="pydantic_ai",
-        prefixes=frozenset((*_KEYS, "pydantic_ai", "agent_name")),
-        read=_read_pydantic_ai,
-        rank=45,
-    )
-)
-
-
 # Spans of the OpenAI Agents SDK's own export.
 
 _OPENAI_AGENTS_KINDS: dict[str, Kind] = {
-    **{
-        "agent": "agent",
-        "function": "tool",
-        "handoff": "handoff",
-        "generation": "model",
-        "response": "model",
-    },
+    **{"agent": "agent", "handoff": "handoff", "function": "tool"},
+    **dict.fromkeys(("generation", "response"), "model"),
+    **dict.fromkeys(("task", "turn", "custom"), "chain"),
     **dict.fromkeys(("guardrail", "mcp_tools", "transcription", "speech", "speech_group"), "other"),
-    **{"task": "chain", "turn": "chain", "custom": "chain"},
 }
 
 
@@ -252,13 +232,6 @@ def _read_openai_agents(span: TraceSpan, step: SpanStep) -> None:
         step.usage = usage_at(value_at(held, "usage") or output.get("usage"))
 
 
-register_dialect(
-    SpanDialect(
-        name="openai_agents", prefixes=frozenset(("openai_agents",)), read=_read_openai_agents, rank=5
-    )
-)
-
-
 # LiteLLM's own callback: what was sent to the provider and what came back, under the provider's name.
 
 _NAME = "raw_gen_ai_request"
@@ -278,11 +251,6 @@ def _read_litellm(span: TraceSpan, step: SpanStep) -> None:
     step.output = read_messages(reply, AGENT) or None
     step.finish = next((message.finish for message in step.output or () if message.finish), None)
     step.usage = usage_at(loaded(held.get("usage")))
-
-
-register_dialect(
-    SpanDialect(name="litellm", prefixes=frozenset(), names=(_NAME,), read=_read_litellm, rank=60)
-)
 
 
 # BeeAI, whose every event is a span: the start of a call, how it ended, and what an agent was told of it.
@@ -310,9 +278,6 @@ def _read_beeai(span: TraceSpan, step: SpanStep) -> None:
         step.kind, step.name, step.event = "tool", text_at(held, "tool.name"), "told"
         step.args = call_arguments(value_at(held, "tool.parameters"))
         add_result(step, value_at(held, "output.value"))
-
-
-register_dialect(SpanDialect(name="beeai", prefixes=frozenset(("openinference",)), read=_read_beeai, rank=15))
 
 
 # Rows of google-adk's BigQuery plugin, by span.
@@ -384,11 +349,6 @@ def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
         step.target = text_at(held, "to_agent", "target_agent", "agent_name")
 
 
-register_dialect(
-    SpanDialect(name="adk_events", prefixes=frozenset(("adk_events",)), read=_read_adk_events, rank=5)
-)
-
-
 # google-adk's own spans.
 
 _SCOPE = "gcp.vertex.agent"
@@ -400,7 +360,6 @@ _NAMES: tuple[tuple[str, Kind], ...] = (
     ("call_llm", "model"),
     ("execute_tool ", "tool"),
 )
-_FIRST_WORDS = tuple(name.partition(" ")[0] for name, _ in _NAMES)
 _HIDDEN: tuple[JsonValue, ...] = ({}, {"result": "<not specified>"}, None)
 
 
@@ -435,6 +394,16 @@ def _stated(value: JsonValue) -> JsonValue:
     return None if value in _HIDDEN else value
 
 
-register_dialect(
-    SpanDialect(name="adk", prefixes=frozenset(("gcp",)), read=_read_adk, rank=60, names=_FIRST_WORDS)
-)
+for name, rank, prefixes, read, names in (
+    ("openai_agents", 5, "openai_agents", _read_openai_agents, ()),
+    ("adk_events", 5, "adk_events", _read_adk_events, ()),
+    ("langsmith", 15, "langsmith", _LANGSMITH, ()),
+    ("beeai", 15, "openinference", _read_beeai, ()),
+    ("pydantic_ai", 45, _FIRST_WORDS, _read_pydantic_ai, ()),
+    ("vercel_ai", 50, "ai", _read_vercel, ()),
+    ("litellm", 60, "", _read_litellm, (_NAME,)),
+    ("adk", 60, "gcp", _read_adk, tuple(start.partition(" ")[0] for start, _ in _NAMES)),
+    ("mlflow", 70, "mlflow", _MLFLOW, ()),
+    ("langfuse", 85, "langfuse", _langfuse, ()),
+):
+    register_dialect(SpanDialect(name=name, prefixes=key_set(prefixes), read=read, rank=rank, names=names))

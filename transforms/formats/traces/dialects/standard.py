@@ -11,7 +11,7 @@ from turnwise.transforms.formats.messages.parts import (
     call_arguments,
     is_spoken,
 )
-from turnwise.transforms.formats.messages.streams import as_object, stated
+from turnwise.transforms.formats.messages.streams import as_object, key_set, stated
 from turnwise.transforms.formats.traces.calls import add_result
 from turnwise.transforms.formats.traces.dialect import (
     Kind,
@@ -27,7 +27,7 @@ from turnwise.transforms.formats.traces.dialect import (
     value_at,
     with_system,
 )
-from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, has_prefix, loaded, numbered
+from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, loaded, numbered
 
 _STANDARD_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
@@ -183,13 +183,6 @@ def _message(name: str, held: JsonObject) -> list[SpanMessage]:
     return spellings.read_messages({**value, "event.name": name}, AGENT)
 
 
-register_dialect(
-    SpanDialect(
-        name="gen_ai", prefixes=frozenset(("gen_ai", "input", "output")), read=_read_standard, rank=30
-    )
-)
-
-
 # OpenLLMetry (Traceloop), with the numbered keys of its older versions.
 
 _KINDS: dict[str, Kind] = {
@@ -200,7 +193,7 @@ _NUMBERED = ("gen_ai.prompt.", "gen_ai.completion.")
 _ENTITY_NAMES = ("gen_ai.agent.name", "gen_ai.tool.name", "traceloop.entity.name", "traceloop.workflow.name")
 
 
-def _read(span: TraceSpan, step: SpanStep) -> None:
+def _read_openllmetry(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     kind = held.get("traceloop.span.kind")
     step.kind = kind_at(held.get("llm.request.type") if kind is None else kind, _KINDS)
@@ -212,7 +205,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.name = text_at(held, *_ENTITY_NAMES)
         step.input = json_messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
-    elif has_prefix(tuple(held), _NUMBERED):
+    elif any(key.startswith(_NUMBERED) for key in held):
         given, back = (_with_parts(numbered(held, prefix)) for prefix in _NUMBERED)
         step.input = spellings.only_messages(given, USER) or None
         step.output = _first_choice(spellings.only_messages(back, AGENT) or None)
@@ -240,11 +233,6 @@ def _inputs(value: JsonValue) -> JsonValue:
     ]
     texts = [item for item in given if isinstance(item, str)]
     return texts[0] if len(texts) == 1 else None
-
-
-register_dialect(
-    SpanDialect(name="openllmetry", prefixes=frozenset(("traceloop", "llm", "gen_ai")), read=_read, rank=40)
-)
 
 
 # OpenInference (Arize Phoenix).
@@ -343,16 +331,7 @@ def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | N
     return spellings.only_messages(numbered(held, prefix), role) or None
 
 
-register_dialect(
-    SpanDialect(
-        name="openinference", prefixes=frozenset(("openinference",)), read=_read_openinference, rank=20
-    )
-)
-
-
 # AWS Distro for OpenTelemetry: the messages of a span are cut out into one log record a span.
-
-_NODES = ("__end__",)
 
 
 def _read_llo(span: TraceSpan, step: SpanStep) -> None:
@@ -376,7 +355,7 @@ def _add(given: list[JsonValue], back: list[JsonValue], step: SpanStep) -> None:
     elif isinstance(left, dict) and "generations" in left:
         step.kind = "model"
         step.input, step.output = messages_at(entered, USER), messages_at(left["generations"], AGENT)
-    elif left in _NODES or (isinstance(entered, dict) and "remaining_steps" in entered):
+    elif left == "__end__" or (isinstance(entered, dict) and "remaining_steps" in entered):
         step.kind = "other"
     else:
         step.kind = "chain"
@@ -390,10 +369,6 @@ def _content(side: JsonValue) -> list[JsonValue]:
     if len(messages) > 1:
         return [messages]
     return [loaded(message.get("content")) if isinstance(message, dict) else message for message in messages]
-
-
-_WORDS = frozenset(("aws", "event", "openinference", "strands", "opentelemetry", "amazon", "session"))
-register_dialect(SpanDialect(name="aws_distro", prefixes=_WORDS, read=_read_llo, rank=25))
 
 
 # Spans without a word for what they are: by the keys of their content.
@@ -419,12 +394,13 @@ def _read_content_keys(span: TraceSpan, step: SpanStep) -> None:
         step.output = messages_at(held.get("gen_ai.completion"), AGENT)
 
 
-register_dialect(
-    SpanDialect(
-        name="content_keys",
-        prefixes=frozenset(("gen_ai", "llm")),
-        read=_read_content_keys,
-        rank=90,
-        is_guess=True,
+for name, rank, prefixes, read, is_guess in (
+    ("openinference", 20, "openinference", _read_openinference, False),
+    ("aws_distro", 25, "aws event openinference strands opentelemetry amazon session", _read_llo, False),
+    ("gen_ai", 30, "gen_ai input output", _read_standard, False),
+    ("openllmetry", 40, "traceloop llm gen_ai", _read_openllmetry, False),
+    ("content_keys", 90, "gen_ai llm", _read_content_keys, True),
+):
+    register_dialect(
+        SpanDialect(name=name, prefixes=key_set(prefixes), read=read, rank=rank, is_guess=is_guess)
     )
-)
