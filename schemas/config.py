@@ -216,12 +216,8 @@ class TokenPrices(Settings):
 
     def halved(self) -> "TokenPrices":
         """Returns half of the prices."""
-        cached = None if self.cached_per_million is None else self.cached_per_million / 2
-        return TokenPrices(
-            input_per_million=self.input_per_million / 2,
-            output_per_million=self.output_per_million / 2,
-            cached_per_million=cached,
-        )
+        stated = self.model_dump(exclude_none=True)
+        return TokenPrices(**{name: price / 2 for name, price in stated.items()})
 
 
 ModelName: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

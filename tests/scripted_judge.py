@@ -5,6 +5,18 @@ import json
 import turnwise
 
 
+def verdicts(letters, quote=""):
+    """Returns a reply of one verdict a letter, numbered from 1: Y yes, N no, B both, - none."""
+    words = {"Y": ["yes"], "N": ["no"], "B": ["yes", "no"], "-": []}
+    return {
+        "verdicts": [
+            {"number": number, "quote": quote, "reason": f"{word} to {number}", "verdict": word}
+            for number, letter in enumerate(letters, 1)
+            for word in words[letter]
+        ]
+    }
+
+
 class Scripted:
     """A judge that answers by what it is asked about; of what it does not know, it fails with "429"."""
 

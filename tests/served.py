@@ -1,8 +1,9 @@
-"""Servers and variables of the environment for the length of a test."""
+"""Servers, terminals and variables of the environment for the length of a test."""
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -20,6 +21,45 @@ def http_served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def terminal() -> Iterator[tuple[int, list[bytes]]]:
+    """Yields one end of a pseudo-terminal of 40 lines and 100 columns, and what was shown so far on it."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    shown: list[bytes] = []
+
+    def read() -> None:
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:
+                return
+            if not part:
+                return
+            shown.append(part)
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    try:
+        yield theirs, shown
+    finally:
+        thread.join(timeout=60)
+        os.close(ours)
+
+
+def until(is_so: Callable[[], object], is_alive: Callable[[], bool] = lambda: True) -> None:
+    """Waits some minutes until something is so, as long as a process lives."""
+    deadline = time.monotonic() + 240
+    while not is_so():
+        assert is_alive() and time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @contextmanager

@@ -1,11 +1,12 @@
-"""Writes rows into a store as a run that has ended does."""
+"""Writes rows into a store as a run that has ended does, and reads the history of an evaluation."""
 
 from time import time_ns
 from typing import Any
 
-from sqlalchemy import Table
+from sqlalchemy import Connection, Table
 
 from turnwise.pipeline.store.database import Store
+from turnwise.pipeline.store.evaluations import StoredRevision, read_revisions
 from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
 
 DOCUMENT: dict[str, Any] = {
@@ -40,3 +41,8 @@ def put_rows(store: Store, table: Table, rows: list[Any], number: int = 1, *, en
     if ends:
         store.write(lambda connection: complete(connection, execution, ENDED, time_ns()))
     return execution
+
+
+def read_history(connection: Connection, name: str) -> list[StoredRevision]:
+    """Returns all revisions of an evaluation, oldest first."""
+    return read_revisions(connection, name, None, 1_000_000)[::-1]

@@ -70,15 +70,7 @@ class _Outputs(NamedTuple):
 
 
 def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings, sink: Sink) -> None:
-    """Adds a whole run to a pipeline.
-
-    Args:
-        root: The pipeline.
-        logs: Source of conversation logs.
-        cases: Source of eval cases; None: conversations have none, or bring their own.
-        settings: Settings of the run.
-        sink: Sink for the tables.
-    """
+    """Adds a whole run to a pipeline; without `cases`, conversations bring theirs, or have none."""
     build_end(root, build_scoring(root, logs, cases, settings, sink), settings, sink)
 
 
@@ -93,35 +85,49 @@ def build_scoring(
 ) -> Scored:
     """Adds the first half of a run, from the records to rows and sums.
 
-    Args:
-        root: The pipeline.
-        logs: Source of conversation logs.
-        cases: Source of eval cases; None: conversations have none, or bring their own.
-        settings: Settings of the run.
-        sink: Sink for the rows.
-        reports_cases: Whether failures and counts of the eval cases are reported; they must be once.
+    `reports_cases`: failures and counts of the eval cases are reported here; they must be once.
     """
     outputs = _Outputs([], [])
     parts = _conversations(root, logs, settings, outputs)
     of_cases = outputs if reports_cases else _Outputs([], [])
-    eval_cases = None if cases is None else _read_cases(root, cases, settings, of_cases)
-    states = []
+    eval_cases: PCollection[bytes] | None = None
+    if cases is not None:
+        read = cases.read(root, "Cases")
+        of_cases.add(read)
+        parsed = read.records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces))
+        of_cases.failures.extend(parsed.failures)
+        of_cases.reports.extend(parsed.counts)
+        eval_cases = parsed.cases
+    states, selection = [], settings.selection
     for part, conversations in parts.items():
-        matched = conversations | f"MatchCases{part}" >> MatchCases(
-            eval_cases, settings.config.match_cases_by
-        )
-        scored = matched["matched"] | f"ScoreTurns{part}" >> _scoring(settings)
+        match = MatchCases(eval_cases, settings.config.match_cases_by)
+        if selection.needs_judge:
+            score = JudgeTurns(selection, settings.run, settings.judge)
+        else:
+            score = ScoreTurns(selection.measured, settings.run)
+        matched = conversations | f"MatchCases{part}" >> match
+        scored = matched["matched"] | f"ScoreTurns{part}" >> score
         sink.write_tables(scored[ROWS], ROW_TABLES, part)
         states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))
         outputs.failures.extend([matched[FAILURES], scored[FAILURES]])
         outputs.reports.extend([matched[COUNTS], scored[COUNTS], scored[TO_READ]])
-    _write_failures(outputs, settings, sink)
-    return Scored(states, outputs.reports)
+    write = _FailureRowsFn(settings.run)
+    rows = (
+        outputs.failures
+        | "Failures" >> beam.Flatten()
+        | "FailureRows" >> beam.ParDo(write).with_outputs(COUNTS, main="rows")
+    )
+    sink.write_tables(rows["rows"], (FAILURES,))
+    return Scored(states, [*outputs.reports, rows[COUNTS]])
 
 
 def build_end(root: beam.Pipeline, scored: Scored, settings: RunSettings, sink: Sink) -> None:
     """Adds the second half of a run: metrics, `run.json` and the names of all files."""
-    _write_metrics(scored.states, settings, sink)
+    parts = scored.states
+    states = parts[0] if len(parts) == 1 else parts | "AllMetrics" >> beam.Flatten()
+    gathered = states | "MetricsOfRun" >> beam.Map(_of_run) | "GatherMetrics" >> beam.GroupByKey()
+    rows = gathered | "MetricRows" >> beam.ParDo(_MetricRowsFn(settings.run.run_id))
+    sink.write_tables(rows, (*SINGLE_FILES, AGGREGATED))
     sink.finish(root, scored.reports)
 
 
@@ -150,24 +156,6 @@ def _conversations(
     return {"": parsed.conversations, SESSIONS: joined.conversations}
 
 
-def _write_failures(outputs: _Outputs, settings: RunSettings, sink: RowsSink) -> None:
-    write = _FailureRowsFn(settings.run)
-    rows = (
-        outputs.failures
-        | "Failures" >> beam.Flatten()
-        | "FailureRows" >> beam.ParDo(write).with_outputs(COUNTS, main="rows")
-    )
-    sink.write_tables(rows["rows"], (FAILURES,))
-    outputs.reports.append(rows[COUNTS])
-
-
-def _scoring(settings: RunSettings) -> Any:
-    selection = settings.selection
-    if selection.needs_judge:
-        return JudgeTurns(selection, settings.run, settings.judge)
-    return ScoreTurns(selection.measured, settings.run)
-
-
 class _FailureRowsFn(CountingDoFn):
     """Yields the rows of failures, and counts them by kind."""
 
@@ -180,27 +168,6 @@ class _FailureRowsFn(CountingDoFn):
         for row in rows:
             self.counts.update(failure_counters(row))
         yield FAILURES, rows
-
-
-def _read_cases(
-    root: beam.Pipeline, cases: Source, settings: RunSettings, outputs: _Outputs
-) -> "PCollection[bytes]":
-    read = cases.read(root, "Cases")
-    outputs.add(read)
-    parsed = read.records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces))
-    outputs.failures.extend(parsed.failures)
-    outputs.reports.extend(parsed.counts)
-    eval_cases: PCollection[bytes] = parsed.cases
-    return eval_cases
-
-
-def _write_metrics(
-    parts: "list[PCollection[tuple[str, MetricsState]]]", settings: RunSettings, sink: Sink
-) -> None:
-    states = parts[0] if len(parts) == 1 else parts | "AllMetrics" >> beam.Flatten()
-    gathered = states | "MetricsOfRun" >> beam.Map(_of_run) | "GatherMetrics" >> beam.GroupByKey()
-    rows = gathered | "MetricRows" >> beam.ParDo(_MetricRowsFn(settings.run.run_id))
-    sink.write_tables(rows, (*SINGLE_FILES, AGGREGATED))
 
 
 def _of_run(entry: tuple[str, MetricsState]) -> tuple[str, tuple[str, AnySums]]:

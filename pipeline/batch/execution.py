@@ -41,13 +41,9 @@ from turnwise.transforms.judging.setup import BATCHES_GO_ON, WAITING, close_judg
 def run_to_the_end(pipeline: beam.Pipeline, is_worker: bool = False) -> PipelineResult:
     """Runs a pipeline and waits for its end; for workers, the process that ends them says that it waits.
 
-    Raises:
-        RemoteRunError: Workers outside this process failed.
-        AuthenticationError: The judge was refused.
-        ConfigError: A setting cannot be used.
-        OSError: A disk or network failed.
-        KeyboardInterrupt: A signal ended the run.
-        SystemExit: Code of a plugin raised it.
+    Raises RemoteRunError if workers outside this process failed, AuthenticationError if the judge was
+    refused, ConfigError if a setting cannot be used, OSError if a disk or network failed, KeyboardInterrupt
+    after a signal, and SystemExit if code of a plugin raised it.
     """
     calm_collector()
     # Beam also logs, with a traceback, every error that it raises.
@@ -61,13 +57,12 @@ def run_to_the_end(pipeline: beam.Pipeline, is_worker: bool = False) -> Pipeline
         return result
     except RemoteRunError:
         raise
-    except AuthenticationError as error:
-        close_judges()  # what is in flight is refused, too: nobody is told to wait for it
-        raise AuthenticationError(_own_words(error)) from None
-    except ConfigError as error:
-        raise ConfigError(_own_words(error)) from None
-    except OSError as error:
-        raise OSError(_own_words(error)) from None
+    except (AuthenticationError, ConfigError, OSError) as error:
+        if isinstance(error, AuthenticationError):
+            close_judges()  # what is in flight is refused, too: nobody is told to wait for it
+        kind = next(kind for kind in (AuthenticationError, ConfigError, OSError) if isinstance(error, kind))
+        # Beam appends the step to the message.
+        raise kind(str(error).partition(" [while running")[0]) from None
     except RuntimeError as error:
         if "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from None
@@ -78,11 +73,6 @@ def run_to_the_end(pipeline: beam.Pipeline, is_worker: bool = False) -> Pipeline
         if JUDGING.asking and not is_worker:
             complain(BATCHES_GO_ON if JUDGING.jobs else WAITING)
         close_judges()
-
-
-def _own_words(error: Exception) -> str:
-    """Returns the message of an error without the step that Beam appends."""
-    return str(error).partition(" [while running")[0]
 
 
 def only_translates(options: PipelineOptions) -> bool:
@@ -137,17 +127,18 @@ def replaces_earlier(settings: RunSettings) -> bool:
     """Returns whether a run may replace an earlier one in its output directory.
 
     It may with `--overwrite`. A run with a date also replaces itself, and what batches that did not finish
-    left.
-
-    Raises:
-        ConfigError: A run with a date meets a finished run with another id, or of another date.
+    left. Raises ConfigError if it meets a finished run with another id, or of another date.
     """
     if settings.overwrite or settings.date is None:
         return settings.overwrite
     names = [path.rsplit("/", 1)[-1] for path in earlier_files(settings.output)]
     if RUN_FILE not in names:
         return not any(name.startswith(_OF_STREAMS) for name in names)
-    run_id, date = _run(settings.output)
+    try:
+        document = read_run_file(settings.output)
+        run_id, date = document.get("run_id"), document.get("date")
+    except (ValueError, AttributeError):
+        run_id, date = "of a broken run.json", None
     if run_id != settings.run.run_id:
         what = f"holds the run {run_id}, not {settings.run.run_id}: inputs, eval cases or config are others"
     elif date != settings.date:
@@ -159,23 +150,11 @@ def replaces_earlier(settings: RunSettings) -> bool:
     )
 
 
-def _run(directory: str) -> tuple[object, object]:
-    try:
-        document = read_run_file(directory)
-        return document.get("run_id"), document.get("date")
-    except (ValueError, AttributeError):
-        return "of a broken run.json", None
-
-
 _REJECTED = "unread_records"
 
 
 def log_source(settings: RunSettings) -> Source:
-    """Returns the source of all logs of a run.
-
-    Raises:
-        ConfigError: An input does not exist, or cannot be read.
-    """
+    """Returns the source of all logs of a run; raises ConfigError if one does not exist or cannot be read."""
     limit, spread = settings.max_record_bytes, settings.is_distributed
     patterns = file_patterns("--input", [path for path in settings.input if not is_bigquery(path)])
     files = FileSource(patterns, limit, _REJECTED, spread)
@@ -215,11 +194,8 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
     """Compares the input files with those of the finished run in the output directory.
 
     A date whose input is gone keeps its run: to repeat it would lose it. `may_be_empty`: nothing was due of
-    a date without input and run.
-
-    Raises:
-        ConfigError: The input files cannot be listed, so that it is not known whether they changed.
-        OSError: A filesystem does not answer.
+    a date without input and run. Raises ConfigError if the input files cannot be listed, so that it is not
+    known whether they changed, and OSError if a filesystem does not answer.
     """
     now = _inputs_now(settings.input)
     if now is None:

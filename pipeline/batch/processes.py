@@ -67,7 +67,7 @@ from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.limits import spent_on
 from turnwise.transforms.judging.setup import WAITING, WORKER_PATIENCE_S, close_judges
 from turnwise.transforms.judging.shared_places import NOTHING
-from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
+from turnwise.transforms.metrics.state import packed, unpacked
 
 ENDING = 2
 _EVERY = 0.2
@@ -150,14 +150,7 @@ class WorkerFault(NamedTuple):
 
 
 def run_worker(sealed: Sealed, number: int, parent: int, links: Links) -> None:
-    """Does the part of one worker process, and ends it with status 1 if that fails.
-
-    Args:
-        sealed: What is to be done.
-        number: Number of the worker, from 0.
-        parent: The process that ends the run.
-        links: What connects the worker with it.
-    """
+    """Does the part of one worker process, counted from 0, and ends it with status 1 if that fails."""
     # Signals reach all processes of a terminal; the one that ends the run ends its workers.
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, signal.SIG_IGN)
@@ -182,7 +175,9 @@ def _fault(error: BaseException) -> WorkerFault:
 
 
 def _score(work: Work, number: int, queue: int) -> None:
-    settings = _of_one(work.settings)
+    settings, judge = work.settings, work.settings.judge
+    # A worker has its part of the calls in flight.
+    settings = replace(settings, judge=replace(judge, concurrency=judge.concurrency // settings.workers))
     with made_pipeline(work.options) as pipeline:
         sink = ShardSink(
             settings.output,
@@ -199,12 +194,6 @@ def _score(work: Work, number: int, queue: int) -> None:
             run_to_the_end(pipeline, is_worker=True)
         except OSError as error:
             raise name_full_disk(error, settings.output) from None
-
-
-def _of_one(settings: RunSettings) -> RunSettings:
-    """Returns the settings of one worker: it has its part of the calls in flight."""
-    judge = settings.judge
-    return replace(settings, judge=replace(judge, concurrency=judge.concurrency // settings.workers))
 
 
 def _accompany(parent: int, number: int, links: Links) -> None:
@@ -242,21 +231,15 @@ def run_in_workers(
 ) -> None:
     """Runs a batch to its end: worker processes read and score, and this process does the rest.
 
-    Args:
-        pipeline: An empty pipeline.
-        logs: Source of conversation logs.
-        cases: Source of eval cases; None: there are none.
-        settings: Settings of the run.
-        sink: Sink for the tables, with a folder that is chosen.
-
-    Raises:
-        RemoteRunError: A worker was killed, or failed for a reason of its own.
-        AuthenticationError: The judge was refused.
-        ConfigError: A setting cannot be used.
-        OSError: A disk or network failed.
-        KeyboardInterrupt: A signal ended the run.
+    Raises RemoteRunError if a worker was killed, or failed for a reason of its own, and the errors of
+    `run_to_the_end`. `sink` has a folder that is chosen.
     """
-    _close_shared(settings)
+    # Connections and threads must not outlive a fork.
+    close_judges()
+    if is_store_url(settings.store):
+        from turnwise.pipeline.store.database import close_shared_stores
+
+        close_shared_stores()
     calm_collector()
     shards = find_shards(logs, settings.workers)
     with TemporaryDirectory(prefix="turnwise-") as folder:
@@ -272,20 +255,10 @@ def run_in_workers(
             run_to_the_end(pipeline)
 
 
-def _close_shared(settings: RunSettings) -> None:
-    """Closes connections and threads that must not outlive a fork."""
-    close_judges()
-    if is_store_url(settings.store):
-        from turnwise.pipeline.store.database import close_shared_stores
-
-        close_shared_stores()
-
-
 def _work(work: Work) -> bool:
     """Starts all workers and waits for them; raises what the first one to fail says.
 
-    Returns:
-        Whether they did their part; False: they stopped at records that only one process can join.
+    Returns whether they did their part; False: they stopped at records that only one process can join.
     """
     count = work.settings.workers
     context = _context()
@@ -373,18 +346,14 @@ def _wait(
 def _error(work: Work, receiver: Connection, status: int) -> BaseException:
     """Returns why a worker failed; with `--verbose`, its traceback is printed."""
     if not receiver.poll():
-        return RemoteRunError(f"a worker process {_how_ended(status)}")
+        name = next((known.name for known in Signals if known == -status), f"signal {-status}")
+        killed = f"was killed by {name}{' (out of memory?)' if -status == SIGKILL else ''}"
+        how = f"ended early, with status {status}" if status >= 0 else killed
+        return RemoteRunError(f"a worker process {how}")
     fault = WorkerFault(*json.loads(receiver.recv_bytes()))
     if work.options.get_all_options().get("verbose"):
         complain_at_length(fault.traceback)
     return fault.error()
-
-
-def _how_ended(status: int) -> str:
-    if status >= 0:
-        return f"ended early, with status {status}"
-    name = next((known.name for known in Signals if known == -status), f"signal {-status}")
-    return f"was killed by {name}{' (out of memory?)' if -status == SIGKILL else ''}"
 
 
 Listed: TypeAlias = Sequence[SizedPath | Failure]
@@ -399,57 +368,38 @@ def fit_processes(
 ) -> RunSettings:
     """Returns the settings with the number of worker processes; 1: all is done in the process of the command.
 
-    Args:
-        settings: Settings of the run.
-        stated: `--workers`; None: as many as pay.
-        cores: Returns the number of processors.
-
-    Raises:
-        ConfigError: `--workers` is wrong, or for another kind of run.
+    `stated` is `--workers`; None: as many as pay. Raises ConfigError if it is wrong, or for another kind of
+    run.
     """
     if stated is not None:
-        _check(settings, stated)
+        if stated < 1:
+            raise ConfigError(f"--workers must be 1 or more, not {stated}")
+        if settings.judge.only_estimates and stated > 1:
+            raise ConfigError("--workers cannot be used with --estimate")
+        if settings.is_distributed:
+            raise ConfigError("--workers is for DirectRunner; other runners start workers of their own")
     is_here = not (settings.is_distributed or settings.is_streaming)
     is_batch = settings.judge.batch_wait_s is not None
     if not is_here or is_batch or settings.judge.only_estimates or any(map(is_bigquery, settings.input)):
         return settings
-    is_alone = _have_no_share(settings) or _is_remote(settings)
+    is_asking = bool(settings.judged and settings.judge.kind.connect)
+    # Several processes would wait for a database, or ask a judge the same twice.
+    is_alone = is_sqlite_url(settings.store) or (is_asking and not settings.judge.config.cache)
+    # Files on other machines would be asked for their sizes before the run.
+    paths = (*settings.input, *settings.eval_cases)
+    is_alone = is_alone or any(not (is_local(path) or is_store_url(path)) for path in paths)
     most = (1 if is_alone else cores()) if stated is None else stated
-    if settings.judged and settings.judge.kind.connect:
+    if is_asking:
         most = min(most, settings.judge.concurrency)
     if most == 1:
         return settings
     listed = _listed(settings.input)
     if stated is None:
-        most = min(most, _most_that_pay(settings, listed))
+        # Each worker reads all eval cases, and must have as much to read of the logs.
+        cases = _listed([path for path in settings.eval_cases if not is_store_url(path)])
+        most = min(most, _bytes(listed) // max(_LEAST_BYTES, _bytes(cases)))
     most = min(most, len(divided_among(listed, max(1, most))))
     return settings if most < 2 or _holds_events(settings, listed) else replace(settings, workers=most)
-
-
-def _check(settings: RunSettings, stated: int) -> None:
-    if stated < 1:
-        raise ConfigError(f"--workers must be 1 or more, not {stated}")
-    if settings.judge.only_estimates and stated > 1:
-        raise ConfigError("--workers cannot be used with --estimate")
-    if settings.is_distributed:
-        raise ConfigError("--workers is for DirectRunner; other runners start workers of their own")
-
-
-def _have_no_share(settings: RunSettings) -> bool:
-    """Returns whether several processes would wait for a database, or ask a judge the same twice."""
-    is_asking = bool(settings.judged and settings.judge.kind.connect)
-    return is_sqlite_url(settings.store) or (is_asking and not settings.judge.config.cache)
-
-
-def _is_remote(settings: RunSettings) -> bool:
-    """Returns whether files lie on other machines, which would be asked for their sizes before the run."""
-    return any(not (is_local(path) or is_store_url(path)) for path in (*settings.input, *settings.eval_cases))
-
-
-def _most_that_pay(settings: RunSettings, listed: Listed) -> int:
-    """Returns how many workers have enough to read: at least as much as the eval cases, which each reads."""
-    cases = _listed([path for path in settings.eval_cases if not is_store_url(path)])
-    return _bytes(listed) // max(_LEAST_BYTES, _bytes(cases))
 
 
 def _bytes(listed: Listed) -> int:
@@ -470,18 +420,15 @@ def _holds_events(settings: RunSettings, listed: Listed) -> bool:
     if settings.input_format != AUTO:
         return True
     reader = LogReader(settings.input_format, settings.config)
-    paths = [file.path for file in listed if isinstance(file, SizedPath) and _is_shown(file)]
+    files = [file for file in listed if isinstance(file, SizedPath)]
+    # The first record of the others is found by reading much.
+    paths = [file.path for file in files if named_as_lines(file.path) or file.size <= _LARGEST_LOOKED_AT]
     for path in paths[:: len(paths) // _LOOKED_AT + 1]:
         for record in islice(file_records(path, settings.max_record_bytes), 1):
             contents = [] if isinstance(record, Failure) else parse_record(reader, record, Counter())
             if any(isinstance(file, ConversationEvent) for file in contents):
                 return True
     return False
-
-
-def _is_shown(file: SizedPath) -> bool:
-    """Returns whether the first record of a file is found without reading much."""
-    return named_as_lines(file.path) or file.size <= _LARGEST_LOOKED_AT
 
 
 def build_again(
@@ -494,13 +441,7 @@ def build_again(
 ) -> None:
     """Adds a whole run to a pipeline, whose judge has what an earlier attempt left of its limits.
 
-    Args:
-        root: The pipeline.
-        logs: Source of conversation logs.
-        cases: Source of eval cases; None: there are none.
-        settings: Settings of the run, with several workers.
-        sink: Sink for the tables.
-        counts: What the workers of the earlier attempt counted; what their judge was asked counts again.
+    `counts` are those of the workers of the earlier attempt; what their judge was asked counts again.
     """
     judge = settings.judge
     spent = NOTHING if judge.shares_budget else spent_on(judge_usage(counts), judge.config.prices)
@@ -518,7 +459,8 @@ _CODER = FastPrimitivesCoder()
 
 def hand_over(root: beam.Pipeline, scored: Scored, sink: ShardSink, folder: Path) -> None:
     """Adds the steps that write everything but the rows into one file."""
-    states = [part | f"Hand_State{i}" >> beam.Map(_packed) for i, part in enumerate(scored.states)]
+    pack = beam.Map(lambda entry: (OF_RUN, (entry[0], packed(entry[1]))))
+    states = [part | f"Hand_State{i}" >> pack for i, part in enumerate(scored.states)]
     parts = [*scored.reports, *sink.written, sink.begun(root)]  # there may be nothing else
     over = gathered([*states, *parts], "Hand_Told", "Hand_Gather")
     _ = over | "Hand_Over" >> beam.ParDo(_HandOverFn(str(folder))).with_output_types(Any)
@@ -544,29 +486,18 @@ def handed_counts(files: Sequence[Path]) -> Counter[str]:
     return counts
 
 
-class _Packed(NamedTuple):
-    """The sums of an app version."""
-
-    version: str
-    state: bytes
-
-
-def _packed(entry: tuple[str, MetricsState]) -> tuple[str, _Packed]:
-    return OF_RUN, _Packed(entry[0], packed(entry[1]))
-
-
-def _plain(value: "_Packed | Told") -> tuple[str, Any]:
-    """Returns a value without types of turnwise, after its kind."""
-    if isinstance(value, _Packed):
-        return _STATE, tuple(value)
-    return (_WRITTEN, tuple(value)) if isinstance(value, Written) else (_TOLD, value)
+def _plain(value: tuple[str, bytes] | Told) -> tuple[str, Any]:
+    """Returns a value without types of turnwise, after its kind; a plain tuple is a version and its sums."""
+    if isinstance(value, Written):
+        return _WRITTEN, tuple(value)
+    return _STATE if isinstance(value, tuple) else _TOLD, value
 
 
 class _HandOverFn(InspectedDoFn):
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
-    def process(self, element: "tuple[str, Iterable[_Packed | Told]]") -> None:
+    def process(self, element: "tuple[str, Iterable[tuple[str, bytes] | Told]]") -> None:
         Path(self._folder).write_bytes(_CODER.encode([_plain(value) for value in element[1]]))
 
 

@@ -42,10 +42,8 @@ class RemoteRunError(OSError):
 def run_remotely(pipeline: beam.Pipeline) -> PipelineResult:
     """Runs a pipeline on its runner and waits for its end; a job that is drained has ended.
 
-    With `--verbose`, the traceback of a failure is printed.
-
-    Raises:
-        RemoteRunError: It failed; one line with the job's address.
+    Raises RemoteRunError if it failed, in one line with the job's address; with `--verbose`, the traceback
+    is printed.
     """
     job: Any = None
     try:
@@ -58,7 +56,9 @@ def run_remotely(pipeline: beam.Pipeline) -> PipelineResult:
         if job is None or job.state not in _ENDS:
             if pipeline.options.get_all_options().get("verbose"):
                 complain_at_length("".join(format_exception(error)))
-            raise RemoteRunError(_line(pipeline, job, error)) from error
+            what = "the job could not be started" if job is None else "the job failed"
+            address = job_address(pipeline.options, type(pipeline.runner).__name__, job)
+            raise RemoteRunError(f"{what}: {address}: {cause_text(error)}") from error
     return job
 
 
@@ -66,10 +66,8 @@ def _lift_deadline(pipeline: beam.Pipeline) -> None:
     """Lets a job take longer than a request to the job service may.
 
     Beam gives `job_server_timeout` to the stream of a job's states, too, where the service lets it be opened
-    before the job begins, and stops such a job when the time is over.
-
-    Raises:
-        ConnectionError: The job service did not answer in that time.
+    before the job begins, and stops such a job when the time is over. Raises ConnectionError if the job
+    service did not answer in that time.
     """
     # Imported late: no run in this process needs it.
     from apache_beam.runners.portability.portable_runner import PortableRunner
@@ -90,33 +88,21 @@ def _lift_deadline(pipeline: beam.Pipeline) -> None:
 def job_address(options: PipelineOptions, kind: str, job: Any) -> str:
     """Returns where a job can be looked at: a URL of Google's console, or its id and the cluster.
 
-    Args:
-        options: Beam's options.
-        kind: Name of the runner.
-        job: Beam's result of the pipeline; None: it was not started.
+    `kind` is the name of the runner, `job` Beam's result of the pipeline; None: it was not started.
     """
     if "Dataflow" in kind:
         cloud = options.view_as(GoogleCloudOptions)
         page = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}"
         name = f"{page}/{job.job_id()}" if job is not None and job.has_job else page
         return f"{name}?project={cloud.project}"
-    number = getattr(job, "_job_id", None)
-    return f"job {number} on {_cluster(options, kind)}" if number else _cluster(options, kind)
-
-
-def _cluster(options: PipelineOptions, kind: str) -> str:
     stated = options.view_as(PortableOptions).job_endpoint
     if not stated and kind == "FlinkRunner":
         stated = options.view_as(FlinkRunnerOptions).flink_master
     if not stated and kind == "SparkRunner":
         stated = options.view_as(SparkRunnerOptions).spark_master_url
-    return f"{kind} {stated}" if stated else kind
-
-
-def _line(pipeline: beam.Pipeline, job: Any, error: Exception) -> str:
-    kind, cause = type(pipeline.runner).__name__, cause_text(error)
-    what = "the job could not be started" if job is None else "the job failed"
-    return f"{what}: {job_address(pipeline.options, kind, job)}: {cause}"
+    cluster = f"{kind} {stated}" if stated else kind
+    number = getattr(job, "_job_id", None)
+    return f"job {number} on {cluster}" if number else cluster
 
 
 def cause_text(error: BaseException) -> str:

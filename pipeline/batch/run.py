@@ -68,46 +68,33 @@ from turnwise.transforms.scoring.redaction import redact_document
 def run(settings: RunSettings, options: PipelineOptions) -> int:
     """Runs the batch job and reports on it.
 
-    Returns:
-        Exit status: 0, or 1 if the run failed or missed a gate (`--max_failure_ratio`, a rule).
-
-    Raises:
-        ConfigError: The options or inputs are wrong; nothing was run.
+    Returns the exit status: 0, or 1 if the run failed or missed a gate (`--max_failure_ratio`, a rule).
+    Raises ConfigError if the options or inputs are wrong; nothing was run then.
     """
     if not only_translates(options):
         check_access(settings)
     logs = log_source(settings)
     cases = _case_source(settings)
     with made_pipeline(options) as pipeline:
-        return _run(pipeline, logs, cases, settings, options)
-
-
-def _run(
-    pipeline: beam.Pipeline,
-    logs: Source,
-    cases: Source | None,
-    settings: RunSettings,
-    options: PipelineOptions,
-) -> int:
-    if settings.judge.only_estimates:
-        return _estimate(pipeline, logs, cases, settings)
-    if settings.baseline is not None:
-        if settings.baseline == PREVIOUS and only_translates(options):
-            raise ConfigError("--baseline previous: a template would keep it; name an output directory")
-        settings = with_baseline(settings, begun_document(settings))
-    sink = _sink(settings, options)
-    if only_translates(options):
-        build(pipeline, logs, cases, settings, sink)
-        translate(pipeline)
-        print("the pipeline was translated; nothing was run")
-        return 0
-    if settings.workers > 1 and isinstance(logs, FileSource):
-        work = partial(run_in_workers, pipeline, logs, cases, settings, sink)
-    else:
-        build(pipeline, logs, cases, settings, sink)
-        work = partial(_run_here, pipeline)
-    with discarding(settings.store_place, goes_on=settings.is_distributed):
-        return _run_checked(pipeline, settings, work)
+        if settings.judge.only_estimates:
+            return _estimate(pipeline, logs, cases, settings)
+        if settings.baseline is not None:
+            if settings.baseline == PREVIOUS and only_translates(options):
+                raise ConfigError("--baseline previous: a template would keep it; name an output directory")
+            settings = with_baseline(settings, begun_document(settings))
+        sink = _sink(settings, options)
+        if only_translates(options):
+            build(pipeline, logs, cases, settings, sink)
+            translate(pipeline)
+            print("the pipeline was translated; nothing was run")
+            return 0
+        if settings.workers > 1 and isinstance(logs, FileSource):
+            work = partial(run_in_workers, pipeline, logs, cases, settings, sink)
+        else:
+            build(pipeline, logs, cases, settings, sink)
+            work = partial(_run_here, pipeline)
+        with discarding(settings.store_place, goes_on=settings.is_distributed):
+            return _run_checked(pipeline, settings, work)
 
 
 def _run_here(pipeline: beam.Pipeline) -> None:
@@ -253,11 +240,8 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
 def report_batch(settings: RunSettings) -> int:
     """Reports on a finished batch run by what it wrote, perhaps in other processes.
 
-    Returns:
-        The exit status.
-
-    Raises:
-        OSError: It left no run.json, another run has replaced it, or it cannot be read back.
+    Returns the exit status. Raises OSError if the run left no run.json, another one has replaced it, or it
+    cannot be read back.
     """
     run_of_batch = settings.run
     document = read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}

@@ -23,11 +23,11 @@ from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, counted, names
 from turnwise.pipeline.report.calibration import (
     calibration_json,
     calibration_text,
+    criterion_rows,
     merge_lines,
     merged,
     read_labels,
     run_scales,
-    run_scores,
     write_calibration,
 )
 from turnwise.pipeline.report.comparison import (
@@ -62,6 +62,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
+from turnwise.transforms.decisions.calibration.labels import judged_scores
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.first_page import NAMED, two_versions
@@ -130,19 +131,12 @@ def report_runs(argv: Sequence[str]) -> int:
     if len(set(options.out)) < len(options.out):
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
-    runs = [
-        run
-        for given in options.out
-        for run in sorted(
-            map(open_run, _runs_in(given)), key=lambda run: run.document.date or run.document.create_time
-        )
-    ]
-    report = write_report(
-        path,
-        runs,
-        compare_versions(runs, options.baseline, options.candidate),
-        single_file=options.single_file,
-    )
+    runs: list[Run] = []
+    for given in options.out:
+        of_directory = map(open_run, _runs_in(given))
+        runs += sorted(of_directory, key=lambda run: run.document.date or run.document.create_time)
+    compared = compare_versions(runs, options.baseline, options.candidate)
+    report = write_report(path, runs, compared, single_file=options.single_file)
     files = report.chunks - report.inline_chunks
     beside = f"; {files} files with transcripts beside it, in {REPORT_DATA}" if files else ""
     left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""
@@ -251,7 +245,11 @@ def gate(argv: Sequence[str]) -> int:
     report = gate_report(run, rules, (_gate_baseline(options, run), options.candidate))
     if report.page is None:
         report = with_first_page(report, run)
-    documents = {"junit": junit_xml, "markdown": gate_markdown, "json": _json_of}
+    documents: dict[str, Callable[[GateReport], str]] = {
+        "junit": junit_xml,
+        "markdown": gate_markdown,
+        "json": lambda report: json.dumps(msgspec.to_builtins(report)) + "\n",
+    }
     for name, file in files.items():
         if file is not None:
             document = documents[name](report)
@@ -271,17 +269,13 @@ def gate(argv: Sequence[str]) -> int:
     for line in (*report.problems, *(rule_line(rule) for rule in results if rule.status != "passed")):
         complain(line)
     numbers = Counter(rule.status for rule in report.rules)
-    parts = ": " + ", ".join(f"{number} {status}" for status, number in numbers.items())
-    parts = parts if len(numbers) > 1 else ""
-    tell(f"gate: {report.status}, {counted(len(report.rules), 'rule')}{parts}")
+    parts = ", ".join(f"{number} {status}" for status, number in numbers.items())
+    rules_text = counted(len(report.rules), "rule") + (f": {parts}" if len(numbers) > 1 else "")
+    tell(f"gate: {report.status}, {rules_text}")
     return 0 if report.status == "passed" else 1
 
 
 _STDOUT = "-"
-
-
-def _json_of(report: GateReport) -> str:
-    return json.dumps(msgspec.to_builtins(report)) + "\n"
 
 
 def _gate_baseline(options: argparse.Namespace, run: Run) -> str | None:
@@ -319,7 +313,7 @@ def calibrate_run(argv: Sequence[str]) -> int:
     lines = read_labels(options.labels)
     names = {line.label.criterion for line in lines}
     scales = run_scales(names)
-    scores = run_scores(run, names, scales)
+    scores = judged_scores(criterion_rows(run, names), scales)
     costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):

@@ -38,20 +38,14 @@ def manage_labels(argv: Sequence[str]) -> int:
 
 
 def _write(path: str, labels: Sequence[HumanLabel]) -> None:
-    lines = b"".join(msgspec.json.encode(_plain(label)) + b"\n" for label in labels)
-    Path(path).write_bytes(lines)
-
-
-def _plain(label: HumanLabel) -> JsonObject:
-    """Returns a label with `label` and what it states."""
-    stated: JsonObject = msgspec.to_builtins(label)
-    return {
-        key: value for key, value in stated.items() if value is not None or key in ("label", "turn_index")
-    }
+    with open(path, "wb") as file:
+        for label in labels:
+            stated = msgspec.to_builtins(label).items()
+            kept = {key: v for key, v in stated if v is not None or key in ("label", "turn_index")}
+            file.write(msgspec.json.encode(kept) + b"\n")
 
 
 def _queue(options: Namespace) -> int:
-
     random = min(FEWEST_CASES, options.size) if options.random is None else options.random
     if not 0 <= random <= options.size or options.size < 1:
         raise ConfigError("--random must be 0 or more, and not more than --size")
@@ -81,7 +75,6 @@ def _queue(options: Namespace) -> int:
 
 
 def _merge(options: Namespace) -> int:
-
     check_new_file(options.output)
     stems = [Path(path).stem for path in options.files]
     labels = []

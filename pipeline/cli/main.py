@@ -14,10 +14,7 @@ from turnwise.pipeline.batch.process import end_at_signal, interrupted_status
 from turnwise.pipeline.io.terminal import complain, guard_terminal, reader_may_end, say
 
 if TYPE_CHECKING:
-    from apache_beam.options.pipeline_options import PipelineOptions
-
     from turnwise.pipeline.cli.run_options import Command
-    from turnwise.pipeline.settings.run import RunSettings
 
 
 _INTERRUPTED = (interrupted_status(SIGINT), interrupted_status(SIGTERM))
@@ -99,16 +96,6 @@ def _run_named(name: str, argv: Sequence[str]) -> int:
     return command(argv)
 
 
-def _stream(settings: "RunSettings", options: "PipelineOptions") -> int:
-    if settings.is_distributed:
-        from turnwise.pipeline.streaming.beam import run_distributed
-
-        return run_distributed(settings, options)
-    from turnwise.pipeline.streaming.local.run import run_stream
-
-    return run_stream(settings)
-
-
 def _run(argv: Sequence[str]) -> int:
     if "-h" in argv or "--help" in argv:
         from turnwise.pipeline.cli.arguments import PLUGIN, command_parser
@@ -135,7 +122,16 @@ def _run_once(argv: Sequence[str]) -> int:
         settings, options = parse_options(argv)
         # Looked for before the run, which may write files there; a usage error stays one line.
         others = other_files_text(settings)
-        status = (_stream if settings.is_streaming else run)(settings, options)
+        if not settings.is_streaming:
+            status = run(settings, options)
+        elif settings.is_distributed:
+            from turnwise.pipeline.streaming.beam import run_distributed
+
+            status = run_distributed(settings, options)
+        else:
+            from turnwise.pipeline.streaming.local.run import run_stream
+
+            status = run_stream(settings)
         if others:
             complain(others)
         return status

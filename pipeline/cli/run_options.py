@@ -225,17 +225,11 @@ def dates_of(argv: Sequence[str]) -> Dates | None:
     before = earlier_dates(named, raw.lookback or 0)
     if len(named) + len(before) > 1:
         check_range(raw, [*before, *named])
-    if raw.empty_dates != "fail":
-        _check_folders(raw.input or ())
-    return Dates(named, before, raw.empty_dates)
-
-
-def _check_folders(places: Sequence[str]) -> None:
-    """Raises ConfigError if no date can have input, because the folder of all of them does not exist."""
-    for pattern in filter(names_date, places):
+    for pattern in filter(names_date, raw.input or () if raw.empty_dates != "fail" else ()):
         folder = os.path.dirname(pattern.partition("{date")[0]) or "."
         if is_local(pattern) and not os.path.isdir(folder):
             raise ConfigError(f"--input {pattern}: no date has input: there is no directory {folder}")
+    return Dates(named, before, raw.empty_dates)
 
 
 def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:

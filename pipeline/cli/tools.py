@@ -76,12 +76,10 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
         raise ConfigError(f"--max_flip {options.max_flip:g}: must lie between 0 and 1")
     settings = _settings(options)
     # Imported late: an error in the options does not wait for it.
-    from turnwise.pipeline.report.judge_check import CheckOptions, checked
+    from turnwise.pipeline.report.judge_check import CheckOptions, check_text, checked
 
     stated = {name: getattr(options, name) for name in CheckOptions.__struct_fields__}
     check = checked(settings, CheckOptions(**stated), complain if options.format == "json" else say)
-    from turnwise.pipeline.report.judge_check import check_text
-
     document = msgspec.json.format(msgspec.json.encode(check), indent=2)
     if options.output and check.used is not None:
         try:
@@ -111,10 +109,8 @@ def _settings(options: Namespace) -> RunSettings:
     stated = config.judge
     if options.judge_model:
         criteria = tuple(
-            criterion.asking(criterion.judge_model_options.without_others())
-            if isinstance(criterion, JudgedCriterion)
-            else criterion
-            for criterion in criteria
+            c.asking(c.judge_model_options.without_others()) if isinstance(c, JudgedCriterion) else c
+            for c in criteria
         )
         stated = stated.model_copy(update=_ONE_MODEL)
     named = ("judge", "judge_model", "judge_concurrency", "judge_cache")
@@ -396,12 +392,9 @@ def inspect_files(argv: Sequence[str]) -> int:
         say(msgspec.json.format(msgspec.json.encode(inspection)).decode())
     else:
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
+        named = options.starter_config or options.config
         has_starter = any(name in starter_config(files, config)["criteria"] for name in DECIDING)
-        say(
-            inspection_text(
-                inspection, options.path, width, options.starter_config or options.config, has_starter
-            )
-        )
+        say(inspection_text(inspection, options.path, width, named, has_starter))
     return 0 if inspection.is_read else 1
 
 

@@ -11,17 +11,20 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime, timedelta
 from tempfile import TemporaryFile
 from threading import Event
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
-from google.api_core import exceptions
 from google.api_core.exceptions import (
+    Aborted,
+    Cancelled,
     Conflict,
     Forbidden,
     GoogleAPIError,
     NotFound,
+    ServerError,
     ServiceUnavailable,
+    TooManyRequests,
     Unauthorized,
     from_grpc_status,
 )
@@ -79,7 +82,6 @@ from turnwise.schemas.score import Stage
 
 if TYPE_CHECKING:
     from google.cloud.bigquery import Client, LoadJob
-    from google.cloud.bigquery_storage_v1.types import AppendRowsResponse
     from pyarrow import RecordBatch
 
 
@@ -109,7 +111,6 @@ def bigquery_schema(columns: tuple[Column, ...]) -> list[SchemaField]:
 
 
 def _of_run(run_id: str) -> QueryJobConfig:
-
     return QueryJobConfig(query_parameters=[ScalarQueryParameter("run_id", "STRING", run_id)])
 
 
@@ -139,7 +140,6 @@ def _open_dataset(dataset: Dataset, patience: float) -> "tuple[Client, str]":
 
 
 def _prepare_table(client: "Client", name: str, columns: tuple[Column, ...], patience: float) -> None:
-
     wanted = Table(name, bigquery_schema(columns))
     wanted.time_partitioning = TimePartitioning(field=DATE.name)
     names = {column.name for column in columns}
@@ -161,16 +161,14 @@ def _faults(wanted: list[SchemaField], present: list[SchemaField]) -> Iterator[s
         kind = f"{field.field_type} {field.mode}"
         if other is None:
             yield f"lacks the column {field.name} ({kind}): add it with ALTER TABLE"
-        elif (present_kind := _kind(other)) != _kind(field):
-            yield f"has the column {field.name} as {' '.join(present_kind)}, not {kind}"
+            continue
+        mode = other.mode if other.mode == "REPEATED" else "NULLABLE"
+        present_kind = f"{_SAME.get(other.field_type, other.field_type)} {mode}"
+        if present_kind != kind:
+            yield f"has the column {field.name} as {present_kind}, not {kind}"
     for name, field in known.items():
         if field.mode == "REQUIRED":
             yield f"has the column {name}, which is required and unknown here"
-
-
-def _kind(field: SchemaField) -> tuple[str, str]:
-    mode = field.mode if field.mode == "REPEATED" else "NULLABLE"
-    return _SAME.get(field.field_type, field.field_type), mode
 
 
 @contextmanager
@@ -195,6 +193,8 @@ _LARGEST = 8_000_000
 _REQUEST_S = 60.0
 _PATIENCE_S = 600.0
 _VALUES = ("conversation_id", "criterion", "app_version")
+_PASSING = (ServerError, Aborted, TooManyRequests, Cancelled, NotFound)
+"""Errors of requests that may succeed later. A table that was just made is not found for a moment."""
 
 
 class _Lost(NamedTuple):
@@ -255,7 +255,10 @@ class BigQueryChanges:
             for part in (batch.slice(0, half), batch.slice(half)):
                 yield from self._append_batch(name, part)
         elif batch.num_rows:
-            refused_rows = self._send(_request(self._dataset, name, batch))
+            request = AppendRowsRequest(write_stream=_stream_name(self._dataset, name), trace_id="turnwise")
+            request.arrow_rows.writer_schema.serialized_schema = batch.schema.serialize().to_pybytes()
+            request.arrow_rows.rows.serialized_record_batch = batch.serialize().to_pybytes()
+            refused_rows = self._send(request)
             yield from ((batch.slice(i, 1).to_pylist()[0], why) for i, why in refused_rows.items())
             kept = [i for i in range(batch.num_rows) if i not in refused_rows]
             if refused_rows and kept:
@@ -270,9 +273,9 @@ class BigQueryChanges:
         waiting = Waiting(what, self._patience, self.stop)
         while True:
             try:
-                refusals = _refused_rows(self._answer(request))
+                refusals = self._answer(request)
             except (GoogleAPIError, GoogleAuthError) as error:
-                if not _may_pass(error):
+                if not isinstance(error, _PASSING) and not getattr(error, "retryable", False):
                     raise OSError(f"{what}: {google_error(error)}") from None
                 if not waiting.again(google_error(error)):
                     raise OSError(waiting.gave_up(google_error(error))) from None
@@ -280,13 +283,15 @@ class BigQueryChanges:
                 waiting.end()
                 return refusals
 
-    def _answer(self, request: AppendRowsRequest) -> "AppendRowsResponse":
-
+    def _answer(self, request: AppendRowsRequest) -> dict[int, str]:
+        """Returns why rows are refused, by number; raises the error of an answer as a whole."""
         # The service finds the region of the dataset by this header.
         route = [("x-goog-request-params", f"write_stream={request.write_stream}")]
         options: dict[str, Any] = {"metadata": route, "retry": None, "timeout": _REQUEST_S}
         for answer in self._client.append_rows(iter([request]), **options):
-            return answer
+            if answer.error.code and not answer.row_errors:
+                raise from_grpc_status(answer.error.code, answer.error.message)
+            return {error.index: " ".join(error.message.split()) for error in answer.row_errors}
         raise ServiceUnavailable("the connection was closed without an answer")
 
 
@@ -306,7 +311,7 @@ def try_stream(sink_place: SinkPlace) -> None:
             )
         for table, columns in stream_tables().items():
             _prepare_table(client, dataset.table(table), columns, _TRIED_S)
-        sql = ";\n".join([*_view_statements(lambda name: f"`{dataset.table(name)}`"), ""])
+        sql = ";\n".join([*_view_statements(dataset), ""])
         options = {"location": location, "retry": patient(_TRIED_S), "timeout": _TRIED_S}
         client.query(sql, **options).result()
         # Revisions begin at 0, and of each thing the highest one counts: rows of an earlier stream
@@ -331,35 +336,6 @@ def _stream_name(dataset: Dataset, name: str) -> str:
     return f"projects/{dataset.project}/datasets/{dataset.name}/tables/{name}/streams/_default"
 
 
-def _request(dataset: Dataset, name: str, batch: "RecordBatch") -> AppendRowsRequest:
-
-    request = AppendRowsRequest(write_stream=_stream_name(dataset, name), trace_id="turnwise")
-    request.arrow_rows.writer_schema.serialized_schema = batch.schema.serialize().to_pybytes()
-    request.arrow_rows.rows.serialized_record_batch = batch.serialize().to_pybytes()
-    return request
-
-
-def _refused_rows(answer: "AppendRowsResponse") -> dict[int, str]:
-    """Returns why rows are refused, by number; raises the error of an answer as a whole."""
-    if answer.row_errors:
-        return {error.index: " ".join(error.message.split()) for error in answer.row_errors}
-    if answer.error.code:
-        raise from_grpc_status(answer.error.code, answer.error.message)
-    return {}
-
-
-def _may_pass(error: Exception) -> bool:
-    """Returns whether a request may succeed later. A table that was just made is not found for a moment."""
-    passing = (
-        exceptions.ServerError,
-        exceptions.Aborted,
-        exceptions.TooManyRequests,
-        exceptions.Cancelled,
-        exceptions.NotFound,
-    )
-    return isinstance(error, passing) or bool(getattr(error, "retryable", False))
-
-
 def _failure_row(lost: _Lost) -> JsonObject:
     """Returns the row of `failures`, of the same change, for a row that could not be written."""
     if lost.row["change_row"] < 0:
@@ -367,9 +343,8 @@ def _failure_row(lost: _Lost) -> JsonObject:
     row: dict[str, Any] = dict.fromkeys(FailureRow.__annotations__)
     row |= {name: lost.row[name] for name in ("run_id", "date", "change_id")}
     # The same number whenever the change is written, and one that no row of the change has.
-    row["change_row"] = (
-        -1 - WAREHOUSE_TABLES.index(lost.table) - len(WAREHOUSE_TABLES) * lost.row["change_row"]
-    )
+    number, tables = WAREHOUSE_TABLES.index(lost.table), len(WAREHOUSE_TABLES)
+    row["change_row"] = -1 - number - tables * lost.row["change_row"]
     for name in _VALUES:
         value = lost.row.get(name)
         row[name] = value[:200] if isinstance(value, str) else None
@@ -422,7 +397,7 @@ def complete_tables(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list
     dataset = parse_dataset(sink_place.url)
     try:
         with _loaded(dataset, staged) as (client, loaded):
-            _replace_rows(client, _replacement(dataset, loaded), sink_place.run_id)
+            _replace_rows(client, dataset, loaded, sink_place.run_id)
     except (GoogleAPIError, GoogleAuthError, OSError) as error:
         rows = sum(part.rows for part in staged)
         raise OSError(
@@ -489,9 +464,16 @@ def _jobs(
             yield _started(
                 client, client.load_table_from_uri, paths[start : start + _URIS_OF_A_JOB], **options
             )
-    else:
-        with _merged(table, paths) as file:
-            yield _started(client, client.load_table_from_file, file, **options)
+        return
+    schema = arrow_schema(staged_columns(table, by_version=False))
+    with TemporaryFile() as merged:
+        with ParquetWriter(merged, schema, compression="zstd") as writer:
+            for path in paths:
+                with FileSystems.open(path) as staged:
+                    for batch in ParquetFile(staged).iter_batches():
+                        writer.write_batch(batch)
+        merged.seek(0)
+        yield _started(client, client.load_table_from_file, merged, **options)
 
 
 def _started(client: "Client", start: Callable[..., "LoadJob"], *given: Any, **options: Any) -> "LoadJob":
@@ -503,22 +485,8 @@ def _started(client: "Client", start: Callable[..., "LoadJob"], *given: Any, **o
         return cast("LoadJob", client.get_job(job_id))
 
 
-@contextmanager
-def _merged(table: str, paths: Sequence[str]) -> Iterator[BinaryIO]:
-    """Opens a temporary file with the rows of all files."""
-    with TemporaryFile() as file:
-        schema = arrow_schema(staged_columns(table, by_version=False))
-        with ParquetWriter(file, schema, compression="zstd") as writer:
-            for path in paths:
-                with FileSystems.open(path) as staged:
-                    for batch in ParquetFile(staged).iter_batches():
-                        writer.write_batch(batch)
-        file.seek(0)
-        yield file
-
-
-def _replacement(dataset: Dataset, loaded: dict[str, str]) -> str:
-    """Returns one transaction that removes the run's rows from every table, and inserts the loaded ones."""
+def _replace_rows(client: "Client", dataset: Dataset, loaded: dict[str, str], run_id: str) -> None:
+    """Removes the run's rows from every table, and inserts the loaded ones, in one transaction."""
     lines = ["BEGIN TRANSACTION"]
     for table in WAREHOUSE_TABLES:
         lines.append(f"DELETE FROM `{dataset.table(table)}` WHERE run_id = @run_id")
@@ -527,14 +495,9 @@ def _replacement(dataset: Dataset, loaded: dict[str, str]) -> str:
             lines.append(
                 f"INSERT INTO `{dataset.table(table)}` ({names}) SELECT {names} FROM `{loaded[table]}`"
             )
-    return ";\n".join([*lines, "COMMIT TRANSACTION", ""])
-
-
-def _replace_rows(client: "Client", sql: str, run_id: str) -> None:
-
     for attempt in range(_TRIES):
         try:
-            client.query(sql, _of_run(run_id)).result()
+            client.query(";\n".join([*lines, "COMMIT TRANSACTION", ""]), _of_run(run_id)).result()
             return
         except GoogleAPIError as error:
             if attempt == _TRIES - 1 or not any(words in str(error) for words in _CONFLICTS):
@@ -607,25 +570,25 @@ _CHANGE_COLUMNS = (
 _ROW_COLUMNS = (Column("change_id", "string"), Column("change_row", "long"))
 _OLDEST = timedelta(days=9 * 365)
 # A later revision may have another date, so that the newest one is sought among the changes of all dates.
-_CURRENT_SQL = """CREATE OR REPLACE VIEW {current} AS
+_CURRENT_SQL = """CREATE OR REPLACE VIEW `{current}` AS
 SELECT change_id, date FROM (
   SELECT change_id, date, ROW_NUMBER() OVER (
     PARTITION BY run_id, thing ORDER BY revision DESC, first_written DESC, change_id
   ) AS place
   FROM (
     SELECT run_id, thing, change_id, revision, MIN(written) AS first_written, MIN(date) AS date
-    FROM {changes} GROUP BY run_id, thing, change_id, revision
+    FROM `{changes}` GROUP BY run_id, thing, change_id, revision
   )
 )
 WHERE place = 1"""
 # A filter by date passes a window that is divided by date, and so reaches the partitions of the rows.
-_VIEW_SQL = """CREATE OR REPLACE VIEW {view} AS
+_VIEW_SQL = """CREATE OR REPLACE VIEW `{view}` AS
 SELECT {columns} FROM (
   SELECT written.*, ROW_NUMBER() OVER (
     PARTITION BY written.date, written.change_id, written.change_row
   ) AS copy
-  FROM {table} AS written
-  JOIN {current} AS newest ON written.change_id = newest.change_id AND written.date = newest.date
+  FROM `{table}` AS written
+  JOIN `{current}` AS newest ON written.change_id = newest.change_id AND written.date = newest.date
 )
 WHERE copy = 1"""
 
@@ -641,14 +604,14 @@ def stream_tables() -> dict[str, tuple[Column, ...]]:
     return {**flat, CHANGES: _CHANGE_COLUMNS}
 
 
-def _view_statements(full_name: Callable[[str], str]) -> Iterator[str]:
-    """Yields the SQL of the views, in order; `full_name` returns a table's name for SQL."""
-    current = full_name(CURRENT)
-    yield _CURRENT_SQL.format(current=current, changes=full_name(CHANGES))
+def _view_statements(dataset: Dataset) -> Iterator[str]:
+    """Yields the SQL of the views, in order."""
+    current = dataset.table(CURRENT)
+    yield _CURRENT_SQL.format(current=current, changes=dataset.table(CHANGES))
     for table in WAREHOUSE_TABLES:
         names = ", ".join(column.name for column in staged_columns(table, by_version=False))
-        flat = full_name(stream_table(table))
-        yield _VIEW_SQL.format(view=full_name(table), columns=names, table=flat, current=current)
+        view, flat = dataset.table(table), dataset.table(stream_table(table))
+        yield _VIEW_SQL.format(view=view, columns=names, table=flat, current=current)
 
 
 def table_rows(changes: Sequence[StreamChange], table: str, now: datetime) -> list[JsonObject]:

@@ -141,6 +141,8 @@ def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
     """
     address = parse_address(path)
     check_google(address.shown)
+    from google.cloud.bigquery import QueryJobConfig
+
     sql, where = address.query, ""
     with one_line(address.shown, ConfigError):
         if not sql:
@@ -153,22 +155,12 @@ def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
                 return query._replace(size=session.estimated_total_bytes_scanned)
             # Only tables can be read without a query.
             sql = f"SELECT * FROM `{address.table}`{f' WHERE {where}' if where else ''}"
-        return RowsQuery(address.shown, address.project, sql, size=_tried_bytes(address, sql, patience))
-
-
-def _tried_bytes(address: RowsAddress, sql: str, patience: float) -> int:
-    from google.cloud.bigquery import QueryJobConfig
-
-    tried = open_client(address.project).query(
-        sql,
-        QueryJobConfig(dry_run=True, use_query_cache=False),
-        retry=patient(patience),
-        job_retry=None,
-        timeout=REQUEST_SECONDS,
-    )
-    if tried.statement_type not in (None, "SELECT"):
-        raise ConfigError(f"{address.shown}: is a statement {tried.statement_type}, not one SELECT")
-    return tried.total_bytes_processed or 0
+        trial = QueryJobConfig(dry_run=True, use_query_cache=False)
+        options = {"retry": patient(patience), "job_retry": None, "timeout": REQUEST_SECONDS}
+        tried = open_client(address.project).query(sql, trial, **options)
+        if tried.statement_type not in (None, "SELECT"):
+            raise ConfigError(f"{address.shown}: is a statement {tried.statement_type}, not one SELECT")
+        return RowsQuery(address.shown, address.project, sql, size=tried.total_bytes_processed or 0)
 
 
 def bounded(queries: list[RowsQuery], limit_gb: float | None) -> list[RowsQuery]:

@@ -53,12 +53,10 @@ class CasePlaces(Struct, frozen=True):
 
 def case_places(settings: RunSettings) -> CasePlaces | None:
     """Returns where the eval cases of a stream are; None: none are given."""
-    if not settings.eval_cases:
-        return None
-    limit, every = settings.max_record_bytes, settings.stream.refresh_cases
-    config = settings.config
-    cases, app = settings.eval_cases, settings.store_app
-    return CasePlaces(cases, limit, app, config.ces, every, config.match_cases_by)
+    cases, limit, config = settings.eval_cases, settings.max_record_bytes, settings.config
+    every = settings.stream.refresh_cases
+    places = CasePlaces(cases, limit, settings.store_app, config.ces, every, config.match_cases_by)
+    return places if cases else None
 
 
 class CaseBook:
@@ -132,8 +130,6 @@ _OPENING = Lock()
 def worker_cases(places: CasePlaces) -> CurrentCases:
     """Returns the cases on a worker. The first call in a process waits until they are read."""
     with _OPENING:
-        book = _BOOKS.get(repr(places))
-        if book is None:
-            book = _BOOKS[repr(places)] = CaseBook(places)
+        book = _BOOKS.get(repr(places)) or _BOOKS.setdefault(repr(places), CaseBook(places))
     failures = book.refresh()
     return CurrentCases(book.index, failures)

@@ -89,7 +89,6 @@ def _archive(file: Any) -> zipfile.ZipFile:
 
 
 def _yaml_texts(path: str, file: Any, limit: int) -> Texts:
-
     try:
         text = _whole(file, limit, "the YAML file")
         documents = [value for value in yaml.load_all(text, _CheckedLoader) if value is not None]
@@ -326,21 +325,19 @@ def _agents_records(database: _Database) -> Iterator[JsonObject]:
 
 
 def _items(rows: Sequence[JsonObject]) -> JsonObject:
+
+    def item(row: JsonObject) -> JsonValue:
+        try:
+            return loads(row["message_data"])
+        except (TypeError, ValueError):
+            return row["message_data"]
+
     newest = max(rows, key=lambda row: row.get("branch_place") or 0).get("branch_id")
     kept = [row for row in rows if row.get("branch_id") in (None, newest)]
     places = {row["place"] for row in kept}
     left = {row["place"]: row for row in rows if row["place"] not in places}
-    items: JsonObject = {"input": [_item(row.get("message_data")) for row in kept]}
-    if left:
-        items[OTHER_BRANCHES] = [_item(row.get("message_data")) for row in left.values()]
-    return items
-
-
-def _item(text: JsonValue) -> JsonValue:
-    try:
-        return loads(text)
-    except (TypeError, ValueError):
-        return text
+    others = {OTHER_BRANCHES: list(map(item, left.values()))} if left else {}
+    return {"input": list(map(item, kept)), **others}
 
 
 SQLITE_MAGIC = b"SQLite format 3\0"
@@ -374,10 +371,8 @@ def _session_texts(path: str, file: Any, limit: int) -> Texts:
 def database_texts(url: str) -> Texts:
     """Yields the sessions of a PostgreSQL database as they are at one time, each as JSON.
 
-    Raises:
-        ConfigError: The URL is wrong, or the driver is not installed.
-        StoreError: The database does not answer.
-        ValueError: It holds no sessions.
+    Raises ConfigError if the URL is wrong, or the driver is not installed, StoreError if the database does
+    not answer, and ValueError if it holds no sessions.
     """
     with _postgresql(url) as database:
         for record in _session_reader(database)(database):

@@ -265,12 +265,19 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
     What the config redacts is replaced. Raises ConfigError if a path names nothing, or cannot be read.
     """
     with EventJoin() as joining:
-        for path in matched_files(file_patterns(option, without_configs(paths))):
-            if isinstance(path, Failure):
-                yield OpenedFile(path.source or "", path)
+        contents: list[str] = []
+        for path in paths:
+            if agent_folder(path) is None:
+                contents.append(path)
+            else:  # its files, but for its configs
+                files = (seen.path for seen in files_at(path))
+                contents += (name for name in files if os.path.basename(name) != _CONFIG)
+        for file in matched_files(file_patterns(option, contents)):
+            if isinstance(file, Failure):
+                yield OpenedFile(file.source or "", file)
                 continue
-            yield OpenedFile(shown_place(path))
-            for record in file_records(path, limit):
+            yield OpenedFile(shown_place(file))
+            for record in file_records(file, limit):
                 read = ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
                 for item in read.contents:
                     if isinstance(item, ConversationEvent):
@@ -435,17 +442,6 @@ def agent_inputs(logs: Sequence[str], cases: Sequence[str], config: str | None) 
     return inputs
 
 
-def without_configs(paths: Sequence[str]) -> list[str]:
-    """Returns paths with the files of agent folders, but for their configs, in place of the folders."""
-    opened: list[str] = []
-    for path in paths:
-        if agent_folder(path) is None:
-            opened.append(path)
-        else:
-            opened += [seen.path for seen in files_at(path) if os.path.basename(seen.path) != _CONFIG]
-    return opened
-
-
 _KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a directory"}
 _KINDS |= {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 _FILES = (*SUFFIXES, *OTHER_SUFFIXES)
@@ -477,7 +473,12 @@ def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str
     while waiting:
         folder = waiting.popleft()
         try:
-            entries = _entries(folder, visited)
+            about = os.stat(folder)
+            if (identity := (about.st_dev, about.st_ino)) in visited:
+                continue
+            visited.add(identity)
+            with os.scandir(folder) as scanned:
+                entries = list(scanned)
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -497,16 +498,6 @@ def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str
             elif enters(entry.path):
                 # Links last: a directory is found under its own path before a link to it.
                 (waiting.append if entry.is_symlink() else waiting.appendleft)(entry.path)
-
-
-def _entries(directory: str, visited: set[tuple[int, int]]) -> list["os.DirEntry[str]"]:
-    about = os.stat(directory)
-    identity = (about.st_dev, about.st_ino)
-    if identity in visited:
-        return []
-    visited.add(identity)
-    with os.scandir(directory) as entries:
-        return list(entries)
 
 
 def look_at(path: str) -> Iterator[Seen]:
@@ -547,19 +538,19 @@ def files_at(path: str) -> Iterator[Seen]:
     return look_at(path) if os.path.lexists(path) else matches(path)
 
 
-def _is_other(path: str) -> bool:
-    return not path.endswith(SUFFIXES) and not os.path.basename(path).startswith(".")
-
-
 def other_files(paths: Sequence[str]) -> list[str]:
     """Returns the files of local directories that are not read because of their names, as shown.
 
     Files that another one of the paths names are left out: they are read. So are hidden files.
     """
+
+    def is_other(path: str) -> bool:
+        return not path.endswith(SUFFIXES) and not os.path.basename(path).startswith(".")
+
     local = [path for path in paths if is_local(path)]
     named = (seen for path in local if not os.path.isdir(path) for seen in files_at(path))
     read = {os.path.realpath(seen.path) for seen in named}
-    walks = (walk(path, _is_other, lambda _: True) for path in local if os.path.isdir(path))
+    walks = (walk(path, is_other, lambda _: True) for path in local if os.path.isdir(path))
     files = (seen.path for seen in chain.from_iterable(walks) if isinstance(seen, FoundFile))
     return sorted({shown_path(path) for path in files if os.path.realpath(path) not in read})
 

@@ -28,6 +28,10 @@ from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import plain_rows
 
 _EVENT = "gen_ai.evaluation.result"
+_COLUMNS = (
+    *("run_id", "score_id", "revision", "turn_index", "threshold"),
+    *("eval_id", "app_version", "label", "event_time", "language"),
+)
 _MOST_EVENTS = 500
 _NO_ANSWER = "no connection, or no answer in time"
 _SPAN = re.compile(r"([0-9a-f]{32})(?:/([0-9a-f]{16}))?")
@@ -78,14 +82,7 @@ def _event(row: JsonObject) -> LogRecord:
         "gen_ai.evaluation.explanation": row["explanation"] or row["reason"],
         "error.type": None if has_value or outcome else "no_score",
         "gen_ai.conversation.id": row["conversation_id"],
-        **{
-            f"turnwise.{name}": row[name]
-            for name in ("run_id", "score_id", "revision", "turn_index", "threshold")
-        },
-        **{
-            f"turnwise.{name}": row[name]
-            for name in ("eval_id", "app_version", "label", "event_time", "language")
-        },
+        **{f"turnwise.{name}": row[name] for name in _COLUMNS},
     }
     return LogRecord(
         timestamp=time_ns(),

@@ -125,31 +125,23 @@ def file_records(
     named: Container[str] = (),
     unread: Callable[[], object] = lambda: None,
 ) -> Iterator[Record | Failure]:
-    """Yields the records of one of the `listed_files`.
+    """Yields the records of one of the `listed_files`; one of more than `limit` bytes is a failure.
 
-    Args:
-        path: The file.
-        limit: A record of more bytes is a failure.
-        stage: Stage of the failure of a file that breaks off.
-        named: Paths that an option names.
-        unread: Called if such a file gave nothing but failures.
+    `stage` is that of the failure of a file that breaks off; `unread` is called if a file that an option
+    named gave nothing but failures.
     """
     if isinstance(path, Failure):
         yield path
         return
-    file = path if isinstance(path, SizedPath) else SizedPath(path, 0)
-    has_records = has_failures = False
+    file, kinds = path if isinstance(path, SizedPath) else SizedPath(path, 0), set[type]()
     try:
         for record in read_records(file.path, limit, file.size):
-            if isinstance(record, Record):
-                has_records = True
-            else:
-                has_failures = True
+            kinds.add(type(record))
             yield record
     except Exception as error:
-        has_failures = True
+        kinds.add(Failure)
         yield unread_rest(stage, error, shown_place(file.path))
-    if has_failures and not has_records and file.path in named:
+    if kinds == {Failure} and file.path in named:
         unread()
 
 

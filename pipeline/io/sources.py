@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, groupby, pairwise
 from math import inf
 from operator import gt
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
 
 import apache_beam as beam
 from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
@@ -60,14 +60,7 @@ class FileRange(NamedTuple):
     lines: int = 0
 
 
-class MeasuredRange(NamedTuple):
-    """A range and the number of line ends in it; None: the file must be read as a whole."""
-
-    part: FileRange
-    line_ends: int | None
-
-
-def file_ranges(patterns: list[str]) -> list[FileRange | Failure]:
+def file_ranges(start: bytes, patterns: list[str]) -> list[FileRange | Failure]:
     """Returns the files that paths and globs name, large ones in ranges, and failures of unreadable paths.
 
     The more there is to read, the longer is a range: 1 to 64 MiB. Nothing is opened here, so a range may
@@ -92,20 +85,26 @@ def _divided_files(listed: Sequence[SizedPath | Failure], number: int) -> list[F
     return ranges
 
 
-def measure(part: FileRange, limit: int) -> MeasuredRange:
-    """Counts the line ends of a range. What cannot be read here is reported where the file is read."""
+def measure(part: FileRange, limit: int) -> int | None:
+    """Returns the number of line ends in a range; None: the file must be read as a whole.
+
+    What cannot be read here is reported where the file is read.
+    """
     with suppress(Exception):
         if part.stop:
             with opened(part.path) as file:
                 if part.start > 0 or holds_lines(part.path, file, limit):
-                    return MeasuredRange(part, _line_ends(file, part.start, part.stop))
-    return MeasuredRange(part, None)
+                    return _line_ends(file, part.start, part.stop)
+    return None
 
 
-def number_lines(path: str, measured: Iterable[MeasuredRange]) -> Iterator[FileRange]:
-    """Yields the ranges of one file with the number of lines before each, or the file as a whole."""
+def number_lines(path: str, measured: Iterable[tuple[FileRange, int | None]]) -> Iterator[FileRange]:
+    """Yields the ranges of one file with the number of lines before each, or the file as a whole.
+
+    They come with what `measure` says of them.
+    """
     lines, ranges = 0, []
-    for part, line_ends in sorted(measured, key=lambda measured: measured.part.start):
+    for part, line_ends in sorted(measured, key=lambda measured: measured[0].start):
         if line_ends is None:
             yield FileRange(path)
             return
@@ -117,14 +116,10 @@ def number_lines(path: str, measured: Iterable[MeasuredRange]) -> Iterator[FileR
 def range_records(
     part: FileRange, start: int, limit: int, claim: Callable[[int], bool]
 ) -> Iterator[Record | Failure]:
-    """Yields the records whose lines begin in a range, at `start` or after it.
+    """Yields the records whose lines begin in a range, at the offset `start` or after it.
 
-    Args:
-        part: The range.
-        start: Offset of a byte in it; a line that begins before is not read.
-        limit: A line of more bytes is a failure.
-        claim: Called with the offset of each line, and once with an offset behind the range or behind what
-            is left of it; returns whether the line belongs to what is to be read.
+    `claim` is called with the offset of each line, and once with an offset behind the range or behind what is
+    left of it; it returns whether the line belongs to what is to be read.
     """
     try:
         with opened(part.path) as file:
@@ -295,7 +290,7 @@ class FileSource:
         # leaves out the second.
         ranges = (
             start
-            | f"{name}Files" >> beam.FlatMap(partial(_file_ranges, patterns=self.patterns))
+            | f"{name}Files" >> beam.FlatMap(file_ranges, self.patterns)
             | f"{name}SpreadFiles" >> beam.Reshuffle()
             | f"{name}CountLines" >> beam.Map(partial(_measured, limit=self.limit))
             | f"{name}GatherRanges" >> beam.GroupByKey()
@@ -306,21 +301,19 @@ class FileSource:
         return _read(ranges, f"{name}Read", read)
 
 
-def _file_ranges(start: bytes, patterns: list[str]) -> list[FileRange | Failure]:
-    return file_ranges(patterns)
+_Measured: TypeAlias = tuple[FileRange, int | None] | Failure
 
 
-def _measured(part: FileRange | Failure, limit: int) -> tuple[str, MeasuredRange | Failure]:
+def _measured(part: FileRange | Failure, limit: int) -> tuple[str, _Measured]:
     if isinstance(part, Failure):
         return part.source or "", part
-    return part.path, measure(part, limit)
+    return part.path, (part, measure(part, limit))
 
 
-def _numbered(file: tuple[str, Iterable[MeasuredRange | Failure]]) -> Iterator[FileRange | Failure]:
+def _numbered(file: tuple[str, Iterable[_Measured]]) -> Iterator[FileRange | Failure]:
     parts = list(file[1])
     yield from (part for part in parts if isinstance(part, Failure))
-    if measured := [part for part in parts if isinstance(part, MeasuredRange)]:
-        yield from number_lines(file[0], measured)
+    yield from number_lines(file[0], [part for part in parts if not isinstance(part, Failure)])
 
 
 # Worker processes of this machine take shards from a pipe, entry by entry: one that is done takes the next.
@@ -385,7 +378,7 @@ def _numbered_shards(shards: Shards) -> Iterator[tuple[int, int, int]]:
             if isinstance(part, Failure) or not part.stop:
                 yield index, index, _WHOLE
                 continue
-            line_ends = measure(part, shards.files.limit).line_ends
+            line_ends = measure(part, shards.files.limit)
             if line_ends is None:
                 yield index, parts[-1][0], lines if part.start else _WHOLE
                 break
@@ -445,7 +438,7 @@ class BigQuerySource:
         other: Source | None,
         max_record_bytes: int,
         rejected: str,
-        is_distributed: bool = False,
+        is_distributed: bool,
     ) -> None:
         self._queries, self._other, self._limit = list(queries), other, max_record_bytes
         self._rejected, self._is_distributed = rejected, is_distributed
@@ -479,24 +472,19 @@ class ParseAndJoinFn(CountingDoFn):
         self._has_joined = False
 
     def process(self, record: Record) -> list[Any]:
-        """Returns what a record holds; its events are kept."""
+        """Returns what a record holds; its events are kept. Raises RuntimeError if bundles divide them."""
         outputs: list[Any] = []
         for content in parse_record(self._reader, record, self.counts):
-            if isinstance(content, ConversationEvent):
-                self._keep(content)
-            else:
+            if not isinstance(content, ConversationEvent):
                 outputs.append(TaggedOutput(FAILURES, content) if isinstance(content, Failure) else content)
+            elif not self._is_alone:
+                STOPPING.is_asked = True
+            else:
+                if self._has_joined:
+                    raise RuntimeError("events came in several bundles: the runner is not the in-process one")
+                self._joining = self._joining or EventJoin()
+                self._joining.add(content)
         return outputs
-
-    def _keep(self, event: ConversationEvent) -> None:
-        if not self._is_alone:
-            STOPPING.is_asked = True
-            return
-        if self._joining is None:
-            if self._has_joined:
-                raise RuntimeError("events came in several bundles: the runner is not the in-process one")
-            self._joining = EventJoin()
-        self._joining.add(event)
 
     def finish_bundle(self) -> Iterator[Any]:
         """Yields what the events make, and the counts."""

@@ -1,7 +1,8 @@
-"""Rows of a run as Parquet files beside the tables of a warehouse, until the run is complete."""
+"""Rows of a run as Parquet files, staged until it is complete, and a dataset that consists of them."""
 
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
 from hashlib import blake2b
@@ -17,8 +18,10 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 from pyarrow.parquet import write_table
 
+from turnwise.pipeline.io.run_writer import publish
 from turnwise.pipeline.io.sinks.base import TableSink, find_service
 from turnwise.pipeline.settings.options import SinkPlace
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local
 from turnwise.schemas.rows import (
     DATE,
@@ -102,7 +105,6 @@ class _StageFn(beam.DoFn):
         yield from map(GlobalWindows.windowed_value, self._write())
 
     def _write(self) -> Iterator[StagedRows]:
-
         waiting, self._waiting, self._size = self._waiting, {}, 0
         schema = arrow_schema(staged_columns(self._table, self._by_version))
         for version, rows in waiting.items():
@@ -220,3 +222,63 @@ def partition(column: str, value: str | None) -> str:
     ('app_version=agents%2Fv%3D1', 'app_version=__HIVE_DEFAULT_PARTITION__')
     """
     return f"{column}={_SPECIAL.sub(lambda char: f'%{ord(char[0]):02X}', value) if value else _NULL}"
+
+
+# A dataset of Parquet files in hive partitions, in which a run replaces its own files.
+
+
+def prepare_dataset(sink_place: SinkPlace) -> None:
+    """Makes the folder in which rows of a run are staged; raises ConfigError if it cannot be written."""
+    try:
+        make_folder(staging_folder(sink_place))
+    except Exception as error:  # Beam's file systems raise errors of many libraries.
+        raise ConfigError(
+            f"--store {sink_place.url}: cannot be written: {' '.join(str(error).split())}"
+        ) from None
+
+
+def complete_dataset(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
+    """Puts the files of a run into their partitions, in place of those of an earlier run with the same id.
+
+    It can be repeated after an error: files that are in their place stay there. Returns what was not written,
+    one line each; raises OSError if files could not be written or removed.
+    """
+    directory = staging_directory(sink_place)
+    try:
+        for part in staged:
+            if part.path:
+                check_folder(part.path)
+        for table in WAREHOUSE_TABLES:
+            of_table = [part for part in staged if part.table == table and part.path]
+            _replace(directory, table, sink_place, of_table)
+    except OSError as error:
+        rows = sum(part.rows for part in staged)
+        text = " ".join(str(error).split())
+        raise OSError(f"--store {sink_place.url}: not all of {rows} rows were written: {text}") from None
+    finally:
+        remove_earlier(sink_place)
+    return lost_rows(sink_place, staged)
+
+
+def _replace(directory: str, table: str, sink_place: SinkPlace, staged: Sequence[StagedRows]) -> None:
+    names, numbers = dict[str, str](), Counter[str]()
+    for part in sorted(staged, key=lambda part: part.path):
+        folder = f"{table}/{partition(DATE.name, sink_place.date)}/{partition(VERSION, part.version)}"
+        names[part.path] = f"{folder}/{run_stem(sink_place.run_id)}.{numbers[folder]:05}.parquet"
+        numbers[folder] += 1
+    new = {FileSystems.join(directory, name): path for path, name in names.items()}
+    if is_local(directory):
+        for file in new:
+            Path(file).parent.mkdir(parents=True, exist_ok=True)
+    # In all partitions of the table: the day of an earlier run with this id may have been another one.
+    of_run = re.compile(re.escape(run_stem(sink_place.run_id)) + r"\.\d{5}\.parquet")
+    paths = matching(FileSystems.join(directory, table, "*", "*", f"{run_stem(sink_place.run_id)}.*.parquet"))
+    old = {path for path in paths if of_run.fullmatch(path.rpartition("/")[2])}
+    arrived = {file for file, path in new.items() if file in old and not FileSystems.exists(path)}
+    # One rename replaces a file that is alone in its partition, before and after; of several files a reader
+    # would see old and new ones at once.
+    counted = Counter(file.rpartition("/")[0] for files in (old, new) for file in files)
+    stale = old - arrived - {file for file in old & new.keys() if counted[file.rpartition("/")[0]] == 2}
+    if stale:
+        FileSystems.delete(sorted(stale))
+    publish(directory, list(names.items()))

@@ -77,10 +77,9 @@ class _StoreFn(beam.DoFn):
         rows, self._waiting, self._bytes = self._waiting, [], 0
         if rows:
             table, execution, now = ROW_TABLES[self._table][0], self._execution, time_ns()
-            shared_store(self._url).write(
-                lambda connection: write_rows(connection, execution, table, rows, now)
-            )
-            shared_store(self._url).write(lambda connection: touch(connection, execution, time_ns()))
+            store = shared_store(self._url)
+            store.write(lambda connection: write_rows(connection, execution, table, rows, now))
+            store.write(lambda connection: touch(connection, execution, time_ns()))
 
 
 class StoreSink:
@@ -99,12 +98,8 @@ class StoreSink:
 
 
 def _execution(sink_place: SinkPlace) -> Execution:
-    return Execution(
-        sink_place.run_id,
-        timestamp_nanos(sink_place.create_time),
-        sink_place.app or LOCAL_APP,
-        sink_place.date,
-    )
+    number, app = timestamp_nanos(sink_place.create_time), sink_place.app or LOCAL_APP
+    return Execution(sink_place.run_id, number, app, sink_place.date)
 
 
 def open_sink(sink_place: SinkPlace) -> StoreSink:
@@ -142,12 +137,11 @@ def complete_run(sink_place: SinkPlace, document: JsonObject) -> None:
 
 def break_off_run(sink_place: SinkPlace, state: Broken, why: str) -> None:
     """Writes that a run broke off, unless it was complete; what cannot be written is logged."""
+    execution = _execution(sink_place)
     try:
         with closing(open_store(sink_place.url)) as store:
-            store.write(
-                lambda connection: break_off(connection, _execution(sink_place), state, why, time_ns())
-            )
-            delete_unread(store, _execution(sink_place))
+            store.write(lambda connection: break_off(connection, execution, state, why, time_ns()))
+            delete_unread(store, execution)
     except (ConfigError, StoreError) as error:
         _LOG.warning("the store still holds run %s as RUNNING: %s", printable(sink_place.run_id), error)
     close_shared_stores()

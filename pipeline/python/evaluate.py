@@ -1,14 +1,13 @@
 """Evaluates conversations in this process, by the functions that the pipeline's steps call."""
 
 import asyncio
-import contextlib
 import json
 import os
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from threading import Thread
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -44,7 +43,7 @@ from turnwise.schemas.config import STATUS, ConfigError, EvalConfig, JudgeConfig
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.registry import error_text
-from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, plain_rows
+from turnwise.schemas.rows import FailureRow, plain_rows
 from turnwise.schemas.run import RunDocument
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.criteria.base import Criterion
@@ -55,7 +54,7 @@ from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import Backend, backend_fault
 from turnwise.transforms.judging.judges import NONE, JudgeKind
 from turnwise.transforms.judging.limits import JudgeCounts
-from turnwise.transforms.judging.setup import JudgeSettings, build_judge, close_judge, run_loop
+from turnwise.transforms.judging.setup import JudgeSettings, build_judge, cancel_others, close_judge, run_loop
 from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, Sample, match_case
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
@@ -99,11 +98,13 @@ class Options(NamedTuple):
 def run_settings(options: Options, has_cases: bool) -> RunSettings:
     """Returns the settings of the keywords.
 
-    Raises:
-        ConfigError: A value is wrong; the first mistake, by the name of the keyword.
-        TypeError: A value is of a wrong type.
+    Raises ConfigError for the first value that is wrong, by the name of the keyword, and TypeError for one of
+    a wrong type.
     """
-    _check_types(options)
+    for name, kinds, wanted in _TYPES:
+        value = getattr(options, name)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise TypeError(f"{name}: {type(value).__name__} is no {wanted}")
     try:
         return _settings(options, has_cases)
     except ConfigError as error:
@@ -115,15 +116,18 @@ def in_python(message: str) -> str:
     return _OPTION.sub("", message.replace("--eval_cases", "cases"))
 
 
-def _check_types(options: Options) -> None:
-    for name, kinds, wanted in _TYPES:
-        value = getattr(options, name)
-        if not isinstance(value, kinds) or isinstance(value, bool):
-            raise TypeError(f"{name}: {type(value).__name__} is no {wanted}")
-
-
 def _settings(options: Options, has_cases: bool) -> RunSettings:
-    config = _redacting(with_criteria(read_any_config(options.config), options.criteria), options.redact)
+    config, redact = read_any_config(options.config), options.redact
+    if options.criteria is not None:
+        if "criteria" in config.model_fields_set:
+            raise ConfigError("criteria: given twice, as `criteria` and in the config")
+        config = _with_section(config, "config", criteria=dict(options.criteria))
+    if isinstance(redact, Mapping):
+        config = _with_section(config, "redact", redact=dict(redact))
+    elif redact is not None and not redact:
+        raise ConfigError('redact: names no kind; "default" or {} takes all')
+    else:
+        config = with_redaction(config, [redact] if isinstance(redact, str) else redact or ())
     config, criteria = checked_criteria(config, options.input_format, has_cases, (STATUS,))
     run = run_info(options.run_id, config)
     judge = _judge(options, config.judge, run.run_id, criteria)
@@ -139,13 +143,9 @@ def _settings(options: Options, has_cases: bool) -> RunSettings:
     )
 
 
-def _redacting(config: EvalConfig, redact: Redact | None) -> EvalConfig:
-    if isinstance(redact, Mapping):
-        stated = config.model_dump(mode="json", exclude_unset=True)
-        return parse_config(_json({**stated, "redact": dict(redact)}), "redact")
-    if redact is not None and not redact:
-        raise ConfigError('redact: names no kind; "default" or {} takes all')
-    return with_redaction(config, [redact] if isinstance(redact, str) else redact or ())
+def _with_section(config: EvalConfig, name: str, **section: JsonObject) -> EvalConfig:
+    """Returns a config with a section in place of its own; `name` is what errors call it by."""
+    return parse_config(_json(config.model_dump(mode="json", exclude_unset=True) | section), name)
 
 
 def _judge(
@@ -183,20 +183,6 @@ def read_any_config(config: Config | None) -> EvalConfig:
     if isinstance(config, Mapping):
         return parse_config(_json(dict(config)))
     return read_config(None if config is None else os.fspath(config))
-
-
-def with_criteria(config: EvalConfig, criteria: Mapping[str, Any] | None) -> EvalConfig:
-    """Returns a config with these criteria.
-
-    Raises:
-        ConfigError: The config names some itself.
-    """
-    if criteria is None:
-        return config
-    if "criteria" in config.model_fields_set:
-        raise ConfigError("criteria: given twice, as `criteria` and in the config")
-    stated = config.model_dump(mode="json", exclude_unset=True)
-    return parse_config(_json({**stated, "criteria": dict(criteria)}), "config")
 
 
 def _json(value: Mapping[str, Any]) -> str:
@@ -264,8 +250,7 @@ def read_conversations(
     [2]
     """
     check_log_format(input_format)
-    settings = read_any_config(config)
-    reader = LogReader(input_format, settings)
+    reader = LogReader(input_format, read_any_config(config))
     inputs = sort_inputs("conversations", conversations, Conversation)
     read: list[Conversation] = []
     failures: list[Failure] = []
@@ -334,17 +319,9 @@ class Receiver(Protocol):
 async def score_all(
     samples: Iterable[Sample], selection: Selection, ask: Ask, most: int, receiver: Receiver
 ) -> None:
-    """Scores samples and passes them on in order.
+    """Scores samples and passes them on in order; `most` wait for the judge at the same time.
 
-    Args:
-        samples: What is scored.
-        selection: By which criteria.
-        ask: Asks the judge.
-        most: Samples that wait for the judge at the same time.
-        receiver: Takes the scored conversations.
-
-    Raises:
-        AuthenticationError: The judge's credentials are refused.
+    Raises AuthenticationError if the judge's credentials are refused.
     """
     waiting: deque[tuple[ScoredConversation, asyncio.Task[None]]] = deque()
 
@@ -494,9 +471,8 @@ async def score_with_judge(
 ) -> UsageByModel:
     """Scores samples by the criteria and the judge of the settings, and returns the judge's usage.
 
-    Raises:
-        ConfigError: The judge cannot work; nothing was scored.
-        AuthenticationError: The judge's credentials are refused.
+    Raises ConfigError if the judge cannot work (nothing was scored), AuthenticationError if its credentials
+    are refused.
     """
     counts = JudgeCounts()
     try:
@@ -542,19 +518,22 @@ def _finished_beside(coroutine: Coroutine[Any, Any, T]) -> T:
         return future.result()
     finally:
         future.cancel()
-        asyncio.run_coroutine_threadsafe(_cancel_all(), loop).result()
+        asyncio.run_coroutine_threadsafe(_end(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
 
 
-async def _cancel_all() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await asyncio.gather(*tasks, return_exceptions=True)
+async def _end() -> None:
+    await cancel_others()
     await asyncio.get_running_loop().shutdown_default_executor()
+
+
+_METRICS: dict[str, Callable[..., Iterable[Any]]] = {
+    "metrics_by_app_version": version_rows,
+    "metrics_by_turn": turn_rows,
+    "metrics_by_slice": slice_rows,
+}
 
 
 class Collected:
@@ -565,18 +544,13 @@ class Collected:
         self._counts: Counter[str] = Counter()
         self._guesses = GuessCounts()
         self._sums: dict[str, MetricsState] = {}
-        self._scores: list[ScoreRow] = []
-        self._results: list[ResultRow] = []
-        self._conversations: list[ConversationRow] = []
-        self._failures: list[FailureRow] = []
+        self._tables: dict[str, list[Any]] = {
+            name: [] for name in ("scores", "results", "conversations", "failures")
+        }
         self._unused: list[str] = []
 
     def samples(self, logs: Inputs[Conversation], given: Inputs[EvalCase] | None) -> Iterator[Sample]:
-        """Yields the conversations beside their cases; failures are collected.
-
-        Raises:
-            ConfigError: A path names nothing.
-        """
+        """Yields the conversations beside their cases; raises ConfigError if a path names nothing."""
         config, limit = self._settings.config, self._settings.max_record_bytes
         cases = eval_cases(given, CaseReader(config.ces), limit, self._counts) if given else None
         self.fail(cases.failures if cases else [])
@@ -595,11 +569,6 @@ class Collected:
         self._unused = sorted(key.eval_id for key in keys - used)
         self._counts.update(f"{USED_CASE}{key.text}" for key in keys & used)
 
-    def count(self, counts: Mapping[str, int], unused: Iterable[str] = ()) -> None:
-        """Adds counts of samples that were not made by `samples`, and the eval ids of cases without one."""
-        self._counts.update(counts)
-        self._unused = sorted({*self._unused, *unused})
-
     def add(self, scored: ScoredConversation) -> None:
         """Computes the verdict of a scored conversation and adds its rows."""
         try:
@@ -612,9 +581,9 @@ class Collected:
         self.fail(scored.failures)
         self._counts.update(judged_counts(scored, evaluated.verdict.status))
         self._counts.update(redacted_counts(scored))
-        self._scores += cast("list[ScoreRow]", plain_rows(evaluated.scores))
-        self._results += evaluated.results
-        self._conversations += evaluated.conversations
+        self._tables["scores"] += plain_rows(evaluated.scores)
+        self._tables["results"] += evaluated.results
+        self._tables["conversations"] += evaluated.conversations
         add_conversation(self._sums, scored, evaluated.verdict, evaluated.parts)
 
     def reject(self, sample: Sample, error: BaseException) -> None:
@@ -624,21 +593,12 @@ class Collected:
 
     def result(self, usage: UsageByModel) -> RunResult:
         """Returns everything; `usage` is the judge's usage."""
-        run_id = self._settings.run.run_id
-        sums = sorted(self._sums.items())
-        versions = [row for entry in sums for row in version_rows(entry, run_id)]
-        turns = [row for entry in sums for row in turn_rows(entry, run_id)]
-        slices = [row for entry in sums for row in slice_rows(entry, run_id)]
+        run_id, sums, tables = self._settings.run.run_id, sorted(self._sums.items()), {**self._tables}
+        for name, rows_of in _METRICS.items():
+            tables[name] = [row for entry in sums for row in rows_of(entry, run_id)]
         counted = self._counts | self._guesses
-        figures = figures_of(self._settings, counted, usage, versions)
-        figures = figures._replace(to_read=to_read(self._conversations))
-        tables: dict[str, list[Any]] = {
-            "scores": self._scores,
-            "results": self._results,
-            "conversations": self._conversations,
-            "failures": self._failures,
-        }
-        tables |= {"metrics_by_app_version": versions}
+        figures = figures_of(self._settings, counted, usage, tables["metrics_by_app_version"])
+        figures = figures._replace(to_read=to_read(tables["conversations"]))
 
         def read(document: JsonObject) -> Run:
             return Run("", convert(document, RunDocument), tables.__getitem__)
@@ -649,18 +609,12 @@ class Collected:
         figures = figures._replace(examples=failure_examples(figures.counts, run))
         figures = with_first_page(self._settings, figures, run)
         problems = document["problems"]
-        has_failed = any(row["verdict"] == "FAIL" for row in self._results)
+        has_failed = any(row["verdict"] == "FAIL" for row in tables["results"])
         return RunResult(
             run_id=run_id,
             status="FAIL" if has_failed else None if problems else "PASS",
             problems=tuple(problems),
-            scores=Table("scores", self._scores),
-            results=Table("results", self._results),
-            conversations=Table("conversations", self._conversations),
-            metrics_by_app_version=Table("metrics_by_app_version", versions),
-            metrics_by_turn=Table("metrics_by_turn", turns),
-            metrics_by_slice=Table("metrics_by_slice", slices),
-            failures=Table("failures", self._failures),
+            **{name: Table(name, rows) for name, rows in tables.items()},
             counts=dict(figures.counts),
             judge=document["judge"],
             summary=summary_text(self._settings, figures),
@@ -672,5 +626,5 @@ class Collected:
         for failure in failures:
             run = self._settings.run
             for row in failure_rows(failure, run.run_id, run.redact, self._counts):
-                self._failures.append(row)
+                self._tables["failures"].append(row)
                 self._counts.update(failure_counters(row))

@@ -29,7 +29,6 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.report import CriterionFigure, CriterionRow
 from turnwise.schemas.rows import (
     TABLES,
-    Column,
     ConversationRow,
     FailureRow,
     MetricsByAppVersionRow,
@@ -86,16 +85,7 @@ class Inputs(Struct, Generic[T], frozen=True):
 
 
 def sort_inputs(name: str, values: object, kind: type[T]) -> Inputs[T]:
-    """Separates paths, records and objects.
-
-    Args:
-        name: Name of the parameter.
-        values: One of them, or several.
-        kind: The class of the objects.
-
-    Raises:
-        TypeError: Something is none of these.
-    """
+    """Separates the paths, records and objects of a parameter; raises TypeError for what is none of these."""
     if isinstance(values, str | os.PathLike | Mapping | kind):
         given: list[object] = [values]
     elif isinstance(values, Iterable) and not isinstance(values, bytes):
@@ -131,14 +121,7 @@ def logged_conversations(
 ) -> Iterator[LoggedConversation | Failure]:
     """Yields conversations and failures: of files by name, then of values in order, then joined events.
 
-    Args:
-        inputs: The values of one argument.
-        reader: How records are read.
-        limit: A record of more bytes in a file is a failure.
-        counts: Counters by name, added to in place.
-
-    Raises:
-        ConfigError: A path names nothing.
+    A record of more bytes than `limit` in a file is a failure. Raises ConfigError if a path names nothing.
     """
     patterns = file_patterns(inputs.name, inputs.paths)
     opened = (
@@ -213,10 +196,10 @@ class Table(list[Row]):
             import pandas
         except ImportError:
             raise ImportError("to_pandas() needs pandas: pip install pandas") from None
-        series = {
-            column.name: pandas.Series([cast(Any, row)[column.name] for row in self], dtype=_dtype(column))
-            for column in columns(self.name)
-        }
+        series = {}
+        for column in columns(self.name):
+            dtype = "object" if column.is_json or column.is_list else _PANDAS[column.kind]
+            series[column.name] = pandas.Series([cast(Any, row)[column.name] for row in self], dtype=dtype)
         return pandas.DataFrame(series)
 
     def to_arrow(self) -> "pyarrow.Table":
@@ -231,10 +214,6 @@ class Table(list[Row]):
             raise ImportError("to_arrow() needs pyarrow: pip install pyarrow") from None
         rows = [with_json_texts(cast(Any, row), json_columns(self.name)) for row in self]
         return pyarrow.Table.from_pylist(rows, arrow_schema(columns(self.name)))
-
-
-def _dtype(column: Column) -> str:
-    return "object" if column.is_json or column.is_list else _PANDAS[column.kind]
 
 
 class ShownText(str):
@@ -345,9 +324,7 @@ class RunResult(Struct, frozen=True):
         Raises:
             ImportError: matplotlib is not installed.
         """
-        # Imported late: an evaluation does not wait for it.
-
-        return plot(self._run("Python"))
+        return _drawn(self._run("Python"))
 
     def compare(
         self,
@@ -393,12 +370,8 @@ class RunResult(Struct, frozen=True):
 _SHARE = "share that passes (%)"
 
 
-def plot(run: Run) -> "Figure":
-    """Returns the figures of the report's table of criteria as a drawing; what has no value is left out.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-    """
+def _drawn(run: Run) -> "Figure":
+    """Returns the figures of the report's table of criteria as a drawing; what has no value is left out."""
     try:
         from matplotlib import pyplot
     except ImportError:

@@ -1,22 +1,20 @@
 """Calibrations of a run: labels and scores are read, the result is shown, written and merged."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from textwrap import wrap
 from typing import cast
 
 import msgspec
 from msgspec.structs import replace
 
-from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable
+from turnwise.pipeline.io.terminal import aligned, counted, cut, printable, wrapped
 from turnwise.pipeline.runs.directory import CALIBRATION_FILE
 from turnwise.schemas.calibration import (
     Calibration,
     Corrected,
     CriterionCalibration,
     LabelFigure,
-    LabelProblem,
     NumberAgreement,
     OutcomeAgreement,
     ThresholdAdvice,
@@ -27,12 +25,7 @@ from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.decisions.calibration.labels import (
-    JudgedScore,
-    LabelLine,
-    Scale,
-    judged_scores,
-)
+from turnwise.transforms.decisions.calibration.labels import LabelLine, Scale
 from turnwise.transforms.decisions.run import Run
 
 _NARROWEST = 40
@@ -54,24 +47,17 @@ def calibration_text(calibration: Calibration, width: int) -> str:
     """Returns a calibration as text, in lines of at most a width."""
     width = max(width, _NARROWEST)
     lines = [f"{counted(calibration.lines, 'line')} of labels, run {calibration.run_id}"]
-    lines += [problem_text(problem) for problem in calibration.problems]
+    for problem in calibration.problems:
+        more = ", ..." if problem.count > len(problem.names) else ""
+        lines.append(f"{problem.count} {_MEANINGS[problem.kind]}: {', '.join(problem.names)}{more}")
     for calibrated in calibration.criteria:
         lines += ["", *_criterion(calibrated, calibration)]
-    return "\n".join(part for line in lines for part in _fitted(line, width))
-
-
-def _fitted(line: str, width: int) -> list[str]:
-    """Returns a line, broken between words; rows of tables (which begin with spaces) are cut, with a mark."""
-    shown = printable(line)
-    if line.startswith("  ") or columns(shown) <= width:
-        return [cut(shown, width)]
-    return wrap(shown, width, subsequent_indent="    ", break_on_hyphens=False)
-
-
-def problem_text(problem: LabelProblem) -> str:
-    """Returns one line about labels that are not used."""
-    more = ", ..." if problem.count > len(problem.names) else ""
-    return f"{problem.count} {_MEANINGS[problem.kind]}: {', '.join(problem.names)}{more}"
+    # Rows of tables, which begin with spaces, are cut.
+    fitted = (
+        [cut(line, width)] if line.startswith("  ") else wrapped(line, width, "    ")
+        for line in map(printable, lines)
+    )
+    return "\n".join(chain.from_iterable(fitted))
 
 
 def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> Iterator[str]:
@@ -108,16 +94,12 @@ def _outcomes(outcomes: OutcomeAgreement) -> Iterator[str]:
     yield f"agreement {agreement}{tied}; Cohen's kappa {_number(outcomes.kappa)}"
     table = outcomes.confusion
     no_score = [str(outcomes.no_score_pass), str(outcomes.no_score_fail)]
+    precision, fail_precision = _percent(outcomes.precision), _percent(outcomes.fail_precision)
     yield from _table(
         [
             ["", "people PASS", "people FAIL", "precision"],
-            ["criterion PASS", str(table.both_pass), str(table.false_pass), _percent(outcomes.precision)],
-            [
-                "criterion FAIL",
-                str(table.false_fail),
-                str(table.both_fail),
-                _percent(outcomes.fail_precision),
-            ],
+            ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
+            ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
             *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
             ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
         ]
@@ -143,9 +125,8 @@ def threshold_text(advice: ThresholdAdvice, calibration: Calibration) -> str:
         return f"{basis}; the run has no threshold to compare with"
     if advice.word == "the present one":
         return f"{basis}; it is the present threshold"
-    return (
-        f"{basis}; the present one, {advice.present:g}, costs {_number(advice.present_cost)}: {advice.word}"
-    )
+    present = f"{advice.present:g}, costs {_number(advice.present_cost)}"
+    return f"{basis}; the present one, {present}: {advice.word}"
 
 
 def corrected_text(corrected: Corrected, is_rate: bool) -> str:
@@ -208,11 +189,8 @@ def _percent(figure: LabelFigure) -> str:
 
 def _number(figure: LabelFigure) -> str:
     shown = f"{_amount(figure.value, False)}{_interval(figure.interval, False)}"
-    return (
-        shown
-        if figure.value is not None and figure.interval
-        else f"{shown} ({figure.reason or 'no interval'})"
-    )
+    is_whole = figure.value is not None and figure.interval
+    return shown if is_whole else f"{shown} ({figure.reason or 'no interval'})"
 
 
 def _amount(value: float | None, is_rate: bool) -> str:
@@ -258,26 +236,18 @@ def run_scales(names: Collection[str]) -> dict[str, Scale]:
     return scales | {STATUS: Scale(bounds=(0.0, 1.0), has_values=False)}
 
 
-def run_scores(run: Run, criteria: Collection[str], scales: Mapping[str, Scale]) -> list[JudgedScore]:
-    """Returns the scores of some criteria in a run, and the verdicts if they are wanted.
+def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:
+    """Returns the rows of scores of some criteria in a run, and the verdicts in their form.
 
     Raises:
         ConfigError: A file cannot be read, or its content is broken.
     """
-    return judged_scores(criterion_rows(run, criteria), scales)
-
-
-def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:
-    """Returns the rows of scores of some criteria in a run, and the verdicts in their form."""
     wanted: Iterable[ScoreRow] = (row for row in run.scores() if row["criterion"] in criteria)
     if STATUS not in criteria:
         return wanted
     scored = dict.fromkeys(("turn_index", "value", "threshold", "score_id")) | {"criterion": STATUS}
     verdicts = ({**row, **scored, "outcome": row["verdict"]} for row in run.conversations())
     return chain(wanted, cast(Iterable[ScoreRow], verdicts))
-
-
-_OTHER_COSTS = "it was computed with other costs of errors; calibrate the criterion again"
 
 
 def merged(earlier: Calibration | None, calibration: Calibration) -> Calibration:
@@ -287,12 +257,9 @@ def merged(earlier: Calibration | None, calibration: Calibration) -> Calibration
         return calibration
     costs = calibration.false_pass_cost, calibration.false_fail_cost
     if costs != (earlier.false_pass_cost, earlier.false_fail_cost):
-        kept = [
-            replace(calibrated, threshold=None, no_threshold=_OTHER_COSTS)
-            if calibrated.threshold
-            else calibrated
-            for calibrated in kept
-        ]
+        why = "it was computed with other costs of errors; calibrate the criterion again"
+        outdated = {"threshold": None, "no_threshold": why}
+        kept = [replace(known, **outdated) if known.threshold else known for known in kept]
     labels = list(dict.fromkeys([*earlier.labels, *calibration.labels]))
     criteria = sorted(
         [*kept, *calibration.criteria], key=lambda calibrated: (calibrated.criterion, calibrated.level)
@@ -314,15 +281,8 @@ def merge_lines(earlier: Calibration | None, calibration: Calibration) -> Iterat
 
 def _kept(earlier: Calibration | None, calibration: Calibration) -> list[CriterionCalibration]:
     replaced = {(calibrated.criterion, calibrated.level) for calibrated in calibration.criteria}
-    return (
-        [
-            calibrated
-            for calibrated in earlier.criteria
-            if (calibrated.criterion, calibrated.level) not in replaced
-        ]
-        if earlier
-        else []
-    )
+    known = earlier.criteria if earlier else []
+    return [calibrated for calibrated in known if (calibrated.criterion, calibrated.level) not in replaced]
 
 
 def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLine]:

@@ -95,12 +95,9 @@ def pairing_text(comparison: Comparison) -> str:
     counts = (
         (pairing.baseline_only, "in the baseline alone"),
         (pairing.candidate_only, "in the candidate alone"),
+        (pairing.baseline_unidentified + pairing.candidate_unidentified, "conversations without one"),
     )
     alone = "".join(f"; {number} {where}" for number, where in counts if number)
-    if pairing.baseline_unidentified or pairing.candidate_unidentified:
-        alone += (
-            f"; {pairing.baseline_unidentified + pairing.candidate_unidentified} conversations without one"
-        )
     if pairing.changed:
         alone += f"; {counted(pairing.changed, 'case')} left out, whose expectation differs"
     what = f" ({_TASK})" if pairing.by == "task" else ""
@@ -136,15 +133,10 @@ def criteria_table(comparison: Comparison, width: int) -> list[str]:
         sizes = [max(map(columns, column)) for column in [*zip(*rows, strict=True)][1:]]
         rest = sum(sizes) + len(_GAP) * len(sizes)
         if width - rest >= len(_GAP):
-            split = [
-                part
-                for name, *figures in rows
-                for part in (
-                    [[name, *figures]]
-                    if columns(name) <= width - rest
-                    else [[name, *[""] * len(figures)], ["", *figures]]
-                )
-            ]
+            split = []
+            for name, *figures in rows:
+                fits = columns(name) <= width - rest
+                split += [[name, *figures]] if fits else [[name, *[""] * len(figures)], ["", *figures]]
             return [*aligned(split, [width - rest, *sizes]), *_cases_line(lines, width)]
     # One line a criterion has no room for its figures.
     names, *others = lines
@@ -187,23 +179,22 @@ def _flips(comparison: Comparison, width: int) -> list[str]:
     for flip in comparison.flips:
         by_case.setdefault((flip.kind, flip.case), []).append(flip)
     counts = Counter(kind for kind, _ in by_case)
-    shown = ", ".join(
-        f"{counts[kind]} {kind.replace('_', ' ')}" for kind in dict.fromkeys(k for k, _ in by_case)
-    )
+    shown = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in counts.items())
     lines = ["", *wrapped(printable(f"flips (cases with any criterion): {shown}"), width)]
-    lines += [cut(printable(_flip_text(flips)), width) for flips in list(by_case.values())[:_FLIPS_SHOWN]]
+    for (kind, case), flips in [*by_case.items()][:_FLIPS_SHOWN]:
+        names = ", ".join(flip.criterion for flip in flips)
+        text = f"  {kind.replace('_', ' ')} {case.rsplit('/', 1)[-1]} ({names}): {flips_reason(flips)}"
+        lines.append(cut(printable(text), width))
     if len(by_case) > _FLIPS_SHOWN:
         lines.append(f"  {len(by_case) - _FLIPS_SHOWN} more (--format json, --output DIR)")
     return lines
 
 
-def _flip_text(flips: Sequence[Flip]) -> str:
-    """Returns the flips of one case as one line, with the reason of the first criterion that has one."""
+def flips_reason(flips: Sequence[Flip]) -> str:
+    """Returns the reason of the first criterion that has one, of the flips of one case."""
     first = next((flip for flip in flips if flip.reason and flip.criterion != STATUS), flips[0])
-    where = "" if first.turn_index is None else f" {turn_name(first.turn_index)}:"
-    names = ", ".join(flip.criterion for flip in flips)
-    case = first.case.rsplit("/", 1)[-1]
-    return f"  {first.kind.replace('_', ' ')} {case} ({names}):{where} {first.reason or 'no reason is known'}"
+    turn = "" if first.turn_index is None else f"{turn_name(first.turn_index)}: "
+    return f"{turn}{first.reason or 'no reason is known'}"
 
 
 MOST_CONVERSATIONS = 2_000
@@ -239,13 +230,9 @@ def end_comparison(
 ) -> EndComparison:
     """Compares the first and the last version of a run, or with a baseline: a version of it, or another run.
 
-    Args:
-        run: The run; its tables can be read.
-        versions: Its app versions; "": not stated.
-        named: The baseline, an app version of the run or the output directory of another one, and the
-            candidate, an app version of the run; None: not stated.
-        width: Columns of the terminal.
-        most: Most conversations of both sides that are compared.
+    `versions` are the app versions of the run, whose tables can be read ("": not stated). The baseline that
+    is named is one of them or the output directory of another run, the candidate one of them. At the `most`
+    so many conversations of both sides are compared.
 
     Raises:
         ConfigError: A file of the run cannot be read.
@@ -316,13 +303,9 @@ def _refused(why: str, command: str = "", where: str = "") -> EndComparison:
 
 
 def first_page(comparison: Comparison, run: Run, version: str | None, how: str) -> FirstPage:
-    """Returns the first page of a comparison.
+    """Returns the first page of a comparison, with rows of the candidate's run that are of its app version.
 
-    Args:
-        comparison: The comparison.
-        run: The run of the candidate; its rows are read.
-        version: The candidate's app version; None: not stated.
-        how: How baseline and candidate were chosen, as a clause.
+    `how` is how baseline and candidate were chosen, as a clause.
     """
     rows = [row for row in run.conversations() if row["app_version"] == version]
     page = two_versions(comparison, GateConfig(**run.document.config.get("gate") or {}).primary, rows, how)
@@ -422,11 +405,8 @@ def no_baseline(baseline: str, stated: Iterable[str]) -> str:
 def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[list[Run], NamedSides]:
     """Returns the runs of baseline and candidate, or the one that holds both, and their versions.
 
-    Args:
-        run: The run of the candidate.
-        stated: Its app versions that are known.
-        named: What options name. The baseline is a version of the run, or the place of another one, with
-            `#VERSION` where that holds several.
+    `run` is that of the candidate, of which the `stated` app versions are known. The baseline that options
+    name is one of them, or the place of another run, with `#VERSION` where that holds several.
 
     Raises:
         ConfigError: There is no run at the place.
@@ -437,9 +417,8 @@ def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[l
     try:
         of_baseline, version = open_baseline(baseline)
     except ConfigError as error:
-        raise ConfigError(
-            no_baseline(baseline, stated) if may_name_version(baseline) else str(error)
-        ) from None
+        problem = no_baseline(baseline, stated) if may_name_version(baseline) else str(error)
+        raise ConfigError(problem) from None
     return [of_baseline, run], (version, candidate)
 
 
@@ -467,12 +446,10 @@ _CHOSEN_ENDS = ("baseline", "candidate", "last"), ("candidate", "baseline", "fir
 def sides_of_runs(
     directories: Sequence[Run], named: NamedSides = NOT_NAMED, options: tuple[str, str] = _OPTIONS
 ) -> Sides:
-    """Returns baseline and candidate.
+    """Returns baseline and candidate, of one run or two.
 
-    Args:
-        directories: One or two runs.
-        named: Their app versions; None: the first and last of one run, or the one version of each run.
-        options: How these are named: of a command, or arguments in Python.
+    App versions that are not named are the first and last of one run, or the one version of each run.
+    `options` are how these are named: of a command, or arguments in Python.
 
     Raises:
         ConfigError: A run cannot be read or holds no conversation, or the versions are not clear.
@@ -572,20 +549,15 @@ def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
         for change in beyond_verdicts(settings_changes(a, b))
     ]
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
-    shown = ", ".join(changes[:_SHOWN])
-    return (
-        f"{a.name} and {b.name} were not measured in the same way: {shown}{more}; score the logs of one of "
-        "them again with the config of the other"
-        if changes
-        else ""
-    )
+    shown = f"{', '.join(changes[:_SHOWN])}{more}"
+    what = f"{a.name} and {b.name} were not measured in the same way: {shown}"
+    step = "score the logs of one of them again with the config of the other"
+    return f"{what}; {step}" if changes else ""
 
 
 def nothing_common(comparison: Comparison) -> str:
     """Returns why a comparison compares nothing, as one line; "": it compares something."""
+    if comparison.criteria:
+        return ""
     why = "; ".join(f"{name}: {why}" for name, why in comparison.not_compared.items())
-    return (
-        ""
-        if comparison.criteria
-        else f"baseline and candidate have no criterion in common: {why or 'neither has a score'}"
-    )
+    return f"baseline and candidate have no criterion in common: {why or 'neither has a score'}"

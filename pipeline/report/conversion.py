@@ -2,20 +2,18 @@
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO, TypeAlias, cast
+from typing import BinaryIO, cast
 
 from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.io.files import read_files, whole_items
 from turnwise.pipeline.io.terminal import counted, printable, wrapped
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
-from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, dump_json, is_local, is_store_url
 from turnwise.schemas.report import Conversion, NotConverted
 from turnwise.schemas.rows import ConversationRow, ScoreRow, Transcript
@@ -101,32 +99,27 @@ _LONGEST = 2_000
 
 def conversion_text(done: Conversion, width: int) -> str:
     """Returns what was written, what the target does not hold, and what was not converted."""
-    return "\n".join(_lines(done, width))
-
-
-def _lines(done: Conversion, width: int) -> Iterator[str]:
     given = [counted(done.conversations, "conversation")] if done.conversations or not done.cases else []
     given += [counted(done.cases, "eval case")] if done.cases else []
     where = f" in {printable(done.output)}" if done.output else ""
-    yield f"{' and '.join(given)} read, {counted(done.written, 'record')} written as {done.to}{where}"
-    yield from _counts("left out", done.skipped, width)
-    yield from _counts(f"not held by {done.to}", done.not_held, width)
-    yield from _counts(f"stated by {done.to} only", done.added, width)
-    yield from _counts("to be looked at", done.notes, width)
-    if done.lost_count:
-        yield f"not converted: {done.lost_count}"
-        for rejection in done.rejected[:_SHOWN]:
-            position = f"{rejection.source}:{rejection.position}" if rejection.position else rejection.source
-            yield from wrapped(printable(f"  {position}: {rejection.reason}", _LONGEST), width, " " * 4)
-        if done.lost_count > _SHOWN:
-            yield f"  ... and {done.lost_count - _SHOWN} more"
-
-
-def _counts(head: str, counts: Mapping[str, int], width: int) -> Iterator[str]:
-    if counts:
+    lines = [f"{' and '.join(given)} read, {counted(done.written, 'record')} written as {done.to}{where}"]
+    for head, counts in (
+        ("left out", done.skipped),
+        (f"not held by {done.to}", done.not_held),
+        (f"stated by {done.to} only", done.added),
+        ("to be looked at", done.notes),
+    ):
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         shown = ", ".join(f"{printable(name, _LONGEST)} {count}" for name, count in ordered)
-        yield from wrapped(f"{head}: {shown}", width)
+        lines += wrapped(f"{head}: {shown}", width) if shown else []
+    if done.lost_count:
+        lines.append(f"not converted: {done.lost_count}")
+        for rejection in done.rejected[:_SHOWN]:
+            position = f"{rejection.source}:{rejection.position}" if rejection.position else rejection.source
+            lines += wrapped(printable(f"  {position}: {rejection.reason}", _LONGEST), width, " " * 4)
+        if done.lost_count > _SHOWN:
+            lines.append(f"  ... and {done.lost_count - _SHOWN} more")
+    return "\n".join(lines)
 
 
 class RecordFile:
@@ -215,12 +208,6 @@ def check_new_file(path: str, target: Target | None = None) -> Path:
     return new_path
 
 
-_CUT = "cut transcripts, which are refused: name the logs of the run instead"
-_NO_TURN = "without a turn"
-_CASES_REPEATED = "asked and done as in another conversation"
-_NOT_DRAWN = "not in the sample"
-
-
 def write_cases(
     given: Iterable[Candidate | Failure],
     is_wanted: Callable[[Candidate], bool],
@@ -241,19 +228,18 @@ def write_cases(
                 add_rejected(done, item.source or "", item.position or 0, item.message)
                 continue
             done.conversations += 1
-            if is_wanted(item):
-                if item.cut:
-                    skipped[_CUT] += 1
-                elif not item.conversation.turns:
-                    skipped[_NO_TURN] += 1
-                else:
-                    sample.add(item)
-            else:
+            if not is_wanted(item):
                 skipped["not selected"] += 1
-        skipped[_CASES_REPEATED] = sample.repeated
+            elif item.cut:
+                skipped["cut transcripts, which are refused: name the logs of the run instead"] += 1
+            elif not item.conversation.turns:
+                skipped["without a turn"] += 1
+            else:
+                sample.add(item)
+        skipped["asked and done as in another conversation"] = sample.repeated
         for name, candidate in distinct_names(sample.chosen()):
             _write(candidate, name, target, file, done)
-        skipped[_NOT_DRAWN] = sample.left_out
+        skipped["not in the sample"] = sample.left_out
         done.written, done.output = file.count, output if file.count else None
     done.skipped = {reason: count for reason, count in skipped.items() if count}
     return done
@@ -272,18 +258,16 @@ def _write(candidate: Candidate, name: str, target: Target, file: RecordFile, do
         add_rejected(done, candidate.source, candidate.position, " ".join(str(error).split()))
         return
     done.notes = dict(Counter(done.notes) + made.notes)
-    # The set of the case is the file itself.
-    not_held = Counter({path: n for path, n in written.not_held.items() if path != "eval_set_id"})
-    done.not_held = dict(Counter(done.not_held) + not_held)
-    done.added = dict(Counter(done.added) + written.added)
+    del written.not_held["eval_set_id"]  # that is the file itself
+    add_differences(done, written)
 
 
-ReadItem: TypeAlias = LoggedConversation | FoundCase | Failure
 _KEPT = 20
-_REPEATED = "equal to an earlier record"
 
 
-def convert_items(items: Iterable[ReadItem], target: Target, output: str) -> Conversion:
+def convert_items(
+    items: Iterable[LoggedConversation | FoundCase | Failure], target: Target, output: str
+) -> Conversion:
     """Writes conversations and eval cases as records of a target.
 
     Raises:
@@ -294,30 +278,23 @@ def convert_items(items: Iterable[ReadItem], target: Target, output: str) -> Con
         for item in items:
             if isinstance(item, Failure):
                 add_rejected(done, item.source or "", item.position or 0, item.message)
-            elif isinstance(item, FoundCase):
-                done.cases += 1
-                write_item(item.case, item.record, target, file, done)
+                continue
+            is_case = isinstance(item, FoundCase)
+            done.cases += is_case
+            done.conversations += not is_case
+            try:
+                made = converted(item.case if isinstance(item, FoundCase) else item.conversation, target)
+                is_new = file.add(made.record)
+            except ValueError as error:
+                reason = " ".join(str(error).split())
+                add_rejected(done, item.record.source, item.record.position, reason)
+                continue
+            if is_new:
+                add_differences(done, made)
             else:
-                done.conversations += 1
-                write_item(item.conversation, item.record, target, file, done)
+                done.skipped = dict(Counter(done.skipped) + Counter(["equal to an earlier record"]))
         done.written, done.output = file.count, output if file.count else None
     return done
-
-
-def write_item(
-    item: Conversation | EvalCase, record: Record, target: Target, file: RecordFile, done: Conversion
-) -> None:
-    """Writes one of them, and adds to what was done."""
-    try:
-        made = converted(item, target)
-        is_new = file.add(made.record)
-    except ValueError as error:
-        add_rejected(done, record.source, record.position, " ".join(str(error).split()))
-        return
-    if not is_new:
-        done.skipped[_REPEATED] = done.skipped.get(_REPEATED, 0) + 1
-        return
-    add_differences(done, made)
 
 
 def add_differences(done: Conversion, made: Converted) -> None:

@@ -57,12 +57,9 @@ def end_run(
 ) -> JsonObject:
     """Returns the content of `run.json`, when the tables of the run are written.
 
-    Args:
-        settings: Settings of the run.
-        figures: Figures of the run.
-        tables: Where the tables are: `folder` and, of a batch, `files`.
-        read: Returns the run that a document describes; the rules of the gate read its tables.
-        unused: Eval cases without a recording, as far as their names are known.
+    `tables` is where they are: `folder` and, of a batch, `files`; `read` returns the run that a document
+    describes, whose tables the rules of the gate read; `unused` are eval cases without a recording, as far as
+    their names are known.
     """
     problems = [
         *figures.problems,
@@ -89,19 +86,11 @@ def end_run(
         document["to_read"] = list(map(_to_read, ReadingList(read(document).conversations()).rows()))
     if settings.config.gate.rules:
         of_rules = rule_problems(settings, partial(read, document), unused)
-        problems = [
-            *problems,
-            *(line for line in of_rules if not any(problem in line for problem in problems)),
-        ]
-    sink_place = settings.store_place
-    replaced = find_service("--store", sink_place.url).replaced if sink_place else None
-    ended = {
-        "problems": problems,
-        "exit_status": 1 if problems else 0,
-        "replaced_in_store": replaced(sink_place, figures.counts["results"])
-        if sink_place and replaced
-        else None,
-    }
+        problems = problems + [line for line in of_rules if not any(known in line for known in problems)]
+    ended: JsonObject = {"problems": problems, "exit_status": 1 if problems else 0, "replaced_in_store": None}
+    if sink_place := settings.store_place:
+        replaced = find_service("--store", sink_place.url).replaced
+        ended["replaced_in_store"] = replaced and replaced(sink_place, figures.counts["results"])
     return redact_document(document | ended, settings.config.redact)
 
 
@@ -128,12 +117,8 @@ def figures_of(
 ) -> Figures:
     """Returns the figures of a run.
 
-    Args:
-        settings: Settings of the run.
-        counted: What its steps counted, by name of the counter.
-        usage: Usage of judges.
-        rows: Rows of `metrics_by_app_version` over the whole run.
-        counts: Numbers of what was read, scored and rejected; None: those of `counted`.
+    `counted` is what its steps counted, by name of the counter, `counts` what was read, scored and rejected;
+    None: those of `counted`. `rows` are of the whole run.
     """
     return Figures(
         run_counts(counted) if counts is None else counts,
@@ -152,13 +137,7 @@ def figures_of(
 
 
 def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int:
-    """Prints the report of a finished run and returns its exit status.
-
-    Args:
-        settings: Settings of the run.
-        figures: Figures of the run.
-        document: Content of `run.json`.
-    """
+    """Prints the report of a finished run, of which `document` is `run.json`; returns its exit status."""
     run = written_run(settings.output, document)
     figures = figures._replace(examples=failure_examples(figures.counts, run))
     if not settings.is_streaming or figures.counts["results"]:
@@ -264,18 +243,9 @@ def _read_again(figures: Figures, run: Run) -> list[ConversationRow] | None:
 
 
 def _to_read(row: Mapping[str, object]) -> JsonObject:
-    names = (
-        "conversation_id",
-        "app_version",
-        "eval_id",
-        "verdict",
-        "why",
-        "severity",
-        "severity_score",
-        "severity_reason",
-        "problem_type",
-    )
-    return {name: row[name] for name in names}
+    about = ("conversation_id", "app_version", "eval_id", "verdict", "why")
+    problem = ("severity", "severity_score", "severity_reason", "problem_type")
+    return {name: row[name] for name in (*about, *problem)}
 
 
 def _replaced_text(settings: RunSettings, document: JsonObject) -> str:

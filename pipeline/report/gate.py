@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
+from msgspec import convert
 from msgspec.structs import replace
 from pydantic import ValidationError
 
@@ -62,12 +63,11 @@ from turnwise.transforms.decisions.gate.bounds import (
     BaselineState,
     GatedVersion,
     Rejected,
-    baseline_state,
     gate_fault,
     rejected_of,
     unrecorded_cases,
 )
-from turnwise.transforms.decisions.gate.rules import MOST_NAMES, apply_rules
+from turnwise.transforms.decisions.gate.rules import MOST_NAMES, apply_rules, held_criteria
 from turnwise.transforms.decisions.run import REJECTED, Run, problems_of, read_versions
 from turnwise.transforms.review.problems import to_read, type_sizes
 from turnwise.transforms.text.cleaning import natural_order
@@ -79,14 +79,10 @@ def gate_report(
     named: NamedSides = NOT_NAMED,
     unused: Iterable[str] = (),
 ) -> GateReport:
-    """Applies the rules to a finished run.
+    """Applies the rules, at least one, to a finished run.
 
-    Args:
-        run: The run.
-        rules: The rules; at least one.
-        named: Baseline, the output directory of a run or an app version, and candidate, an app version of
-            the run; None: not stated.
-        unused: Eval cases without a recording, as far as their names are known.
+    The baseline that is named is the output directory of a run or an app version, the candidate an app
+    version of the run. `unused` are eval cases without a recording, as far as their names are known.
 
     Raises:
         ConfigError: A file or the baseline cannot be read, or the baseline was measured differently.
@@ -130,11 +126,9 @@ def gate_report(
 
 def with_first_page(report: GateReport, run: Run) -> GateReport:
     """Adds the first page of a run that is held against no baseline: its versions are not compared."""
-    rows = run.metrics()
+    rows, conversations = run.metrics(), [*run.conversations()]
     versions = sorted({row["app_version"] or "" for row in rows}, key=natural_order)
-    conversations = [*run.conversations()]
-    first = to_read(conversations)
-    why = "No baseline is named: "
+    first, why = to_read(conversations), "No baseline is named: "
     page = page_of_versions(versions, rows, run.document.counts, first, conversations, why)
     return replace(report, page=page)
 
@@ -206,14 +200,13 @@ def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison
     sides = sides_of_runs(runs, named)
     base, candidate = sides.baseline, sides.candidate
     counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if len(runs) > 1 else ({}, [])
-    state = baseline_state(base.conversations, counts, problems)
+    # A case without a recording may be newer than the baseline.
+    state = BaselineState(
+        len(base.conversations.own_cases().used()), rejected_of({**counts, "unused_cases": 0}), problems
+    )
     comparison = compare(base, candidate, CompareOptions())
-    relative = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
-    criteria = {
-        name
-        for rule in relative
-        for name in ([rule.criterion] if rule.criterion else rules.primary or (STATUS,))
-    }
+    held = [held_criteria(rule, rules) for rule in rules.rules if isinstance(rule, NotWorseRule)]
+    criteria = set().union(*held)
     for change in comparison.settings_changes:
         if STATUS in criteria or criteria.intersection(change.criteria):
             raise ConfigError(
@@ -230,10 +223,7 @@ def _own_problems(run: Run) -> list[str]:
 def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterable[str] = ()) -> list[str]:
     """Returns the rules of a run's own config that do not pass, one line each, when its tables are written.
 
-    Args:
-        settings: Settings of the run.
-        read: Returns the run, with what is known of its document.
-        unused: Eval cases without a recording, as far as their names are known.
+    `read` returns the run, with what is known of its document; `unused`: see `gate_report`.
     """
     try:
         named = settings.baseline, settings.candidate
@@ -419,20 +409,8 @@ def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
     """Returns the conversations to read first."""
     rows = [row for version in versions for row in version.rows]
     sizes = type_sizes(rows)
-    return [
-        GatedConversation(
-            conversation_id=row["conversation_id"],
-            app_version=row["app_version"],
-            eval_id=row["eval_id"],
-            verdict=row["verdict"],
-            why=row["why"],
-            problem_label=row["problem_label"],
-            alike=sizes.get(row["problem_type"] or "", 1),
-            source=row["source"],
-            position=row["position"],
-        )
-        for row in to_read(rows)
-    ]
+    chosen = ({**row, "alike": sizes.get(row["problem_type"] or "", 1)} for row in to_read(rows))
+    return [convert(row, GatedConversation) for row in chosen]
 
 
 def rejected_of_run(
@@ -517,23 +495,21 @@ def junit_xml(report: GateReport) -> str:
 
     What has no outcome is skipped, but an inconclusive rule is a failure. A rejected record is an error.
     """
-    suites = [_suite(_RULES, map(_rule_junit, shown_rules(report.rules)))]
+    cases = {_RULES: [*map(_rule_junit, shown_rules(report.rules))]}
     if report.problems:
-        suites.append(
-            _suite(_RUN, (_case(_RUN, line, ("failure", "failed", line)) for line in report.problems))
-        )
+        cases[_RUN] = [_case(_RUN, line, ("failure", "failed", line)) for line in report.problems]
     if report.rejected:
-        rejected = (
+        cases[_REJECTED] = [
             _case(_REJECTED, rejection.place, ("error", "rejected", rejection.message))
             for rejection in report.rejected
-        )
-        suites.append(_suite(_REJECTED, rejected))
-    by_criterion: dict[str, list[GateCheck]] = {}
+        ]
+    suites = [*map(_suite, cases, cases.values())]
+    by_criterion: dict[str, list[ET.Element]] = {}
     short = last_parts({check.app_version or "" for check in report.checks}, LONGEST_NAME)
     for check in report.checks:
         shown = replace(check, app_version=short[check.app_version or ""] or None)
-        by_criterion.setdefault(check.criterion, []).append(shown)
-    suites += [_suite(name, map(_check, checks)) for name, checks in by_criterion.items()]
+        by_criterion.setdefault(check.criterion, []).append(_check(shown))
+    suites += map(_suite, by_criterion, by_criterion.values())
     root = ET.Element("testsuites", {"name": "turnwise"})
     for name in ("tests", "failures", "errors"):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
@@ -542,18 +518,11 @@ def junit_xml(report: GateReport) -> str:
     return ET.tostring(root, encoding="utf-8", xml_declaration=True).decode() + "\n"
 
 
-def _suite(name: str, cases: Iterable[ET.Element]) -> ET.Element:
-    listed = list(cases)
-    counts = {
-        "tests": len(listed),
-        "failures": sum(case.find("failure") is not None for case in listed),
-        "errors": sum(case.find("error") is not None for case in listed),
-        "skipped": sum(case.find("skipped") is not None for case in listed),
-    }
-    suite = ET.Element(
-        "testsuite", {"name": _text(name), **{key: str(number) for key, number in counts.items()}}
-    )
-    suite.extend(listed)
+def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
+    suite = ET.Element("testsuite", {"name": _text(name), "tests": str(len(cases))})
+    for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(key, str(sum(case.find(tag) is not None for case in cases)))
+    suite.extend(cases)
     return suite
 
 
@@ -564,21 +533,16 @@ def _rule_junit(rule: RuleResult) -> ET.Element:
 
 def _check(check: GateCheck) -> ET.Element:
     class_name = f"{check.app_version}.{check.criterion}" if check.app_version else check.criterion
-    if check.status == "passed":
-        return _case(class_name, check.conversation_id, None)
     turn = "" if check.turn_index is None else f"{turn_name(check.turn_index)}: "
+    ending, body = None, ""
     if check.status == "inconclusive":
-        return _case(
-            class_name,
-            check.conversation_id,
-            ("skipped", "inconclusive", f"{turn}{check.why or 'no verdict'}"),
-        )
-    value = "" if check.value is None else f"value {check.value:.6g}"
-    threshold = "" if check.threshold is None else f"threshold {check.threshold:g}"
-    body = ", ".join(part for part in (value, threshold) if part)
-    return _case(
-        class_name, check.conversation_id, ("failure", "failed", f"{turn}{check.why or 'failed'}"), body
-    )
+        ending = "skipped", "inconclusive", f"{turn}{check.why or 'no verdict'}"
+    elif check.status == "failed":
+        ending = "failure", "failed", f"{turn}{check.why or 'failed'}"
+        value = "" if check.value is None else f"value {check.value:.6g}"
+        threshold = "" if check.threshold is None else f"threshold {check.threshold:g}"
+        body = ", ".join(filter(None, (value, threshold)))
+    return _case(class_name, check.conversation_id, ending, body)
 
 
 def _case(class_name: str, name: str, ending: tuple[str, str, str] | None, body: str = "") -> ET.Element:

@@ -54,7 +54,8 @@ class _Chunks:
             elif self._directory is None:
                 return PlacedChunks(number, number, chunk_of)
             else:
-                _write(self._directory / f"{number:03}.js", chunk_script(report_id, number, chunk))
+                script = f'reportChunk("{report_id}", {number}, "{chunk}");\n'
+                _write(self._directory / f"{number:03}.js", script)
             chunk_of |= dict.fromkeys(places, number)
         return PlacedChunks(len(self.inline), number + 1 if chunk_of else 0, chunk_of)
 
@@ -108,7 +109,6 @@ def _write(path: Path, text: str) -> None:
 
 
 _FRONT_END = files("turnwise.pipeline.report") / "page"
-_START = "main"
 _POLICY = (
     "default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:; "
     "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types report"
@@ -141,7 +141,7 @@ def page(report: Report, chunks: Sequence[str], home: str = "") -> str:
     names = ", ".join(version.name for version in report.versions)
     data = {"report": packed(exact_json(msgspec.to_builtins(report)))}
     data |= {f"chunk-{i}": chunk for i, chunk in enumerate(chunks)}
-    return _joined(_START, f"{_TITLE}{names}", data, home, loads=report.chunks > report.inline_chunks)
+    return _joined("main", f"{_TITLE}{names}", data, home, loads=report.chunks > report.inline_chunks)
 
 
 def service_page(title: str, data: JsonObject) -> str:
@@ -166,11 +166,6 @@ def _joined(start: str, title: str, data: Mapping[str, str], home: str, loads: b
         library=f"<script>{scripts[0]}</script>",
         script=f'<script type="module">{scripts[1]}</script>',
     )
-
-
-def chunk_script(report_id: str, number: int, chunk: str) -> str:
-    """Returns a file beside the page that gives a chunk to it."""
-    return f'reportChunk("{report_id}", {number}, "{chunk}");\n'
 
 
 def _text(name: str) -> str:
@@ -250,13 +245,11 @@ def compare_versions(
     how = version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS
     for option, name, index in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
         if name is not None:
-            known = [side.name for _, side in keyed]
-            at = next(
-                (i for i, (key, side) in enumerate(keyed) if name in (side.name, key.app_version)), None
-            )
-            if at is None:
-                raise ConfigError(f"{option} {name}: is no app version here (there are: {', '.join(known)})")
-            keyed.insert(index, keyed.pop(at))
+            places = [i for i, (key, side) in enumerate(keyed) if name in (side.name, key.app_version)]
+            if not places:
+                known = ", ".join(side.name for _, side in keyed)
+                raise ConfigError(f"{option} {name}: is no app version here (there are: {known})")
+            keyed.insert(index, keyed.pop(places[0]))
             how = NAMED
     if candidate is not None and keyed and baseline in (keyed[-1][1].name, keyed[-1][0].app_version):
         raise ConfigError(f"--candidate {candidate}: is the baseline, too; nothing to compare")

@@ -25,7 +25,7 @@ from turnwise.transforms.decisions.first_page import nameless_text
 from turnwise.transforms.decisions.inspection import ORDER, add_use, suggested_mapping, unread_keys
 from turnwise.transforms.formats.messages.messages_base import UnreadMessagesError
 from turnwise.transforms.formats.messages.streams import objects_in
-from turnwise.transforms.formats.reading import AnyReader, LoggedConversation, ReadRecord
+from turnwise.transforms.formats.reading import AnyReader, LoggedConversation
 from turnwise.transforms.formats.registry import ConfigInLogsError, UnknownFormatError, UnknownTableError
 
 _HEADINGS = ("file", "format", "conversations", "turns", "calls", "cases", "not read")
@@ -48,12 +48,8 @@ def inspection_text(
 ) -> str:
     """Returns an inspection of paths, on one screen: what they hold, what for, and what to run next.
 
-    Args:
-        inspection: The inspection.
-        paths: The paths.
-        width: Columns of the terminal.
-        config: File of the config that the criteria were tried with; None: none is named.
-        has_starter: Whether a starter config could be written for the logs.
+    `config` is the file of the config that the criteria were tried with (None: none is named); `has_starter`:
+    whether a starter config could be written for the logs.
     """
     files, others = inspection.files, inspection.other_files
     below = _common_folder([file.path for file in files])
@@ -323,35 +319,31 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
         return f"{len(unmapped)} of the records cannot be read as names of keys propose: {unmapped[0]}"
     if conversations and not has_words:
         return f"no words are read with the mapping that names of keys propose ({mapping.content})"
+    unread = dict.fromkeys(key for record in records for key in unread_keys(record, mapping))
     return Suggestion(
         mapping,
         conversations,
         turns,
         rejected,
         "tool_calls: " in mapping.content or "{" not in mapping.content,
-        [key for key in _unread_keys(records, mapping) if "{" in mapping.content or "[]" not in key],
+        [key for key in unread if "{" in mapping.content or "[]" not in key],
         proposal.left_out,
         conversations == reversible > 0,
     )
 
 
-def _unread_keys(records: Sequence[JsonObject], mapping: MappingConfig) -> list[str]:
-    return list(dict.fromkeys(key for record in records for key in unread_keys(record, mapping)))
-
-
 _MOST_RECORDS = 200
-
-
-def _needs_mapping(read: ReadRecord) -> bool:
-    failed = [failure.error_type for failure in read.contents if isinstance(failure, Failure)]
-    return read.format is None or UnreadMessagesError.__name__ in failed
 
 
 def _unknown(paths: Sequence[str], reader: AnyReader) -> Iterator[JsonObject]:
     """Yields the objects that no format fits, or of which it reads nothing."""
     for path in matched_files(file_patterns("inspect", paths)):
         for record in () if isinstance(path, Failure) else file_records(path, MAX_RECORD_BYTES):
-            if isinstance(record, Failure) or not _needs_mapping(reader.read(record)):
+            if isinstance(record, Failure):
+                continue
+            read = reader.read(record)
+            failed = [failure.error_type for failure in read.contents if isinstance(failure, Failure)]
+            if read.format is not None and UnreadMessagesError.__name__ not in failed:
                 continue
             try:
                 value = from_json(record.data)

@@ -186,7 +186,18 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
         raise ConfigError(ONE_MODEL)
     drawn = draw(settings, options.sample, options.seed)
     estimate = vote_on_all(drawn.questions, replace(settings.judge, only_estimates=True), options.votes)[1]
-    check = _document(settings, options, drawn, estimate)
+    check = JudgeCheck(
+        model=", ".join(dict.fromkeys(settings.judged_models)) or settings.judge.config.model,
+        votes=options.votes,
+        sample=options.sample,
+        seed=options.seed,
+        conversations=drawn.conversations,
+        records_rejected=drawn.records_rejected,
+        estimate=estimate,
+        used=None,
+        criteria=[],
+        problems=[NOT_ASKED] if drawn.questions else check_problems([], options.max_flip),
+    )
     about = (
         f"{counted(len(drawn.questions), 'question')} about {counted(drawn.conversations, 'conversation')}"
     )
@@ -196,35 +207,9 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
     try_judge(settings)
     voted, used = vote_on_all(drawn.questions, settings.judge, options.votes)
     stated = [criterion.name for criterion in settings.selection.judged]
-    names = list(
-        dict.fromkeys([*stated, *(question.criterion for question in drawn.questions), *drawn.errors])
-    )
-    figures = criterion_figures(names, voted, drawn.errors, options.votes)
-    return _document(settings, options, drawn, estimate, used, figures)
-
-
-def _document(
-    settings: RunSettings,
-    options: CheckOptions,
-    drawn: Drawn,
-    estimate: CheckCost,
-    used: CheckCost | None = None,
-    criteria: list[CheckedCriterion] | None = None,
-) -> JudgeCheck:
-    is_asked = criteria is not None or not drawn.questions
-    problems = check_problems(criteria or [], options.max_flip) if is_asked else [NOT_ASKED]
-    return JudgeCheck(
-        model=", ".join(dict.fromkeys(settings.judged_models)) or settings.judge.config.model,
-        votes=options.votes,
-        sample=options.sample,
-        seed=options.seed,
-        conversations=drawn.conversations,
-        records_rejected=drawn.records_rejected,
-        estimate=estimate,
-        used=used,
-        criteria=criteria or [],
-        problems=problems,
-    )
+    names = dict.fromkeys([*stated, *(question.criterion for question in drawn.questions), *drawn.errors])
+    figures = criterion_figures([*names], voted, drawn.errors, options.votes)
+    return replace(check, used=used, criteria=figures, problems=check_problems(figures, options.max_flip))
 
 
 def vote_on_all(

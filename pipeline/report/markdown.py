@@ -5,11 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from turnwise.pipeline.io.terminal import counted, printable
-from turnwise.pipeline.report.comparison import (
-    families_text,
-    pairing_text,
-    side_text,
-)
+from turnwise.pipeline.report.comparison import families_text, flips_reason, pairing_text, side_text
 from turnwise.pipeline.report.gate import kinds_of, shown_rules
 from turnwise.schemas.comparison import (
     Comparison,
@@ -21,7 +17,6 @@ from turnwise.schemas.comparison import (
     RuleResult,
 )
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.conversation import turn_name
 from turnwise.transforms.decisions.comparison.words import (
     criteria_lines,
     difference_cell,
@@ -98,9 +93,7 @@ def _gate(report: GateReport) -> Iterator[str]:
         yield from ("why it did not pass:", "", *(f"- {reason}" for reason in reasons), "")
     flips = report.comparison.flips if report.comparison is not None else []
     yield from _cases(report.page.read_first if report.page is not None else report.to_read, flips)
-    passed = [
-        [result.rule, result.app_version or "", result.why] for result in rules if result.status == "passed"
-    ]
+    passed = [[rule.rule, rule.app_version or "", rule.why] for rule in rules if rule.status == "passed"]
     details = [*_table(["passed", "version", "why"], passed)] if passed else []
     if report.comparison is not None:
         details += [*_criteria(report.comparison), *_changed(flips), *_notes(report.comparison)]
@@ -111,9 +104,8 @@ def _rule_text(rule: RuleResult) -> str:
     version = f" ({shown(rule.app_version)})" if rule.app_version else ""
     names = "".join(_names(*kind) for kind in kinds_of(rule))
     rejected = _names("; missing: ", rule.rejected, rule.more_rejected)
-    return (
-        f"**{rule.status}**: {shown(rule.why, 3 * _LONGEST)}{names}{rejected} — {shown(rule.rule)}{version}"
-    )
+    why = f"{shown(rule.why, 3 * _LONGEST)}{names}{rejected}"
+    return f"**{rule.status}**: {why} — {shown(rule.rule)}{version}"
 
 
 def _names(before: str, names: Sequence[str], others: int) -> str:
@@ -192,15 +184,9 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
     if comparison.page is not None:
         yield from (*_answer(comparison.page), *_cases(comparison.page.read_first, comparison.flips))
     yield from _criteria(comparison)
-    lines = [
-        *(
-            f"baseline {side_text(comparison.baseline)}",
-            f"candidate {side_text(comparison.candidate)}",
-            pairing_text(comparison),
-        ),
-        *(f"{result.criterion}: {result.sentence}" for result in comparison.criteria),
-        families_text(comparison),
-    ]
+    lines = [f"baseline {side_text(comparison.baseline)}", f"candidate {side_text(comparison.candidate)}"]
+    sentences = (f"{result.criterion}: {result.sentence}" for result in comparison.criteria)
+    lines += [pairing_text(comparison), *sentences, families_text(comparison)]
     if comparison.page is not None:
         lines.append(comparison.page.chosen)
     yield from _folded(
@@ -214,16 +200,11 @@ def _criteria(comparison: Comparison) -> Iterator[str]:
     if notes := table_notes(comparison):
         yield from (*(f"- {shown(note)}" for note in notes), "")
     units = {result.criterion: result for result in comparison.criteria}
-    slices = [
-        [
-            result.slice,
-            result.criterion,
-            difference_cell(result.difference, units[result.criterion]),
-            shown_p(result.q),
-        ]
-        for result in comparison.slices
-        if result.stands_out
-    ]
+    slices = []
+    for result in comparison.slices:
+        if result.stands_out:
+            difference = difference_cell(result.difference, units[result.criterion])
+            slices.append([result.slice, result.criterion, difference, shown_p(result.q)])
     if slices:
         yield from _table(["slice that stands out", "criterion", "difference", "q"], slices)
 
@@ -237,13 +218,11 @@ def _changed(flips: Sequence[Flip]) -> Iterator[str]:
         short = last_parts(by_case)
         rows = []
         for case, of_case in [*by_case.items()][:_MOST_CASES]:
-            first = next((flip for flip in of_case if flip.reason and flip.criterion != STATUS), of_case[0])
-            turn = "" if first.turn_index is None else f"{turn_name(first.turn_index)}: "
             by_change: dict[str, list[str]] = {}
             for flip in of_case:
                 by_change.setdefault(_change(flip), []).append(flip.criterion)
             changes = "; ".join(f"{change}: {', '.join(names)}" for change, names in by_change.items())
-            rows.append([f"{turn}{first.reason or 'no reason is known'}", short[case], changes])
+            rows.append([flips_reason(of_case), short[case], changes])
         yield from _table([counted(len(by_case), "changed case"), "case", "changes"], rows)
     if len(by_case) > _MOST_CASES:
         yield from (f"{len(by_case) - _MOST_CASES} more in the JSON file.", "")

@@ -184,11 +184,8 @@ def estimate_text(settings: RunSettings, usage: UsageByModel) -> str:
         f"about {used.tokens_in:,} tokens in and {used.tokens_out:,} out"
         for model, used in sorted(usage.items())
     ]
-    return (
-        "\n".join([*lines, *_money_lines("about", usage, settings.judge)])
-        if lines
-        else "no model would be asked"
-    )
+    money = _money_lines("about", usage, settings.judge)
+    return "\n".join([*lines, *money]) if lines else "no model would be asked"
 
 
 def money_text(cost: float) -> str:
@@ -326,16 +323,14 @@ def _panel_text(figures: JsonObject) -> str:
 def _cascade_text(figures: JsonObject) -> str:
     doubts = ((kind.replace("_", " "), number) for kind, number in figures["unsure"].items())
     unsure = ", ".join(f"{number:,} {kind}" for kind, number in doubts if number)
-    saved = ", ".join(
-        f"{kind} unknown"
-        if number is None
-        else f"cost {number:,.2f}"
-        if kind == "cost"
-        else f"{number:,} {kind}"
-        for kind, number in figures["saved"].items()
-    )
-    why = f" ({unsure})" if unsure else ""
-    return f"{figures['went_on']:,} of {figures['questions']:,} questions went on{why}; saved about {saved}"
+    saved = []
+    for kind, number in figures["saved"].items():
+        if number is None:
+            saved.append(f"{kind} unknown")
+        else:
+            saved.append(f"cost {number:,.2f}" if kind == "cost" else f"{number:,} {kind}")
+    went_on = f"{figures['went_on']:,} of {figures['questions']:,} questions went on"
+    return f"{went_on}{f' ({unsure})' if unsure else ''}; saved about {', '.join(saved)}"
 
 
 _REASONS_SHOWN = 3
@@ -366,13 +361,13 @@ def version_table(
     measured = {row["criterion"] for row in rows}
     short = last_parts((version or "(no version)" for version in versions), LONGEST_VERSION)
     # Beside the table of differences, which is of the compared cases alone.
-    lines = [
-        ["all conversations" if sides else "", *(short[version or "(no version)"] for version in versions)]
-    ]
     status = [by_key.get((version, STATUS, "conversation")) for version in versions]
-    lines.append(["conversations", *(str(row["conversations"]) if row else "" for row in status)])
-    lines.append(["turns", *(str(row["turns"]) if row else "" for row in status)])
-    lines.append(["pass rate", *(_pass_rate(row) for row in status)])
+    lines = [
+        ["all conversations" if sides else "", *(short[version or "(no version)"] for version in versions)],
+        ["conversations", *(str(row["conversations"]) if row else "" for row in status)],
+        ["turns", *(str(row["turns"]) if row else "" for row in status)],
+        ["pass rate", *map(_pass_rate, status)],
+    ]
     if any(_mostly_repeated(row) for row in status):
         lines.append(["pass^k, pass@k", *map(_repeats, status)])
     lines.append(["no verdict", *(_without_verdict(row) if row else "" for row in status)])
@@ -384,9 +379,8 @@ def version_table(
         missing = (_total(by_key, version, criteria) for version in versions)
         lines.append(["no score, in all", *missing])
     lines.append(["rejected, errors", *(str(failures.get(version, 0)) for version in versions)])
-    return "\n".join(fitted([[printable(cell) for cell in line] for line in lines], width)) + (
-        _others(others, rows, failures) if others else ""
-    )
+    table = "\n".join(fitted([[printable(cell) for cell in line] for line in lines], width))
+    return table + (_others(others, rows, failures) if others else "")
 
 
 def _others(versions: Sequence[str], rows: Iterable[MetricsByAppVersionRow], failures: dict[str, int]) -> str:
@@ -485,13 +479,10 @@ def _mean(row: MetricsByAppVersionRow | None, is_share: bool = False) -> str:
         return share_text(row["mean"] or 0.0 if row["pass_rate"] is None else row["pass_rate"])
     if row["unit"] in QUANTILE_UNITS:
         unit = " s" if row["unit"] == "seconds" else ""
-        mean, *quantiles = (_rounded(row[name], row["unit"]) for name in ("mean", "p50", "p90", "p99"))
-        return "{}{} (p50 {}, p90 {}, p99 {})".format(mean, unit, *quantiles)
+        figures = (row["mean"], row["p50"], row["p90"], row["p99"])
+        shown = ("-" if x is None else f"{x:.{decimals(x, 'mean', row['unit'])}f}" for x in figures)
+        return "{}{} (p50 {}, p90 {}, p99 {})".format(next(shown), unit, *shown)
     return f"{row['mean']:.3f}" if _has_scale(row["criterion"]) else f"{row['mean']:.1f}"
-
-
-def _rounded(value: float | None, unit: str) -> str:
-    return "-" if value is None else f"{value:.{decimals(value, 'mean', unit)}f}"
 
 
 def _has_scale(name: str) -> bool:
@@ -519,15 +510,11 @@ def balance_text(counts: RunCounts, examples: Mapping[str, str] = MappingProxyTy
     ]
     if counts["rejected_cases"] or counts["unused_cases"]:
         known = f"{counts['cases']} read, {counts['unused_cases']} without a recording, "
-        lines.append(
-            f"eval cases: {'' if counts['cases'] is None else known}{counts['rejected_cases']} rejected"
-        )
-    if counts.get("late_conversations"):
-        late = counts["late_conversations"]
-        lines.append(
-            f"{late} conversations came later than --allowed_lateness; they were added to their windows "
-            "at the end"
-        )
+        known = "" if counts["cases"] is None else known
+        lines.append(f"eval cases: {known}{counts['rejected_cases']} rejected")
+    if late := counts.get("late_conversations"):
+        what = "they were added to their windows at the end"
+        lines.append(f"{late} conversations came later than --allowed_lateness; {what}")
     for kind, number in counts["failures"].items():
         # Where nothing is scored, the problem of the run says it.
         if kind in NEXT_STEPS and (counts["results"] or kind.startswith(OF_CASES)):
@@ -651,11 +638,17 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
     """
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     counts, rows = figures.counts, figures.rows
+    # The table of differences has the criteria: no page shows two numbers under one name.
+    has_means = figures.page is None or figures.page.baseline is None
+    failures = counts["failures_by_version"]
+    table = "no conversation was scored"
+    if rows:
+        table = version_table(rows, settings.criteria_names, failures, has_means, width, figures.sides)
     parts = [
         "\n".join([*figures.refused, *([""] if figures.refused else [])]),
         "\n".join(first_page_lines(figures.page, width)) if figures.page else "",
         reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
-        _table_of_versions(settings, figures, width) if rows else "no conversation was scored",
+        table,
         figures.difference,
         f"\n{balance_text(counts, figures.examples)}",
         "" if figures.page else "\n".join(left_out(counts)),
@@ -676,14 +669,6 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
     return "\n".join(lines_of_text)
 
 
-def _table_of_versions(settings: RunSettings, figures: Figures, width: int) -> str:
-    # The table of differences has the criteria: no page shows two numbers under one name.
-    is_compared = figures.page is not None and figures.page.baseline is not None
-    failures = figures.counts["failures_by_version"]
-    names, sides = settings.criteria_names, figures.sides
-    return version_table(figures.rows, names, failures, not is_compared, width, sides)
-
-
 _INCOMPLETE = f": {IncompleteReadError.__name__}"
 
 
@@ -700,17 +685,12 @@ def gate_problems(
     rejected = counts["rejected_records"] + counts["rejected_conversations"] + unread
     total = counts["rejected_records"] + counts["conversations"] + unread
     limit = settings.max_failure_ratio
+    what = f"{rejected} of {total} records and conversations were rejected, more than"
     if limit is not None and total and rejected / total > limit:
-        problems.append(
-            f"{rejected} of {total} records and conversations were rejected, "
-            f"more than --max_failure_ratio {limit:g}"
-        )
+        problems.append(f"{what} --max_failure_ratio {limit:g}")
     elif limit is None and counts["results"] and rejected > total / 2:
         option = "; --max_failure_ratio SHARE allows more" if settings.output else ""
-        problems.append(
-            f"{rejected} of {total} records and conversations were rejected, more than half: "
-            f"{_see(settings, 'failures')}{option}"
-        )
+        problems.append(f"{what} half: {_see(settings, 'failures')}{option}")
     if files := counts.get("unread_files", 0):
         problem = f"{counted(files, 'named file')} could not be read at all"
         problems.append(f"{problem}; {_see(settings, 'failures')}")
@@ -757,9 +737,8 @@ def _nothing_scored(
         # Without any row of a score, such as of greetings, the table would say nothing.
         names = ", ".join(criterion.name for criterion in settings.criteria)
         has_rows = has_raised or {row["criterion"] for row in rows} & {c.name for c in settings.criteria}
-        why = (
-            see if has_rows else f"nothing that was said or called is measured by {names}: {_MEASURED_ALWAYS}"
-        )
+        nothing = f"nothing that was said or called is measured by {names}: {_MEASURED_ALWAYS}"
+        why = see if has_rows else nothing
         reason = "; ".join(filter(None, [no_value, nameless_text(counts.get("no_cases_given", 0)), why]))
     elif counts.get("unread_ends"):
         files = counted(counts["unread_ends"], "file")

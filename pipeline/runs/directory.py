@@ -19,7 +19,7 @@ from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, short_repr
-from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow, added_columns
+from turnwise.schemas.rows import TABLES, added_columns
 from turnwise.schemas.run import FORMAT_VERSION, RUN_FILE, RunDocument, RunFile
 from turnwise.transforms.decisions.run import Run
 
@@ -69,12 +69,28 @@ class RunDirectory(Run):
     def _rows(self, table: str) -> Iterator[JsonObject]:
         """Yields the rows of a table; none if the run did not write it.
 
-        Raises:
-            ConfigError: A file cannot be read, its content is broken, or rows that `run.json` or the metrics
-                count are missing.
+        Raises ConfigError if a file cannot be read, its content is broken, or rows that `run.json` or the
+        metrics count are missing.
         """
         rows = self._counted(table)
-        return with_all_scores(self.directory, rows, self.metrics()) if table == "scores" else rows
+        return self._with_all_scores(rows) if table == "scores" else rows
+
+    def _with_all_scores(self, rows: Iterator[JsonObject]) -> Iterator[JsonObject]:
+        """Yields score rows; raises ConfigError if there are fewer than the metrics count."""
+        metrics, numbers = self.metrics(), {"turn": 0, "conversation": 0}
+        for row in rows:
+            numbers["conversation" if row["turn_index"] is None else "turn"] += 1
+            yield row
+        stated: Counter[str] = Counter()
+        for metric in metrics:
+            if metric["criterion"] != STATUS:
+                stated[metric["level"]] += metric["count"]
+        for level, number in numbers.items():
+            if number < stated[level]:
+                raise ConfigError(
+                    f"{self.directory}: files of scores hold {number} scores of {level}s, and its metrics "
+                    f"count {stated[level]}; {_AGAIN}"
+                )
 
     def _counted(self, table: str) -> Iterator[JsonObject]:
         columns: Set[str] = TABLES[table].__annotations__.keys() if table in TABLES else frozenset()
@@ -213,8 +229,7 @@ def _found_tables(directory: str, names: Iterable[str], suffix: str) -> dict[str
     The files of a batch state how many there are (`scores-00000-of-00002`). Those of a stream do not, and
     their numbers have gaps: a file that was rewritten without replaced rows got the next number.
 
-    Raises:
-        ConfigError: Files of a batch are missing.
+    Raises ConfigError if files of a batch are missing.
     """
     shards: dict[str, dict[int, str]] = {}
     totals: dict[str, set[int]] = {}
@@ -249,29 +264,6 @@ def _check_changed(path: str, table: str, output_format: str, stated: RunFile) -
         raise ConfigError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     if number != stated.rows:
         raise ConfigError(f"{path}: holds {number} rows, and run.json counts {stated.rows}; {_AGAIN}")
-
-
-# Holds the rows of a run's tables against the numbers that the run counted.
-
-
-def with_all_scores(
-    directory: str, rows: Iterator[JsonObject], metrics: Iterable[MetricsByAppVersionRow]
-) -> Iterator[JsonObject]:
-    """Yields the score rows of a run; raises ConfigError if there are fewer than the metrics count."""
-    numbers = {"turn": 0, "conversation": 0}
-    for row in rows:
-        numbers["conversation" if row["turn_index"] is None else "turn"] += 1
-        yield row
-    stated: Counter[str] = Counter()
-    for metric in metrics:
-        if metric["criterion"] != STATUS:
-            stated[metric["level"]] += metric["count"]
-    for level, number in numbers.items():
-        if number < stated[level]:
-            raise ConfigError(
-                f"{directory}: files of scores hold {number} scores of {level}s, and its metrics count "
-                f"{stated[level]}; {_AGAIN}"
-            )
 
 
 def stated_rows(counts: JsonObject, table: str) -> int:

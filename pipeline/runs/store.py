@@ -7,12 +7,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cached_property
 from itertools import chain
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 from sqlalchemy import ColumnElement, Connection, select, union
 
 from turnwise.pipeline.runs.directory import stated_rows
@@ -25,7 +26,6 @@ from turnwise.pipeline.store.database import (
     METRICS,
     RESULTS,
     RUNS,
-    SCORE_COLUMNS,
     SCORES,
     key_text,
     open_store,
@@ -34,7 +34,7 @@ from turnwise.pipeline.store.rows import RunFigures
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
 from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.config import STATUS, ConfigError
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
 from turnwise.schemas.run import RunDocument, scoring_settings
@@ -95,13 +95,9 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> StoredSid
 
     def work(connection: Connection) -> StoredSides:
         runs = StoredRuns(connection, _app(connection, app), with_details=True)
-        return runs.sides(names, store.url)
+        return runs.sides(names, shown_url(url))
 
-    try:
-        with closing(open_store(url, read_only=True)) as store:
-            return store.read(work)
-    except StoreError as error:
-        raise ConfigError(str(error)) from None
+    return _read_store(url, work, read_only=True)
 
 
 def _app(connection: Connection, app: str | None) -> str:
@@ -412,16 +408,8 @@ class RecordColumns(Struct, frozen=True):
 
     def at(self, rows: Integers | Bools) -> "RecordColumns":
         """Returns some of them."""
-        return RecordColumns(
-            self.conversations.at(rows),
-            self.versions.at(rows),
-            self.runs.at(rows),
-            self.cases.at(rows),
-            self.evaluations.at(rows),
-            self.nanos[rows],
-            self.is_result[rows],
-            self.places[rows],
-        )
+        columns: list[Any] = [c.at(rows) if isinstance(c, CodedColumn) else c[rows] for c in astuple(self)]
+        return RecordColumns(*columns)
 
     def of_evaluations(self, names: Collection[str]) -> "RecordColumns":
         """Returns those of some evaluations."""
@@ -510,24 +498,18 @@ def with_cases(sides: Sequence[RecordColumns]) -> list[RecordColumns]:
 def _why_nothing(connection: Connection, app: str, name: str) -> str:
     """Returns why there is nothing of a version or run: it does not count, or all is rejected."""
     named = key_text(version_id(name))
-    lost = "; ".join(
-        [state.sentence() for state in stored_runs.unread_runs(connection, app, named, named)][:_SHOWN]
-    )
-    rejected = [
-        loss for loss in stored_runs.rejected_records(connection, app) if named in (loss.version, loss.run)
-    ]
-    runs = ", ".join(sorted({loss.run for loss in rejected})[:_SHOWN])
-    lost_text = (
-        f", which rejected all of its {len(rejected)} records or conversations (run {runs})"
-        if rejected
-        else ""
-    )
+    unread = stored_runs.unread_runs(connection, app, named, named)
+    why = f"; {'; '.join(state.sentence() for state in unread[:_SHOWN])}" if unread else ""
+    losses = stored_runs.rejected_records(connection, app)
+    if rejected := [loss.run for loss in losses if named in (loss.version, loss.run)]:
+        runs = ", ".join(sorted({*rejected})[:_SHOWN])
+        why += f", which rejected all of its {len(rejected)} records or conversations (run {runs})"
     known = []
     for column, kind in (("version_id", "versions"), ("evaluation_run", "runs")):
         queries = (select(table.c[column]).where(table.c.app == app) for table in (RESULTS, CONVERSATIONS))
         names = {value.rsplit("/", 1)[-1] for value in connection.execute(union(*queries)).scalars()}
         known.append(f"{kind}: {', '.join(sorted(names - {''})[:_SHOWN]) or 'none'}")
-    return f"{f'; {lost}' if lost else ''}{lost_text} ({'; '.join(known)})"
+    return f"{why} ({'; '.join(known)})"
 
 
 class _Side(Struct):
@@ -556,10 +538,29 @@ def _add_losses(connection: Connection, app: str, compared: _Side) -> None:
     """
     side = compared.side
     all_rejected = list(stored_runs.rejected_records(connection, app, stored_runs.is_counted(FAILURES)))
-    versions = _versions_of_runs(connection, app) if all_rejected else {}
+    versions: dict[str, set[str]] = {}  # of the runs with results
     counts = Counter[str]()
     if all_rejected:
-        is_of_version = _of_version(compared, versions)
+        for table in (RESULTS, CONVERSATIONS):
+            query = select(table.c.evaluation_run, table.c.version_id).where(table.c.app == app).distinct()
+            for run, version in connection.execute(query):
+                versions.setdefault(run.rsplit("/", 1)[-1], set()).add(version)
+        measured: dict[str, int] = {}
+        for name, nanos in zip(compared.stored.conversations, compared.stored.nanos.tolist(), strict=True):
+            measured[name] = max(nanos, measured.get(name, 0))
+        oldest = min(measured.values(), default=0)
+
+        def is_of_version(rejected: stored_runs.RunLoss) -> bool:
+            if compared.version is None:
+                return False
+            if rejected.version:
+                is_newest = rejected.nanos >= measured.get(rejected.conversation, 0)
+                return rejected.version == compared.version and is_newest
+            of_run = versions.get(rejected.run)
+            return rejected.nanos >= oldest and (
+                compared.is_b if of_run is None else compared.version in of_run
+            )
+
         # Of a conversation that several runs rejected, the last one counts; a run is compared alone.
         in_order = sorted(all_rejected, key=lambda loss: loss.nanos) if compared.version is not None else ()
         last = {(loss.conversation, loss.version): loss.run for loss in in_order if loss.conversation}
@@ -582,25 +583,6 @@ def _add_losses(connection: Connection, app: str, compared: _Side) -> None:
         side.notes.append(f"{side.name}: run {row['run_id']}: {row['message']}")
 
 
-def _of_version(compared: _Side, versions: Mapping[str, set[str]]) -> Callable[[stored_runs.RunLoss], bool]:
-    """Returns whether what other runs rejected counts for an app version; see `_add_losses`."""
-    stored, version = compared.stored, compared.version
-    measured: dict[str, int] = {}
-    for name, nanos in zip(stored.conversations, stored.nanos.tolist(), strict=True):
-        measured[name] = max(nanos, measured.get(name, 0))
-    oldest = min(measured.values(), default=0)
-
-    def is_of_version(rejected: stored_runs.RunLoss) -> bool:
-        if version is None:
-            return False
-        if rejected.version:
-            return rejected.version == version and rejected.nanos >= measured.get(rejected.conversation, 0)
-        of_run = versions.get(rejected.run)
-        return rejected.nanos >= oldest and (compared.is_b if of_run is None else version in of_run)
-
-    return is_of_version
-
-
 def _add_unread(connection: Connection, app: str, compared: _Side) -> None:
     """Adds the runs of a side that have not ended or broke off, and are not compared.
 
@@ -608,19 +590,15 @@ def _add_unread(connection: Connection, app: str, compared: _Side) -> None:
     broke off counts for B whatever versions its rows are of: it may have been to measure B, too.
     """
     side, version = compared.side, compared.version
-    oldest = compared.stored.oldest
     run = key_text(side.name.rsplit("/", 1)[-1]) if version is None else None
-    problems = []
-    for state in stored_runs.unread_runs(
-        connection, app, version, run, and_unknown=compared.is_b and version is not None
-    ):
-        text = f"{state.sentence()}, and is not compared" if not state.is_counted else state.sentence()
-        if state.unread_nanos < oldest:
+    and_unknown = compared.is_b and version is not None
+    for state in stored_runs.unread_runs(connection, app, version, run, and_unknown=and_unknown):
+        text = state.sentence() if state.is_counted else f"{state.sentence()}, and is not compared"
+        if state.unread_nanos < compared.stored.oldest:
             side.notes.append(f"{side.name}: {text}")
-            continue
-        problems.append(text)
-        side.run_ids = sorted({*side.run_ids, state.run_id})
-    side.problems = [*side.problems, *problems]
+        else:
+            side.problems = [*side.problems, text]
+            side.run_ids = sorted({*side.run_ids, state.run_id})
 
 
 def _add_deleted(connection: Connection, app: str, compared: _Side) -> None:
@@ -632,31 +610,17 @@ def _add_deleted(connection: Connection, app: str, compared: _Side) -> None:
     side, version = compared.side, compared.version
     oldest = compared.stored.oldest
     columns = RUNS.c.run_id, RUNS.c.app_versions, RUNS.c.end_nanos, RUNS.c.content
-    query = select(*columns).where(
-        RUNS.c.app == app, RUNS.c.content.contains(f'"{stored_runs.REMOVED}"', autoescape=True)
-    )
-    for run, versions, end, content in connection.execute(query.order_by(RUNS.c.run_id)):
+    has_note = RUNS.c.content.contains(f'"{stored_runs.REMOVED}"', autoescape=True)
+    query = select(*columns).where(RUNS.c.app == app, has_note).order_by(RUNS.c.run_id)
+    for run, versions, end, content in connection.execute(query):
         may_be_of_version = versions is None or version in json.loads(versions)
         is_of_version = may_be_of_version and (end or oldest) >= oldest
-        if not (run in side.run_ids if version is None else is_of_version):
-            continue
-        removed = (stored_runs.read_document(content) or {}).get(stored_runs.REMOVED, {})
-        what = "results" if removed.get("results") else "conversations"
-        side.problems = [
-            *side.problems,
-            f"{removed.get(what, '?')} {what} of run {run} were deleted since it ended",
-        ]
-        side.run_ids = sorted({*side.run_ids, run})
-
-
-def _versions_of_runs(connection: Connection, app: str) -> dict[str, set[str]]:
-    """Returns id of a run with results -> ids of its app versions."""
-    versions: dict[str, set[str]] = {}
-    for table in (RESULTS, CONVERSATIONS):
-        query = select(table.c.evaluation_run, table.c.version_id).where(table.c.app == app).distinct()
-        for run, version in connection.execute(query):
-            versions.setdefault(run.rsplit("/", 1)[-1], set()).add(version)
-    return versions
+        if run in side.run_ids if version is None else is_of_version:
+            removed = (stored_runs.read_document(content) or {}).get(stored_runs.REMOVED, {})
+            what = "results" if removed.get("results") else "conversations"
+            problem = f"{removed.get(what, '?')} {what} of run {run} were deleted since it ended"
+            side.problems = [*side.problems, problem]
+            side.run_ids = sorted({*side.run_ids, run})
 
 
 # A whole run of a store, for a report.
@@ -728,10 +692,10 @@ def open_stored_run(url: str, name: str) -> Run:
 _Read = TypeVar("_Read")
 
 
-def _read_store(url: str, work: Callable[[Connection], _Read]) -> _Read:
-    """Reads a store, whose tables are made if it has none; raises ConfigError."""
+def _read_store(url: str, work: Callable[[Connection], _Read], *, read_only: bool = False) -> _Read:
+    """Reads a store, whose tables are made if it has none (and may be); raises ConfigError."""
     try:
-        with closing(open_store(url, create=True)) as store:
+        with closing(open_store(url, create=not read_only, read_only=read_only)) as store:
             return store.read(work)
     except StoreError as error:
         raise ConfigError(str(error)) from None
@@ -740,8 +704,10 @@ def _read_store(url: str, work: Callable[[Connection], _Read]) -> _Read:
 def _read(connection: Connection, run_id: str, document: RunDocument, names: Any) -> Run:
     of_run = CONVERSATIONS.c.evaluation_run.in_(names)
     contents = connection.execute(select(CONVERSATIONS.c.name, CONVERSATIONS.c.content).where(of_run)).all()
-    rows = ((name, json.loads(content)) for name, content in contents if content)
-    known: dict[str, ConversationRow] = dict(sorted(rows, key=_order))
+    rows = [(name, json.loads(content)) for name, content in contents if content]
+    # As their records stand in the logs.
+    rows.sort(key=lambda named: (named[1]["source"] or "", named[1]["position"] or 0, named[0]))
+    known: dict[str, ConversationRow] = dict(rows)
     # Conversations about which the judge was not asked, by version and criterion.
     left_out = Counter(
         (key_text(version_id(row["app_version"] or "")), key_text(criterion))
@@ -753,7 +719,7 @@ def _read(connection: Connection, run_id: str, document: RunDocument, names: Any
     unstored = {"window_start": None, "revision": None}
     tables: dict[str, list[Any]] = {
         "conversations": list(known.values()),
-        "scores": _in_order(_scores(connection, names, known), document, list(known)),
+        "scores": _scores(connection, names, document, known),
         "failures": [*map(json.loads, connection.execute(failures.order_by(FAILURES.c.name)).scalars())],
         "metrics_by_app_version": [
             {**row, **unstored, "app_version": row["version_id"],
@@ -772,32 +738,14 @@ def _read(connection: Connection, run_id: str, document: RunDocument, names: Any
 
 
 def _scores(
-    connection: Connection, names: Any, known: dict[str, ConversationRow]
-) -> Iterator[tuple[str, ScoreRow]]:
-    columns = [SCORES.c[name] for name in ("conversation", "content", *SCORE_COLUMNS)]
-    turn = SCORES.c.turn_index
-    # Comparisons tell conversations apart by this order: the whole conversation after its turns.
-    order = SCORES.c.conversation, SCORES.c.criterion, turn.is_(None), turn, SCORES.c.score_id
-    query = select(*columns).where(SCORES.c.evaluation_run.in_(names)).order_by(*order)
-    for conversation, content, *values in connection.execute(query):
-        row = known.get(conversation)
-        if row is not None:
-            score = dict(zip(SCORE_COLUMNS, values, strict=True)) | json.loads(content)
-            score |= {name: row[name] for name in _OF_CONVERSATION}  # type: ignore[literal-required]
-            yield conversation, cast("ScoreRow", score)
-
-
-def _order(named: tuple[str, ConversationRow]) -> tuple[str, int, str]:
-    """Returns what sorts conversations as their records stand in the logs."""
-    name, row = named
-    return row["source"] or "", row["position"] or 0, name
-
-
-def _in_order(
-    scores: Iterator[tuple[str, ScoreRow]], document: RunDocument, conversations: Sequence[str]
+    connection: Connection, names: Any, document: RunDocument, known: dict[str, ConversationRow]
 ) -> list[ScoreRow]:
     """Returns the scores in the order of the conversations and of the run's criteria."""
-    first = {name: index for index, name in enumerate(conversations)}
+    first = {name: index for index, name in enumerate(known)}
     then = {name: index for index, name in enumerate(document.criteria)}
-    in_order = sorted(scores, key=lambda pair: (first[pair[0]], then.get(pair[1]["criterion"], len(then))))
-    return [score for _, score in in_order]
+    scores: list[tuple[int, int, Any]] = []
+    for conversation, score in summaries.stored_scores(connection, SCORES.c.evaluation_run.in_(names)):
+        if (row := known.get(conversation)) is not None:
+            score |= {name: row[name] for name in _OF_CONVERSATION}  # type: ignore[literal-required]
+            scores.append((first[conversation], then.get(score["criterion"], len(then)), score))
+    return [score for *_, score in sorted(scores, key=itemgetter(0, 1))]

@@ -65,6 +65,10 @@ _SidesTold = tuple[JsonObject, JsonObject, list[EvaluationPair]]
 """What is told of baseline and candidate, and the verdicts of their evaluations."""
 
 
+def _pairs(names: Iterable[str], sides: Sequence[Mapping[str, Verdicts]]) -> list[EvaluationPair]:
+    return [EvaluationPair(name, *(side.get(name, Verdicts()) for side in sides)) for name in names]
+
+
 def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -> JsonObject:
     """Returns the figures of two versions and the evaluations that changed, regressed ones first."""
     app = checked("app", request.parent)
@@ -75,26 +79,22 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
     versions = [key_text(version_id(text)) for text in given.values()]
 
     def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _SidesTold:
-        figures = service.cache.read_all(connection, app, runs)
-        figures = {
-            name: of_evaluation
-            for name, of_evaluation in figures.items()
-            if compared is None or name in compared
-        }
-        known = sorted(
-            {version for of_evaluation in figures.values() for version in of_evaluation.versions} - {""}
-        )
+        every = service.cache.read_all(connection, app, runs)
+        figures = {name: every[name] for name in every if compared is None or name in compared}
+        known = sorted({version for figure in figures.values() for version in figure.versions} - {""})
         for version in versions:
             if version not in known:
                 reason = f"no result of version {version!r}; versions with results: "
                 raise ServiceError("NOT_FOUND", reason + (", ".join(known[:20]) or "none"))
-        counts = [
-            {name: Verdicts(of_evaluation.versions[version].passes, of_evaluation.versions[version].fails)
-             for name, of_evaluation in figures.items() if version in of_evaluation.versions}
+        sums = [
+            {name: figure.versions[version] for name, figure in figures.items() if version in figure.versions}
             for version in versions
-        ]  # fmt: skip
+        ]
+        counts = [
+            {name: Verdicts(total.passes, total.fails) for name, total in side.items()} for side in sums
+        ]
         baseline, candidate = (_version_summary(figures, version) for version in versions)
-        return baseline, candidate, _pairs(figures, *counts)
+        return baseline, candidate, _pairs(figures, counts)
 
     return _comparison(service, request, "version", versions, tell)
 
@@ -112,26 +112,15 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
             if not state.is_counted:
                 raise ServiceError("FAILED_PRECONDITION", f"{state.sentence()}, and is not compared")
             counted = count_by_evaluation(connection, row["name"], row["execution"]).items()
+            fields = "passedCount", "failedCount"
             counts.append(
-                {
-                    name: Verdicts(of_run.get("passedCount", 0), of_run.get("failedCount", 0))
-                    for name, of_run in counted
-                }
+                {name: Verdicts(*(of_run.get(key, 0) for key in fields)) for name, of_run in counted}
             )
         baseline, candidate = run_summaries(connection, app, rows)
         scored = {name for of_run in counts for name in of_run if compared is None or name in compared}
-        return baseline, candidate, _pairs(sorted(scored), *counts)
+        return baseline, candidate, _pairs(sorted(scored), counts)
 
     return _comparison(service, request, "run", names, tell)
-
-
-def _pairs(
-    names: Iterable[str], baseline: Mapping[str, Verdicts], candidate: Mapping[str, Verdicts]
-) -> list[EvaluationPair]:
-    return [
-        EvaluationPair(name, baseline.get(name, Verdicts()), candidate.get(name, Verdicts()))
-        for name in names
-    ]
 
 
 def _comparison(
@@ -170,24 +159,17 @@ def _comparison(
 
 
 def _version_summary(figures: Mapping[str, EvaluationFigures], version: str) -> JsonObject:
-    evaluations = [evaluation for evaluation in figures.values() if version in evaluation.versions]
+    of_version = [figure.versions[version] for figure in figures.values() if version in figure.versions]
     sums: Sums = {}
-    for evaluation in evaluations:
-        add_sums(sums, evaluation.versions[version].sums)
-    passes = sum(evaluation.versions[version].passes for evaluation in evaluations)
-    fails = sum(evaluation.versions[version].fails for evaluation in evaluations)
-    no_verdict = sum(evaluation.no_verdict.get(version, 0) for evaluation in evaluations)
-    counts = {
-        "evaluationCount": len(evaluations),
-        "passCount": passes,
-        "failCount": fails,
-        "noVerdictCount": no_verdict,
-    }
-    message: JsonObject = {"appVersionId": version, **{name: n for name, n in counts.items() if n}}
+    for evaluation in of_version:
+        add_sums(sums, evaluation.sums)
+    passes, fails = sum(total.passes for total in of_version), sum(total.fails for total in of_version)
+    no_verdict = sum(figure.no_verdict.get(version, 0) for figure in figures.values())
     decided = passes + fails
-    trials = independent_trials(decided, len(evaluations), decided + no_verdict)
-    interval = wilson_interval(passes * trials / decided, trials) if decided else None
-    if interval is not None:
+    message: JsonObject = {"appVersionId": version, "evaluationCount": len(of_version)}
+    message |= _stated({"passCount": passes, "failCount": fails, "noVerdictCount": no_verdict})
+    trials = independent_trials(decided, len(of_version), decided + no_verdict)
+    if interval := wilson_interval(passes * trials / decided, trials) if decided else None:
         message |= {"passRate": passes / decided, "passRateLow": interval.low, "passRateHigh": interval.high}
     metrics = aggregated_metrics({version: VersionSums(passes, fails, sums)})
     return message | {"metrics": metrics["metricsByAppVersion"][0]}
@@ -247,13 +229,11 @@ def version_verdict(sides: StoredSides) -> JsonObject:
 
 
 def _side(name: str, side: Side) -> JsonObject:
-    counts = {
-        "Conversation": side.conversations,
-        "NoVerdict": side.no_verdict,
-        "RejectedRecord": side.rejected,
-    }
-    return {f"{name}{what}Count": number for what, number in counts.items()} | {
-        f"{name}Problems": side.problems
+    return {
+        f"{name}ConversationCount": side.conversations,
+        f"{name}NoVerdictCount": side.no_verdict,
+        f"{name}RejectedRecordCount": side.rejected,
+        f"{name}Problems": side.problems,
     }
 
 
@@ -305,7 +285,7 @@ def changes_page(
     counts = {f"{kind}Count": kinds.count(kind) for kind in _KINDS}
     return {
         **({"changes": [_change(pair, display_names) for pair in page]} if page else {}),
-        **{name: count for name, count in counts.items() if count},
+        **_stated(counts),
         **next_token(paging, _position(page[-1]) if len(left) > len(page) else None),
     }
 
@@ -315,15 +295,14 @@ def _position(pair: EvaluationPair) -> Position:
 
 
 def _change(pair: EvaluationPair, display_names: Mapping[str, str]) -> JsonObject:
-    counts = {
-        "baselinePassCount": pair.baseline.passes,
-        "baselineFailCount": pair.baseline.fails,
-        "candidatePassCount": pair.candidate.passes,
-        "candidateFailCount": pair.candidate.fails,
-    }
-    return {
-        "evaluation": pair.evaluation,
-        **({"displayName": display_names[pair.evaluation]} if pair.evaluation in display_names else {}),
-        "change": pair.change,
-        **{name: count for name, count in counts.items() if count},
-    }
+    return _stated(
+        {
+            "evaluation": pair.evaluation,
+            "displayName": display_names.get(pair.evaluation),
+            "change": pair.change,
+            "baselinePassCount": pair.baseline.passes,
+            "baselineFailCount": pair.baseline.fails,
+            "candidatePassCount": pair.candidate.passes,
+            "candidateFailCount": pair.candidate.fails,
+        }
+    )

@@ -3,9 +3,8 @@
 import re
 import socket
 from base64 import b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from ipaddress import ip_address
 from typing import TypeVar
 
 import uvicorn
@@ -17,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from turnwise.pipeline.service.serve import HTTP_CODES, ServiceError, Tokens, answered
 from turnwise.pipeline.store.database import READERS, WRITERS, Store
-from turnwise.pipeline.store.urls import StoreError, is_loopback
+from turnwise.pipeline.store.urls import StoreError, address_of, is_loopback
 from turnwise.schemas.config import ConfigError
 
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/?#@\s]+)(?::[0-9]{1,5})?")
@@ -27,13 +26,6 @@ _BASIC = re.compile(r"basic +([A-Za-z0-9+/=]+)", re.IGNORECASE)
 _MAY_WRITE = "turnwise.may_write"
 PAGES = "/ui"
 """The path of the web view, to which the root leads. Its pages only read: a browser may send their token."""
-
-
-def _is_address(host: str) -> bool:
-    try:
-        return bool(ip_address(host.strip("[]")))
-    except ValueError:
-        return False
 
 
 class AuthMiddleware:
@@ -79,7 +71,8 @@ class AuthMiddleware:
         if match is None:
             return False
         name = match[1].lower()
-        return name in self._names or is_loopback(name) or (self._takes_addresses and _is_address(name))
+        is_taken = self._takes_addresses and address_of(name) is not None
+        return name in self._names or is_loopback(name) or is_taken
 
     def _is_origin(self, origin: str, host: str) -> bool:
         match = _ORIGIN.fullmatch(origin)
@@ -184,19 +177,18 @@ def web_server(app: ASGIApp, lifespan: bool = True) -> uvicorn.Server:
 _SECONDS = 5.0
 
 
-class Health:
-    """Answers `/healthz`. It has a thread of its own, so that it waits for no other request."""
+def health_of(store: Store) -> Callable[[Request], Awaitable[Response]]:
+    """Returns what answers `/healthz`: 200 if the store can be read within five seconds, else 503."""
+    # A thread of its own, so that it waits for no other request.
+    limit, query = CapacityLimiter(1), text("SELECT 1 FROM evaluations LIMIT 1")
+    work = partial(store.read, lambda connection: connection.execute(query).scalar())
 
-    def __init__(self, store: Store) -> None:
-        self._store, self._limit = store, CapacityLimiter(1)
-
-    async def answer(self, request: Request) -> Response:
-        """Answers 200 if the store can be read within five seconds, else 503."""
+    async def answer(request: Request) -> Response:
         try:
             with fail_after(_SECONDS):
-                query = text("SELECT 1 FROM evaluations LIMIT 1")
-                work = partial(self._store.read, lambda connection: connection.execute(query).scalar())
-                await to_thread.run_sync(work, limiter=self._limit, abandon_on_cancel=True)
+                await to_thread.run_sync(work, limiter=limit, abandon_on_cancel=True)
         except (StoreError, TimeoutError):
             return JSONResponse({"status": "the store does not answer"}, 503)
         return JSONResponse({"status": "ok"})
+
+    return answer

@@ -5,7 +5,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from typing import Any
 from urllib.parse import unquote
@@ -113,8 +113,8 @@ def http_app(service: Service, options: ServeOptions, tokens: Tokens) -> ASGIApp
     )
     routes = [
         Route("/mcp", StreamableHTTPASGIApp(sessions), methods=["POST"]),
-        Route("/v1beta/{path:path}", RestApi(service, workers).answer, methods=_VERBS),
-        Route("/healthz", http.Health(service.store).answer, methods=["GET"]),
+        Route("/v1beta/{path:path}", partial(_answer, service, workers), methods=_VERBS),
+        Route("/healthz", http.health_of(service.store), methods=["GET"]),
         *web_routes(service, workers),
     ]
     unrouted = {404: answer_unrouted, 405: answer_unrouted}
@@ -151,20 +151,9 @@ async def answer_unrouted(request: Request, error: Exception) -> Response:
     return _response(value, code, headers)
 
 
-class RestApi:
-    """Handles the requests below `/v1beta/`."""
-
-    def __init__(self, service: Service, workers: http.Workers) -> None:
-        self._service, self._workers = service, workers
-
-    async def answer(self, request: Request) -> Response:
-        """Handles one request; HEAD as GET, and the server leaves out the body."""
-        try:
-            return _response(await self._answer(request), 200)
-        except ServiceError as error:
-            return _response(error.to_value(), HTTP_CODES[error.status])
-
-    async def _answer(self, request: Request) -> JsonObject:
+async def _answer(service: Service, workers: http.Workers, request: Request) -> Response:
+    """Answers a request below `/v1beta/`; HEAD as GET, and the server leaves out the body."""
+    try:
         verb = "GET" if request.method == "HEAD" else request.method
         segments = request.scope["raw_path"].decode("ascii", "replace").split("/")[1:]
         version, *others = [unquote(_SLASH.sub("%252F", segment)) for segment in segments]
@@ -175,12 +164,14 @@ class RestApi:
         if query.get("$alt") in _ALT:
             del query["$alt"]
         body = await _read_body(request, bool(method.body))
-        service = self._service.of(http.may_write(request))
+        permitted = service.of(http.may_write(request))
 
         def work() -> JsonObject:
-            return method.call(service, read_request(method, resource, query, body))
+            return method.call(permitted, read_request(method, resource, query, body))
 
-        return await self._workers.run(work, changes=method.changes)
+        return _response(await workers.run(work, changes=method.changes), 200)
+    except ServiceError as error:
+        return _response(error.to_value(), HTTP_CODES[error.status])
 
 
 async def _read_body(request: Request, is_needed: bool) -> bytes:
@@ -234,10 +225,9 @@ class RestMethod(Struct, frozen=True, dict=True):
 
     @cached_property
     def template(self) -> tuple[str, re.Pattern[str]]:
-        """The field of the path (with a dot: inside the body's), and its pattern; raises ValueError."""
+        """The field of the path (with a dot: inside the body's), and its pattern."""
         match = _TEMPLATE.fullmatch(self.path)
-        if match is None:
-            raise ValueError(f"{self.path} holds no {{field=path}}")
+        assert match is not None
         before, field, resource, after = match.groups()
         return field, re.compile(f"{re.escape(before)}({path_pattern(resource)}){re.escape(after)}")
 
@@ -271,7 +261,12 @@ def read_request(method: RestMethod, resource: str, query: Mapping[str, str], bo
     except WireError as error:
         raise message_error(error) from None
     if method.body not in ("", "*"):
-        setattr(request, method.body, _inner_message(method, body))
+        kind = mask_fields(method.request)[method.body].message
+        assert kind is not None
+        try:
+            setattr(request, method.body, kind.from_json(body))
+        except WireError as error:
+            raise message_error(error, to_camel(method.body)) from None
     holder = getattr(request, outer) if inner else request
     field = inner or outer
     if getattr(holder, field) not in ("", resource):
@@ -295,16 +290,6 @@ def _query_field(name: str, text: str, kind: Any) -> JsonValue:
 
 def _camel(segment: str) -> str:
     return to_camel(segment) if "_" in segment else segment
-
-
-def _inner_message(method: RestMethod, body: bytes) -> Message:
-    kind = mask_fields(method.request)[method.body].message
-    if kind is None:
-        raise TypeError(f"{method.name}: {method.body} is no message")
-    try:
-        return kind.from_json(body)
-    except WireError as error:
-        raise message_error(error, to_camel(method.body)) from None
 
 
 # Lists the methods of the CES API v1beta, by the HTTP rules of its services.

@@ -139,9 +139,8 @@ def _judges(settings: RunSettings, routes: Routes) -> list[JudgeKind]:
 
 
 def _with_judge(settings: RunSettings, **fields: str | None) -> RunSettings:
-    return replace(
-        settings, judge=replace(settings.judge, config=settings.judge.config.model_copy(update=fields))
-    )
+    config = settings.judge.config.model_copy(update=fields)
+    return replace(settings, judge=replace(settings.judge, config=config))
 
 
 def _paths(settings: RunSettings) -> Iterator[tuple[str, str]]:
@@ -335,11 +334,8 @@ def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = (
 
 def _is_turnwise(file: Path) -> bool:
     """Returns whether a project is turnwise itself, and not one that depends on it."""
-    return any(
-        _OWN_NAME.search(_without_comments(project))
-        for project in (file, file.with_name("pyproject.toml"))
-        if project.is_file()
-    )
+    projects = filter(Path.is_file, (file, file.with_name("pyproject.toml")))
+    return any(_OWN_NAME.search(_without_comments(project)) for project in projects)
 
 
 def _setup_brings(path: str) -> bool:
@@ -383,18 +379,12 @@ def try_staging(options: PipelineOptions) -> None:
         # One by one, as Beam gives them to pip; it leaves out itself.
         for line in [line for line in lines if line and not line.startswith(("#", _OF_BEAM))]:
             download = ("pip", "download", "--disable-pip-version-check", "--no-deps", *sources, line)
-            _try(
-                (*download, "--dest"),
-                f"--requirements_file {setup.requirements_file}: Beam cannot download {line}: ",
-            )
+            what = f"--requirements_file {setup.requirements_file}: Beam cannot download {line}: "
+            _try((*download, "--dest"), what)
 
 
 def _try(module: Sequence[str], what: str) -> None:
-    """Runs a module of Python, which writes into a folder that is its last argument.
-
-    Raises:
-        ConfigError: It failed. Beam would show a traceback and all that the module says.
-    """
+    """Runs a module of Python, which writes into a folder that is its last argument; raises ConfigError."""
     with tempfile.TemporaryDirectory(prefix="turnwise-staging-") as folder:
         done = subprocess.run([sys.executable, "-m", *module, folder], capture_output=True, text=True)
     if done.returncode:

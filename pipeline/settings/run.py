@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
 from math import inf
@@ -46,7 +46,6 @@ from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.selection import Selection, select
 
 _NO_JUDGE = JudgeSettings(JudgeConfig(backend=NONE.name))
-# The local engine visits every key whenever its time advances.
 PREVIOUS = "previous"
 """The value of `--baseline` that means the last run of the store."""
 MAX_RECORD_BYTES = 64 * 1024 * 1024
@@ -142,18 +141,11 @@ class RunSettings(Struct, frozen=True):
         by_dialect = {"ces": CES_CRITERIA} if judge.kind.is_judging else None
         asks_models = judge.kind.connect is not None
         # A key in the environment alone is no consent to send texts of calls to its service.
-        is_wanted = judge.is_named or any(
-            isinstance(criterion, JudgedCriterion) for criterion in self.criteria
-        )
+        is_wanted = judge.is_named or any(isinstance(c, JudgedCriterion) for c in self.criteria)
         has_judge = judge.kind.is_judging and is_wanted
+        redact = self.config.redact
         return select(
-            self.criteria,
-            self.sample_rate,
-            by_dialect,
-            judge.config,
-            asks_models,
-            has_judge,
-            self.config.redact,
+            self.criteria, self.sample_rate, by_dialect, judge.config, asks_models, has_judge, redact
         )
 
 
@@ -218,18 +210,26 @@ def checked_criteria(
 ) -> tuple[EvalConfig, tuple[Criterion, ...]]:
     """Returns the config, with the criteria that end the run red, and its criteria; raises ConfigError."""
     check_log_format(input_format)
-    check_match_by(config, has_cases)
+    if config.match_cases_by and not has_cases:
+        raise ConfigError(
+            "--match_cases_by needs --eval_cases: the cases that conversations are held against"
+        )
     criteria = build_criteria(config)
-    check_rubrics(criteria, has_cases, input_format)
+    may_lack_rubrics = not has_cases and input_format != AUTO and not FORMATS[input_format].has_rubrics
+    if lacking := next((c.name for c in criteria if may_lack_rubrics and c.lacks_rubrics), None):
+        raise ConfigError(f"config: criteria.{lacking}: there is no rubric: add rubrics, or use --eval_cases")
     check_gate(config.gate, criteria)
-    return with_fail_on(config, fail_on, criteria), criteria
+    thresholds = {criterion.name: criterion.threshold for criterion in criteria}
+    for name in fail_on:
+        if fault := outcome_fault(name, thresholds):
+            raise ConfigError(f"--fail_on {name}: {fault}")
+    return config.model_copy(update={"gate": config.gate.with_all_pass(fail_on)}), criteria
 
 
 def with_redaction(config: EvalConfig, kinds: Sequence[str]) -> EvalConfig:
     """Returns a config that redacts these kinds (`default`: all; none: as it says), beside what it states.
 
-    Raises:
-        ConfigError: A kind is unknown.
+    Raises ConfigError for an unknown kind.
     """
     if not kinds:
         return config
@@ -241,14 +241,6 @@ def with_redaction(config: EvalConfig, kinds: Sequence[str]) -> EvalConfig:
         message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         raise ConfigError(f"--redact: {message}") from None
     return config.model_copy(update={"redact": redact})
-
-
-def check_match_by(config: EvalConfig, has_cases: bool) -> None:
-    """Raises ConfigError if eval cases are to be matched and none are given."""
-    if config.match_cases_by and not has_cases:
-        raise ConfigError(
-            "--match_cases_by needs --eval_cases: the cases that conversations are held against"
-        )
 
 
 def run_info(run_id: str | None, config: EvalConfig, transcripts: bool = True) -> RunInfo:
@@ -266,17 +258,6 @@ def judged_by(run: RunInfo, judge: JudgeSettings) -> RunInfo:
     """Returns a run with the digest of its judge's backend, model and generation settings."""
     stated = judge.config.model_dump_json(include={"backend", "model", "generation_config"})
     return replace(run, judge=blake2b(stated.encode(), digest_size=4).hexdigest())
-
-
-def check_rubrics(criteria: tuple[Criterion, ...], has_cases: bool, input_format: str) -> None:
-    """Raises ConfigError if a criterion by rubrics has none, and records bring none along."""
-    if has_cases or input_format == AUTO or FORMATS[input_format].has_rubrics:
-        return
-    for criterion in criteria:
-        if criterion.lacks_rubrics:
-            raise ConfigError(
-                f"config: criteria.{criterion.name}: there is no rubric: add rubrics, or use --eval_cases"
-            )
 
 
 def _check_values(options: RawOptions) -> None:
@@ -305,15 +286,6 @@ def try_judge(settings: RunSettings) -> None:
         check_judge(settings.judge, os.environ, settings.judge_options)
 
 
-def with_fail_on(config: EvalConfig, names: Sequence[str], criteria: Sequence[Criterion]) -> EvalConfig:
-    """Returns a config whose gate has the rule `all_pass` for these criteria; raises ConfigError."""
-    thresholds = {criterion.name: criterion.threshold for criterion in criteria}
-    for name in names:
-        if fault := outcome_fault(name, thresholds):
-            raise ConfigError(f"--fail_on {name}: {fault}")
-    return config.model_copy(update={"gate": config.gate.with_all_pass(names)})
-
-
 DEFAULT_CACHE = Path.home() / ".cache/turnwise/replies.sqlite"
 """Default file of the judge cache."""
 
@@ -333,7 +305,10 @@ def judge_settings(
     if options.judge_model:
         config = config.model_copy(update={"panel": ()})
     own_model = options.judge_model or (config.model if "model" in config.model_fields_set else "")
-    models = [own_model or next(iter(config.panel), ""), *config.panel, *_models_of(criteria)]
+    models = [own_model or next(iter(config.panel), ""), *config.panel]
+    for of_criterion in _options_of(criteria):
+        named = [of_criterion.judge_model] if of_criterion.judge_model else []
+        models += of_criterion.panel or named
     _check_asks_several(options, config, criteria)
     cascades = [config.cascade, *(options.cascade for options in _options_of(criteria))]
     kind = _judge_kind(options, config, [*models, *[cascade.model for cascade in cascades if cascade]])
@@ -373,8 +348,7 @@ def with_batches(
 ) -> JudgeSettings:
     """Returns the settings of a judge that is asked by batch jobs if `--judge_batch` says so.
 
-    Raises:
-        ConfigError: The judge takes no such jobs, or there is nowhere to keep them.
+    Raises ConfigError if the judge takes no such jobs, or there is nowhere to keep them.
     """
     if not options.judge_batch:
         if options.judge_batch_wait is not None:
@@ -415,13 +389,6 @@ def _is_vertexai(kind: JudgeKind, config: JudgeConfig) -> bool:
         return kind.access is not None and kind.access(config, os.environ).vertexai
     except ConfigError:  # it lacks credentials, which is told later
         return False
-
-
-def _models_of(criteria: Sequence[Criterion]) -> list[str]:
-    models: list[str] = []
-    for options in _options_of(criteria):
-        models += options.panel or ([options.judge_model] if options.judge_model else [])
-    return models
 
 
 def _options_of(criteria: Sequence[Criterion]) -> list[JudgeModelOptions]:
@@ -569,13 +536,6 @@ def names_date(path: str | None) -> bool:
     return bool(path and _FIELD.search(path))
 
 
-def check_undated(places: Iterable[tuple[str, str | None]]) -> None:
-    """Raises ConfigError if a place holds `{date}`, and there is no `--date`."""
-    for option, path in places:
-        if names_date(path):
-            raise ConfigError(f"{option} {path}: {{date}} needs --date ({_FORMS})")
-
-
 def filled(option: str, path: Filled, day: date) -> Filled:
     """Returns a place with the date for `{date}` (ISO) and `{date:%Y%m%d}`; raises ConfigError."""
 
@@ -597,10 +557,12 @@ def dated(options: RawOptions, content: Callable[[str], str]) -> RawOptions:
     Options without `--date` are returned as they are. Of a range, its first date counts. Raises ConfigError
     if `{date}` stands without `--date`, or `--date` without `{date}`.
     """
+    named = [f"{option} {path}" for option, path in _places(options) if names_date(path)]
     if options.date is None:
-        check_undated(_places(options))
+        if named:
+            raise ConfigError(f"{named[0]}: {{date}} needs --date ({_FORMS})")
         return options
-    if not any(names_date(path) for _, path in _places(options)):
+    if not named:
         raise ConfigError(
             f"--date {options.date}: no option holds {{date}}, such as --input 'logs/{{date}}/'"
         )

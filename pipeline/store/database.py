@@ -1,6 +1,6 @@
 """A store: its tables and views, how it is opened, made and written, and the names of its rows."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +17,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
-    ForeignKey,
+    ForeignKeyConstraint,
     Index,
     MetaData,
     Row,
@@ -57,13 +57,12 @@ def _table(
     optional: str = "",
     required: str = "",
     indexes: str = "",
-    references: Mapping[str, str] | None = None,
     of: tuple[str, Sequence[str]] = ("scores", ()),
 ) -> Table:
     """Returns a table of columns in the order of `texts`, `numbers` and `fractions`; `optional` may be null.
 
-    `indexes` holds the ends of names and the columns, `references` a column and that of another table, `of` a
-    table of runs and those of its columns that are added, null where they may be and are not `required`.
+    `indexes` holds the ends of names and the columns, `of` a table of runs and those of its columns that are
+    added, null where they may be and are not `required`.
     """
     added = [column for column in columns(of[0]) if column.name in of[1]]
     kinds: dict[str, Any] = {}
@@ -72,17 +71,12 @@ def _table(
     ):  # fmt: skip
         kinds |= dict.fromkeys(given.split(), kind)
         kinds |= {column.name: kind for column in added if column.kind == kind_of_row}
-    nullable = {*optional.split(), *(column.name for column in added if column.is_nullable)} - {
-        *required.split()
-    }
-    targets = {column: [ForeignKey(target)] for column, target in (references or {}).items()}
+    nullable = {*optional.split(), *(column.name for column in added if column.is_nullable)}
+    nullable -= {*required.split()}
     made: list[Column[Any]] = [
-        Column(
-            column, kind, *targets.get(column, ()), primary_key=column in key.split(),
-            nullable=column in nullable,
-        )
+        Column(column, kind, primary_key=column in key.split(), nullable=column in nullable)
         for column, kind in kinds.items()
-    ]  # fmt: skip
+    ]
     parts = (index.split() for index in indexes.split(";") if index)
     return Table(name, METADATA, *made, *(Index(f"{name}_{end}", *names) for end, *names in parts))
 
@@ -117,8 +111,8 @@ EVALUATIONS = _table(
 EVALUATIONS.append_constraint(UniqueConstraint("app", "display_name", name="evaluations_by_display_name"))
 """Evaluations. `content` holds the fields that users write, as JSON; times are nanoseconds since 1970."""
 
-_OF_TAGS = {"evaluation": "evaluations.name"}
-TAGS = _table("evaluation_tags", texts="evaluation tag", key="evaluation tag", references=_OF_TAGS)
+TAGS = _table("evaluation_tags", texts="evaluation tag", key="evaluation tag")
+TAGS.append_constraint(ForeignKeyConstraint(["evaluation"], ["evaluations.name"]))
 
 HISTORY = _table(
     "evaluation_history",

@@ -446,10 +446,9 @@ def figures_of(runs: Mapping[str, RunFigures]) -> dict[str, EvaluationFigures | 
     names: dict[str, list[str]] = {}
     for run, figures in runs.items():
         for figure in figures.by_group():
-            by_evaluation.setdefault(figure.group.evaluation, {}).setdefault(figure.group.version, []).append(
-                figure
-            )
-            names.setdefault(figure.group.evaluation, []).append(run)
+            evaluation, version = figure.group.evaluation, figure.group.version
+            by_evaluation.setdefault(evaluation, {}).setdefault(version, []).append(figure)
+            names.setdefault(evaluation, []).append(run)
     return {name: _figures(names[name], versions, has_again) for name, versions in by_evaluation.items()}
 
 
@@ -467,11 +466,11 @@ def _figures(
             sums: Sums = {}
             for figure in counted:
                 add_parts(sums, figure.sums)
-            passes, fails = (
-                sum(getattr(figure.group, name) for figure in counted) for name in ("passes", "fails")
-            )
+            passes = sum(figure.group.passes for figure in counted)
+            fails = sum(figure.group.fails for figure in counted)
             by_version[version] = VersionSums(passes, fails, sums)
-            no_verdict |= {version: completed - passes - fails} if completed > passes + fails else {}
+            if completed > passes + fails:
+                no_verdict[version] = completed - passes - fails
     return EvaluationFigures(by_version, no_verdict, sorted({*runs} - {""}))
 
 

@@ -143,20 +143,17 @@ def unread_runs(
         if not state.unread_nanos:
             continue
         is_here = state.name.startswith(f"{app}/evaluationRuns/")
-        is_named = is_here and state.run_id == run
-        has_rows = (
-            exists().where(table.c.evaluation_run == state.name, table.c.version_id == version)
-            for table in (RESULT_ROWS, CONVERSATION_ROWS)
-        )
-        is_of_version = (
-            is_here and version is not None and connection.execute(select(or_(*has_rows))).scalar()
-        )
-        is_unknown = is_here and not state.is_counted
-        without_rows = select(RUNS.c.name).where(RUNS.c.name == state.name, is_empty())
-        if and_unknown and not is_unknown:
-            is_unknown = connection.execute(without_rows).first() is not None
-        if is_named or is_of_version or (and_unknown and is_unknown):
-            unread.append(state)
+        is_wanted = is_here and (state.run_id == run or (and_unknown and not state.is_counted))
+        if is_here and version is not None and not is_wanted:
+            has_rows = (
+                exists().where(table.c.evaluation_run == state.name, table.c.version_id == version)
+                for table in (RESULT_ROWS, CONVERSATION_ROWS)
+            )
+            is_wanted = bool(connection.execute(select(or_(*has_rows))).scalar())
+        if and_unknown and not is_wanted:
+            without_rows = select(RUNS.c.name).where(RUNS.c.name == state.name, is_empty())
+            is_wanted = connection.execute(without_rows).first() is not None
+        unread += [state] if is_wanted else []
     return unread
 
 
@@ -489,11 +486,9 @@ def note_removed(connection: Connection, deleted: Mapping[Table, ColumnElement[b
         status = [RESULT_ROWS.c.evaluation_status] if table is RESULT_ROWS else []
         columns = table.c.evaluation_run, table.c.execution, *status
         query = select(func.count(), *columns).where(deleted[table]).group_by(*columns)
-        for count, run, execution, *counted in connection.execute(query):
-            counting = (
-                ("results", _BY_STATUS.get(counted[0], "no_verdict")) if counted else ("conversations",)
-            )
-            removed.setdefault((run, execution), Counter()).update(dict.fromkeys(counting, count))
+        for count, run, execution, *verdicts in connection.execute(query):
+            names = ("results", _BY_STATUS.get(verdicts[0], "no_verdict")) if verdicts else ("conversations",)
+            removed.setdefault((run, execution), Counter()).update(dict.fromkeys(names, count))
     for (run, execution), counts in removed.items():
         is_it = EXECUTIONS.c.name == run, EXECUTIONS.c.execution == execution
         document = read_document(connection.execute(select(EXECUTIONS.c.content).where(*is_it)).scalar())
@@ -514,14 +509,13 @@ def place_in_only_app(connection: Connection, home: str, number: int) -> None:
     in_apps = select(EXECUTIONS.c.name, EXECUTIONS.c.app)
     is_own = EXECUTIONS.c.home == home, EXECUTIONS.c.execution == number
     apps: dict[str, str] = {name: app for name, app in connection.execute(in_apps.where(*is_own))}
-    used = [
-        name
-        for name in apps
-        if any(
-            connection.execute(select(table.c.name).where(*_rows_of(table, name, number)).limit(1)).first()
-            for table in (CONVERSATION_ROWS, RESULT_ROWS)
-        )
-    ]
+
+    def has_rows(name: str) -> bool:
+        tables = (CONVERSATION_ROWS, RESULT_ROWS)
+        has = (exists().where(*_rows_of(table, name, number)) for table in tables)
+        return bool(connection.execute(select(or_(*has))).scalar())
+
+    used = list(filter(has_rows, apps))
     if len(used) != 1 or used == [home] or home not in apps:
         return
     (other,) = used
@@ -572,9 +566,7 @@ def _homes(app: str) -> Select[tuple[str]]:
 def rejected_of_runs(
     connection: Connection, app: str, runs: Collection[str], version: str | None = None
 ) -> Counter[str]:
-    """Returns last part of the names of runs -> how many records they rejected.
-
-    Of a version: those that may be of it.
+    """Returns last part of the names of runs -> how many records they rejected; of a version, may be of it.
 
     These are their failures, or what they counted when these were still there.
     """

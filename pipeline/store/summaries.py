@@ -4,14 +4,13 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby
-from operator import attrgetter, itemgetter
+from itertools import chain, groupby
+from operator import ge, gt, itemgetter, le, lt
 from typing import Any, NamedTuple, cast
 from zlib import crc32
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 from pydantic.alias_generators import to_snake
 from sqlalchemy import (
     Column,
@@ -216,54 +215,17 @@ def _keep(store: Store, app: str, run: RunKey) -> None:
 
 # Makes the summary of a run of its rows: of conversations with their scores, and of results without one.
 
-_RecordKey = tuple[str, str]
 _AT_ONCE = 2_000
 
 
-class StoredRecord(msgspec.Struct, frozen=True, gc=False):
-    """A stored conversation, or a result without one; "" where something is not known or not there.
-
-    Attributes:
-        version: Id of the app version; "": the draft.
-        nanos: Time of writing, nanoseconds since 1970.
-        case: What identifies its case.
-        reason: Why it should be read.
-        digest: Digest of what is expected; "": nothing; None: not known.
-        task: What identifies the golden of a conversation without the name of a case; None: it has one.
-        sampled_out: What a sample rate left out of it.
-    """
+class _Record(NamedTuple):
+    """A stored conversation, or a result without one: its verdict, and when it was written."""
 
     name: str
-    conversation: str
-    version: str
     nanos: int
-    case: str
-    verdict: str
-    reason: str = ""
-    digest: str | None = None
-    task: str | None = None
-    sampled_out: Sequence[str] = ()
-    evaluation: str = ""
+    summary: Summary
+    evaluation: str
     is_result: bool = False
-
-    @property
-    def key(self) -> _RecordKey:
-        """What a conversation and its result have in common."""
-        return self.conversation, self.version
-
-    @property
-    def summary(self) -> Summary:
-        """The verdict of the conversation."""
-        return Summary(
-            self.conversation,
-            self.version or None,
-            self.verdict if self.verdict in ("PASS", "FAIL") else None,
-            self.reason or None,
-            self.case or None,
-            case_digest=self.digest,
-            task=self.task,
-            sampled_out=self.sampled_out,
-        )
 
 
 def summarised(connection: Connection, app: str, run: str) -> tuple[RunColumns, RunDetails]:
@@ -273,9 +235,8 @@ def summarised(connection: Connection, app: str, run: str) -> tuple[RunColumns, 
     def conversations() -> Iterator[ComparedConversation]:
         for record, scores in _scored(connection, run, _records(connection, app, run)):
             revision = max((score["revision"] for score in scores), default=-1)
-            judged = {
-                (score["criterion"], column) for score in scores if (column := judge_of(score)) is not None
-            }
+            judges = ((score["criterion"], judge_of(score)) for score in scores)
+            judged = {(criterion, judge) for criterion, judge in judges if judge is not None}
             record_key = record.nanos, record.is_result, revision, tuple(sorted(judged))
             for conversation in collect(scores, [record.summary]):
                 traits.append((record.name, record.evaluation, *record_key))
@@ -297,19 +258,37 @@ def summarised(connection: Connection, app: str, run: str) -> tuple[RunColumns, 
     return RunColumns(compared, evaluations, nanos, is_result, revisions, judges, figures), details
 
 
-def _records(connection: Connection, app: str, run: str) -> list[StoredRecord]:
+def _records(connection: Connection, app: str, run: str) -> list[_Record]:
     """Returns the conversations of a run and its results without one, by name."""
-    results = list(_results(connection, app, run))
-    evaluations: dict[_RecordKey, list[str]] = {}
-    for record, _ in results:
-        evaluations.setdefault(record.key, []).append(record.evaluation)
-    records = [
-        replace(record, evaluation=_evaluation(record.case, evaluations.get(record.key, ())))
-        for record in _conversations(connection, app, run)
-    ]
-    keys = {record.key for record in records}
-    alone = (record for record, state in results if state == COMPLETED and record.key not in keys)
-    return sorted([*records, *alone], key=attrgetter("name"))
+    evaluations: dict[tuple[str, str], list[str]] = {}
+    results: dict[tuple[str, str], list[_Record]] = {}
+    columns: tuple[str, ...] = ("evaluation", "evaluation_status", "execution_state")
+    for key, name, nanos, evaluation, status, state in _rows(connection, RESULTS, columns, app, run):
+        evaluations.setdefault(key, []).append(evaluation)
+        if state == COMPLETED:
+            case_id = "" if _last(evaluation) == UNASSIGNED else evaluation
+            record = _Record(name, nanos, _summary(key, case_id, status), evaluation, is_result=True)
+            results.setdefault(key, []).append(record)
+    records = []
+    columns = ("eval_id", "verdict", "why", "case_digest")
+    is_unnamed = CONVERSATIONS.c.eval_id == CONVERSATIONS.c.conversation_id
+    row = case((or_(CONVERSATIONS.c.verdict == "", is_unnamed), CONVERSATIONS.c.content), else_="")
+    rows = _rows(connection, CONVERSATIONS, columns, app, run, row)
+    for key, name, nanos, case_id, verdict, why, digest, content in rows:
+        summary = _summary(key, case_id, verdict)._replace(reason=why or None, case_digest=digest)
+        if content:
+            stated: ConversationRow = json.loads(content)
+            left_out = () if verdict else stated.get("sampled_out") or ()
+            summary = summary._replace(task=unnamed_case(stated), sampled_out=left_out)
+        evaluation = _evaluation(case_id, evaluations.get(key, ()))
+        records.append(_Record(name, nanos, summary, evaluation))
+        results.pop(key, None)
+    return sorted([*records, *chain.from_iterable(results.values())], key=itemgetter(0))
+
+
+def _summary(key: tuple[str, str], case_id: str, verdict: str) -> Summary:
+    is_verdict = verdict in ("PASS", "FAIL")
+    return Summary(key[0], key[1] or None, verdict if is_verdict else None, eval_id=case_id or None)
 
 
 def _evaluation(case_id: str, names: Sequence[str]) -> str:
@@ -323,38 +302,15 @@ def _evaluation(case_id: str, names: Sequence[str]) -> str:
     return next(of_case, min(names, default=""))
 
 
-_OF_RECORDS = ("name", "conversation_id", "version_id", "update_nanos")
-
-
-def _conversations(connection: Connection, app: str, run: str) -> Iterator[StoredRecord]:
-    columns = (*_OF_RECORDS, "eval_id", "verdict", "why", "case_digest")
-    is_unnamed = CONVERSATIONS.c.eval_id == CONVERSATIONS.c.conversation_id
-    row = case((or_(CONVERSATIONS.c.verdict == "", is_unnamed), CONVERSATIONS.c.content), else_="")
-    for *columns_of_row, content in _rows(connection, CONVERSATIONS, columns, app, run, row):
-        record = StoredRecord(*columns_of_row)
-        if content:
-            stated: ConversationRow = json.loads(content)
-            left_out = stated.get("sampled_out") or ()
-            left_out = () if record.verdict else left_out
-            record = replace(record, task=unnamed_case(stated), sampled_out=left_out)
-        yield record
-
-
-def _results(connection: Connection, app: str, run: str) -> Iterator[tuple[StoredRecord, str]]:
-    """Yields results with their execution state."""
-    columns = (*_OF_RECORDS, "evaluation", "evaluation_status", "execution_state")
-    for *columns_of_row, state in _rows(connection, RESULTS, columns, app, run):
-        record = StoredRecord(*columns_of_row)
-        of_case = "" if _last(record.case) == UNASSIGNED else record.case
-        yield replace(record, case=of_case, evaluation=record.case, is_result=True), state
-
-
 def _rows(
     connection: Connection, table: Table, columns: Sequence[str], app: str, run: str, *more: Any
-) -> Iterable[Any]:
+) -> Iterator[Any]:
+    """Yields id and version of a conversation as one value, name, time of writing, and what is asked for."""
     is_run = table.c.app == app, table.c.evaluation_run == run, is_counted(table)
-    query = select(*(table.c[name] for name in columns), *more).where(*is_run)
-    return connection.execute(query, execution_options={"yield_per": _AT_ONCE})
+    names = ("conversation_id", "version_id", "name", "update_nanos", *columns)
+    query = select(*(table.c[name] for name in names), *more).where(*is_run)
+    for row in connection.execute(query, execution_options={"yield_per": _AT_ONCE}):
+        yield row[:2], *row[2:]
 
 
 def _last(name: str) -> str:
@@ -362,27 +318,32 @@ def _last(name: str) -> str:
 
 
 _SCORE_CONTENT = {"judge", "revision", "tags"}
+_OF_SUMMARY = ("conversation_id", "app_version", "eval_id")
 
 
 def _scored(
-    connection: Connection, run: str, records: Iterable[StoredRecord]
-) -> Iterator[tuple[StoredRecord, list[ScoreRow]]]:
+    connection: Connection, run: str, records: Iterable[_Record]
+) -> Iterator[tuple[_Record, list[ScoreRow]]]:
     """Yields records with their scores, at last those that have none."""
     left = {record.name: record for record in records}
-    for name, scores in groupby(_scores(connection, run), key=itemgetter(0)):
+    of_run = stored_scores(connection, SCORES.c.evaluation_run == run)
+    for name, scores in groupby(of_run, key=itemgetter(0)):
         record = left.pop(name, None)
         if record is not None:
-            ids = {"conversation_id": record.conversation, "app_version": record.version or None}
-            ids |= {"run_id": run, "eval_id": record.case or None}
+            ids = {name: getattr(record.summary, name) for name in _OF_SUMMARY} | {"run_id": run}
             yield record, [cast(ScoreRow, score | ids) for _, score in scores]
     yield from ((record, []) for record in left.values())
 
 
-def _scores(connection: Connection, run: str) -> Iterator[tuple[str, JsonObject]]:
-    """Yields the scores of a run with the names of their conversations, those of one in a row."""
+def stored_scores(connection: Connection, is_wanted: ColumnElement[bool]) -> Iterator[tuple[str, JsonObject]]:
+    """Yields scores with the names of their conversations, those of one in a row; raises StoreError.
+
+    Comparisons tell conversations apart by this order: the whole conversation after its turns.
+    """
     columns = (SCORES.c[name] for name in ("conversation", *SCORE_COLUMNS, "content"))
-    order = SCORES.c.conversation, SCORES.c.criterion, SCORES.c.turn_index.is_(None), SCORES.c.turn_index
-    query = select(*columns).where(SCORES.c.evaluation_run == run).order_by(*order)
+    turn = SCORES.c.turn_index
+    order = SCORES.c.conversation, SCORES.c.criterion, turn.is_(None), turn, SCORES.c.score_id
+    query = select(*columns).where(is_wanted).order_by(*order)
     for name, *values, content in connection.execute(query, execution_options={"yield_per": _AT_ONCE}):
         try:
             stated = json.loads(content)
@@ -402,7 +363,7 @@ Field = Callable[[Operator, str], Sql]
 LONGEST_PART = 160
 """Characters of a value with a wildcard: of longer texts, the columns hold the beginning and a digest."""
 
-_ORDERED = {"<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
+_ORDERED: dict[str, Callable[[Any, int], Sql]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def condition_of(parsed: Condition, fields: Mapping[str, Field]) -> Sql:
@@ -499,13 +460,13 @@ def _result_name(operator: Operator, value: str) -> Sql:
     return _equal_or_not(operator, matches(column, pattern))
 
 
-def enum_field(column: Column[str], kind: type[Any]) -> Field:
-    """Returns an enum field; the first value means unset."""
+def enum_field(column: Column[str], values: Mapping[str, Any]) -> Field:
+    """Returns a field of some values by name; one that is false means unset."""
 
     def make(operator: Operator, value: str) -> Sql:
-        if value not in kind.__members__:
-            raise ValueError(f"{shown(value)} is none of {', '.join(kind.__members__)}")
-        return _equal_or_not(operator, column == (value if kind[value] else ""))
+        if value not in values:
+            raise ValueError(f"{shown(value)} is none of {', '.join(values)}")
+        return _equal_or_not(operator, column == (value if values[value] else ""))
 
     return make
 
@@ -515,10 +476,8 @@ def time_field(column: Column[int]) -> Field:
 
     def make(operator: Operator, value: str) -> Sql:
         nanos = key_nanos(timestamp_nanos(value))
-        if operator in _ORDERED:
-            condition: Sql = getattr(column, _ORDERED[operator])(nanos)
-            return condition
-        return _equal_or_not(operator, column == nanos)
+        order = _ORDERED.get(operator)
+        return order(column, nanos) if order else _equal_or_not(operator, column == nanos)
 
     return make
 
@@ -554,19 +513,13 @@ def run_fields(app: str) -> dict[str, Field]:
     }
 
 
-def _run_state(operator: Operator, value: str) -> Sql:
-    if value not in STATES:
-        raise ValueError(f"{shown(value)} is none of {', '.join(STATES)}")
-    return _equal_or_not(operator, RUNS.c.state == value)
-
-
 def runs_table_fields(app: str) -> dict[str, Field]:
     """Returns the filter fields of runs."""
     columns = RUNS.c
     return {
         "name": name_field(columns.name, f"{app}/evaluationRuns"),
         "display_name": text_field(columns.run_id),
-        "state": _run_state,
+        "state": enum_field(columns.state, dict.fromkeys(STATES, True)),
         "create_time": time_field(columns.create_nanos),
         "update_time": time_field(columns.update_nanos),
     }
@@ -584,8 +537,8 @@ def result_fields(app: str) -> dict[str, Field]:
         "name": _result_name,
         "display_name": text_field(columns.display_name),
         "evaluation": name_field(columns.evaluation, f"{app}/evaluations"),
-        "evaluation_status": enum_field(columns.evaluation_status, EvaluationOutcome),
-        "execution_state": enum_field(columns.execution_state, ExecutionState),
+        "evaluation_status": enum_field(columns.evaluation_status, EvaluationOutcome.__members__),
+        "execution_state": enum_field(columns.execution_state, ExecutionState.__members__),
         "evaluation_run": name_field(columns.evaluation_run, f"{app}/evaluationRuns"),
         "app_version": text_field(columns.app_version, columns.version_id),
         "app_version_display_name": text_field(columns.app_version_display_name),

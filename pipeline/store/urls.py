@@ -1,6 +1,6 @@
 """Handles URLs of stores and host names, without importing a database library."""
 
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -29,14 +29,18 @@ def driver_url(url: str) -> str:
     return f"{'sqlite' if is_sqlite_url(url) else 'postgresql+psycopg'}:{rest}"
 
 
+def address_of(host: str) -> IPv4Address | IPv6Address | None:
+    """Returns the IP address that a host is given by; None: it is given by a name."""
+    try:
+        return ip_address(host.strip("[]"))
+    except ValueError:
+        return None
+
+
 def is_loopback(host: str) -> bool:
     """Returns whether a host name or address can only be this machine."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+    address = address_of(host)
+    return host.lower() == "localhost" or (address is not None and address.is_loopback)
 
 
 # The states of runs, without importing a database library.

@@ -9,7 +9,7 @@ import time
 import urllib.request
 from collections.abc import Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -26,6 +26,7 @@ from turnwise.transforms.beam.steps import InspectedDoFn
 
 _TOPIC = re.compile(r"pubsub:(projects/[^/\s]+/topics/[^/\s]+)")
 _TRIES = 3
+_PUBLISHED_WITHIN_S = 30.0  # retries included
 
 
 class AlertError(Exception):
@@ -54,7 +55,8 @@ class FileAlertSink:
         """Sends the alerts that are not in the file, one at a time, and appends each; raises AlertError."""
         try:
             if self._names is None:
-                self._names = self._read_names()
+                lines = self._path.read_bytes().splitlines() if self._path.exists() else []
+                self._names = set(filter(None, map(_name, lines)))
             new = {alert.name: alert for alert in reversed(alerts) if alert.name not in self._names}
             missing = list(reversed(new.values()))
             if self._sink is None:
@@ -83,13 +85,6 @@ class FileAlertSink:
             os.fsync(file.fileno())
         assert self._names is not None
         self._names.update(alert.name for alert in alerts)
-
-    def _read_names(self) -> set[str]:
-        try:
-            with self._path.open("rb") as file:
-                return {name for line in file if (name := _name(line)) is not None}
-        except FileNotFoundError:
-            return set()
 
 
 def _name(line: bytes) -> str | None:
@@ -148,11 +143,8 @@ class WebhookAlertSink:
 class PubSubAlertSink:
     """Publishes each alert as a message: its JSON object, with attributes `name` and `rule`."""
 
-    def __init__(self, topic: str, timeout: float = 30.0) -> None:
-        """Opens a publisher; raises ConfigError if the library or the credentials are missing.
-
-        A topic is `projects/P/topics/T`. Publishing may take `timeout` seconds, retries included.
-        """
+    def __init__(self, topic: str) -> None:
+        """Opens a publisher to `projects/P/topics/T`; raises ConfigError without library or credentials."""
         check_extra(f"--alerts pubsub:{topic}", "turnwise[gcp]")
         from google.auth.exceptions import GoogleAuthError
         from google.cloud.pubsub_v1 import PublisherClient
@@ -162,7 +154,7 @@ class PubSubAlertSink:
         except GoogleAuthError as error:
             reason = " ".join(str(error).split())[:300]
             raise ConfigError(f"alerts to {topic}: {reason.rstrip('.')}; {HOW_TO}") from None
-        self._topic, self._timeout = topic, timeout
+        self._topic = topic
 
     def send(self, alerts: Sequence[Alert]) -> None:
         """Publishes alerts and waits until the service has accepted them; raises AlertError."""
@@ -170,13 +162,10 @@ class PubSubAlertSink:
         from google.auth.exceptions import GoogleAuthError
 
         try:
-            futures = []
-            for alert in alerts:
-                data = dump_json(asdict(alert))
-                sent = self._publisher.publish(self._topic, data, name=alert.name, rule=alert.rule)
-                futures.append(sent)
+            publish = partial(self._publisher.publish, self._topic)
+            futures = [publish(dump_json(asdict(a)), name=a.name, rule=a.rule) for a in alerts]
             for future in futures:
-                future.result(timeout=self._timeout)
+                future.result(timeout=_PUBLISHED_WITHIN_S)
         except (GoogleAPIError, GoogleAuthError, FutureTimeoutError) as error:
             message = " ".join(str(error).split()) or type(error).__name__
             raise AlertError(f"Pub/Sub {self._topic}: {message[:300]}") from None
@@ -220,17 +209,17 @@ _LOG = logging.getLogger(__name__)
 
 
 @cache
-def _shared_sink(uri: str | None, default_path: Path | None) -> AlertSink:
+def _shared_sink(uri: str | None) -> AlertSink:
     """Returns the sink of this process. Local engines create the DoFn again for every bundle."""
-    return open_alert_sink(uri, default_path)
+    return open_alert_sink(uri, None)
 
 
 class _SendFn(InspectedDoFn):
-    def __init__(self, uri: str | None, default_path: Path | None) -> None:
-        self._uri, self._default_path = uri, default_path
+    def __init__(self, uri: str | None) -> None:
+        self._uri = uri
 
     def process(self, alert: Alert) -> list[Failure]:
-        return send_alert(alert, _shared_sink(self._uri, self._default_path))
+        return send_alert(alert, _shared_sink(self._uri))
 
 
 def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
@@ -252,8 +241,6 @@ def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
 
 
 @beam.ptransform_fn
-def SendAlerts(
-    alerts: "PCollection[Alert]", uri: str | None, default_path: Path | None
-) -> "PCollection[Failure]":
+def SendAlerts(alerts: "PCollection[Alert]", uri: str | None) -> "PCollection[Failure]":
     """Sends alerts, one at a time. One that cannot be sent becomes a failure; the stream continues."""
-    return alerts | "Send" >> beam.ParDo(_SendFn(uri, default_path))
+    return alerts | "Send" >> beam.ParDo(_SendFn(uri))

@@ -1,11 +1,11 @@
-"""Reads a stream with Beam's connectors: files, Pub/Sub and Kafka."""
+"""A stream on other runners: Beam's connectors, its steps, and the files and services that take its rows."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import apache_beam as beam
@@ -27,11 +27,12 @@ from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access, try_staging
 from turnwise.pipeline.settings.run import RunSettings, try_judge
-from turnwise.pipeline.streaming.alerts import open_alert_sink
-from turnwise.pipeline.streaming.build import build_stream, outcome_change, window_change
+from turnwise.pipeline.streaming.alerts import SendAlerts, open_alert_sink
+from turnwise.pipeline.streaming.changes import outcome_change, window_change
 from turnwise.pipeline.streaming.inputs.base import (
     KAFKA,
     PUBSUB,
+    SourceOptions,
     attribute_time,
     message_position,
     parse_kafka_uri,
@@ -43,31 +44,33 @@ from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import score_lines
 from turnwise.schemas.score import Failure, oversized_error, record_failure
+from turnwise.transforms.beam.alerts import RaiseAlerts
+from turnwise.transforms.beam.sessions import AssembleConversations, NameStreamGroups, RecordContent
 from turnwise.transforms.beam.steps import FAILURES, CountingDoFn
-from turnwise.transforms.beam.windows import RecordOutcome, WindowMetrics
+from turnwise.transforms.beam.windows import (
+    CASE_FAILURES,
+    CaseLookup,
+    CountOnce,
+    MatchArrivals,
+    ParseArrivals,
+    RecordOutcome,
+    ReportOnce,
+    ScoreArrivals,
+    WindowedMetrics,
+    WindowMetrics,
+    failed_outcome,
+    no_cases,
+)
+from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import record_time
 
 _REJECTED = "rejected_records"
 _SCAN_SECONDS = 10.0
 
 
-class ConnectorOptions(NamedTuple):
-    """Options of the connectors.
-
-    Attributes:
-        time_of: Returns a record's event time, seconds since the epoch; None: it has none.
-        max_record_bytes: A larger record is a failure.
-        timestamp_attribute: Attribute of a Pub/Sub message that holds its event time; None: read it from the
-            record.
-    """
-
-    time_of: Callable[[bytes], float | None]
-    max_record_bytes: int
-    timestamp_attribute: str | None = None
-
-
 def read_arrivals(
-    root: beam.Pipeline, inputs: Sequence[str], options: ConnectorOptions
+    root: beam.Pipeline, inputs: Sequence[str], options: SourceOptions
 ) -> "tuple[PCollection[Arrival], PCollection[Failure]]":
     """Reads a stream with Beam's connectors; raises ConfigError if an input cannot be read on this runner.
 
@@ -94,14 +97,23 @@ def read_arrivals(
     return arrivals | "AllArrivals" >> beam.Flatten(), failures | "AllReadFailures" >> beam.Flatten()
 
 
-def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any, Any], beam.DoFn]":
+def _source(name: str, options: SourceOptions) -> "tuple[beam.PTransform[Any, Any], beam.DoFn]":
     kind = input_kind(name)
     if kind and kind.is_local:
         raise ConfigError(f"--input {name}: only the local runner reads {kind.form}")
     if name.startswith(PUBSUB):
         return _pubsub(name, options), MessageArrivalsFn(pubsub_name(name)[0], options)
     if name.startswith(KAFKA):
-        return _kafka(name), KafkaArrivalsFn(options)
+        topic = parse_kafka_uri(name)
+        fixed = {"bootstrap.servers": topic.brokers, "group.id": topic.group, "enable.auto.commit": "false"}
+        read = ReadFromKafka(
+            {"auto.offset.reset": "earliest", **topic.properties, **fixed},
+            [topic.topic],
+            commit_offset_in_finalize=True,
+            timestamp_policy=ReadFromKafka.create_time_policy,
+            with_metadata=True,
+        )
+        return read, KafkaArrivalsFn(options)
     is_directory = name.endswith("/") or Path(name).is_dir()
     pattern = f"{name.rstrip('/')}/**" if is_directory else name
     # The default is the time at which the module was loaded.
@@ -109,7 +121,7 @@ def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any,
     return MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=now), FileArrivalsFn(options)
 
 
-def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":
+def _pubsub(uri: str, options: SourceOptions) -> "beam.PTransform[Any, Any]":
     check_extra(f"--input {uri}", "turnwise[gcp]")
 
     name, is_topic = pubsub_name(uri)
@@ -124,29 +136,17 @@ def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":
         raise ConfigError(f"--input {uri}: {error}") from None
 
 
-def _kafka(uri: str) -> "beam.PTransform[Any, Any]":
-    topic = parse_kafka_uri(uri)
-    fixed = {"bootstrap.servers": topic.brokers, "group.id": topic.group, "enable.auto.commit": "false"}
-    return ReadFromKafka(
-        {"auto.offset.reset": "earliest", **topic.properties, **fixed},
-        [topic.topic],
-        commit_offset_in_finalize=True,
-        timestamp_policy=ReadFromKafka.create_time_policy,
-        with_metadata=True,
-    )
-
-
 class _ArriveFn(CountingDoFn):
-    def __init__(self, options: ConnectorOptions) -> None:
+    def __init__(self, options: SourceOptions) -> None:
         super().__init__()
-        self._limit, self._time_of = options.max_record_bytes, options.time_of
+        self._limit = options.max_record_bytes
 
     def arrive(self, record: Record, event_time: float | None, published: float) -> Any:
         """Returns a record at its event time, or the failure of an oversized one."""
         if len(record.data) > self._limit:
             return self.reject(record_failure("read", oversized_error(self._limit), record))
         if event_time is None:
-            event_time = self._time_of(record.data)
+            event_time = record_time(record.data)
         time = published if event_time is None else event_time
         return TimestampedValue(Arrival(record.source, record.position, record.data, time), time)
 
@@ -177,7 +177,7 @@ class FileArrivalsFn(_ArriveFn):
 class MessageArrivalsFn(_ArriveFn):
     """Turns a Pub/Sub message into a record."""
 
-    def __init__(self, source: str, options: ConnectorOptions) -> None:
+    def __init__(self, source: str, options: SourceOptions) -> None:
         super().__init__(options)
         self._source, self._attribute = source, options.timestamp_attribute
 
@@ -218,8 +218,8 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
     if settings.config.alerts:
         open_alert_sink(stream.alerts, None)
     with made_pipeline(options) as pipeline:
-        connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
-        arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
+        source_options = SourceOptions(settings.max_record_bytes, stream.timestamp_attribute)
+        arrivals, unread = read_arrivals(pipeline, settings.input, source_options)
         on_prism = type(pipeline.runner).__name__ == "PrismRunner"
         sinks = SharedFiles(settings.output, settings.run.run_id, settings.places, in_bundles=on_prism)
         places = case_places(settings)
@@ -239,6 +239,55 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
             prepare_service(sink_place._replace(is_new=not is_updated))
         run_to_the_end(pipeline)
         return 0
+
+
+def build_stream(
+    arrivals: "PCollection[Arrival]",
+    unread: "Sequence[PCollection[Failure]]",
+    cases: CaseLookup | None,
+    settings: RunSettings,
+    sinks: "SharedFiles",
+) -> None:
+    """Adds a whole stream to a pipeline.
+
+    The arrivals are timestamped by event time; `unread` are failures of reading. Without `cases`,
+    conversations have none, or bring their own.
+    """
+    rules = settings.stream.rules
+    contents = _contents(arrivals, settings)
+    contents = (contents, *unread) | "Found" >> beam.Flatten() if unread else contents
+    matched = contents | "MatchCases" >> MatchArrivals(cases or no_cases)
+    failures = [matched[CASE_FAILURES] | "CaseFailures" >> ReportOnce()]
+    scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
+    outcomes = matched["matched"] | "ScoreArrivals" >> scoring
+    metrics = outcomes | "CountOnce" >> CountOnce(rules) | "WindowedMetrics" >> WindowedMetrics(rules)
+    sinks.write_metrics(metrics)
+    if settings.config.alerts:
+        alerts = metrics | "RaiseAlerts" >> RaiseAlerts(rules, settings.config.alerts)
+        failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts))
+    failed = failures | "Failures" >> beam.Flatten() | "Rejected" >> beam.Map(failed_outcome, settings.run)
+    outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
+    sinks.write_outcomes(outcomes)
+
+
+def _contents(arrivals: "PCollection[Arrival]", settings: RunSettings) -> "PCollection[RecordContent]":
+    """Adds the steps that parse, and join events; all that they find goes one way, as one outcome each.
+
+    An engine runs every step that follows a Flatten once for each of its inputs.
+    """
+    rules, reader = settings.stream.rules, LogReader(settings.input_format, settings.config)
+    parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
+    if not may_hold_events(settings.input_format):
+        whole: PCollection[RecordContent] = parsed.whole
+        return whole
+    events, rest = parsed.events, []
+    if may_hold_groups(settings.input_format):
+        named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader)
+        events = (events, named.events) | "Events" >> beam.Flatten()
+        rest.append(named.rest)
+    assembled = events | "AssembleConversations" >> AssembleConversations(rules, reader)
+    joined: PCollection[RecordContent] = (parsed.whole, assembled, *rest) | "Conversations" >> beam.Flatten()
+    return joined
 
 
 _LOG = logging.getLogger(__name__)
@@ -289,8 +338,6 @@ class SharedFiles:
     results and rejected conversations, part of the file name. Within one revision, a result replaces a
     failure.
     """
-
-    alerts_path: Path | None = None
 
     def __init__(
         self, directory: str, run_id: str, places: Sequence[SinkPlace] = (), in_bundles: bool = False

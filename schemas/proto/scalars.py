@@ -98,19 +98,15 @@ def read_double(value: JsonValue, lenient: bool = False) -> float:
     if isinstance(value, str):
         number = _float_text(value, lenient)
     elif isinstance(value, int | float) and (lenient or not isinstance(value, bool)):
-        number = _double(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
     if number is None:
         raise ValueError(f"{shown(value)} is not a number")
     if not math.isfinite(number) and (not isinstance(value, str) or not (lenient or value in _NON_FINITE)):
         raise ValueError(f"{shown(value)} is too large, or no JSON number (write it as a string)")
     return number
-
-
-def _double(value: int | float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
 
 
 def read_float32(value: JsonValue, lenient: bool = False) -> float:

@@ -77,16 +77,14 @@ class _SchemaWriter:
         return {**root, "$defs": parts} if parts else root
 
     def _object(self, message: type[Message], is_partial: bool, are_fields_partial: bool) -> JsonObject:
-        properties = {
-            to_camel(name): self._property(message, name, hint, are_fields_partial)
-            for name, hint in _hints(message).items()
-        }
+        hints = _hints(message).items()
+        fields = {to_camel(n): self._property(message, n, hint, are_fields_partial) for n, hint in hints}
         required = message.REQUIRED if self._use != "answer" else ()
         if is_partial and self._use != "answer":
             required = (message.IDENTIFIER,) if message.IDENTIFIER else ()
         return {
             **_OBJECT,
-            "properties": properties,
+            "properties": fields,
             "additionalProperties": False,
             **_alternatives(message, self._use != "answer" and not is_partial),
             **({"required": list(map(to_camel, required))} if required else {}),
@@ -129,9 +127,8 @@ class _SchemaWriter:
         if field_place.is_hidden:
             return _OBJECT
         # A message that is also reached through a list is described as what a mask can name.
-        (self._waiting.appendleft if field_place.is_partial else self._waiting.append)(
-            (kind, field_place.is_partial)
-        )
+        add = self._waiting.appendleft if field_place.is_partial else self._waiting.append
+        add((kind, field_place.is_partial))
         # Clients that follow no references read by the type what an argument must be.
         return {**_OBJECT, "$ref": f"#/$defs/{kind.PROTO}"}
 
@@ -146,14 +143,13 @@ def _alternatives(message: type[Message], is_needed: bool) -> JsonObject:
     """Returns the keywords of the groups of which one field at most may be set."""
     if (tuple(message.model_fields),) == message.ONEOFS:
         return {"maxProperties": 1, **({"minProperties": 1} if is_needed and message.NEEDS_ONE else {})}
-    groups = [_one_of(group, is_needed and message.NEEDS_ONE) for group in message.ONEOFS]
+    groups: list[JsonObject] = []
+    for names in (list(map(to_camel, group)) for group in message.ONEOFS):
+        options: list[JsonObject] = [{"required": [name]} for name in names]
+        if not (is_needed and message.NEEDS_ONE):
+            options.append({"properties": dict.fromkeys(names, _NOTHING)})
+        groups.append({"oneOf": options})
     return groups[0] if len(groups) == 1 else {"allOf": groups} if groups else {}
-
-
-def _one_of(group: tuple[str, ...], is_needed: bool) -> JsonObject:
-    names = list(map(to_camel, group))
-    options: list[JsonObject] = [{"required": [name]} for name in names]
-    return {"oneOf": options if is_needed else [*options, {"properties": dict.fromkeys(names, _NOTHING)}]}
 
 
 def _bounded(schema: JsonObject, message: type[Message], name: str) -> JsonObject:

@@ -5,13 +5,14 @@ import io
 import os
 import shutil
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from tests.pipeline.logs import write
 from tests.postgres_server import MadeDatabase, created, emptied, lacks_postgres, postgres_server
 from tests.tables import document_of, rows_of
 from turnwise.pipeline.cli.main import main
@@ -57,6 +58,18 @@ def turnwise() -> Callable[..., Finished]:
         return Finished(status, out.getvalue(), err.getvalue(), output or Path())
 
     return command
+
+
+@pytest.fixture
+def score_logs(turnwise: Callable[..., Finished], tmp_path: Path) -> Callable[..., Finished]:
+    """Returns a function that scores records by a config, in files and a directory of a name."""
+
+    def run(records: Iterable[Any], config: Any, *options: object, name: str = "out") -> Finished:
+        files = write(tmp_path / f"{name}.jsonl", *records), write(tmp_path / f"{name}.json", config)
+        paths = ("--input", files[0], "--config", files[1])
+        return turnwise("run", *paths, *map(str, options), output=tmp_path / name)
+
+    return run
 
 
 @pytest.fixture(scope="session")

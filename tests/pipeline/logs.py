@@ -20,6 +20,21 @@ def log(
     return {"conversation_id": name, "turns": [turn(agent, response)], **fields}
 
 
+def order(number: int, words: str = "") -> dict[str, Any]:
+    """Returns a conversation about an order, whose answer is grounded and differs from the expected one."""
+    said = turn(f"Order {number} arrives on Monday.", f"Your order {number} will come on Monday.")
+    calls = [{"name": "track", "args": {"order": number}}]
+    replies = [{"name": "track", "response": {"order": number, "arrives": "Monday"}}]
+    said |= {"user": f"Where is order {number}?{words}", "tool_calls": calls, "tool_responses": replies}
+    return {"conversation_id": f"c{number}", "app_version": "v1", "turns": [said]}
+
+
+def turn_scores(run: Any, criterion: str = "final_response_match_v2") -> list[dict[str, Any]]:
+    """Returns the score rows of turns by a criterion."""
+    rows = [row for row in run.rows("scores") if row["criterion"] == criterion]
+    return [row for row in rows if row["turn_index"] is not None]
+
+
 def lines(*records: Any) -> str:
     """Returns records as JSON Lines; a text stands for itself."""
     return "".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in records)

@@ -67,26 +67,15 @@ def accepts(model, value):
         (Invocation, {"userContent": USER, "intermediateData": {"toolUses": []}}, True),
         (Invocation, {"user_content": USER, "userContent": USER}, False),
         (Invocation, {"user_content": USER, "colour": 1}, False),
-        (Invocation, {"user_content": USER, "intermediate_data": {"tool_uses": None}}, False),
-        (
-            Invocation,
-            {"user_content": USER, "intermediate_data": {"tool_uses": [], "invocation_events": []}},
-            False,
-        ),
-        (
-            Invocation,
-            {"user_content": USER, "intermediate_data": {"intermediate_responses": [["a", [{"text": "x"}]]]}},
-            True,
-        ),
-        (
-            Invocation,
-            {"user_content": USER, "intermediate_data": {"invocation_events": [{"author": "a", "id": "x"}]}},
-            True,
-        ),
-        (
-            Invocation,
-            {"user_content": USER, "intermediate_data": {"invocation_events": [{"content": None}]}},
-            False,
+        *(
+            (Invocation, {"user_content": USER, "intermediate_data": steps}, accepted)
+            for steps, accepted in (
+                ({"tool_uses": None}, False),
+                ({"tool_uses": [], "invocation_events": []}, False),
+                ({"intermediate_responses": [["a", [{"text": "x"}]]]}, True),
+                ({"invocation_events": [{"author": "a", "id": "x"}]}, True),
+                ({"invocation_events": [{"content": None}]}, False),
+            )
         ),
         (AdkSessionInput, {"app_name": "a", "userId": "u", "other": 1}, True),
     ],

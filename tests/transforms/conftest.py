@@ -3,9 +3,8 @@ import asyncio
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from turnwise.schemas.conversation import Conversation, Record
+from tests.samples import sample_of
 from turnwise.transforms.judging.ask import JudgeSample
-from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 
 
@@ -49,13 +48,7 @@ def scripted():
 
 @pytest.fixture
 def matched():
-    """Puts turns beside a case."""
-
-    def _matched(case, *turns, **fields):
-        conversation = Conversation(**{"conversation_id": "c", "turns": list(turns), **fields})
-        return Sample(conversation, case, Record("f", 1, b"{}"))
-
-    return _matched
+    return sample_of
 
 
 @pytest.fixture

@@ -148,8 +148,12 @@ def evaluate_rule(
     value, count = _measured(rule, tally)
     if value is None or (rule.measure != "count" and count < rule.min_count):
         return None
-    finding = _out_of_bounds(rule, value, window.pane == "EARLY")
-    if finding is None:
+    if rule.above is not None and value > rule.above:
+        finding: _Finding | None = _Finding("above", rule.above)
+    # A low count is tested only at the end of the window.
+    elif rule.below is not None and value < rule.below and (window.pane, rule.measure) != ("EARLY", "count"):
+        finding = _Finding("below", rule.below)
+    else:
         finding = _dropped(rule, level, tally, baseline, number)
     return None if finding is None else _alert(rule, window, level, value, count, finding)
 
@@ -168,31 +172,24 @@ def why_untested(rule: AlertRule, state: MetricsState, baseline: MetricsState | 
         return ""
     if baseline is None:
         return gap
-    value, count = _measured(rule, _baseline_tally(rule, level, baseline))
+    value, count = _measured(rule, _level_tally(baseline, rule, level))
     return f"{few} in the baseline" if value is None or count < rule.min_count else ""
 
 
-def _baseline_tally(rule: AlertRule, level: ScoreLevel, baseline: MetricsState) -> Tally:
-    if rule.criterion == STATUS:
-        return status_tally(baseline)
-    return _level_tally(baseline, rule.criterion, level)
-
-
 def _tally(state: MetricsState, rule: AlertRule) -> tuple[ScoreLevel, Tally]:
-    if rule.criterion == STATUS:
-        return "conversation", status_tally(state)
-    if rule.level is not None:
-        return rule.level, _level_tally(state, rule.criterion, rule.level)
-    whole = _level_tally(state, rule.criterion, "conversation")
-    if not whole.is_empty:
+    """Returns the sums of a rule's level; without one, of whole conversations if there are any."""
+    whole = _level_tally(state, rule, "conversation")
+    if rule.criterion == STATUS or rule.level == "conversation" or (not rule.level and not whole.is_empty):
         return "conversation", whole
-    return "turn", _level_tally(state, rule.criterion, "turn")
+    return "turn", _level_tally(state, rule, "turn")
 
 
-def _level_tally(state: MetricsState, criterion: str, level: ScoreLevel) -> Tally:
+def _level_tally(state: MetricsState, rule: AlertRule, level: ScoreLevel) -> Tally:
+    if rule.criterion == STATUS:
+        return status_tally(state)
     merged = Tally()
     for (name, turn), tally in state.tallies.items():
-        if name == criterion and (turn is None) == (level == "conversation"):
+        if name == rule.criterion and (turn is None) == (level == "conversation"):
             merged.merge(tally)
     return merged
 
@@ -210,22 +207,13 @@ def _measured(rule: AlertRule, tally: Tally) -> tuple[float | None, int]:
     return tally.quantile(_QUANTILES[rule.measure]), tally.scored
 
 
-def _out_of_bounds(rule: AlertRule, value: float, is_open: bool) -> _Finding | None:
-    """Tests a value against `below` and `above`; a low count is tested only at the end of the window."""
-    if rule.above is not None and value > rule.above:
-        return _Finding("above", rule.above)
-    if rule.below is None or value >= rule.below or (is_open and rule.measure == "count"):
-        return None
-    return _Finding("below", rule.below)
-
-
 def _dropped(
     rule: AlertRule, level: ScoreLevel, tally: Tally, baseline: MetricsState | None, number: int
 ) -> _Finding | None:
     """Tests a value against the windows before."""
     if rule.drop is None or baseline is None:
         return None
-    base = _baseline_tally(rule, level, baseline)
+    base = _level_tally(baseline, rule, level)
     value, count = _measured(rule, base)
     if value is None or count < rule.min_count:
         return None
@@ -256,7 +244,8 @@ def _sample(tally: Tally) -> SampleMoments | None:
 def _alert(
     rule: AlertRule, window: WindowMetrics, level: ScoreLevel, value: float, count: int, finding: _Finding
 ) -> Alert:
-    start, end = _time(window.window_start), _time(window.window_end)
+    bounds = window.window_start, window.window_end
+    start, end = (nanos_timestamp(round(seconds * 1e9)) for seconds in bounds)
     key = "\0".join((rule.name, window.app_version, start, end)).encode("utf-8", "replace")
     return Alert(
         name=f"alerts/a-{sha256(key).hexdigest()[:24]}",
@@ -282,7 +271,3 @@ def _why(finding: _Finding) -> str:
         f"worse than {finding.baseline_value:.4g} over {finding.baseline_count} before "
         f"(such a drop by chance: {finding.p_value:.2g}; the rule alerts up to {finding.threshold:.2g})"
     )
-
-
-def _time(seconds: float) -> str:
-    return nanos_timestamp(round(seconds * 1e9))

@@ -130,17 +130,16 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
 
         A reopened session closes at the gap after its last event, independent of the watermark.
         """
-        if self._ends_with(event):
+        # An end event before all others waits for them.
+        if self.is_ended:
+            ends = bool(self.settled) or (bool(self.fresh) and self.closes_at == AT_ONCE)
+        else:
+            ends = event.is_end and (bool(self.fresh or self.settled) or event.turn_index >= 0)
+        if ends:
             return AT_ONCE
         last = max(self.last_time, time)
         start = last if self.settled else max(last, event.watermark)
         return max(self.closes_at, rounded_up(start + rules.session_gap, rules.closing_step))
-
-    def _ends_with(self, event: ConversationEvent) -> bool:
-        """Returns whether the session closes at once; an end event before all others waits for them."""
-        if self.is_ended:
-            return bool(self.settled) or (bool(self.fresh) and self.closes_at == AT_ONCE)
-        return event.is_end and (bool(self.fresh or self.settled) or event.turn_index >= 0)
 
     def held(self) -> int:
         """Returns the number of receipts that wait for its closing."""
@@ -159,9 +158,8 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
     def going_on(self, named: Sequence[ConversationEvent], rules: StreamRules) -> "Session":
         """Returns a group with events of the newest of its conversations only, which others may go on with.
 
-        Args:
-            named: Its events with the ids of their conversations.
-            rules: Say how long after its end a conversation accepts events.
+        `named` are its events with the ids of their conversations; the rules say how long after its end a
+        conversation accepts events.
         """
         names = {event.event_id: event.session_id for event in named}
         horizon = self.last_time - rules.session_gap - rules.allowed_lateness
@@ -205,7 +203,19 @@ def json_array(events: Sequence[ConversationEvent]) -> bytes:
 
 def reopened(closed: ClosedSession, reader: LogReader) -> Session:
     """Reopens a closed session for more events; raises ValueError if this reader cannot read its events."""
-    settled = events_of(closed, reader)
+    settled: dict[str, ConversationEvent] = {}
+    places = from_json(closed.places)
+    try:
+        elements = [bytes(raw) for raw in _RAW.decode(closed.events)]
+    except msgspec.DecodeError:
+        elements = [dump_json(value) for value in from_json(closed.events)]
+    for index, data in enumerate(elements):
+        source, position = places[index] if index < len(places) else ("", index)
+        read = reader.read(Record(source, position, data))
+        event = read[0] if len(read) == 1 else None
+        if not isinstance(event, ConversationEvent):
+            raise ValueError("a kept session holds something that is no event")
+        settled[event.event_id] = event
     return Session(
         settled=settled,
         revision=closed.revision + 1,
@@ -220,27 +230,6 @@ def closed_session(record: Record, is_rejected: bool) -> ClosedSession:
     assert record.closing is not None
     closing = record.closing
     return ClosedSession(closing.revision - is_rejected, record.data, closing.closed_at, closing.places)
-
-
-def events_of(closed: ClosedSession, reader: LogReader) -> dict[str, ConversationEvent]:
-    """Returns the events of a closed session by their ids; raises ValueError if an element is no event."""
-    events: dict[str, ConversationEvent] = {}
-    places = from_json(closed.places)
-    for index, data in enumerate(_elements(closed.events)):
-        source, position = places[index] if index < len(places) else ("", index)
-        read = reader.read(Record(source, position, data))
-        event = read[0] if len(read) == 1 else None
-        if not isinstance(event, ConversationEvent):
-            raise ValueError("a kept session holds something that is no event")
-        events[event.event_id] = event
-    return events
-
-
-def _elements(array: bytes) -> list[bytes]:
-    try:
-        return [bytes(raw) for raw in _RAW.decode(array)]
-    except msgspec.DecodeError:
-        return [dump_json(value) for value in from_json(array)]
 
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
@@ -432,13 +421,12 @@ class _SessionsFn(CountingDoFn):
         self.rules, self._reader = rules, reader
 
     def start_bundle(self) -> None:
-        """Forgets the sessions of an aborted bundle."""
         super().start_bundle()
+        # Those of an aborted bundle are forgotten.
         self._of_bundle: dict[str, Sessions] = {}
         self._held = 0
 
     def finish_bundle(self) -> Iterable[Any]:
-        """Passes the number of held receipts on, and returns the counts."""
         PROGRESS.held += self._held
         self._of_bundle, self._held = {}, 0
         return super().finish_bundle()
@@ -450,7 +438,6 @@ class _SessionsFn(CountingDoFn):
         state: Any = _STATE,
         timer: Any = _TIMER,
     ) -> Iterator[Any]:
-        """Adds an event to its session."""
         key, event = element
         sessions, time = self._sessions(key, state), timestamp.micros / 1e6
         held, rejected = sessions.add(event, time, self._reader, self.rules)
@@ -467,7 +454,6 @@ class _SessionsFn(CountingDoFn):
         state: Any = _STATE,
         timer: Any = _TIMER,
     ) -> Iterator[Any]:
-        """Closes the sessions that are due."""
         sessions = self._sessions(key, state)
         for name, session in sessions.take_due(timestamp.micros / 1e6, self.rules):
             self._held -= session.held()
@@ -545,12 +531,10 @@ class _NameGroupsFn(_SessionsFn):
             yield TaggedOutput(_REST, TimestampedValue(failure, session.last_time))
 
     def rejected(self, rejected: Any) -> Any:
-        """Returns it as an output beside the events."""
         return TaggedOutput(_REST, rejected)
 
 
 def _as_session(entry: tuple[str, ConversationEvent]) -> tuple[str, ConversationEvent]:
-    """Returns an event of a group as one of a session with the name of the group."""
     return entry[0], entry[1]._replace(session_id=entry[0])
 
 

@@ -224,14 +224,8 @@ def rejected_outcome(record: Record, failures: Sequence[Failure], run: RunInfo) 
     """Returns the outcome of a closing without a result, which replaces earlier outcomes."""
     assert record.closing is not None
     name, closing = record.closing.session_id, record.closing
-    contribution = Contribution(
-        f"conversation {name}",
-        closing.revision,
-        _digest(record),
-        closing.time,
-        app_version="",
-        statistics=MetricsState(),
-    )
+    key, digest = f"conversation {name}", _digest(record)
+    contribution = Contribution(key, closing.revision, digest, closing.time, "", MetricsState())
     rows = _failure_rows(failures, run)
     return RecordOutcome(name, contribution, [], [], rows, record.settles(), record)
 
@@ -267,20 +261,10 @@ def _digest(record: Record) -> bytes:
     return blake2b(record.data, digest_size=_DIGEST_BYTES).digest()
 
 
-def ignored_outcome(receipts: tuple[Receipt, ...]) -> RecordOutcome:
-    """Returns the outcome of records that add nothing, such as an event that came twice."""
-    return RecordOutcome(None, None, [], [], [], receipts)
-
-
 class Counted(msgspec.Struct, frozen=True, array_like=True):
-    """A counted contribution in state.
+    """A counted contribution in state, with packed sums.
 
-    Attributes:
-        revision: Revision of the contribution.
-        digest: Digest of the contribution.
-        event_time: Event time of the first contribution of that name, which determines the window.
-        app_version: App version of the contribution.
-        statistics: Packed sums.
+    Its event time is that of the first contribution of that name, which determines the window.
     """
 
     revision: int
@@ -305,22 +289,15 @@ class SumsChange(NamedTuple):
 
 def revise(known: Counted | None, new: Contribution) -> tuple[Counted, list[SumsChange]]:
     """Returns the new state of a conversation after a contribution, and the changes of the sums."""
-    if known is None:
-        return _counted(new), [_change(new)]
-    if new.revision < known.revision or (known.revision == new.revision and known.digest == new.digest):
-        return known, []
-    taking_back = SumsChange(-1, known.event_time, known.app_version, unpacked(known.statistics))
-    new = new._replace(event_time=known.event_time)
-    return _counted(new), [taking_back, _change(new)]
-
-
-def _counted(new: Contribution) -> Counted:
+    changes = []
+    if known is not None:
+        if new.revision < known.revision or (known.revision == new.revision and known.digest == new.digest):
+            return known, []
+        changes = [SumsChange(-1, known.event_time, known.app_version, unpacked(known.statistics))]
+        new = new._replace(event_time=known.event_time)
+    changes.append(SumsChange(1, new.event_time, new.app_version, new.statistics))
     statistics = packed(new.statistics)
-    return Counted(new.revision, new.digest, new.event_time, new.app_version, statistics)
-
-
-def _change(new: Contribution) -> SumsChange:
-    return SumsChange(1, new.event_time, new.app_version, new.statistics)
+    return Counted(new.revision, new.digest, new.event_time, new.app_version, statistics), changes
 
 
 class _CountOnceFn(InspectedDoFn):
@@ -380,9 +357,8 @@ def CountOnce(
     return outcomes | "KeyContributions" >> beam.FlatMap(_keyed) | "CountOnce" >> count
 
 
-def _keyed(outcome: RecordOutcome) -> Iterator[tuple[str, Contribution]]:
-    if outcome.contribution is not None:
-        yield outcome.contribution.name, outcome.contribution
+def _keyed(outcome: RecordOutcome) -> list[tuple[str, Contribution]]:
+    return [(outcome.contribution.name, outcome.contribution)] if outcome.contribution else []
 
 
 # Scores the conversations of a stream, one outcome per conversation.
@@ -412,7 +388,8 @@ class _Outcomes:
             return self.rejected(content)
         if isinstance(content, RejectedConversation):
             return TaggedOutput(OUTCOMES, rejected_outcome(content.record, content.failures, self._run))
-        return TaggedOutput(OUTCOMES, ignored_outcome(content.receipts))
+        # What adds nothing, such as an event that came twice.
+        return TaggedOutput(OUTCOMES, RecordOutcome(None, None, [], [], [], content.receipts))
 
     def finish(self) -> list[Any]:
         return []
@@ -463,23 +440,19 @@ class StreamScorer:
 
     def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
         self._step = _scoring_step(selection, run, judge)
-
-    def start(self) -> None:
-        """Begins a bundle."""
-        self._step.start_bundle()
+        self.start = self._step.start_bundle  # of a bundle
 
     def outcomes(self, content: Any, timestamp: Timestamp) -> list[RecordOutcome]:
         """Returns outcomes that are ready, of earlier conversations as well."""
-        return _plain_outcomes(self._step.process(content, timestamp))
+        return self._plain(self._step.process(content, timestamp))
 
     def finish(self) -> list[RecordOutcome]:
         """Waits for answers, and returns the outcomes that are left."""
-        return _plain_outcomes(self._step.finish_bundle())
+        return self._plain(self._step.finish_bundle())
 
-
-def _plain_outcomes(outputs: Iterable[Any]) -> list[RecordOutcome]:
-    values = [output.value for output in outputs if output.tag == OUTCOMES]
-    return [value.value if isinstance(value, WindowedValue) else value for value in values]
+    def _plain(self, outputs: Iterable[Any]) -> list[RecordOutcome]:
+        values = [output.value for output in outputs if output.tag == OUTCOMES]
+        return [value.value if isinstance(value, WindowedValue) else value for value in values]
 
 
 class _ParseArrivalFn(ParsingDoFn):

@@ -233,22 +233,18 @@ class ToolInvocation(MeasuredCriterion):
         case = sample.eval_case
         if pair.expected is None or case is None or (replay := sample.replay(pair)).tool_score is None:
             return None
-        calls: list[JsonObject] = []
-        for outcome in replay.outcomes:
-            if outcome.expectation and outcome.expectation.kind == "tool_call":
-                call, parameters = outcome.expectation.tool_call, outcome.parameters
-                calls.append(
-                    {
-                        "tool": tool_identity(call) if call else None,
-                        "called": outcome.observed is not None,
-                        "parameters": parameters.value if parameters else None,
-                        "wrong": list(parameters.wrong) if parameters else [],
-                        "outcome": outcome.parameter_outcome,
-                    }
-                )
-        extra = [
-            o.observed for o in replay.outcomes if o.expectation is None and o.observed_as == "tool_call"
+        calls: list[JsonObject] = [
+            {
+                "tool": tool_identity(o.expectation.tool_call) if o.expectation.tool_call else None,
+                "called": o.observed is not None,
+                "parameters": o.parameters.value if o.parameters else None,
+                "wrong": list(o.parameters.wrong) if o.parameters else [],
+                "outcome": o.parameter_outcome,
+            }
+            for o in replay.outcomes
+            if o.expectation and o.expectation.kind == "tool_call"
         ]
+        extra = [o.observed for o in replay.outcomes if o.expectation is None]
         names = [tool_identity(call) for call in extra if isinstance(call, ToolCall)]
         details = {"ordered": replay.ordered_score, "calls": calls, "extra": names}
         score = Score(replay.tool_score, label=pair.label, details=details)
@@ -312,11 +308,8 @@ class SemanticSimilarity(JudgedCriterion):
         if sample.eval_case is None or pair.expected is None:
             return None
         score = await self._score(sample, pair, ask)
-        if (
-            score is not None
-            and sample.eval_case.dialect == "ces"
-            and "threshold" not in self.model_fields_set
-        ):
+        is_ces = sample.eval_case.dialect == "ces" and "threshold" not in self.model_fields_set
+        if score is not None and is_ces:
             gate = similarity_threshold(sample.eval_case, pair.expected)
             score.threshold = gate
             if score.value is not None:

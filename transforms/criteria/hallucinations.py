@@ -192,11 +192,7 @@ def _decision(ballot: Ballot[HallucinationsReply], number: int, evidence: str) -
 
 
 def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply], least: float) -> Score | None:
-    """Returns the mean over the messages of the means of their sentences.
-
-    Of the local judge's answers, only sentences that claim something count; None: none does. Where those
-    that words alone speak against decide about `least`, there is no score.
-    """
+    """Returns the mean over the messages of the means of their sentences; None: none claims anything."""
     values = [ballot.value for ballot in vote.ballots]
     score = Score(None, judge=vote.answers.use)
     score.details = {"sentences": list(details), **left_out(vote.answers.question.prompt)}
@@ -212,6 +208,7 @@ def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply], least
         bad = (detail["reason"] for detail in details if detail["label"] not in _GOOD)
         score.explanation = next(bad, details[0]["reason"])
         return score
+    # Of the local judge's answers, only sentences that claim something count.
     claims: defaultdict[int, list[GroundingVerdict]] = defaultdict(list)
     for detail, claim in zip(details, local[0].grounded, strict=True):
         detail["probability"] = None if claim.coverage is None else probable_range([claim])[0]
@@ -234,12 +231,10 @@ def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply], least
 
 
 def _share(claims: Sequence[GroundingVerdict], is_best: bool) -> float:
-    """Returns the share of supported sentences, by weight; at best, those against which little speaks are.
-
-    One that is not supported counts by its probability; where that is high, one side alone denies something.
-    """
+    """Returns the share of supported sentences, by weight; at best, those against which little speaks are."""
     values = []
     for claim in claims:
+        # Where it is high of one that is not supported, one side alone denies something.
         likely = probable_range([claim])[0]
         is_supported = claim.label == "supported" or (is_best and claim.unsure)
         values.append(1.0 if is_supported else likely if likely < PROBABLE else 0.0)

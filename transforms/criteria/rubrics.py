@@ -111,11 +111,9 @@ class RubricCriterion(AdkJudged):
             for turn in (pair.expected, recorded):
                 typed += [(rubric, pair.index) for rubric in (turn.rubrics if turn else [])]
         given = [(Rubric(rubric_id=rubric.rubric_id, text=rubric.text), None) for rubric in self.rubrics]
+        of_type = [(r, i) for r, i in typed if r.type == self.rubric_type and r.text.strip()]
         without_repeats: dict[tuple[str, str], tuple[Rubric, int | None]] = {}
-        for rubric, index in (
-            *given,
-            *((r, i) for r, i in typed if r.type == self.rubric_type and r.text.strip()),
-        ):
+        for rubric, index in (*given, *of_type):
             without_repeats.setdefault((rubric.rubric_id, rubric.text), (rubric, index))
         return list(without_repeats.values())
 
@@ -123,10 +121,6 @@ class RubricCriterion(AdkJudged):
         """Returns a score without a value if no rubric applies; None: the turns are judged."""
         if not sample.conversation.turns or self.applying(sample, sample.pairs):
             return None
-        return self.without_rubric()
-
-    def without_rubric(self) -> Score:
-        """Returns the score where there is nothing to judge by."""
         needed = f"in the config, or of the type {self.rubric_type} in the case or a turn"
         return Score(None, reason=f"there is no rubric: one is needed {needed}")
 
@@ -199,10 +193,8 @@ class RubricMultiTurnTrajectory(RubricCriterion):
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; no score without a rubric for it."""
         rubrics = self.applying(sample, sample.pairs)
-        if not sample.conversation.turns:
-            return None
-        if not rubrics:
-            return self.without_rubric()
+        if not sample.conversation.turns or not rubrics:
+            return await super().judge_conversation(sample, ask)
         material = [*agent_sections(sample.conversation), *dialogue_sections(sample.conversation)]
         return await self.ask_about(ask, material, rubrics)
 
@@ -329,10 +321,8 @@ class Safety(AdkJudged):
         prompt = task_prompt("safety/3", sections)
         question = Question(prompt, SafetyReply, self.options)
         vote = await vote_each(ask, question, _votes, len(CATEGORIES))
-        ratings = {
-            f"HARM_CATEGORY_{category.upper()}": _rating(ballot, category, answer)
-            for category, ballot in zip(CATEGORIES, vote.ballots, strict=True)
-        }
+        ballots = zip(CATEGORIES, vote.ballots, strict=True)
+        ratings = {f"HARM_CATEGORY_{c.upper()}": _rating(ballot, c, answer) for c, ballot in ballots}
         score = Score(None, judge=vote.answers.use, details={"categories": ratings, **left_out(prompt)})
         values = [ballot.value for ballot in vote.ballots]
         unsafe = [name for name, rating in ratings.items() if rating["verdict"] == "unsafe"]

@@ -200,11 +200,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         return overall
 
     def _compare(self, work: Changes, catalog: ToolCatalog, missing: Sequence[ToolCall]) -> Score:
-        """Scores what is certain; there is no score where a judge's answer could change it.
-
-        Nor in place of a pass, if the agent may have invented the result of a look-up, or the last call that
-        sets something sets another value than expected.
-        """
+        """Scores what is certain; there is no score where a judge's answer could change it."""
         score = self._score(work, catalog, False)
         if score.value != 1.0:
             best = self._score(work, catalog, True)
@@ -235,16 +231,9 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         return score
 
     def _score(self, work: Changes, catalog: ToolCatalog, counts_unclear: bool) -> OpenScore:
-        names = {item.call.name for item in work.expected if _has_effect(item, catalog, "handoff")}
-        ignores = self.prose == "ignore"
-        compare = ArgumentComparison(
-            self.argument_matchers,
-            self.ordered_lists,
-            counts_unclear,
-            ignores,
-            frozenset(names),
-            self._answers,
-        )
+        names = frozenset(d.call.name for d in work.expected if _has_effect(d, catalog, "handoff"))
+        rules = self.argument_matchers, self.ordered_lists, counts_unclear, self.prose == "ignore"
+        compare = ArgumentComparison(*rules, names, self._answers)
         matching = match_changes(work, catalog, compare)
         unclear = _take_unclear(matching, catalog) if UNKNOWN in work.guesses.values() else {}
         unexpected = _unexpected(matching)
@@ -310,12 +299,9 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
     def _why_unknown(
         self, matching: Matching, unclear: dict[str, list[ActorCall]], catalog: ToolCatalog
     ) -> str | None:
-        """Returns why the outcome depends on tools whose effect is unknown; None: it does not.
-
-        The value counts matched calls of such tools as writes and leaves out all others, which is the highest
-        possible: it fails whatever the tools do if it is below the threshold.
-        """
+        """Returns why the outcome depends on tools whose effect is unknown; None: it does not."""
         threshold = self.threshold
+        # The value counts matched calls of such tools as writes and leaves out all others: it is the highest.
         if threshold is not None and _f1(matching, catalog) < threshold:
             return None
         known = [pair for pair in matching.matched if not _has_effect(pair.expected, catalog, UNKNOWN)]
@@ -449,9 +435,8 @@ class FinalState(MeasuredCriterion, LeavesOpen):
         pairs: list[OpenPair] = []
         for path, want, actual in _paths(wanted, state, ""):
             verdict = value_matches(want, actual) if is_directive(want) else equivalent(want, actual)
-            if verdict is None or (
-                not verdict and not is_directive(want) and equivalent(want, actual, "met")
-            ):
+            is_open = not (verdict or is_directive(want)) and equivalent(want, actual, "met")
+            if verdict is None or is_open:
                 text = directive_text(want) if is_directive(want) else plain_text(want)
                 pair = OpenPair(f"{path} of the state", text, plain_text(actual))
                 verdict = self._answers.get(pair)

@@ -21,18 +21,8 @@ from turnwise.transforms.text.patterns import glob_matches
 
 _OF_ROWS = (
     *("conversation_id", "eval_id", "eval_set_id", "task", "app_version", "language", "tags", "verdict"),
-    *(
-        "reason",
-        "ended",
-        "worst_criterion",
-        "why",
-        "severity",
-        "severity_score",
-        "severity_reason",
-        "problem_type",
-        "turns",
-        "tool_calls",
-    ),
+    *("reason", "ended", "worst_criterion", "why", "severity", "severity_score", "severity_reason"),
+    *("problem_type", "turns", "tool_calls"),
     *("tool_errors", "destructive_calls", "latency_seconds", "event_time", "source"),
 )
 _OF_LOGS = ("conversation_id", "eval_id", "eval_set_id", "app_version", "language", "tags", "ended")
@@ -80,12 +70,9 @@ def logged_candidate(conversation: Conversation, source: str, position: int) -> 
 
 
 def row_candidate(row: ConversationRow, failed_turns: frozenset[int]) -> Candidate:
-    """Returns a conversation of a run.
+    """Returns a conversation of a run, with the turns of which a score fails.
 
-    Args:
-        row: Its row, with a transcript.
-        failed_turns: Turns of which a score fails. Where the conversation failed and none did, all turns are
-            taken as failed.
+    Where the conversation failed and no turn did, all turns are taken as failed.
 
     Raises:
         ValueError: The run kept no transcript.
@@ -318,11 +305,9 @@ def meets(condition: Condition, facts: Facts) -> bool:
             return any(_ordered(condition, item) for item in values)
         if condition.operator == ":":
             return any(condition.value.casefold() in str(item).casefold() for item in values)
+        texts = (f"{item:g}" if isinstance(item, float) else str(item) for item in values)
         try:
-            is_equal = any(
-                glob_matches(condition.value, (f"{item:g}" if isinstance(item, float) else str(item)))
-                for item in values
-            )
+            is_equal = any(glob_matches(condition.value, text) for text in texts)
         except ValueError as error:
             raise FilterError(f"{condition.field} {condition.operator}: {error}") from None
         return is_equal == (condition.operator == "=")

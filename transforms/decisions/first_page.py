@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from turnwise.schemas.comparison import (
@@ -16,7 +17,6 @@ from turnwise.schemas.comparison import (
     ListedConversation,
     OpenReason,
     Pairing,
-    VersionDifference,
 )
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.rows import ConversationRow
@@ -26,6 +26,8 @@ from turnwise.transforms.decisions.comparison.estimates import FEWEST_ALIKE
 from turnwise.transforms.decisions.comparison.words import (
     LONGEST_NAME,
     amount,
+    change_text,
+    claim,
     counted,
     decimals,
     last_parts,
@@ -39,6 +41,7 @@ from turnwise.transforms.decisions.comparison.words import (
     unit_noun,
     units_compared,
     unmeasured_numbers,
+    value_text,
 )
 from turnwise.transforms.decisions.run import cases_of, shared_reason
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
@@ -52,7 +55,6 @@ _FEW = 10
 """Fewer cases say so little that the first page asks for more."""
 _ENOUGH_VERDICTS = 100
 """From so many verdicts on, the interval of their pass rate reaches 10 points to each side at most."""
-_SUFFIX = {"pass_rate": " points"}
 _REASONS_SHOWN = 3
 _NAMES_SHOWN = 3
 
@@ -65,12 +67,9 @@ class Leading(NamedTuple):
 
 
 def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[str] = ()) -> Leading:
-    """Returns the criterion that leads.
+    """Returns the criterion that leads, of those that have a value on every side.
 
-    Args:
-        primary: Criteria that the config calls primary; empty: none.
-        measured: Criteria that have a value on every side, in the order of the table.
-        stating: Criteria that some case fails, so that they say something about these cases.
+    `stating` are criteria that some case fails, so that they say something about these cases.
     """
     for name in primary:
         if name in measured:
@@ -88,11 +87,8 @@ def two_versions(
 ) -> FirstPage:
     """Returns the first page of a comparison.
 
-    Args:
-        comparison: The comparison.
-        primary: Criteria that the config calls primary; empty: none.
-        rows: Conversations of the candidate; None: they are not read.
-        chosen: How baseline and candidate were chosen, as a clause.
+    `primary` are criteria that the config calls so, `rows` the conversations of the candidate (None: they are
+    not read), `chosen` is how baseline and candidate were chosen, as a clause.
     """
     by_name = {
         result.criterion: result for result in comparison.criteria if result.overall.difference is not None
@@ -108,6 +104,7 @@ def two_versions(
         # Another criterion leads, and answers nothing about the one that was asked for.
         why = comparison.not_compared.get(primary[0], "it has no value on both sides")
         details.insert(0, f"The primary criterion {primary[0]} is not compared: {why}.")
+    no_score = counts.missing.candidate_missing if counts and counts.missing else 0
     regressed = {
         conversation
         for flip in comparison.flips
@@ -119,14 +116,14 @@ def two_versions(
         detail=" ".join(details),
         criterion=lead.name,
         counts_by=counts_by,
-        chosen=f"{_criterion_name(lead.name)} leads, because {lead.why}; {chosen}",
+        chosen=f"{'The verdict' if lead.name == STATUS else lead.name} leads, because {lead.why}; {chosen}",
         baseline=comparison.baseline.name,
         candidate=comparison.candidate.name,
         regressed=counts.regressed if counts else None,
         fixed=counts.fixed if counts else None,
         still_failing=counts.still_failing if counts else None,
         no_verdict=comparison.candidate.no_verdict,
-        no_score=None if comparison.same_as_verdict == counts_by else _without_score(counts),
+        no_score=None if counts is None or counts_by in (STATUS, comparison.same_as_verdict) else no_score,
         open_reasons=open_reasons(rows or ()),
         rejected=comparison.candidate.rejected,
         destructive=comparison.candidate.destructive,
@@ -179,8 +176,12 @@ def without_baseline(
         only, number, noun = "One version only:", passed + failed, "conversation"
         decided = [row for row in rows or () if row["verdict"] is not None]
         if (cases := len({*cases_of(decided)})) < len(decided):
+            # Recordings of one case are no further cases.
             number, noun, of_cases = cases, "case", f" (of {counted(cases, 'case')})"
-        few = _few_verdicts(number, noun)
+        if 0 < number < _FEW:
+            more = f"{_ENOUGH_VERDICTS - number} more {noun}s tell the pass rate to within 10 points"
+            has = "has" if number == 1 else "have"
+            few = f"Only {counted(number, noun)} {has} a verdict: {more}."
     return FirstPage(
         headline=f"{only} {share}{passed + failed:,} with a verdict{of_cases}, {missing:,} without.",
         detail=few,
@@ -198,18 +199,6 @@ def without_baseline(
         destructive=None if rows is None else count_destructive(rows),
         read_first=listed(first_rows),
     )
-
-
-def _few_verdicts(number: int, noun: str) -> str:
-    """Returns how many more cases would tell the pass rate, where there are few; "": enough, or none.
-
-    Recordings of one case are no further cases; without such, a conversation is one.
-    """
-    if not 0 < number < _FEW:
-        return ""
-    has = "has" if number == 1 else "have"
-    more = f"{_ENOUGH_VERDICTS - number} more {noun}s tell the pass rate to within 10 points"
-    return f"Only {counted(number, noun)} {has} a verdict: {more}."
 
 
 def nameless_text(number: int) -> str:
@@ -248,15 +237,7 @@ def count_destructive(rows: Iterable[ConversationRow]) -> int:
 
 def listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedConversation]:
     """Returns rows of conversations as the first page lists them."""
-    names = ListedConversation.__struct_fields__
-    return [ListedConversation(**{name: row[name] for name in names}) for row in rows]
-
-
-def _without_score(result: CriterionComparison | None) -> int | None:
-    """Returns how many of the candidate's conversations have no score of a criterion; None: the verdict."""
-    if result is None or result.criterion == STATUS:
-        return None
-    return result.missing.candidate_missing if result.missing else 0
+    return [convert(row, ListedConversation) for row in rows]
 
 
 def open_reasons(rows: Iterable[Mapping[str, Any]]) -> list[OpenReason]:
@@ -279,47 +260,21 @@ def headline(result: CriterionComparison, comparison: Comparison) -> str:
         return (
             f"Inconclusive{by}: {' and '.join(result.unmeasured)} could turn what the others show: {numbers}."
         )
-    within = margin_text(comparison.margin, result.criterion, result.measure == "pass_rate")
     if result.overall.word != "inconclusive":
-        sentences = {
-            "better": f"{b} is better than {a}{by}",
-            "worse": f"{b} is worse than {a}{by}",
-            "same": f"{b} is the same as {a}{by}, within {within}",
-            "not worse": f"{b} is not worse than {a}{by} by more than {within}",
-            "differs": f"{b} differs from {a}{by}",
-        }
-        return f"{sentences[result.overall.word]}: {numbers}."
-    reach = _reach(result, comparison)
-    return f"Inconclusive{by}: {reach or f'{b} against {a}: {numbers}'}{_needed(result)}."
+        within = margin_text(comparison.margin, result.criterion, result.measure == "pass_rate")
+        return f"{claim(result.overall.word, a, b, by, within)}: {numbers}."
+    reach = _reach(result, comparison) or f"{b} against {a}: {numbers}"
+    # Few cases have a sentence of their own.
+    needed = needed_text(result) if min(units_compared(result.overall)) >= _FEW else ""
+    return f"Inconclusive{by}: {reach}{f'; {needed}' if needed else ''}."
 
 
 def _numbers(result: CriterionComparison, pairing: Pairing) -> str:
-    overall = result.overall
-    assert (
-        overall.baseline_value is not None
-        and overall.candidate_value is not None
-        and overall.difference is not None
-    )
-    digits = decimals(overall.difference, result.measure, result.unit)
-    if result.measure == "pass_rate":
-        candidate, baseline = share_text(overall.candidate_value), share_text(overall.baseline_value)
-        values = f"{candidate} pass against {baseline}"
-    else:
-        shown, other = (
-            amount(value, result.measure, result.unit, digits=digits)
-            for value in (overall.candidate_value, overall.baseline_value)
-        )
-        values = f"{shown} against {other}"
-    change = amount(overall.difference, result.measure, result.unit, signed=True, digits=digits)
-    if overall.interval is not None:
-        low, high = (
-            amount(bound, result.measure, result.unit, signed=True, digits=digits)
-            .removesuffix(" points")
-            .removesuffix(" s")
-            for bound in (overall.interval.low, overall.interval.high)
-        )
-        change += f" ({low} to {high})"
-    return f"{values}, {change}, {compared_cases(result, pairing)}"
+    overall, verb = result.overall, " pass" if result.measure == "pass_rate" else ""
+    assert overall.difference is not None
+    values = (value_text(value, result) for value in (overall.candidate_value, overall.baseline_value))
+    change = change_text(overall, overall.difference, result)
+    return f"{f'{verb} against '.join(values)}, {change}, {compared_cases(result, pairing)}"
 
 
 def compared_cases(result: CriterionComparison, pairing: Pairing) -> str:
@@ -344,13 +299,12 @@ def _reach(result: CriterionComparison, comparison: Comparison) -> str:
         low, high = -high, -low
     digits = decimals(result.overall.difference, result.measure, result.unit)
     loss, gain = (amount(abs(value), result.measure, result.unit, digits=digits) for value in (low, high))
-    unit, worse = _SUFFIX.get(result.measure, ""), max(0.0, -low)
-    span = f"up to {loss.removesuffix(unit)} {'points ' if unit else ''}worse or {gain} better"
+    span = f"up to {loss} worse or {gain} better"
     # An interval without 0, which something else leaves open: both of its bounds, as in the table.
     if low > 0:
-        span = f"{loss.removesuffix(unit).removesuffix(' s')} to {gain} better"
+        span = f"{loss.removesuffix(' points').removesuffix(' s')} to {gain} better"
     elif high < 0:
-        span = f"{gain.removesuffix(unit).removesuffix(' s')} to {loss} worse"
+        span = f"{gain.removesuffix(' points').removesuffix(' s')} to {loss} worse"
     text = f"{b} may be {span} than {a} ({compared_cases(result, comparison.pairing)})"
     # Nobody accepts the loss of a fifth of the scale, nor what was not measured may add to the loss.
     is_open = result.missing is not None and result.missing.changes_the_word
@@ -359,34 +313,19 @@ def _reach(result: CriterionComparison, comparison: Comparison) -> str:
         unmeasured_numbers(result, comparison.baseline, comparison.candidate, comparison.pairing).values()
     )
     is_open = is_open or unknown > comparison.margin * (unknown + measured)
-    if (
-        is_open
-        or low > 0
-        or comparison.candidate.destructive
-        or (result.unit == "score" and worse > _LARGEST_LOSS)
-    ):
+    is_large = result.unit == "score" and -low > _LARGEST_LOSS
+    if is_open or low > 0 or comparison.candidate.destructive or is_large:
         return text
     if comparison.baseline.app_versions == comparison.candidate.app_versions != [None]:
         return text  # nights of one version: nothing ships
     return f"{text}. Safe to ship if a loss of {loss} is acceptable"
 
 
-def _needed(result: CriterionComparison) -> str:
-    # The few cases have a sentence of their own.
-    needed = "" if _compared_number(result.overall) < _FEW else needed_text(result)
-    return f"; {needed}" if needed else ""
-
-
-def _compared_number(overall: VersionDifference) -> int:
-    """Returns the number of cases that are compared, without pairs those of the smaller side."""
-    return min(units_compared(overall))
-
-
 def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
     """Returns what is left out or missing, one sentence each, as far as it could change the answer."""
     a, b = side_names(comparison)
     missing, pairing, details = result.missing, comparison.pairing, []
-    if (number := _compared_number(result.overall)) < _FEW:
+    if (number := min(units_compared(result.overall))) < _FEW:
         needed, noun = max(FEWEST_ALIKE, result.overall.pairs_needed or 0), unit_noun(result.overall)
         of_each = "" if result.overall.pairs else " of each version"
         details.append(
@@ -437,10 +376,6 @@ def read_first(rows: Sequence[ConversationRow], regressed: Container[str]) -> li
         if taken[row["problem_type"]] <= MOST_OF_A_TYPE:
             rest.append(row)
     return [*first, *rest][:MOST_READ]
-
-
-def _criterion_name(name: str) -> str:
-    return "The verdict" if name == STATUS else name
 
 
 def counts_text(page: FirstPage) -> str:

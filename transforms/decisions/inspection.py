@@ -96,7 +96,7 @@ _SPEAKERS = {
 _BY_SPEAKER = {word: speaker for speaker, words in _SPEAKERS.items() for word in words.split()}
 _MOST_SPEAKERS = 20
 _DEEPEST = 3
-_LAST_KEY = re.compile(r"\w+(?=\W*$)")
+_WORD = re.compile(r"\w+")
 
 
 class Proposal(NamedTuple):
@@ -165,8 +165,8 @@ _NUMBER, _SORTS = re.compile(r"-?\d+(\.\d+)?"), re.compile(r"\d{4}-\d\d-\d\d|\d\
 
 def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tuple[str, str, list[str]]]:
     """Yields where conversations may stand: lists first, then the record itself."""
-    for path, first in _lists(record, ""):
-        lists = [dict(_lists(held, "")).get(path, []) for held in records]
+    for path, first in _lists(record):
+        lists = [dict(_lists(held)).get(path, []) for held in records]
         items = list(chain.from_iterable(lists))
         keys = list(dict.fromkeys(key for item in first for key in item))
         user, agent = _side(keys, _USERS, "user"), _side(keys, _AGENTS, "assistant")
@@ -185,10 +185,13 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
         yield "turn", _turn(_quoted(user), replies, []), []
     elif message := _message(records):
         yield "message", *message
-    for path, pairs in _pairs(record, ""):
-        speakers, left_out = _speakers([first for first, _ in pairs])
+    for path, pairs in _arrays(record):
+        if not all(isinstance(p, list) and len(p) == 2 and all(isinstance(t, str) for t in p) for p in pairs):
+            continue
+        speakers = _speakers([first for first, _ in pairs])
         if speakers["user"] and speakers["assistant"]:
-            yield "messages", f"{path}[*].{{role: {_whose('[0]', speakers)}, content: [1]}}", left_out
+            expression = f"{path}[*].{{role: {_whose('[0]', speakers)}, content: [1]}}"
+            yield "messages", expression, speakers["system"]
         else:
             yield "turns", f"{path}[*].{{user: [0], agent: [1]}}", []
 
@@ -198,20 +201,6 @@ def _side(keys: Sequence[str], names: Sequence[str], who: str) -> str | None:
     spoken = (key for key in keys if (words := snake(key).rpartition("_"))[2] in _SAYINGS
               and _BY_SPEAKER.get(words[0]) == who)  # fmt: skip
     return _named(keys, names) or next(spoken, None)
-
-
-def _pairs(value: JsonObject, path: str, depth: int = 0) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yields the lists of pairs of texts in a record with their paths, as `[["Hi", "Hello"]]`."""
-    for key, item in value.items():
-        inner_path = f"{path}.{_quoted(key)}" if path else _quoted(key)
-        rows = (
-            [row for row in item if isinstance(row, list) and len(row) == 2] if isinstance(item, list) else []
-        )
-        pairs = [(a, b) for a, b in rows if isinstance(a, str) and isinstance(b, str)]
-        if isinstance(item, list) and len(pairs) == len(item) > 0:
-            yield inner_path, pairs
-        elif isinstance(item, dict) and depth < _DEEPEST:
-            yield from _pairs(item, inner_path, depth + 1)
 
 
 def _are_turns(user: str, agent: str, items: Sequence[JsonObject]) -> bool:
@@ -246,7 +235,8 @@ def _calls(items: Sequence[JsonObject], with_results: bool) -> str:
     """Returns the part of an expression that finds calls, and what they returned; empty: none are seen."""
     places: dict[str, list[JsonObject]] = {}
     for item in items:
-        for path, held in (*_lists(item, ""), *_objects(item)):
+        single = ((f"[{_quoted(key)}]", [held]) for key, held in item.items() if isinstance(held, dict))
+        for path, held in (*_lists(item), *single):
             places.setdefault(path, []).extend(held)
     for path, held in places.items():
         functions = [call.get("function") for call in held]
@@ -255,7 +245,7 @@ def _calls(items: Sequence[JsonObject], with_results: bool) -> str:
     candidates = [(path, _call_fields(held)) for path, held in places.items()]
     named = sorted(
         (candidate for candidate in candidates if candidate[1]),
-        key=lambda candidate: _last_key(candidate[0]) not in _CALLS,
+        key=lambda candidate: snake((_WORD.findall(candidate[0]) or [""])[-1]) not in _CALLS,
     )
     if not named:
         return ""
@@ -281,23 +271,11 @@ def _call_fields(held: Sequence[JsonObject]) -> dict[str, str]:
     return {field: _quoted(key) for field, key in fields.items()} if {"name", "args"} <= fields.keys() else {}
 
 
-def _objects(item: JsonObject) -> Iterator[tuple[str, list[JsonObject]]]:
-    """Yields the objects directly in an object as lists of one."""
-    for key, held in item.items():
-        if isinstance(held, dict):
-            yield f"[{_quoted(key)}]", [held]
-
-
-def _last_key(path: str) -> str:
-    match = _LAST_KEY.search(path)
-    return snake(match.group()) if match else path
-
-
 def unread_keys(record: JsonObject, mapping: MappingConfig) -> list[str]:
     """Returns the keys of a record, and of objects in its lists, that a mapping does not name."""
     named = named_keys(mapping)
     unread = {key: None for key in record if key not in named}
-    for path, items in _lists(record, ""):
+    for path, items in _lists(record):
         for item in items:
             unread |= {f"{path}[].{key}": None for key in unread_keys(item, mapping)}
     return list(unread)
@@ -312,25 +290,17 @@ def _message(items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
     key = next(filter(None, (_path(item, _ROLES) or _path(item, _ROLES, _KINDS) for item in items)), None)
     texts = {name: None for item in items for name, held in item.items() if _is_plain(held) or held is None}
     top = _named(list(texts), _TEXTS)
-    words = (
-        _quoted(top)
-        if top
-        else next(
-            filter(None, (_path(item, _TEXTS) or _parts(item, (*_TEXTS, "parts")) for item in items)), None
-        )
-    )
+    below = filter(None, (_path(item, _TEXTS) or _parts(item, (*_TEXTS, "parts")) for item in items))
+    words = _quoted(top) if top else next(below, None)
     if key is None or words is None:
         return None
     spoken = [(jmespath.search(key, item), jmespath.search(words, item)) for item in items]
-    speakers, left_out = _speakers([role for role, _ in spoken])
+    speakers = _speakers([role for role, _ in spoken])
     if not (speakers["user"] and speakers["assistant"]):
         return None
     calls = _calls(items, with_results=False)
-    spelt = [
-        name
-        for name in speakers["call"]
-        if not calls and any(_spells_call(text) for role, text in spoken if role == name)
-    ]
+    callers = {role for role, text in spoken if isinstance(role, str) and _spells_call(text)}
+    spelt = [name for name in speakers["call"] if not calls and name in callers]
     speakers["assistant"] += speakers["call"]
     if spelt:
         condition = _is_any(key, spelt)
@@ -341,7 +311,7 @@ def _message(items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
         words = f"{words} || {_quoted(result)}"
     if answered := _named(known, _ANSWERED_IDS):
         calls += f", tool_call_id: {_quoted(answered)}"
-    return f"{{role: {_whose(key, speakers)}, content: {words}{calls}}}", left_out
+    return f"{{role: {_whose(key, speakers)}, content: {words}{calls}}}", speakers["system"]
 
 
 def _parts(item: JsonObject, names: Sequence[str]) -> str | None:
@@ -362,8 +332,8 @@ def _whose(key: str, speakers: dict[str, list[str]]) -> str:
     return " || ".join((*tests, key))
 
 
-def _speakers(roles: Sequence[JsonValue]) -> tuple[dict[str, list[str]], list[str]]:
-    """Returns the values of a role by whose words they are, and those whose words are left out.
+def _speakers(roles: Sequence[JsonValue]) -> dict[str, list[str]]:
+    """Returns the values of a role by whose words they are; those of `system` are left out.
 
     Where only one side is known, the only value that is not known is the other side; without any, `system`
     is, if it does not speak first, as in dialogues of research. Of two numbers the first is the user's.
@@ -371,24 +341,20 @@ def _speakers(roles: Sequence[JsonValue]) -> tuple[dict[str, list[str]], list[st
     values = dict.fromkeys(name for name in roles if isinstance(name, str) and "\\" not in name)
     numbers = list(dict.fromkeys(repr(name) for name in roles if type(name) is int))
     if not values and len(numbers) == 2:
-        return {**{who: [] for who in _SPEAKERS}, "user": numbers[:1], "assistant": numbers[1:]}, []
+        return {**{who: [] for who in _SPEAKERS}, "user": numbers[:1], "assistant": numbers[1:]}
     spelt: dict[str, list[str]] = {who: [] for who in _SPEAKERS}
     others: list[str] = []
     for name in list(values)[:_MOST_SPEAKERS]:
         who = _BY_SPEAKER.get(snake(name)) or role_of(name)
         (spelt[who] if who else others).append(name)
     missing = [who for who in ("user", "assistant") if not spelt[who]]
+    user_opens = next(iter(values), None) in spelt["user"]
     if len(missing) == 1 and len(others) == 1:
         spelt[missing[0]], others = others, []
-    elif (
-        missing == ["assistant"]
-        and len(spelt["system"]) == 1
-        and not others
-        and next(iter(values)) in spelt["user"]
-    ):
+    elif missing == ["assistant"] and not others and len(spelt["system"]) == 1 and user_opens:
         spelt["assistant"], spelt["system"] = spelt["system"], []
     spelt["system"] += others
-    return spelt, spelt["system"]
+    return spelt
 
 
 def _is_any(key: str, names: Sequence[str]) -> str:
@@ -406,17 +372,23 @@ def _spells_call(text: JsonValue) -> bool:
     return bool(calls and _call_fields(calls))
 
 
-def _lists(value: JsonObject, path: str, depth: int = 0) -> Iterator[tuple[str, list[JsonObject]]]:
+def _lists(value: JsonObject) -> Iterator[tuple[str, list[JsonObject]]]:
     """Yields the lists of objects in a record with their paths, the outer ones first."""
+    for path, items in _arrays(value):
+        if all(isinstance(item, dict) for item in items):
+            yield path, items
+
+
+def _arrays(value: JsonObject, path: str = "", depth: int = 0) -> Iterator[tuple[str, list[JsonValue]]]:
     deeper: list[tuple[str, JsonObject]] = []
     for key, item in value.items():
         inner_path = f"{path}.{_quoted(key)}" if path else _quoted(key)
-        if isinstance(item, list) and item and all(isinstance(element, dict) for element in item):
+        if isinstance(item, list) and item:
             yield inner_path, item
         elif isinstance(item, dict):
             deeper.append((inner_path, item))
     for inner_path, inner in deeper if depth < _DEEPEST else ():
-        yield from _lists(inner, inner_path, depth + 1)
+        yield from _arrays(inner, inner_path, depth + 1)
 
 
 def _path(record: JsonObject, names: Sequence[str], inner_names: Sequence[str] = ()) -> str | None:
@@ -723,40 +695,35 @@ _MORE = "..."
 
 
 def _conversation_example(conversation: Conversation) -> JsonObject:
-    """Returns the first two turns of a conversation, each with at most three calls, as short texts.
-
-    Returns:
-        `kind`, `id`, `app_version`, `turns` (number) and `lines`: who, and what they said or called.
-    """
-    lines: list[list[str]] = []
-    for turn in conversation.turns[:_TURNS]:
-        lines += _turn_lines(turn.user, _call_lines(turn.tool_calls, turn.tool_responses), turn.agent)
+    turns = conversation.turns
     return {
         "kind": "conversation",
         "id": conversation.conversation_id,
         "app_version": conversation.app_version,
-        "turns": len(conversation.turns),
-        "lines": _ended(lines, len(conversation.turns)),
+        "turns": len(turns),
+        "lines": _turn_lines([(t.user, t.tool_calls, t.tool_responses, t.agent) for t in turns]),
     }
 
 
 def _case_example(case: EvalCase) -> JsonObject:
-    lines: list[list[str]] = [["task", value_text(case.task)]] if case.task else []
-    for turn in case.turns[:_TURNS]:
-        lines += _turn_lines(turn.user, _call_lines(turn.tool_calls or (), ()), turn.response)
+    lines = [["task", value_text(case.task)]] if case.task else []
+    lines += _turn_lines([(turn.user, turn.tool_calls or (), (), turn.response) for turn in case.turns])
     if not case.turns:
         lines += _call_lines(case.actions or (), ())
-    lines = _ended(lines, len(case.turns))
     return {"kind": case.kind, "id": case.eval_id, "turns": len(case.turns), "lines": lines}
 
 
-def _turn_lines(user: str | None, calls: list[list[str]], answer: str | None) -> list[list[str]]:
-    asked = [] if user is None else [["user", value_text(user)]]
-    return [*asked, *calls, *([["agent", value_text(answer)]] if answer else [])]
+_TurnParts = tuple[str | None, Sequence[ToolCall], Sequence[ToolResponse], str | None]
 
 
-def _ended(lines: list[list[str]], turns: int) -> list[list[str]]:
-    return [*lines, [_MORE, f"{turns - _TURNS} more turns"]] if turns > _TURNS else lines
+def _turn_lines(turns: Sequence[_TurnParts]) -> list[list[str]]:
+    """Returns who, and what they said or called, in the first two turns, each with at most three calls."""
+    lines: list[list[str]] = []
+    for user, calls, responses, answer in turns[:_TURNS]:
+        lines += [] if user is None else [["user", value_text(user)]]
+        lines += [*_call_lines(calls, responses), *([["agent", value_text(answer)]] if answer else [])]
+    more = len(turns) - _TURNS
+    return [*lines, [_MORE, f"{more} more turns"]] if more > 0 else lines
 
 
 def _call_lines(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[list[str]]:

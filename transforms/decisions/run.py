@@ -42,10 +42,6 @@ ReadRows = Callable[[str], Iterable[Any]]
 """Returns the rows of a table by its name; they are read when they are asked for."""
 
 
-def _no_calibration() -> None:
-    return None
-
-
 class Run:
     """A finished run. Of a conversation that a stream scored again, only the last revision counts.
 
@@ -61,7 +57,7 @@ class Run:
         directory: str,
         document: RunDocument,
         rows: ReadRows,
-        calibration: Callable[[], Calibration | None] = _no_calibration,
+        calibration: Callable[[], Calibration | None] = lambda: None,
         gaps: Iterable[str] = (),
         name: str = "",
     ) -> None:
@@ -89,7 +85,12 @@ class Run:
 
     def metrics(self) -> list[MetricsByAppVersionRow]:
         """Returns the metrics of the app versions; in a stream, the newest ones of each window."""
-        return newest_metrics(self.rows("metrics_by_app_version"))
+        newest: dict[tuple[str | None, ...], MetricsByAppVersionRow] = {}
+        for row in self.rows("metrics_by_app_version"):
+            key = row["window_start"], row["app_version"], row["criterion"], row["level"]
+            if key not in newest or (newest[key]["revision"] or 0) < (row["revision"] or 0):
+                newest[key] = row
+        return [*newest.values()]
 
     def check_results(self) -> None:
         """Reads the results, for a command that needs other tables only; raises as reading them does."""
@@ -113,16 +114,6 @@ class Run:
 def scored_id(row: JsonObject | ConversationRow | ScoreRow) -> ScoredId:
     """Returns which conversation a row is of."""
     return ScoredId(row["conversation_id"], row["app_version"])
-
-
-def newest_metrics(rows: Iterable[MetricsByAppVersionRow]) -> list[MetricsByAppVersionRow]:
-    """Returns the rows of metrics that count: of each window, the newest of every version and criterion."""
-    newest: dict[tuple[str | None, ...], MetricsByAppVersionRow] = {}
-    for row in rows:
-        key = row["window_start"], row["app_version"], row["criterion"], row["level"]
-        if key not in newest or (newest[key]["revision"] or 0) < (row["revision"] or 0):
-            newest[key] = row
-    return [*newest.values()]
 
 
 # The conversations of a run as comparisons and gates see them, by app version.
@@ -221,10 +212,11 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
                 case_digest=row["case_digest"] or "",
                 language=row["language"],
                 tags=row["tags"],
-                agents=_agents(row),
+                agents=[*dict.fromkeys(agent for turn in turns for agent in turn.get("agents") or ())],
                 sampled_out=cast(JsonObject, row).get("sampled_out") or (),
             )
             for row in conversations()
+            for turns in [recorded_turns(cast(Transcript, row["transcript"])) if row["transcript"] else []]
         ),
     )
     for row in raised:
@@ -237,12 +229,6 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     for version in columns if raised else ():
         columns[version].add_errors(raised_errors(raised))
     return RunVersions(run, columns, judges, errors, first_times, destructive)
-
-
-def _agents(row: ConversationRow) -> list[str]:
-    """Returns the agents that spoke, called or took over; none is known without a transcript."""
-    turns = recorded_turns(cast(Transcript, row["transcript"])) if row["transcript"] else ()
-    return list(dict.fromkeys(agent for turn in turns for agent in turn.get("agents") or ()))
 
 
 _JUDGE_MISSING = re.compile(r"(?:\w+: )?[\w ]+ needs? a judge(?: to compare meaning)?")
@@ -329,8 +315,7 @@ def with_step(kind: str, number: int) -> str:
 
 def failure_sentence(stage: str, error_type: str, number: int) -> str:
     """Returns what failed how often, and the next step if there is one."""
-    kind = f"{stage}: {error_type}"
-    if kind in NEXT_STEPS:
+    if (kind := f"{stage}: {error_type}") in NEXT_STEPS:
         return with_step(kind, number)
     noun, what = STAGES.get(stage, ("failure", f"in {stage}"))
     return f"{counted(number, noun)} {what} ({error_type})"

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from turnwise.schemas.adk import AdkEvalCase
 from turnwise.schemas.case import CaseThresholds, EvalCase
 from turnwise.schemas.ces.conversation import CesToolResponse
@@ -194,16 +196,15 @@ def _switches(case: EvalCase) -> JsonObject:
     }
 
 
-CES_EVALUATION = Target(
-    name="ces_evaluation",
-    help="CES Evaluation (proto3 JSON)",
-    is_for_cases=True,
-    conversation=Codec(write=_write_ces_conversation, read=_read_ces_conversation, made=_MADE),
-    case=Codec(write=_write_ces_case, read=_read_ces_case, made=_MADE),
+register_target(
+    Target(
+        name="ces_evaluation",
+        help="CES Evaluation (proto3 JSON)",
+        is_for_cases=True,
+        conversation=Codec(write=_write_ces_conversation, read=_read_ces_conversation, made=_MADE),
+        case=Codec(write=_write_ces_case, read=_read_ces_case, made=_MADE),
+    )
 )
-"""Evaluations of the CES API."""
-
-register_target(CES_EVALUATION)
 
 
 # google-adk's eval results as a target, which `adk web` shows.
@@ -261,13 +262,10 @@ def _invocation_id(turn: Turn) -> str:
 
 
 def _expected(turn: Turn) -> JsonObject | None:
-    expected = turn.expected
-    if expected is None:
+    if turn.expected is None:
         return None
-    user = turn.user if expected.user is None else expected.user
-    stated = ExpectedTurn(**{name: getattr(expected, name) for name in ExpectedTurn.__struct_fields__})
-    stated.user = user
-    return expected_invocation(stated)
+    user = turn.user if turn.expected.user is None else turn.expected.user
+    return expected_invocation(replace(turn.expected, user=user))
 
 
 def _metric(row: ScoreRow) -> JsonObject:
@@ -473,18 +471,9 @@ def _made(calls: list[ToolCall], responses: list[ToolResponse], role: str, name:
     requestor = {"requestor": "user"} if role == "user" else {}
     for response in responses:
         value = response.response
-        content = (
-            ""
-            if value is None
-            else value
-            if isinstance(value, str)
-            else json.dumps(value, ensure_ascii=False)
-        )
-        message = {
-            "role": "tool",
-            "tool_call_id": response.id or paired.get(id(response)),
-            "content": content,
-        }
+        content = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        key = response.id or paired.get(id(response))
+        message = {"role": "tool", "tool_call_id": key, "content": "" if value is None else content}
         yield {**message, **_stated(name=response.name, error=response.error), **requestor}
 
 

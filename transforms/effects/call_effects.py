@@ -96,8 +96,7 @@ class ToolCatalog:
         tool = self.effect(name)
         if not tool.is_guess or not (_reads_arguments(name) or may_state_effect(args)):
             return tool
-        inferred = self._inferred(name)
-        effect = effect_of_call(name, inferred, args)
+        effect = effect_of_call(name, inferred := self._inferred(name), args)
         return tool if effect is inferred else self._stated(name, effect)
 
     def guesses(self, calls: Iterable[ToolCall]) -> dict[str, str]:
@@ -157,10 +156,9 @@ def called_tool(call: ToolCall) -> str:
         return name
     for key, value in (call.args or {}).items():
         words = words_of(key)
-        is_tool = words == ["name"] or (
-            not _TOOL_WORDS.isdisjoint(words) and words[-1] in (*_TOOL_WORDS, "name", "id")
-        )
-        if is_tool and isinstance(value, str) and value and not any(map(str.isspace, value)):
+        names_tool = not _TOOL_WORDS.isdisjoint(words) and words[-1] in (*_TOOL_WORDS, "name", "id")
+        is_word = isinstance(value, str) and len(value.split()) == 1 and value == value.strip()
+        if is_word and (names_tool or words == ["name"]):
             return value
     return name
 
@@ -327,13 +325,11 @@ def _are_operands(args: JsonObject) -> bool:
 
 
 def _texts(args: JsonObject) -> Iterator[tuple[str, str, bool]]:
-    """Yields the texts of arguments with their keys, and whether they stand outside of lists.
-
-    Arguments of a called tool may stand there as JSON.
-    """
+    """Yields the texts of arguments with their keys, and whether they stand outside of lists."""
     left: list[tuple[str, JsonValue, bool]] = [("", args, True)]
     while left:
         key, value, is_outside = left.pop()
+        # Arguments of a called tool may stand there as JSON.
         if isinstance(value, str) and key in _CALLED_WITH and value.lstrip().startswith("{"):
             with suppress(ValueError, RecursionError):
                 value = json.loads(value)
@@ -367,10 +363,7 @@ def _action_effect(key: str, text: str, args: JsonObject) -> ToolEffect | None:
 
 
 def _query_effect(text: str, words: set[str]) -> ToolEffect | None:
-    """Returns the effect of a query; None: the text is none, or it is unknown what it does.
-
-    Where the words (of the tool and the parameter) name a database, any statement is a query.
-    """
+    """Returns the effect of a query; None: the text is none, or it is unknown what it does."""
     text = text[:_LONGEST_QUERY]
     if _GRAPHQL.match(text):
         fields = [infer_effect(match[1]) for match in _MUTATION.finditer(text)]
@@ -383,6 +376,7 @@ def _query_effect(text: str, words: set[str]) -> ToolEffect | None:
         return effect if effect and effect.effect != UNKNOWN else None
     bare = _NOT_CODE.sub(lambda match: " " if match[0][0] in "-/`" else "x", text)
     statements = [part for piece in bare.split(";") if (part := piece.strip("( \t\r\n"))]
+    # Where the words (of the tool and the parameter) name a database, any statement is a query.
     if not statements or not (
         not _STORES_OF_QUERIES.isdisjoint(words)
         or any(map(_IN_CAPITALS.match, statements))
@@ -441,9 +435,8 @@ class CallEffects:
         name = call.name or ""
         # That of a tool, as long as the arguments name no other tool and state no effect.
         states_effect = may_state_effect(call.args) if call.args else False
-        known = self._known.get(name)
-        if known is not None and not states_effect:
-            return known
+        if name in self._known and not states_effect:
+            return self._known[name]
         effect = self._catalog.effect_of(call)
         text = DESTRUCTIVE if effect.destructive else effect.effect
         made = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)

@@ -176,9 +176,8 @@ def compare_addresses(text: str, argument: str, path: str) -> ValueVerdict | Non
     is_part = "@" not in first and any(first.startswith(other) or other.startswith(first) for other in given)
     if len(stated) > 1 or is_part:
         return "not_compared"
-    return (
-        "other" if all("@" in address or "/" in address for address in (*stated, *given)) else "not_compared"
-    )
+    are_whole = all("@" in address or "/" in address for address in (*stated, *given))
+    return "other" if are_whole else "not_compared"
 
 
 def compare_codes(text: str, argument: str) -> ValueVerdict | None:
@@ -354,9 +353,8 @@ def _is_read(rest: str, path: str, may_count: bool) -> bool:
     names = path_words(path)
     counts = may_count and (bool(_COUNT_NAMES.intersection(names[-1:])) or names[:1] == ["num"])
     left = {word for word in _WORD.findall(plain(rest)) if not is_plain_word(word, path)} - _SUMS
-    return not left or (
-        counts and not any(word in _NO_COUNTS or _NUMERALS.intersection(word) for word in left)
-    )
+    are_things = not any(word in _NO_COUNTS or _NUMERALS.intersection(word) for word in left)
+    return not left or (counts and are_things)
 
 
 def _compare_one(stated: Amount, is_share: bool, given: Given) -> ValueVerdict:

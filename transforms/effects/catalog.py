@@ -11,6 +11,30 @@ from turnwise.schemas.conversation import GUESS, UNKNOWN, InferredEffect, ToolEf
 from turnwise.transforms.effects import foreign_verbs as foreign
 from turnwise.transforms.text.words import word_set
 
+_LETTERS = str.maketrans({"ß": "ss", "ø": "o", "Ø": "O", "æ": "ae", "œ": "oe", "ł": "l", "Ł": "L", "ı": "i"})
+_WRITTEN_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+
+
+def _plain(text: str) -> str:
+    """Returns a text without accents on Latin letters, each character in its usual width."""
+    if text.isascii():
+        return text
+    plain: list[str] = []
+    for letter in normalize("NFKC", text):
+        is_latin = "\xc0" <= letter < "\u0250" or "\u1e00" <= letter < "\u1f00"
+        plain += [c for c in normalize("NFD", letter) if not combining(c)] if is_latin else letter
+    return "".join(plain).translate(_LETTERS)
+
+
+def _spellings(word: str) -> set[str]:
+    """Returns a word without accents, and with umlauts written out (`loschen` and `loeschen`)."""
+    return {word} if word.isascii() else {_plain(word), _plain(word.translate(_WRITTEN_OUT))}
+
+
+def _all(*sets: Iterable[str]) -> frozenset[str]:
+    return frozenset(spelling for words in sets for word in words for spelling in _spellings(word))
+
+
 # Lists words of tool names by effect: reading, writing, handing over, destructive.
 
 # Verbs that change nothing, also calculations. The list is closed: other verbs are unknown.
@@ -65,17 +89,17 @@ REPEATABLE = word_set("""accrue acquire add admit advance alert allocate announc
 # Verbs of writes that undo themselves when repeated.
 TOGGLING = word_set("toggle")
 # Verbs that give something a value: the last call counts.
-SETTING = word_set("adjust change configure modify set switch turn update")
+SETTING = word_set("adjust change configure modify set switch turn update") | _all(foreign.SETTING)
 # Verbs that delete something irreversibly.
 DESTRUCTIVE = word_set("""abolish annul cancel clear decommission delete deprovision destroy discard dispose
     dissolve drop eliminate eradicate erase evict expunge forfeit kill liquidate nuke nullify obliterate
     overwrite prune purge quash raze remove rescind revoke rm rmdir shred terminate trash truncate uninstall
     void wipe""")
 # Verbs that destroy what a store holds (`reset_database`, `restore_factory_settings`).
-RESETTING = word_set("flush reset reinitialise reinitialize restore")
+RESETTING = word_set("flush reset reinitialise reinitialize restore") | _all(foreign.RESETTING)
 # Nouns for what is empty or new after a reset; `restore` takes them back, but for a factory's settings.
 STORES = word_set("""bucket cluster data database databases db disk drive environment everything factory
-    namespace repo repository schema server storage table tables warehouse""")
+    namespace repo repository schema server storage table tables warehouse""") | _all(foreign.STORES)
 # Verbs that are also nouns or other words: a writing one yields to another verb, a reading one must be the
 # first word.
 NOUNS_TOO = word_set("""alert appeal approximate auction award backup benchmark bid bill book cable cap
@@ -163,23 +187,25 @@ INFORMATION = FACTS | word_set("""address addresses average calendar caption con
 STORED = word_set("""address addresses calendar catalog catalogue data database datastore db inventory list
     lists menu name names options schedule settings""")
 # Verbs that hand over, if a person or agent is named.
-PASSING = word_set("connect delegate forward redirect refer reroute route transfer")
+PASSING = word_set("connect delegate forward redirect refer reroute route transfer") | _all(foreign.PASSING)
 # Nouns for humans.
 HUMANS = word_set("human humans")
 # Verbs that involve a human.
 ASKING = word_set("ask call contact get need page request speak summon talk")
 # Verbs that involve a person or agent.
-REACHING = word_set("contact page request speak summon talk")
+REACHING = word_set("contact page request speak summon talk") | _all(foreign.REACHING)
 # Words that always mean a hand-off.
-HANDING = word_set("escalate escalation handoff handover hangup takeover")
+HANDING = word_set("escalate escalation handoff handover hangup takeover") | _all(foreign.HANDING)
 # Verbs that end a conversation.
 ENDING = word_set("close end exit finish leave quit")
 # Nouns for conversations.
-CONVERSATION = word_set("call caller chat conversation dialog dialogue session")
+CONVERSATION = word_set("call caller chat conversation dialog dialogue session") | _all(foreign.CONVERSATION)
 # Nouns for those who take over.
 PERSONS = word_set("""adviser advisor agent agents assistant colleague department desk expert experts helpdesk
     human humans live manager operator operators person queue rep representative representatives reps somebody
-    someone specialist specialists staff subagent supervisor supervisors support team""")
+    someone specialist specialists staff subagent supervisor supervisors support team""") | _all(
+    foreign.PERSONS
+)
 # Nouns for what is looked up when it is resolved; a ticket is settled.
 RESOLVED = word_set("address addresses dns domain entity host hostname ip location name path place uri url")
 # Tools by which frameworks plan, ask the user and give the answer; nothing else changes.
@@ -199,7 +225,7 @@ DRAFTING = word_set("""add append create join log make merge record remove repla
     strip update write""")
 # Nouns for money; a transfer of one of them is not a hand-off.
 MONEY = word_set("""account accounts amount balance bank card cash checking credit fund funds money payment
-    savings wallet""")
+    savings wallet""") | _all(foreign.MONEY)
 
 _UNSPACED = "\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
@@ -214,8 +240,6 @@ _INFLECTION = re.compile(
 )
 _VERB_SHAPE = re.compile(r"[a-z]{4,}(?:ate|ify|i[sz]e)")
 _FOREIGN_VERB_SHAPE = re.compile(r"[a-z]{3,}(?:[aei]re?|oir|eren)")
-_LETTERS = str.maketrans({"ß": "ss", "ø": "o", "Ø": "O", "æ": "ae", "œ": "oe", "ł": "l", "Ł": "L", "ı": "i"})
-_WRITTEN_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _SHORTEST_RUN_ON = 5
 _LONGEST_UNSPACED = 8
 _LONGEST_DESCRIPTION = 80
@@ -224,39 +248,10 @@ _ACCOUNTS = word_set("account accounts membership konto compte cuenta conta reke
 _MARKETS = frozenset(("sale", "rent", "lease", "auction", "hire"))
 
 
-def _plain(text: str) -> str:
-    """Returns a text without accents on Latin letters, each character in its usual width."""
-    if text.isascii():
-        return text
-    plain: list[str] = []
-    for letter in normalize("NFKC", text):
-        is_latin = "\xc0" <= letter < "\u0250" or "\u1e00" <= letter < "\u1f00"
-        plain += [c for c in normalize("NFD", letter) if not combining(c)] if is_latin else letter
-    return "".join(plain).translate(_LETTERS)
-
-
-def _spellings(word: str) -> set[str]:
-    """Returns a word without accents, and with umlauts written out (`loschen` and `loeschen`)."""
-    return {word} if word.isascii() else {_plain(word), _plain(word.translate(_WRITTEN_OUT))}
-
-
-def _all(*sets: Iterable[str]) -> frozenset[str]:
-    return frozenset(spelling for words in sets for word in words for spelling in _spellings(word))
-
-
 _WEAK_LAST = _all(foreign.WEAK)
 _WEAK = WEAK | _WEAK_LAST
 _JOINING = JOINING | _all(foreign.JOINING)
 _SEPARABLE = _all(foreign.SEPARABLE)
-_PASSING = PASSING | _all(foreign.PASSING)
-_REACHING = REACHING | _all(foreign.REACHING)
-_PERSONS = PERSONS | _all(foreign.PERSONS)
-_HANDING = HANDING | _all(foreign.HANDING)
-_MONEY = MONEY | _all(foreign.MONEY)
-_CONVERSATION = CONVERSATION | _all(foreign.CONVERSATION)
-_RESETTING = RESETTING | _all(foreign.RESETTING)
-_SETTING = SETTING | _all(foreign.SETTING)
-_STORES = STORES | _all(foreign.STORES)
 _ENDING_LAST = _all(foreign.ENDING)
 _ENDING = ENDING | _ENDING_LAST
 
@@ -290,8 +285,7 @@ def lexicon() -> Lexicon:
     last: set[str] = set()
     for language in foreign.LANGUAGES.values():
         for effect in ("reading", "idempotent", "destructive", "repeatable"):
-            words = getattr(language, effect).split()
-            forms = _all(*map(language.forms, words)) - foreign.NO_VERBS
+            forms = _all(*map(language.forms, getattr(language, effect).split())) - foreign.NO_VERBS
             verbs.setdefault(effect, set()).update(forms)
             last |= forms if language.is_verb_last else set()
     english = READING | QUESTIONS | IDEMPOTENT | REPEATABLE | NUMBERS
@@ -299,8 +293,8 @@ def lexicon() -> Lexicon:
     writing = idempotent | destroying | repeatable
     nouns = _all(*(language.nouns.split() for language in foreign.LANGUAGES.values())) - english
     facts = _all(*(language.facts.split() for language in foreign.LANGUAGES.values())) - english
-    known = frozenset().union(read, writing, facts, foreign.GRAMMAR, _WEAK_LAST, _JOINING, _HANDING, _PASSING,
-                              _PERSONS, _MONEY, _CONVERSATION, _REACHING, _ENDING)  # fmt: skip
+    known = frozenset().union(read, writing, facts, foreign.GRAMMAR, _WEAK_LAST, _JOINING, HANDING, PASSING,
+                              PERSONS, MONEY, CONVERSATION, REACHING, _ENDING)  # fmt: skip
     return Lexicon(
         READING | QUESTIONS | (read - writing),
         IDEMPOTENT | ACTIONS | ((idempotent | destroying) - repeatable) | destroying,
@@ -346,33 +340,30 @@ def effect_of_verb(inferred: InferredVerb, name: str) -> ToolEffect:
     (effect, verb), known = inferred, lexicon()
     is_idempotent = effect in ("read", "handoff") or verb in known.idempotent
     destroys = verb in known.destructive or (verb in _CLOSING and not _ACCOUNTS.isdisjoint(words_of(name)))
-    if verb in _RESETTING:
+    if verb in RESETTING:
         # What resets destroys a store of data.
         tool = _PART.split(_plain(name))[-1]
-        words, unspaced = words_of(tool), (store in tool for store in _STORES if not store.isascii())
-        is_store = "factory" in words if verb == "restore" else not _STORES.isdisjoint(words) or any(unspaced)
+        words, unspaced = words_of(tool), (store in tool for store in STORES if not store.isascii())
+        is_store = "factory" in words if verb == "restore" else not STORES.isdisjoint(words) or any(unspaced)
         destroys = destroys or is_store
     return ToolEffect(effect, is_idempotent, effect == "write" and destroys, GUESS)
 
 
 @lru_cache(maxsize=4096)
-def is_toggle(name: str) -> bool:
-    """Returns whether a tool toggles a state, by the verb of its name."""
+def deciding_verb(name: str) -> str:
+    """Returns the verb of a tool's name that says what it does; "": none is known."""
     verb = verb_of_name(name)
-    return verb is not None and verb.verb in TOGGLING
-
-
-@lru_cache(maxsize=4096)
-def sets_value(name: str) -> bool:
-    """Returns whether a tool gives something a value, by the verb of its name."""
-    verb = verb_of_name(name)
-    return verb is not None and verb.verb in _SETTING
+    return verb.verb if verb else ""
 
 
 def verb_of_name(name: str) -> InferredVerb | None:
     """Returns the deciding verb of a name and what it does; None: nothing is known of it."""
-    texts = _PART.split(_plain(name))
-    parts = [words for text in texts if (words := _segmented(_without_initials(words_of(text))))]
+    parts = []
+    for words in map(words_of, _PART.split(_plain(name))):
+        # Single letters at the start count nothing (`k8s_check`).
+        start = next((i for i, word in enumerate(words) if len(word) > 1 or not word.isascii()), 0)
+        if segments := _segmented(words[start:]):
+            parts.append(segments)
     verb = _read(parts[-1]) if parts else None
     if verb is None and len(parts) > 1:
         verb = _read([word for words in parts for word in words])
@@ -384,12 +375,6 @@ def verb_of_name(name: str) -> InferredVerb | None:
 def last_words(name: str) -> tuple[str, ...]:
     """Returns the words of the last part of a name."""
     return tuple(words_of(_PART.split(_plain(name))[-1])) or ("",)
-
-
-def _without_initials(words: list[str]) -> list[str]:
-    """Removes single letters from the start (`k8s_check`)."""
-    start = next((i for i, word in enumerate(words) if len(word) > 1 or not word.isascii()), 0)
-    return words[start:]
 
 
 def words_of(name: str) -> list[str]:
@@ -406,11 +391,7 @@ def words_of(name: str) -> list[str]:
 
 
 def _segmented(words: Sequence[str]) -> Sequence[str]:
-    """Splits words of scripts without spaces into known words and what is between them.
-
-    At each place the longest known word counts; one of a single character only at the edges. Particles and
-    endings are left out.
-    """
+    """Splits words of scripts without spaces into known words and what is between, without particles."""
     if all(map(str.isascii, words)):
         return words
     segments = []
@@ -421,6 +402,7 @@ def _segmented(words: Sequence[str]) -> Sequence[str]:
 
 
 def _parts_of(run: str) -> list[str]:
+    """Splits at the longest known word of each place; one of a single character counts only at the edges."""
     known, parts, start, end = lexicon().unspaced, list[str](), 0, 0
     while end < len(run):
         sizes = range(min(_LONGEST_UNSPACED, len(run) - end), 0, -1)
@@ -486,10 +468,7 @@ def _is_joined(first: str, second: str, clear: frozenset[str]) -> bool:
 
 
 def _verb(words: Sequence[str]) -> str | None:
-    """Returns the deciding verb: the first word, else the last, else any.
-
-    The last word goes first in languages whose verbs stand at the end, and after a noun for a look-up.
-    """
+    """Returns the deciding verb: the first word, else the last, else any."""
     head, last, known = words[0], words[-1], lexicon()
     if len(words) == 1:
         return head if head in known.reading or head in known.writing else _run_on(head)
@@ -497,6 +476,7 @@ def _verb(words: Sequence[str]) -> str | None:
     if last in _SEPARABLE and (separated in known.reading or separated in known.writing):
         return separated
     clear = [w for w in words if (w in known.reading or w in known.writing) and w not in known.nouns]
+    # The last word goes first where verbs stand at the end, and after a noun for a look-up.
     if last in clear and (last in known.last or (head in known.asked and last in known.writing)):
         return last
     if last in foreign.RECORDS or (last in NUMBERS and head in known.writing):
@@ -556,13 +536,13 @@ def _hands_over(words: Sequence[str]) -> bool:
         return True
     if head in READING or head in QUESTIONS:
         return False
-    if head in _PASSING and rest and words[1] not in _MONEY and last not in _MONEY:
-        return bool(rest & _PERSONS or rest & _CONVERSATION) or words[:2] == ["transfer", "to"]
-    if head in _REACHING or last in _PASSING:
-        return not _PERSONS.isdisjoint(words)
-    if (head in _ENDING and rest & _CONVERSATION) or (last in _ENDING_LAST and head in _CONVERSATION):
+    if head in PASSING and rest and words[1] not in MONEY and last not in MONEY:
+        return bool(rest & PERSONS or rest & CONVERSATION) or words[:2] == ["transfer", "to"]
+    if head in REACHING or last in PASSING:
+        return not PERSONS.isdisjoint(words)
+    if (head in _ENDING and rest & CONVERSATION) or (last in _ENDING_LAST and head in CONVERSATION):
         return True
-    return not _HANDING.isdisjoint(words)
+    return not HANDING.isdisjoint(words)
 
 
 def _described(description: str | None) -> InferredVerb | None:

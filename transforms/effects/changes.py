@@ -14,7 +14,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.arguments import ArgumentComparison, OpenPair
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import leaves
-from turnwise.transforms.effects.catalog import is_toggle, sets_value, words_of
+from turnwise.transforms.effects.catalog import SETTING, TOGGLING, deciding_verb, words_of
 from turnwise.transforms.effects.equivalence import equivalent, key_of, nodes
 from turnwise.transforms.effects.failures import admits_failure, changed_nothing, has_failed
 from turnwise.transforms.effects.prose import may_be_reworded
@@ -113,12 +113,12 @@ def without_undone(
 def _is_toggle(call: ToolCall, catalog: ToolCatalog) -> bool:
     """Returns whether a call toggles a state; a call with an argument for the new state sets it instead."""
     tool, args = catalog.effect_of(call), call.args or {}
-    if not is_toggle(called_tool(call)) or tool.effect != "write" or tool.idempotent:
+    if deciding_verb(called_tool(call)) not in TOGGLING or tool.effect != "write" or tool.idempotent:
         return False
     names_state = any(word in _NAMES_OF_STATES for name in args for word in words_of(name))
-    values = args.values()
     return not names_state and not any(
-        isinstance(value, bool) or any(equivalent(state, value) for state in _STATES) for value in values
+        isinstance(value, bool) or any(equivalent(state, value) for state in _STATES)
+        for value in args.values()
     )
 
 
@@ -190,9 +190,14 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
         partners = _in_place_of(wanted, calls, None if is_many else compare)
         for want, j in zip(wanted, partners, strict=True):
             if j is not None:
-                is_same = is_many and _may_be_same(compare, want.call, calls[j].call)
-                (matching.matched if is_same else matching.wrong).append(Pair(want, calls[j]))
-        wanted, calls = _left(wanted, calls, partners)
+                same = False
+                if is_many and same_tool(want.call, calls[j].call):
+                    # Where too many are left to compare, those that may be the same in other words are.
+                    apart = compare.differences(want.call, calls[j].call)
+                    reworded = [may_be_reworded(d.expected) and may_be_reworded(d.actual) for d in apart]
+                    same = not apart or (compare.unclear and all(reworded))
+                (matching.matched if same else matching.wrong).append(Pair(want, calls[j]))
+        wanted, calls = _take(wanted, calls, partners, [])
         matching.missing.extend(wanted)
         matching.extra.extend(calls)
     for calls in made.values():
@@ -221,24 +226,15 @@ def _match_tool(
                 j if j is not None and _is_same_change(compare, False, want, made[j]) else None
                 for want, j in pairs
             ]
-            wanted, made = _take(partners, wanted, made, matching)
+            wanted, made = _take(wanted, made, partners, matching.matched)
     if not _are_many(wanted, made):
         of_one_actor: list[int | None] = []
         if len({item.actor for item in (*wanted, *made)}) > 1:
             of_one_actor = count_matches(wanted, made, partial(_is_same_change, compare, True))
         partners = count_matches(wanted, made, partial(_is_same_change, compare, False), of_one_actor)
-        wanted, made = _take(partners, wanted, made, matching)
+        wanted, made = _take(wanted, made, partners, matching.matched)
     matching.missing.extend(wanted)
     matching.extra.extend(made)
-
-
-def _take(
-    partners: list[int | None], wanted: list[ActorCall], made: list[ActorCall], matching: Matching
-) -> tuple[list[ActorCall], list[ActorCall]]:
-    """Adds the pairs to the matched calls and returns the remaining calls of both sides."""
-    pairs = zip(wanted, partners, strict=True)
-    matching.matched.extend(Pair(want, made[j]) for want, j in pairs if j is not None)
-    return _left(wanted, made, partners)
 
 
 def _are_many(wanted: list[ActorCall], made: list[ActorCall]) -> bool:
@@ -252,9 +248,11 @@ def comparison_cost(call: ToolCall) -> int:
     return nodes(call.args or {}) + sum(_TEXT_COST + len(text) // _TEXT_LENGTH for text in texts)
 
 
-def _left(
-    wanted: list[ActorCall], made: list[ActorCall], partners: list[int | None]
+def _take(
+    wanted: list[ActorCall], made: list[ActorCall], partners: list[int | None], pairs: list[Pair]
 ) -> tuple[list[ActorCall], list[ActorCall]]:
+    """Adds the pairs of partners to others, and returns the remaining calls of both sides."""
+    pairs += [Pair(want, made[j]) for want, j in zip(wanted, partners, strict=True) if j is not None]
     used = set(partners)
     unmet = [item for item, partner in zip(wanted, partners, strict=True) if partner is None]
     return unmet, [item for j, item in enumerate(made) if j not in used]
@@ -264,16 +262,6 @@ def _is_same_change(compare: ArgumentComparison, by_actor: bool, want: ActorCall
     if by_actor and want.actor != item.actor:
         return False
     return same_tool(want.call, item.call) and not compare.differences(want.call, item.call)
-
-
-def _may_be_same(compare: ArgumentComparison, want: ToolCall, made: ToolCall) -> bool:
-    """Returns whether calls are the same, or may be in other words, where too many are left to compare."""
-    differences = compare.differences(want, made) if same_tool(want, made) else None
-    if not differences:
-        return differences is not None
-    return compare.unclear and all(
-        may_be_reworded(d.expected) and may_be_reworded(d.actual) for d in differences
-    )
 
 
 def _in_place_of(
@@ -324,13 +312,7 @@ def _changing(calls: Iterable[ToolCall], catalog: ToolCatalog) -> list[ToolCall]
 
 
 class ExpectedCalls(NamedTuple):
-    """Expected calls of a case.
-
-    Attributes:
-        by_agent: Required calls of the agent; None: not stated.
-        by_user: Required calls of the user.
-        optional: Optional calls of the agent.
-    """
+    """Required calls of the agent (None: not stated) and the user, and optional ones of the agent."""
 
     by_agent: Sequence[ToolCall] | None
     by_user: Sequence[ToolCall] = ()
@@ -341,7 +323,7 @@ class Changes(NamedTuple):
     """Expected, optional and made changes.
 
     Attributes:
-        idle: Calls that had nothing to change.
+        no_ops: Calls that had nothing to change.
         undone: Calls that undid each other.
         last_set: Expected calls that are the last to set something, with the last one that was made, if it
             sets another value.
@@ -405,15 +387,12 @@ def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCata
 def _last_set(
     expected: Sequence[ToolCall], by_user: Sequence[ToolCall], made: Sequence[ToolCall], catalog: ToolCatalog
 ) -> list[tuple[ToolCall, ToolCall]]:
-    """Returns the last expected calls that set something, with the last made one if it is another.
-
-    What the user sets, too, is left out: the order of calls of different actors is unknown.
-    """
-    wanted = [
-        call for call in expected if sets_value(called_tool(call)) and catalog.effect_of(call).idempotent
-    ]
+    """Returns the last expected calls that set something, with the last made one if it is another."""
+    setting = [call for call in expected if deciding_verb(called_tool(call)) in SETTING]
+    wanted = [call for call in setting if catalog.effect_of(call).idempotent]
     pairs = []
     for i, want in enumerate(wanted if len(wanted) * len(made) <= _MOST_SET else ()):
+        # The order of calls of different actors is unknown.
         if any(_sets_the_same(want, other) for other in (*wanted[i + 1 :], *by_user)):
             continue
         key = call_key(want)
@@ -424,10 +403,7 @@ def _last_set(
 
 
 def _sets_the_same(call: ToolCall, other: ToolCall) -> bool:
-    """Returns whether two calls give one thing different values.
-
-    They name the same thing, or they differ in one argument, which is the only one or names a value.
-    """
+    """Returns whether two calls, which name one thing or differ in a value alone, give it other values."""
     args, others = call.args or {}, other.args or {}
     if call.name != other.name or args.keys() != others.keys():
         return False
@@ -445,10 +421,7 @@ def _sets_the_same(call: ToolCall, other: ToolCall) -> bool:
 def _held_turns(
     turns: Sequence[Turn], expected: Sequence[ToolCall] | None, catalog: ToolCatalog
 ) -> list[tuple[list[ToolCall], list[ToolResponse]]]:
-    """Returns the calls and responses of turns that expected calls are held against.
-
-    A destructive call counts, whoever made it.
-    """
+    """Returns the calls and responses of turns that expected calls are held against, and destructive ones."""
     calls = [call for turn in turns for call in turn.tool_calls]
     held = held_calls(calls, expected or ())
     if expected is None or held is calls:
@@ -581,7 +554,7 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
     What still looks alike there, such as two spellings of an accent, is escaped.
     """
     texts = value_text(first), value_text(second)
-    looks = texts if all(map(_is_ascii, texts)) else tuple(map(_look, texts))
+    looks = tuple(map(_look, texts))
     if "" not in texts and looks[0] != looks[1]:
         return texts
     spelt = [json.dumps(value, ensure_ascii=False, default=repr) for value in (first, second)]
@@ -606,11 +579,6 @@ def _common(first: str, second: str) -> int:
     """Returns with how many equal characters two texts begin."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
-
-
-def _is_ascii(text: str) -> bool:
-    """Returns whether a text is ASCII, but for the mark of one that was cut."""
-    return text.isascii() or (len(text) == _LONGEST_VALUE and text[-1] == "…" and text[:-1].isascii())
 
 
 def _look(text: str) -> str:
@@ -688,7 +656,7 @@ def summary(
     compare: ArgumentComparison,
     notes: Mapping[str, Sequence[ActorCall]],
     undone: Sequence[ActorCall],
-    skipped: Sequence[str] = (),
+    skipped: Sequence[str],
 ) -> str:
     """Summarises a matching in one or a few sentences.
 
@@ -725,7 +693,7 @@ def _sentence(head: str, things: Sequence[str]) -> str:
 _TOOL, _PARAMETER = "transfer_to_agent", "agent_name"
 
 
-def recorded_handoffs(turn: Turn, catalog: ToolCatalog, wanted: Iterable[ToolCall] = ()) -> list[ToolCall]:
+def recorded_handoffs(turn: Turn, catalog: ToolCatalog, wanted: Iterable[ToolCall]) -> list[ToolCall]:
     """Returns the hand-offs of a turn that have no call of their own.
 
     A hand-off to an agent that one of the expected calls names becomes that call.

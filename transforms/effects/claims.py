@@ -140,8 +140,6 @@ class Action(Struct):
     """A successful call that is, or may be, a change.
 
     Attributes:
-        turn: Index of its turn.
-        tool: Name of the tool that did it.
         values: Values of arguments and response.
         is_change: Whether the tool is known to change something.
         is_claimed: Whether the agent claims it anywhere.
@@ -216,9 +214,8 @@ def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]
             and not has_failed(response, called_tool(call), call.args)
         ]
         if not any(catalog.effect(action.tool).effect == "handoff" for action in of_turn):
-            of_turn += [
-                _action(index, ToolCall(name=f"{_TRANSFER}{agent}"), None) for agent in turn.transfers
-            ]
+            handed = (ToolCall(name=f"{_TRANSFER}{agent}") for agent in turn.transfers)
+            of_turn += [_action(index, call, None) for call in handed]
         actions += of_turn
     for action in actions:
         action.is_change = catalog.effect(action.tool).effect != UNKNOWN
@@ -264,8 +261,7 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
     texts = {id(action): values_text(action.values) for action in actions}
     listed_money = {money for claim in claims for value in claim.values for money in _money_in(value.text)}
     for claim in sorted(claims, key=lambda claim: not claim.identifier):
-        of_tool = [action for action in actions if action.tool == claim.tool]
-        name = claim.identifier
+        of_tool, name = [action for action in actions if action.tool == claim.tool], claim.identifier
         fitting = [action for action in of_tool if not name.strip() or is_named(name, texts[id(action)])]
         is_unheld = not fitting and not any(map(str.isdecimal, name))
         fitting = of_tool if is_unheld else fitting
@@ -312,13 +308,11 @@ class _HeldByActions(NamedTuple):
 
 
 def _unlisted_numbers(quote: str, listed: Sequence[str], held: _HeldByActions) -> list[ClaimedValue]:
-    """Returns the numbers, codes, addresses and days of a quote that are neither listed nor held.
-
-    A long number that ends with four digits or more of the quote holds these.
-    """
+    """Returns the numbers, codes, addresses and days of a quote that are neither listed nor held."""
     text = " | ".join(listed)
     known, read = held.keys | _keys(words(text)), words(_LIST_MARKER.sub("", quote))
     missing = (word for word, keys in _demands(read, quote) if any(known.isdisjoint(k) for k in keys))
+    # A long number that ends with four digits or more of the quote holds these.
     numbers = [
         number
         for number in dict.fromkeys(missing)

@@ -68,11 +68,8 @@ def equivalent(
         return True
     left, right = _structure(expected, name), _structure(actual, name)
     truths = {_truth(left), _truth(right)}
-    if (
-        (isinstance(left, bool) or isinstance(right, bool))
-        and None not in truths
-        and _NORWAY not in (left, right)
-    ):
+    is_truth = isinstance(left, bool) or isinstance(right, bool)
+    if is_truth and None not in truths and _NORWAY not in (left, right):
         return len(truths) == 1
     if isinstance(left, bool) != isinstance(right, bool) and _bit(left) is _bit(right) is not None:
         return prose != "unmet"
@@ -178,7 +175,7 @@ _NODE_LENGTH = 4
 def pair_equivalent(
     expected: Sequence[JsonValue],
     actual: Sequence[JsonValue],
-    prose: Prose = "unmet",
+    prose: Prose,
     name: str = "",
     further: FurtherKeys = "free",
 ) -> list[int | None]:
@@ -345,10 +342,9 @@ def _may_abbreviate(short: str, whole: str) -> bool:
 
 def _may_be_one_clock(left: str, right: str) -> bool:
     """Returns whether one text is a clock time (`14:30`), and the other the same with a point or no sign."""
-    times = _CLOCK.fullmatch(left.strip()), _CLOCK.fullmatch(right.strip())
-    if times[0] is None or times[1] is None or not (":" in left or ":" in right):
-        return False
-    return times[0][2] == times[1][2] and int(times[0][1]) == int(times[1][1])
+    times = [match.groups() for text in (left, right) if (match := _CLOCK.fullmatch(text.strip()))]
+    hours = [(int(hour), minute) for hour, minute in times]
+    return len(hours) == 2 and hours[0] == hours[1] and (":" in left or ":" in right)
 
 
 def _is_in_words(value: JsonValue) -> bool:
@@ -389,11 +385,7 @@ def _may_spell_moment(text: str) -> bool:
 
 
 def _spelled(text: str) -> str:
-    """Returns a short text in one spelling.
-
-    It has spaces between its words (`one_way`, `oneWay`), and units, weekdays, months, ordinals and degrees
-    written in one way.
-    """
+    """Returns a short text with spaces between its words (`one_way`, `oneWay`) and in one spelling."""
     parts = re.sub(r"(?<=[^\W\d_])[_-]+(?=[^\W\d_])|(?<=[a-z])(?=[A-Z][a-z])", " ", text)
     parts = _DEGREE.sub(r" \1", spell_alike(parts))
     names: dict[str, str] = {}
@@ -441,10 +433,8 @@ def _may_be(value: JsonValue, number: Amount | None) -> bool:
         return same_amount(Amount(int(fraction[1]) / int(fraction[2]), ""), number)
     for mentions in (read_passage(value, language).mentions for language in (None, "de", "fr")):
         if len(mentions) == 1 and (stated := mentions[0]).amount is not None and not stated.is_denied:
-            percent = Amount(100 * number.value, "")
-            if same_amount(stated.amount, number) or (
-                stated.is_share and same_amount(stated.amount, percent)
-            ):
+            percent = [Amount(100 * number.value, "")] if stated.is_share else []
+            if any(same_amount(stated.amount, other) for other in (number, *percent)):
                 return True
     return False
 
@@ -455,11 +445,7 @@ _SIGNED = re.compile(r"(?:^|\W|UTC|GMT)-\d|^\(\d+\)$", re.IGNORECASE)
 
 
 def _code(text: str) -> str | None:
-    """Returns a phone, card, account, flight or postal code without its spacing; None: it is something else.
-
-    Spacing between digits counts in short texts (`1 2` is not `12`), and everywhere in dates. A text without
-    a digit and one with a sign (`UTC -5`, `(500)`) are no codes.
-    """
+    """Returns a phone, card, account, flight or postal code without its spacing; None: it is none."""
     pieces = re.split(r"[ ()-]+", text.strip(" ()").upper())
     is_code = len(text) <= _LONGEST_MOMENT and any(map(str.isdecimal, text)) and not _SIGNED.search(text)
     if not is_code or read_dates(plain(text)):
@@ -468,6 +454,7 @@ def _code(text: str) -> str | None:
         may_be_part = len(piece) <= _LETTERS or any(map(str.isdecimal, piece))
         if not (may_be_part and piece.isascii() and piece.lstrip("+").isalnum()):
             return None
+    # Spacing between digits counts in short texts: `1 2` is not `12`.
     joins = any(before[-1].isdecimal() and after[0].isdecimal() for before, after in pairwise(pieces))
     return None if joins and sum(map(str.isdecimal, text)) < _DIGITS_OF_A_CODE else "".join(pieces)
 
@@ -479,6 +466,5 @@ def _dates(value: JsonValue, number: Amount | None) -> tuple[DateReading, ...]:
 
 
 def _truth(value: JsonValue) -> bool | None:
-    return (
-        value if isinstance(value, bool) else _SWITCHES.get(plain(value)) if isinstance(value, str) else None
-    )
+    truth = _SWITCHES.get(plain(value)) if isinstance(value, str) else value
+    return truth if isinstance(truth, bool) else None

@@ -235,16 +235,11 @@ _CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)|[。！？]")
 
 
 class _Call(NamedTuple):
-    """What a call is about, by which an answer that seems to state a failure may state none.
-
-    Attributes:
-        words: Words of the tool's name.
-        effect: Effect of the tool by its name.
-        texts: Texts in lower case that its answer may repeat: its arguments, and `denied` if it denies.
-    """
+    """What a call is about, by which an answer that seems to state a failure may state none."""
 
     words: tuple[str, ...]
     effect: str
+    # What its answer may repeat, in lower case: its arguments, and `denied` if it denies.
     texts: frozenset[str] = frozenset()
 
 
@@ -414,14 +409,11 @@ def _refuses(clause: str) -> bool:
 
 
 def _says_no_failure(clause: str, match: re.Match[str], call: _Call) -> bool:
-    """Returns whether the words of a failure speak of something else than the call.
-
-    They are the terms of what was done, or the state of a thing: `your failed payment was removed`, and in
-    the answer of a read any longer sentence with `failed`.
-    """
+    """Returns whether the words of a failure state terms of what was done, or the state of a thing."""
     groups, (start, end) = match.groupdict(), match.span()
     if groups.get("stopped") and any(word[:4] == groups["stopped"][:4] for word in call.words):
         return True
+    # `your failed payment was removed`, and in the answer of a read any longer sentence with `failed`.
     if groups.get("state") or groups.get("stopped"):
         before, after = clause[:start].split(), clause[end:].split()
         is_before_noun = bool(before and after) and after[0] not in _NO_NOUN
@@ -460,12 +452,7 @@ def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
 
 
 def _says_not_done(answer: JsonObject, depth: int, call: _Call) -> bool:
-    """Returns whether an object says that a write was not done.
-
-    Its own verb is false or 0 (`{"cancelled": false}`), or the only thing that it states is false; all its
-    counts of changes are 0; a status that is named after a part of it is bad (`payment_status`), or its own
-    says that something is missing (`needs_approval`); all entries of a list failed.
-    """
+    """Returns whether an object says that a write was not done."""
     plain_keys = {plain_key(key): value for key, value in answer.items()}
     stated = [key for key in plain_keys if key not in TELLING_KEYS]
     counts = []
@@ -473,7 +460,7 @@ def _says_not_done(answer: JsonObject, depth: int, call: _Call) -> bool:
         text = value.strip().casefold() if isinstance(value, str) else ""
         if _COUNT_KEY.fullmatch(key) and isinstance(value, int):
             counts.append(value)
-        elif value in (False, "false"):  # or 0
+        elif value in (False, "false"):  # or 0, of its own verb (`cancelled`) or of all that is stated
             is_done = _says_done(key, call.words) or (stated == [key] and type(value) is not int)
             if is_done and "false" not in call.texts:
                 return True
@@ -482,7 +469,7 @@ def _says_not_done(answer: JsonObject, depth: int, call: _Call) -> bool:
         elif text and text not in call.texts:
             if _ERROR.fullmatch(key) and states_failure({"error": text}):
                 return True
-            if _PART_STATUS.fullmatch(key) and is_bad_status(text):
+            if _PART_STATUS.fullmatch(key) and is_bad_status(text):  # `payment_status`
                 return True
             is_own = text[:3] != "not" and any(word[:4] in text for word in call.words if len(word) > 2)
             if key in _STATUS and _UNDONE_STATUS.fullmatch(text) and not is_own:
@@ -507,11 +494,8 @@ def _says_done(key: str, words: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _holding_keys(keys: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str], str | None]:
-    """Returns the keys under which any call, and under which only a write states a failure; and of metadata.
-
-    Of equal ones the last counts.
-    """
-    plain = {plain_key(key): key for key in keys}
+    """Returns the keys under which any call states a failure, under which only a write, and of metadata."""
+    plain = {plain_key(key): key for key in keys}  # of equal ones the last counts
     meta = next((key for key in keys if plain_key(key) in ("metadata", "meta")), None)
     holding = [plain[name] for name in _HOLDING_KEYS if name in plain]
     return holding, [plain[name] for name in _TELLING_OF_WRITES if name in plain], meta
@@ -519,27 +503,19 @@ def _holding_keys(keys: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str], 
 
 # Reads the marks by which logs and tools say that a call failed, as `isError` or `"status": "failed"`.
 
-_ERROR_KEYS = frozenset(
-    ("error", "errors", "exception", "errormessage", "errorcode", "errortype", "iserror", "errcode", "errno",
-     "errmsg", "errormsg", "errordescription", "errordetails", "faultstring", "faultcode", "fehler",
-     "fehlermeldung", "erreur", "erro", "errore", "fout", "エラー", "오류", "错误", "錯誤")
-)  # fmt: skip
-_SUCCESS_KEYS = frozenset(
-    ("success", "succeeded", "successful", "ok", "issuccess", "erfolg", "erfolgreich", "succès", "succes",
-     "réussi", "exito", "éxito", "sucesso", "successo", "gelukt", "成功", "是否成功", "성공", "성공여부")
-)  # fmt: skip
-_STATUS_KEYS = frozenset(
-    ("status", "state", "outcome", "statuscode", "statustext", "httpstatus", "httpstatuscode", "responsecode",
-     "resultcode", "resultstatus", "callstatus", "requeststatus", "executionstatus", "operationstatus",
-     "estado", "statut", "stato", "zustand", "状態", "状态", "상태")
-)  # fmt: skip
-_EXIT_KEYS = frozenset(
-    ("exitcode", "exitstatus", "returncode", "retcode", "rc", "grpcstatus", "grpcstatuscode")
-)
-_FLAG_KEYS = frozenset(("failed", "isfailed", "hasfailed", "haserror", "haserrors"))
+_ERROR_KEYS = word_set("""error errors exception errormessage errorcode errortype iserror errcode errno errmsg
+    errormsg errordescription errordetails faultstring faultcode fehler fehlermeldung erreur erro errore fout
+    エラー 오류 错误 錯誤""")
+_SUCCESS_KEYS = word_set("""success succeeded successful ok issuccess erfolg erfolgreich succès succes réussi
+    exito éxito sucesso successo gelukt 成功 是否成功 성공 성공여부""")
+_STATUS_KEYS = word_set("""status state outcome statuscode statustext httpstatus httpstatuscode responsecode
+    resultcode resultstatus callstatus requeststatus executionstatus operationstatus estado statut stato
+    zustand 状態 状态 상태""")
+_EXIT_KEYS = word_set("exitcode exitstatus returncode retcode rc grpcstatus grpcstatuscode")
+_FLAG_KEYS = word_set("failed isfailed hasfailed haserror haserrors")
 _MARK_KEYS = _ERROR_KEYS | _SUCCESS_KEYS | _STATUS_KEYS | _EXIT_KEYS | _FLAG_KEYS
-TELLING_KEYS = _MARK_KEYS | {"message", "msg", "detail", "details", "reason", "description", "text", "title",
-                              "code", "type", "timestamp", "requestid", "traceid", "hint"}  # fmt: skip
+TELLING_KEYS = _MARK_KEYS | word_set("""message msg detail details reason description text title code type
+    timestamp requestid traceid hint""")
 """Keys that speak of the call. An object with another one is a record of something."""
 _NO_ERROR = frozenset(
     ("", "0", "-", "none", "null", "false", "no", "ok", "n/a", "no error", "no errors", "none found",
@@ -631,18 +607,14 @@ def _says_code(held: JsonObject, given: frozenset[str]) -> bool:
     if isinstance(code, str):
         return is_bad_status(code) and code.strip().casefold() not in given
     is_status = isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600
-    return is_status and any(
-        isinstance(held.get(name), str) for name in ("message", "detail", "msg", "reason")
-    )
+    texts = map(held.get, ("message", "detail", "msg", "reason"))
+    return is_status and any(isinstance(text, str) for text in texts)
 
 
 @lru_cache(maxsize=4096)
 def _marks_of(keys: tuple[str, ...]) -> tuple[Sequence[tuple[str, str]], bool]:
-    """Returns the keys of an object that are marks, by their plain form, and whether it has other keys.
-
-    Objects have few different sets of keys. Of keys with the same plain form the last one counts.
-    """
-    plain = [plain_key(key) for key in keys]
+    """Returns the keys of an object that are marks, by their plain form, and whether it has other keys."""
+    plain = [plain_key(key) for key in keys]  # of equal ones the last counts
     marks = {name: key for name, key in zip(plain, keys, strict=True) if name in _MARK_KEYS}
     return [*marks.items()], not all(name in TELLING_KEYS for name in plain)
 

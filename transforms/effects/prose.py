@@ -244,8 +244,11 @@ def compare_structured(expected: str, actual: str) -> Likeness:
         lines = [[line.rstrip() for line in text.strip().splitlines()] for text in (expected, actual)]
         is_open = any(_MATTERING_SPACE.search(text.strip()) for text in (expected, actual))
         return "unclear" if is_open and lines[0] != lines[1] and not _SQL.match(expected) else "same"
-    if _SQL.match(expected) and _without_spaces(expected) == _without_spaces(actual):
-        return "unclear"
+    if _SQL.match(expected):
+        queries = [_QUOTED.split(text.strip().rstrip(";")) for text in (expected, actual)]
+        bare = [[p if i % 2 else "".join(p.casefold().split()) for i, p in enumerate(q)] for q in queries]
+        if "".join(bare[0]) == "".join(bare[1]):  # but for white space and case outside of quotes
+            return "unclear"
     lists = [re.split(r"\s*,\s*", text.strip()) for text in (expected, actual)]
     if lists[0] == lists[1] and all(map(_LIST_ENTRY.fullmatch, lists[0])):
         return "same"
@@ -258,12 +261,6 @@ def compare_structured(expected: str, actual: str) -> Likeness:
     signs = [with_plain_signs(text).split() for text in (expected, actual)]
     ends = [text.strip().rstrip("/") for text in (expected, actual)]
     return "unclear" if signs[0] == signs[1] or (ends[0] == ends[1] and " " not in ends[0]) else "different"
-
-
-def _without_spaces(query: str) -> str:
-    """Returns a query without white space and case, but for what it quotes."""
-    parts = _QUOTED.split(query.strip().rstrip(";"))
-    return "".join(part if i % 2 else "".join(part.casefold().split()) for i, part in enumerate(parts))
 
 
 @lru_cache(maxsize=256)
@@ -289,7 +286,9 @@ def compare_texts(expected: str, actual: str, name: str = "") -> Likeness:
     is_one_language = languages[0] == languages[1] is not None
     language = languages[0] if is_one_language else guessed_language(f"{expected} {actual}")
     wanted, made = _read_text(expected, language), _read_text(actual, language)
-    if _are_same(wanted, made):
+    (left, gaps), (right, others) = wanted.apart, made.apart
+    # A determiner in the place of another one (`my` for `your`) is a difference; one may be left out.
+    if left and left == right and all(not a or not b or a == b for a, b in zip(gaps, others, strict=True)):
         return "same"
     if _are_replaced(wanted.tokens, made.tokens) or _values_differ(wanted, made):
         return "different"
@@ -384,16 +383,12 @@ _TITLES = re.compile(
 
 def _is_initialled(first: Sequence[str], second: Sequence[str]) -> bool:
     """Returns whether two names are equal but for words of which one has the initial alone."""
-    pairs = list(zip(first, second, strict=False))
-    return (
-        len(first) == len(second) > 1
-        and len(first[-1]) > 1
-        and first[-1] == second[-1]
-        and all(
-            left == right
-            or (left.isalpha() and right.isalpha() and left[0] == right[0] and 1 in (len(left), len(right)))
-            for left, right in pairs
-        )
+    if not (len(first) == len(second) > 1 and len(first[-1]) > 1 and first[-1] == second[-1]):
+        return False
+    return all(
+        left == right
+        or (left.isalpha() and right.isalpha() and left[0] == right[0] and 1 in (len(left), len(right)))
+        for left, right in zip(first, second, strict=True)
     )
 
 
@@ -497,12 +492,19 @@ _ONES = word_set("one ein eine einen einem einer un une una uno um uma 한 一")
 
 
 class _TextValue(NamedTuple):
-    """A value in a text: its mention, how it is spelled, its digits, and its kind."""
+    """A value in a text: its mention, and how it is spelled."""
 
     mention: Mention
     spelled: str
-    digits: str
-    kind: Literal["number", "share", "date", "clock", "code"]
+
+    @property
+    def kind(self) -> Literal["number", "share", "date", "clock", "code"]:
+        """Values of different kinds do not contradict each other."""
+        if self.mention.amount is not None:
+            return "share" if self.mention.is_share else "number"
+        if self.mention.dates:
+            return "clock" if self.mention.dates[0].day is None else "date"
+        return "code"
 
     @property
     def key(self) -> object:
@@ -519,8 +521,8 @@ class _TextValue(NamedTuple):
         if self.mention.dates and other.mention.dates:
             return likeness_of_dates(self.mention.dates, other.mention.dates) != "different"
         if self.kind == other.kind == "number":
-            same_digits = self.digits == other.digits
-            return same_digits and any(map(_THOUSANDS.search, (self.spelled, other.spelled)))
+            digits = ["".join(filter(str.isdecimal, value.spelled)) for value in (self, other)]
+            return digits[0] == digits[1] and any(map(_THOUSANDS.search, (self.spelled, other.spelled)))
         if self.kind == other.kind and self.kind != "code":
             return False
         if "code" in (self.kind, other.kind):
@@ -565,7 +567,7 @@ class _TextReading:
         # English alone does not tell whether the month or the day comes first in 05/06/2024.
         region = None if language == "en" else language
         passage, shown = read_passage(spelled, region), normalized(spelled, region)
-        self.values = [_value(mention, shown[mention.start : mention.end]) for mention in passage.mentions]
+        self.values = [_TextValue(m, shown[m.start : m.end]) for m in passage.mentions]
         self.tokens: list[object] = []
         for i, part in enumerate(passage.between):
             self.tokens += _PROSE_TOKEN.findall(_DROPPED.sub(" ", part))
@@ -598,33 +600,12 @@ class _TextReading:
         """Capitalised words inside sentences, where the language does not write all nouns so."""
         marked: dict[str, str] = {}
         mark_named_values(self.text, marked)
-        no_names = _NO_NAMES | set(marked.values())
-        capitalized = () if _language(self.text) in ("de", None) else _NAME.findall(self.text)
-        return {name for name in capitalized if name.casefold() not in no_names}
+        names = () if _language(self.text) in ("de", None) else _NAME.findall(self.text)
+        return {name for name in names if name.casefold() not in _NO_NAMES | set(marked.values())}
 
 
 _read_text = lru_cache(maxsize=_MOST_READ)(_TextReading)
 _language = lru_cache(maxsize=_MOST_READ)(guessed_language)
-
-
-def _value(mention: Mention, spelled: str) -> _TextValue:
-    kind: Literal["number", "share", "date", "clock", "code"] = "code"
-    if mention.amount is not None:
-        kind = "share" if mention.is_share else "number"
-    elif mention.dates:
-        kind = "clock" if mention.dates[0].day is None else "date"
-    return _TextValue(mention, spelled, "".join(filter(str.isdecimal, spelled)), kind)
-
-
-def _are_same(wanted: _TextReading, made: _TextReading) -> bool:
-    """Returns whether texts are equal but for determiners that one of them leaves out.
-
-    A determiner in the place of another one (`my` for `your`) is a difference, unless both are articles.
-    """
-    (left, gaps), (right, others) = wanted.apart, made.apart
-    if not left or left != right:
-        return False
-    return all(not gap or not other or gap == other for gap, other in zip(gaps, others, strict=True))
 
 
 def _are_replaced(wanted: Sequence[object], made: Sequence[object]) -> bool:
@@ -680,16 +661,13 @@ def _without_partner(values: Sequence[_TextValue], others: Sequence[_TextValue])
 
 
 def _names_differ(wanted: _TextReading, made: _TextReading) -> bool:
-    """Returns whether a name stands in the place of another one, in texts with much in common.
-
-    Abbreviations (`NYC`) may stand for a name, and names may be shortened.
-    """
+    """Returns whether a name stands in the place of another one, in texts with much in common."""
     names, others = wanted.names(), made.names()
     missing, extra = names - others, others - names
     if not missing or not extra or common_content(wanted.text, made.text) < 0.5:
         return False
-    short = [[name for name in side if name.isupper()] for side in (missing, extra)]
-    if bool(short[0]) != bool(short[1]):
+    # An abbreviation (`NYC`) may stand for a name, and names may be shortened.
+    if any(map(str.isupper, missing)) != any(map(str.isupper, extra)):
         return False
     pairs = (sorted((_bare(name), _bare(other)), key=len) for name in missing for other in extra)
     return not any(long.startswith(shorter) or long[:4] == shorter[:4] for shorter, long in pairs)
@@ -715,11 +693,6 @@ _KINDS = word_set("ending class room seat size shipping delivery color colour me
 _LEAST_SUFFIX, _LEAST_LONG = 4, 7
 
 
-class _WordsAndNumbers(NamedTuple):
-    words: list[str]
-    numbers: list[str]
-
-
 def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
     """Compares words, codes and numbers with those of an argument.
 
@@ -735,55 +708,54 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
         return verdict
     if _SIGN.findall(text) != _SIGN.findall(argument):
         return "not_compared"
-    stated, given = _parts(text), _parts(argument)
-    words = [word for word in stated.words if not any(_is_alike(word, other) for other in given.words)]
+    (stated, stated_numbers), (given, given_numbers) = _parts(text), _parts(argument)
+    words = [word for word in stated if not any(_is_alike(word, other) for other in given)]
     words = [word for word in words if word not in _KINDS and word.removesuffix("s") not in path_words(path)]
-    numbers = [n for n in stated.numbers if not any(map(partial(_is_number, n), given.numbers))]
-    unstated = [word for word in given.words if not any(_is_alike(word, other) for other in stated.words)]
+    numbers = [n for n in stated_numbers if not any(map(partial(_is_number, n), given_numbers))]
+    unstated = [word for word in given if not any(_is_alike(word, other) for other in stated)]
     if numbers:
-        is_number_alone = not words and bool(stated.words or not given.words)
-        if not is_number_alone or not all(map(str.isdecimal, (*numbers, *given.numbers))):
+        is_number_alone = not words and bool(stated or not given)
+        if not is_number_alone or not all(map(str.isdecimal, (*numbers, *given_numbers))):
             return "not_compared"
         # `7` may be `007`, and 452 stands in `LH452`.
         is_part = any(number in code for number in numbers for code in codes_in(argument))
-        is_open = is_part or not given.numbers or set(map(int, numbers)) & set(map(int, given.numbers))
+        is_open = is_part or not given_numbers or set(map(int, numbers)) & set(map(int, given_numbers))
         return "not_compared" if is_open else "other"
     if words:
         may_be_alike = any(_may_be_alike(word, other) for word in words for other in unstated)
-        if not unstated or len(words) == len(stated.words) or may_be_alike:
+        if not unstated or len(words) == len(stated) or may_be_alike:
             return "not_compared"
         if not {word.lower() for word in _CODES.findall(argument)}.isdisjoint(unstated):
             return "not_compared"
         capitals = {_folded(word) for word in _WORD.findall(f"{text} {argument}") if word[0].isupper()}
         return "other" if capitals.issuperset((*words, *unstated)) else "not_compared"
-    if not (stated.words or stated.numbers or codes_in(text)):
+    if not (stated or stated_numbers or codes_in(text)):
         return "not_compared"
     if _PERSONS.intersection(path_words(path)) or _TITLE.match(text):
         return "same"
-    # All parts of the argument must be stated; those left out are details of it.
-    parts = [_is_stated(part, text, stated) for part in _SEGMENT.split(_UNSAID_NUMBER.sub("", argument))]
-    return "same" if True in parts and False not in parts else "not_compared"
+    # Every part of the argument is stated as a whole, or left out as a detail of it.
+    is_any = False
+    for part in _SEGMENT.split(_UNSAID_NUMBER.sub("", argument)):
+        part_words, part_numbers = _parts(part)
+        held = [
+            *(any(_is_alike(word, other) for other in stated) for word in part_words),
+            *(any(_is_number(other, number) for other in stated_numbers) for number in part_numbers),
+            *(code in codes_in(text) for code in codes_in(part)),
+        ]
+        if any(held) and not all(held):
+            return "not_compared"
+        is_any = is_any or any(held)
+    return "same" if is_any else "not_compared"
 
 
-def _parts(text: str) -> _WordsAndNumbers:
+def _parts(text: str) -> tuple[list[str], list[str]]:
     """Returns the words and numbers of a text; function words in lower case are left out."""
     rest = without_codes(normalize("NFKC", text).replace("_", " "))
     read = [word for word in _WORD.findall(rest) if not _is_function_word(word, "")]
     numbers = [str(NUMBERS_IN_WORDS[word.lower()]) for word in read if word.lower() in NUMBERS_IN_WORDS]
     words = [_folded(word) for word in read if word.lower() not in NUMBERS_IN_WORDS]
     words = [word for word in words if not _TITLE.fullmatch(f"{word} ")]
-    return _WordsAndNumbers(words, [*_NUMBER.findall(rest), *numbers])
-
-
-def _is_stated(segment: str, text: str, stated: _WordsAndNumbers) -> bool | None:
-    """Returns whether a segment is stated as a whole; None: nothing of it is."""
-    words, numbers = _parts(segment)
-    held = [
-        *(any(_is_alike(word, other) for other in stated.words) for word in words),
-        *(any(_is_number(other, number) for other in stated.numbers) for number in numbers),
-        *(code in codes_in(text) for code in codes_in(segment)),
-    ]
-    return None if not any(held) else all(held)
+    return words, [*_NUMBER.findall(rest), *numbers]
 
 
 def _is_number(stated: str, given: str) -> bool:

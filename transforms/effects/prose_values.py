@@ -114,14 +114,12 @@ def states_moment(text: str, wanted: str) -> bool:
     if not moment.weekdays <= weekdays_in(text):
         return False
     minutes = moment.minutes[:1] if _H_CLOCK.search(wanted) else moment.minutes
-    days, clocks = list[re.Match[str]](), list[re.Match[str]]()
+    days = []
     for match in _matches(text, _DATES):
         years, stated = _day(_groups(match))
         if stated == moment.days and set(moment.years) <= set(years):
             days.append(match)
-    for match in _matches(text, _TIMES):
-        if set(_minutes(_groups(match))[:1]) & set(minutes):
-            clocks.append(match)
+    clocks = [match for match in _matches(text, _TIMES) if {*_minutes(_groups(match))[:1]} & {*minutes}]
     if not (is_day and minutes):
         return bool(days or clocks)
     gaps = (max(day.start() - clock.end(), clock.start() - day.end()) for day in days for clock in clocks)
@@ -271,14 +269,13 @@ def _same(moment: Moment, other: Moment) -> bool | None:
 
 
 _SIZES = {
-    **{"s": ("time", 1.0), "min": ("time", 60.0), "h": ("time", 3600.0), "day": ("time", 86_400.0)},
-    **{"week": ("time", 604_800.0), "mcg": ("mass", 1e-6), "mg": ("mass", 1e-3), "g": ("mass", 1.0)},
-    **{"kg": ("mass", 1e3), "mm": ("length", 1e-3), "cm": ("length", 1e-2), "m": ("length", 1.0)},
-    **{"km": ("length", 1e3), "inch": ("length", 0.0254), "ft": ("length", 0.3048)},
-    **{"mile": ("length", 1609.344), "ml": ("volume", 1e-3), "liter": ("volume", 1.0)},
-    **{"km/h": ("speed", 1.0), "mph": ("speed", 1.609344), "m/s": ("speed", 3.6)},
+    "time": {"s": 1.0, "min": 60.0, "h": 3600.0, "day": 86_400.0, "week": 604_800.0},
+    "mass": {"mcg": 1e-6, "mg": 1e-3, "g": 1.0, "kg": 1e3},
+    "length": {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3, "inch": 0.0254, "ft": 0.3048, "mile": 1609.344},
+    "volume": {"ml": 1e-3, "liter": 1.0},
+    "speed": {"km/h": 1.0, "mph": 1.609344, "m/s": 3.6},
 }
-"""Unit -> its dimension and size. Pounds, ounces, tons and bytes are left out: they may be others."""
+"""Dimension -> unit -> size. Pounds, ounces, tons and bytes are left out: they may be others."""
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?)\s+(zqunit\d\d)(?:[\s,+]|\b(?:and|und|et|y|e)\b)*")
 _ISO_DURATION = re.compile(
     r"P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
@@ -345,12 +342,8 @@ def _quantities(text: str) -> tuple[_Quantity, ...]:
 @lru_cache(maxsize=1)
 def _sizes() -> dict[str, tuple[str, float]]:
     """Returns the dimension and size of a unit by its mark in a text."""
-    marks: dict[str, tuple[str, float]] = {}
-    for unit, size in _SIZES.items():
-        names: dict[str, str] = {}
-        mark_named_values(f"1 {unit}", names)
-        marks[next(iter(names))] = size
-    return marks
+    sizes = ((unit, (kind, size)) for kind, units in _SIZES.items() for unit, size in units.items())
+    return {mark_named_values(f"1 {unit}", {}).split()[1]: size for unit, size in sizes}
 
 
 _ARTICLE = re.compile(r"^(?:an?|one|eine?n?|une?|una?)\s+(?=[^\W\d])", re.IGNORECASE)
@@ -370,9 +363,7 @@ def compare_moments(text: str, given: list[Moment], path: str) -> ValueVerdict:
     verdicts = {verdict for moment in given for verdict in _verdicts(stated, moment)}
     if verdicts == {"other"}:
         # Another zone may have the day before or after.
-        days = [
-            date(moment.years[0], *moment.days[0]) for moment in given if moment.has_offset and moment.days
-        ]
+        days = [date(m.years[0], *m.days[0]) for m in given if m.has_offset and m.days]
         near = [_moment_of(day + timedelta(shift), (), False) for day in days for shift in (-1, 0, 1)]
         stated = stated._replace(minutes=())
         verdicts |= {verdict for moment in near for verdict in _verdicts(stated, moment)}
@@ -391,11 +382,7 @@ def _verdicts(stated: Moment, given: Moment) -> Iterator[ValueVerdict]:
     weekday, year = next(iter(given.weekdays), None), next(iter(given.years), None)
     for ours, theirs in product(stated.days or [(0, 0)], given.days or [(0, 0)]):
         days = [(part, other or None) for part, other in zip(ours, theirs, strict=True) if part]
-        pairs = [
-            *((unit, year) for unit in stated.years),
-            *days,
-            *((unit, weekday) for unit in stated.weekdays),
-        ]
+        pairs = [*days, *((y, year) for y in stated.years), *((day, weekday) for day in stated.weekdays)]
         if is_other or any(other is not None and part != other for part, other in pairs):
             yield "other"
         elif is_open or any(other is None for _, other in pairs) or not (pairs or stated.minutes):

@@ -86,8 +86,7 @@ def _legacy_eval_case(value: JsonValue, eval_set_id: str | None = None) -> EvalC
 def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
     """Returns the cases of a file of either kind; its stem names the set, or the case of a file of rows.
 
-    Raises:
-        ValueError: Not such a file; one line with the path of the first problem.
+    Raises ValueError of one line, with the path of the first problem.
     """
     if value and isinstance(value[0], dict) and "data" in value[0]:
         return [_legacy_eval_case(entry, stem) for entry in value]
@@ -95,10 +94,8 @@ def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
 
 
 TRANSFER = "transfer_to_agent"
-_NOT_READ = (
-    *("inline_data", "file_data", "executable_code", "code_execution_result"),
-    *("tool_call", "tool_response"),
-)
+_CODE = ("executable_code", "code_execution_result")
+_NOT_READ = ("inline_data", "file_data", *_CODE, "tool_call", "tool_response")
 _EVENT_KEYS = spelt(
     *("output", "error_code", "logprobs_result", "cache_metadata", "citation_metadata", "node_info"),
     *("live_session_resumption_update", "go_away", "voice_activity", "turn_complete_reason"),
@@ -165,9 +162,8 @@ def _unread_content(
     has_text = bool(text(content))
     for part in parts_of(content):
         if part.function_call is not None and not by_agent:
-            unread.ignored.add(
-                UNREAD, "a call in a message of the user is not read as the agent's", calls=True
-            )
+            message = "a call in a message of the user is not read as the agent's"
+            unread.ignored.add(UNREAD, message, calls=True)
         if part.text is None and part.function_call is None:
             for name in _NOT_READ:
                 if (item := getattr(part, name)) is not None:
@@ -194,27 +190,20 @@ def unread_event(event: adk.AdkEvent, unread: AdkUnread, by_agent: bool, is_hear
 
 def _usage(events: Sequence[adk.InvocationEvent]) -> Usage | None:
     """Returns the tokens of some events; None: they state none, or a negative number."""
-    reports = [event.usage_metadata for event in events if event.usage_metadata]
-    if not reports or any(wrong_tokens(vars(report)) for report in reports):
+    reports = [(event.usage_metadata, event.model_version) for event in events if event.usage_metadata]
+    if not reports or any(wrong_tokens(vars(report)) for report, _ in reports):
         return None
-    return reduce(
-        Usage.plus,
-        (
-            Usage(
-                input_tokens=_sum(
-                    (usage_metadata.prompt_token_count, usage_metadata.tool_use_prompt_token_count)
-                ),
-                output_tokens=_sum(
-                    (usage_metadata.candidates_token_count, usage_metadata.thoughts_token_count)
-                ),
-                cached_tokens=usage_metadata.cached_content_token_count,
-                reasoning_tokens=usage_metadata.thoughts_token_count,
-                model=event.model_version or None,
-            )
-            for event in events
-            if (usage_metadata := event.usage_metadata)
-        ),
+    usages = (
+        Usage(
+            input_tokens=_sum((report.prompt_token_count, report.tool_use_prompt_token_count)),
+            output_tokens=_sum((report.candidates_token_count, report.thoughts_token_count)),
+            cached_tokens=report.cached_content_token_count,
+            reasoning_tokens=report.thoughts_token_count,
+            model=model or None,
+        )
+        for report, model in reports
     )
+    return reduce(Usage.plus, usages)
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
@@ -223,11 +212,7 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 
 def eval_cases(value: JsonValue) -> list[EvalCase]:
-    """Returns the cases of an eval set, or of one eval case.
-
-    Raises:
-        ValueError: google-adk would refuse it; one line with the path of the first problem.
-    """
+    """Returns the cases of an eval set or of one eval case; raises ValueError where google-adk refuses it."""
     with one_line_problems("not an ADK eval set"):
         if isinstance(value, dict) and "eval_cases" not in value and {"eval_id", "evalId"} & value.keys():
             return [_eval_case(adk.AdkEvalCase.model_validate(value), None)]
@@ -287,11 +272,7 @@ def invocation_expected(invocation: adk.Invocation) -> ExpectedTurn:
 
 
 def turn_context(invocations: Sequence[adk.Invocation]) -> JsonObject:
-    """Returns further data of each turn: configuration of the agents, and retrieved sources.
-
-    Returns:
-        `app_details` and `grounding`, each with one entry per turn; absent if no turn states it.
-    """
+    """Returns `app_details` (the agents) and `grounding` (sources) by turn; absent if no turn states it."""
     agents = [
         app
         and {
@@ -310,11 +291,8 @@ def _steps(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[adk
         return data.invocation_events if data else []
     tools = [adk.Part(function_call=call) for call in data.tool_uses]
     tools += [adk.Part(function_response=answer) for answer in data.tool_responses]
-    words = [
-        adk.InvocationEvent(author=author, content=adk.Content(parts=parts))
-        for author, parts in data.intermediate_responses
-    ]
-    return [adk.InvocationEvent(author="", content=adk.Content(parts=tools)), *words]
+    spoken = [("", tools), *data.intermediate_responses]
+    return [adk.InvocationEvent(author=name, content=adk.Content(parts=parts)) for name, parts in spoken]
 
 
 def _calls(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[ToolCall]:
@@ -334,10 +312,8 @@ def _milliseconds(seconds: float | None) -> float | None:
 
 def rubrics_of(rubrics: Sequence[adk.AdkRubric] | None) -> list[Rubric]:
     """Returns google-adk's rubrics in the canonical form."""
-    return [
-        Rubric(rubric_id=r.rubric_id, text=r.rubric_content.text_property or r.description or "", type=r.type)
-        for r in rubrics or []
-    ]
+    texts = [(r.rubric_content.text_property or r.description or "", r) for r in rubrics or ()]
+    return [Rubric(rubric_id=r.rubric_id, text=text, type=r.type) for text, r in texts]
 
 
 def _eval_case(case: adk.AdkEvalCase, eval_set_id: str | None) -> EvalCase:

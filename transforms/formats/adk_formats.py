@@ -22,6 +22,7 @@ from turnwise.transforms.formats.adk_sessions import case_end, session_conversat
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import context_tools, spelt
 from turnwise.transforms.formats.identity import ANY, BOTH, OF_ANY, OF_STATE, stated_identity
+from turnwise.transforms.formats.messages.streams import objects_in
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format
 from turnwise.transforms.matching.sample import broke_off
@@ -32,10 +33,7 @@ def eval_result_conversations(value: JsonValue) -> list[Conversation]:
 
     A case in which the agent raised an error has no invocation: its turns are those of its session, if
     included, and its app version is that of the session or else of all other cases. Its expectations are
-    unknown.
-
-    Raises:
-        ValueError: It cannot be read even leniently; one line with the path of the first problem.
+    unknown. Raises ValueError, one line, for what cannot be read even leniently.
     """
     with one_line_problems("not an ADK eval result"):
         if isinstance(value, dict) and ("eval_case_results" in value or "evalCaseResults" in value):
@@ -98,11 +96,10 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
 
 
 def _turn(pair: adk.EvalMetricResultPerInvocation, index: int) -> Turn:
-    turn = cases.unread_parts(pair.actual_invocation).add_to(
-        cases.invocation_turn(pair.actual_invocation, index)
-    )
+    actual = pair.actual_invocation
+    turn = cases.unread_parts(actual).add_to(cases.invocation_turn(actual, index))
     # google-adk copies every rubric that applies onto the actual invocation.
-    rubrics = cases.rubrics_of(pair.actual_invocation.rubrics)
+    rubrics = cases.rubrics_of(actual.rubrics)
     if pair.expected_invocation:
         turn.expected = cases.invocation_expected(pair.expected_invocation)
         turn.expected.rubrics = rubrics or turn.expected.rubrics
@@ -147,13 +144,9 @@ def _singly(value: JsonValue, key: str, read: Callable[[JsonValue], list[T]]) ->
 
 def _is_event(record: JsonObject) -> bool:
     """Returns whether a record is an event, in an envelope or with a session id, or an end of a session."""
-    if not _HAS_SESSION(record):
-        return False
     inner = record.get("event")
-    if not isinstance(inner, dict | None):
-        return True
-    inside = bool(inner and inner.keys() & {"author", *_OF_EVENTS})
-    return inside or event.is_end(record) or _is_bare(record)
+    inside = not isinstance(inner, dict | None) or bool(inner and inner.keys() & {"author", *_OF_EVENTS})
+    return _HAS_SESSION(record) and (inside or event.is_end(record) or _is_bare(record))
 
 
 def _is_bare(record: JsonObject) -> bool:
@@ -162,12 +155,9 @@ def _is_bare(record: JsonObject) -> bool:
 
 def _is_session(record: JsonObject) -> bool:
     """Returns whether a record is a session, by its events' authors, or by state or app name."""
-    if not record.keys() >= {"id", "events"}:
-        return False
-    events = record["events"]
-    if not events:
+    if record.keys() >= {"id", "events"} and not record["events"]:
         return _HAS_STATE(record)
-    return isinstance(events, list) and any(isinstance(item, dict) and _is_bare(item) for item in events)
+    return "id" in record and any(map(_is_bare, objects_in(record.get("events"))))
 
 
 def _cases(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase | ValueError]:
@@ -226,12 +216,8 @@ register_format(
 )
 # What events change and the state, by time: a stored state is the last one, that of an event is before it.
 _DELTAS = BOTH.join(("events.actions.state_delta", "events.actions.stateDelta", "state"))
-_EVENT_DELTAS = BOTH.join(
-    (
-        "state",
-        *(f"{path}.{key}" for path in ("event.actions", "actions") for key in ("state_delta", "stateDelta")),
-    )
-)
+_ACTIONS = (f"{path}.{key}" for path in ("event.actions", "actions") for key in ("state_delta", "stateDelta"))
+_EVENT_DELTAS = BOTH.join(("state", *_ACTIONS))
 # For example {"id": "7", "app_name": "desk", "events": [{"author": "user", "content": {"parts": [...]}}]}
 register_format(
     Format(

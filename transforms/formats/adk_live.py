@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from turnwise.schemas import adk
+from turnwise.transforms.formats import adk_cases as cases
 
 _Key = tuple[str, str]
 _Fragment = tuple[int, adk.AdkEvent, str]
@@ -17,12 +18,6 @@ def by_user(event: adk.AdkEvent) -> bool:
 def is_spoken(event: adk.AdkEvent) -> bool:
     """Returns whether an event holds a transcription."""
     return event.input_transcription is not None or event.output_transcription is not None
-
-
-def event_words(event: adk.AdkEvent) -> str:
-    """Returns the texts of an event, one a line, thoughts left out."""
-    parts = (event.content.parts or []) if event.content else []
-    return "\n".join(part.text for part in parts if part.text and not part.thought)
 
 
 class _Words:
@@ -100,9 +95,9 @@ def _holds(whole: str, piece: str) -> bool:
 
 def _with_text(event: adk.AdkEvent, text: str, author: str) -> adk.AdkEvent:
     """Returns an event whose text is what was said, beside what else it holds; a written one as it is."""
-    if event_words(event) == text:
+    if cases.text(event.content) == text:
         return event
-    parts = [part for part in (event.content.parts or [] if event.content else []) if not part.text]
+    parts = [part for part in cases.parts_of(event.content) if not part.text]
     role = "user" if author == "user" else "model"
     content = adk.Content(role=role, parts=[*parts, adk.Part(text=text)] if text else parts)
     return event.model_copy(update={"author": author, "content": content})
@@ -122,15 +117,15 @@ def whole_events(events: Sequence[adk.AdkEvent]) -> list[adk.AdkEvent]:
         spoken = event.input_transcription or event.output_transcription
         author = "user" if event.input_transcription or by_user(event) else event.author
         key = event.invocation_id, author
-        is_written = bool(event_words(event))
-        text = (spoken.text or "") if spoken and not is_written else event_words(event)
+        is_written = bool(cases.text(event.content))
+        text = (spoken.text or "") if spoken and not is_written else cases.text(event.content)
         if event.partial or (spoken and not spoken.finished and not is_written):
             words.add_piece(key, event, text)
         elif text or (spoken and spoken.finished):
             words.add_whole(key, event, text)
         else:
             words.events.append(event)
-            if any(part.function_call for part in (event.content.parts or [] if event.content else ())):
+            if any(part.function_call for part in cases.parts_of(event.content)):
                 words.pause()
         if event.turn_complete or event.interrupted:
             words.close(event.invocation_id, "user" if event.interrupted else "")
@@ -157,9 +152,8 @@ def live_turns(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:
     turns: list[list[adk.AdkEvent]] = [[]]
     is_answered = is_complete = False
     for event in _questions_first(events):
-        parts = (event.content.parts or []) if event.content else []
-        speaks = bool(event_words(event))
-        acts = speaks or any(part.function_call for part in parts)
+        speaks = bool(cases.text(event.content))
+        acts = speaks or any(part.function_call for part in cases.parts_of(event.content))
         if (is_complete and acts) or (is_answered and speaks and by_user(event)):
             turns.append([])
             is_answered = is_complete = False
@@ -179,7 +173,7 @@ def _questions_first(events: Sequence[adk.AdkEvent]) -> list[adk.AdkEvent]:
         stretches[-1].append(event)
         if event.turn_complete or event.interrupted:
             stretches.append([])
-    spoken = [[event for event in stretch if event_words(event)] for stretch in stretches]
+    spoken = [[event for event in stretch if cases.text(event.content)] for stretch in stretches]
     for index, (stretch, words) in enumerate(zip(stretches, spoken, strict=True)):
         users = [event for event in words if by_user(event)]
         is_late = bool(users) and not by_user(words[0]) and all(map(by_user, words[-len(users) :]))

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from msgspec import Struct, field
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas import adk
@@ -37,7 +36,7 @@ from turnwise.transforms.formats.endings import (
 )
 from turnwise.transforms.formats.fields import AGENT_ERROR, MISSING, NO_ANSWER, UNREAD, Unread, gaps
 from turnwise.transforms.formats.messages.kinds import snake
-from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects
+from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects, stated
 from turnwise.transforms.formats.problems import check_one_user, one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.matching.sample import BROKEN
@@ -48,11 +47,7 @@ _UNNUMBERED = -1
 
 
 def locate(value: JsonObject) -> tuple[str, int]:
-    """Returns the session id of an event, and -1: turns are identified by invocation id.
-
-    Raises:
-        ValueError: It names no session.
-    """
+    """Returns the session id of an event, and -1: turns have invocation ids; raises ValueError for none."""
     session_id = as_text(_last([value], "session_id"))
     if not session_id:
         raise ValueError("an ADK event needs a session_id")
@@ -73,10 +68,8 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
     """Joins the events of a session, given in order, as if the session had been stored.
 
     Its state comes from the envelopes and the events' state deltas, without temporary keys. Its end is stated
-    by the last envelope that has one, or else determined from the events.
-
-    Raises:
-        ValueError: They are of several users, or cannot be read even leniently; one line.
+    by the last envelope that has one, or else determined from the events. Raises ValueError, one line, if
+    they are of several users, or cannot be read even leniently.
     """
     # A session is of one user: another one's may have the same name.
     check_one_user((as_text(value.get("user_id")) for value in values), session_id)
@@ -258,13 +251,10 @@ _OF_ROWS = frozenset(("app_name", "user_id", "session_id", "event_data", "long_r
 
 
 def session_record(session: JsonObject, events: Sequence[JsonObject], is_pickled: bool) -> JsonObject:
-    """Returns a session with its events.
+    """Returns a session with its events, of rows of the tables of google-adk's database.
 
-    Args:
-        session: Row of the table of sessions, with the states of its app (`app_state`) and user
-            (`user_state`).
-        events: Rows of the table of events, in order; without the column `actions`.
-        is_pickled: Whether the actions of the events are pickled.
+    The row of the session holds the states of its app (`app_state`) and user (`user_state`), too; those of
+    events are in order, without the column `actions` (`is_pickled`: it holds pickles).
     """
     state: JsonObject = {}
     for kind in ("app", "user"):
@@ -286,26 +276,22 @@ def _object(value: JsonValue) -> JsonObject:
 
 def _event(row: JsonObject) -> JsonObject:
     """Returns an event: as its column of JSON holds it, or put together from the columns."""
-    whole = _object(row.get("event_data"))
-    if whole:
-        identity = {"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": _time(row)}
-        return {**{key: item for key, item in identity.items() if item is not None}, **whole}
-    given = {key: item for key, item in row.items() if key not in _OF_ROWS and item is not None}
-    event: JsonObject = {key: decoded(item) for key, item in given.items()}
-    event["timestamp"] = _time(row)
+    value = row.get("timestamp")  # seconds, or a text in UTC without its zone
+    time = time_seconds(value.replace(" ", "T") if isinstance(value, str) else value)
+    if whole := _object(row.get("event_data")):
+        return {
+            **stated({"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": time}),
+            **whole,
+        }
+    event = {key: decoded(item) for key, item in row.items() if key not in _OF_ROWS and item is not None}
+    event["timestamp"] = time
     for key in ("partial", "turn_complete", "interrupted"):
         if isinstance(event.get(key), int):
             event[key] = bool(event[key])
     tools = row.get("long_running_tool_ids_json")
     if isinstance(tools, str) and tools:
         event["long_running_tool_ids"] = json_structure(tools)
-    return {key: item for key, item in event.items() if item is not None}
-
-
-def _time(row: JsonObject) -> float | None:
-    """Returns the time of a row: seconds, or a text in UTC without its zone."""
-    value = row.get("timestamp")
-    return time_seconds(value.replace(" ", "T") if isinstance(value, str) else value)
+    return stated(event)
 
 
 _SESSION_KEYS = spelt("last_update_time", "display_name") | {PICKLED}
@@ -315,37 +301,34 @@ def session_conversation(value: JsonValue) -> Conversation:
     """Returns a stored session as a conversation, one turn per invocation id; a live one, a turn per answer.
 
     Invocations that a rewind undid are left out, as in google-adk, and so are those without any message.
-
-    Raises:
-        ValueError: It cannot be read even leniently; one line with the path of the first problem.
+    Raises ValueError, one line, for what cannot be read even leniently.
     """
     with one_line_problems("not an ADK session"):
         session = adk.read_log(adk.AdkSession, value)
-    counted = _history(whole_events(session.events))
-    given = _invocation_groups(counted.events)
+    events, left_out = _history(whole_events(session.events))
+    given = _invocation_groups(events)
     groups = [group for group in given if any(map(_holds_something, group))]
     invocations = [_invocation(events) for events in groups]
     turns = [_turn(*turn, i) for i, turn in enumerate(zip(groups, invocations, strict=True))]
-    end = _add_crashes(counted.events, groups, turns) or _session_end(counted.events)
+    end = _add_crashes(events, groups, turns) or _session_end(events)
     index = -1
     for group in given if turns else ():
         is_turn = any(map(_holds_something, group))
         index += is_turn
-        notes = counted.notes_of(group, group is given[-1])
-        for note in notes if is_turn else (*notes, _silence(group)):
-            note.add_to(turns[max(0, index)])
-    unread = Unread().keys(session.model_extra or {}, _SESSION_KEYS)
-    if (session.model_extra or {}).get(PICKLED):
+        # What is left out before an event of the group; of the last group also what is after it.
+        for following, note in left_out:
+            if group is given[-1] if following is None else any(event is following for event in group):
+                note.add_to(turns[max(0, index)])
+        if not is_turn:
+            _silence(group).add_to(turns[max(0, index)])
+    extra = session.model_extra or {}
+    unread = Unread().keys(extra, _SESSION_KEYS)
+    if extra.get(PICKLED):
         unread.add("PickledActions", "actions of events are pickled: rewinds and state changes are unknown")
-    made = {
-        (bool(e.partial), part.function_call.name)
-        for e in session.events
-        for part in _parts(e)
-        if part.function_call
-    }
-    if pieces := sorted(
-        {name or "?" for is_partial, name in made if is_partial and (False, name) not in made}
-    ):
+    calls = ((bool(e.partial), p.function_call) for e in session.events for p in _parts(e))
+    made = {(is_partial, call.name) for is_partial, call in calls if call}
+    pieces = sorted({name or "?" for is_partial, name in made if is_partial and (False, name) not in made})
+    if pieces:
         message = f"calls that only partial events hold are not read: {', '.join(pieces[:_SHOWN])}"
         unread.add(UNREAD, message, calls=True)
     unread.add_to_all(turns)
@@ -381,10 +364,8 @@ def _invocation_groups(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent
 def _holds_something(event: adk.AdkEvent) -> bool:
     """Returns whether an event is part of a turn, not only a change of the state or a signal of a stream."""
     output = (event.model_extra or {}).get(_OUTPUT)
-    held = (event.content, event.grounding_metadata, output)
-    return any(item is not None for item in held) or bool(
-        event.error_code or event.error_message or event.finish_reason
-    )
+    is_held = any(item is not None for item in (event.content, event.grounding_metadata, output))
+    return is_held or bool(event.error_code or event.error_message or event.finish_reason)
 
 
 def _silence(events: Sequence[adk.AdkEvent]) -> Unread:
@@ -487,28 +468,10 @@ _OUTPUT = "output"
 _SHOWN = 5
 
 
-class History(Struct):
-    """The events of a session that count.
-
-    Attributes:
-        events: In order; without undone ones, rewinds and compactions.
-        notes: What else the log says: (the next event that counts, or None; what is left out before it).
-    """
-
-    events: list[adk.AdkEvent] = field(default_factory=list)
-    notes: list[tuple[adk.AdkEvent | None, Unread]] = field(default_factory=list)
-
-    def notes_of(self, group: Sequence[adk.AdkEvent], is_last: bool) -> list[Unread]:
-        """Returns the omissions before a group of events; the last group also has those after it."""
-        return [
-            note
-            for following, note in self.notes
-            if (is_last if following is None else any(event is following for event in group))
-        ]
-
-
-def _history(events: Sequence[adk.AdkEvent]) -> History:
-    """Returns the events that google-adk counts as having happened.
+def _history(
+    events: Sequence[adk.AdkEvent],
+) -> tuple[list[adk.AdkEvent], list[tuple[adk.AdkEvent | None, Unread]]]:
+    """Returns the events that google-adk counts as having happened, and what is left out before which.
 
     A rewind undoes itself and everything from the first event of the invocation that it names. A compaction
     repeats in short what other events hold.
@@ -516,7 +479,9 @@ def _history(events: Sequence[adk.AdkEvent]) -> History:
     firsts: dict[str, int] = {}
     for i, event in enumerate(events):
         firsts.setdefault(event.invocation_id, i)
-    history, i = History(), len(events) - 1
+    counted: list[adk.AdkEvent] = []
+    left_out: list[tuple[adk.AdkEvent | None, Unread]] = []
+    i = len(events) - 1
     while i >= 0:
         event = events[i]
         target, compacted = event.actions.rewind_before_invocation_id, event.actions.compaction
@@ -528,12 +493,11 @@ def _history(events: Sequence[adk.AdkEvent]) -> History:
         elif compacted is not None:
             note = _compaction_gap(compacted, events)
         else:
-            history.events.append(event)
+            counted.append(event)
         if note is not None:
-            history.notes.append((history.events[-1] if history.events else None, note))
+            left_out.append((counted[-1] if counted else None, note))
         i -= 1
-    history.events.reverse()
-    return history
+    return counted[::-1], left_out
 
 
 def _undone(target: str, undone: Sequence[adk.AdkEvent]) -> Unread:

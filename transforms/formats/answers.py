@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from typing import TypeAlias
 
 from pydantic.alias_generators import to_camel
 
@@ -17,7 +18,7 @@ from turnwise.transforms.formats.endings import UNKNOWN, End, name_of, spelt
 from turnwise.transforms.formats.fields import Unread
 from turnwise.transforms.formats.identity import OF_CES
 from turnwise.transforms.formats.messages.kinds import snake
-from turnwise.transforms.formats.messages.streams import as_object, stated
+from turnwise.transforms.formats.messages.streams import as_object, objects_in, stated
 from turnwise.transforms.formats.registry import Format, register_format
 
 PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
@@ -63,10 +64,9 @@ def _answer_turn(
         for k, action in enumerate(step.actions):
             _add_action(turn, f"s{i}a{k}", step, action, tool_name)
     unread = Unread()
-    for logged in _objects(raw.get("steps")):
-        actions = logged.get("actions")
-        for item in actions if isinstance(actions, list) else ():
-            if isinstance(item, dict) and item.keys().isdisjoint(_SEARCH):
+    for logged in objects_in(raw.get("steps")):
+        for item in objects_in(logged.get("actions")):
+            if item.keys().isdisjoint(_SEARCH):
                 unread.part(next((name for name in item if name != "observation"), "action"), False)
     return unread.add_to(turn)
 
@@ -110,7 +110,7 @@ def _grounded(answer: engine.Answer, problems: list[Problem], unread: list[str])
             )
             for claim in answer.grounding_supports
         ],
-        references=[_reference_answers(reference) for reference in answer.references],
+        references=[_reference(reference) for reference in answer.references],
         safety_ratings=[
             grounded.SafetyRating(
                 category=rating.category.name,
@@ -143,19 +143,16 @@ def _name(value: OpenEnum) -> str | None:
     return value.name if value else None
 
 
-def _reference_answers(reference: engine.AnswerReference) -> grounded.Reference:
+_Source: TypeAlias = engine.DocumentMetadata | engine.UnstructuredDocumentInfo | engine.StructuredDocumentInfo
+
+
+def _reference(reference: engine.AnswerReference) -> grounded.Reference:
     chunk, document = reference.chunk_info, reference.unstructured_document_info
+    source: _Source | None = document or reference.structured_document_info
+    chunks: Sequence[engine.ReferenceChunkInfo | engine.ChunkContent]
+    chunks = document.chunk_contents if document else ()
     if chunk is not None:
-        return _source(chunk.document_metadata, [chunk])
-    if document is not None:
-        return _source(document, document.chunk_contents)
-    return _source(reference.structured_document_info, [])
-
-
-def _source(
-    source: engine.DocumentMetadata | engine.UnstructuredDocumentInfo | engine.StructuredDocumentInfo | None,
-    chunks: Sequence[engine.ReferenceChunkInfo | engine.ChunkContent],
-) -> grounded.Reference:
+        source, chunks = chunk.document_metadata, [chunk]
     made = grounded.Reference(texts=[chunk.content for chunk in chunks if chunk.content])
     relevances = [chunk.relevance_score for chunk in chunks if chunk.relevance_score is not None]
     if relevances and len(relevances) == len(chunks):
@@ -188,18 +185,15 @@ def _is_answer(record: JsonObject) -> bool:
 
 def _is_reply(record: JsonObject) -> bool:
     answer = record.get("answer")
-    return isinstance(answer, dict) and bool(
-        "answerQueryToken" in record or answer.keys() & _INSIDE_ANSWERS or _is_answer(answer)
-    )
+    if not isinstance(answer, dict):
+        return False
+    return "answerQueryToken" in record or bool(answer.keys() & _INSIDE_ANSWERS) or _is_answer(answer)
 
 
 def _is_session(record: JsonObject) -> bool:
     turns = record.get("turns")
-    if not isinstance(turns, list):
-        return False
-    return any(isinstance(t, dict) and t.keys() & _OF_ANSWER_TURNS for t in turns) or bool(
-        _OF_SESSION_NAME.search(name_of(record))
-    )
+    is_named = isinstance(turns, list) and bool(_OF_SESSION_NAME.search(name_of(record)))
+    return is_named or any(turn.keys() & _OF_ANSWER_TURNS for turn in objects_in(turns))
 
 
 # For example {"answer": {"answerText": "Up to 7 kg.", "citations": []}, "query": {"text": "How much?"}}
@@ -229,10 +223,7 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
     """Converts an Answer, an AnswerQueryResponse or a Session whose turns have detailed answers.
 
     `query` beside an Answer or a reply (a text or a Query; no field of either) is the question. What cannot
-    be read counts as absent and is kept as a problem of its turn.
-
-    Raises:
-        ValueError: It is none of them; one line.
+    be read counts as absent and is kept as a problem of its turn. Raises ValueError, one line, for another.
     """
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
@@ -261,9 +252,7 @@ def _session(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
     made: list[Turn] = []
     for index, raw in enumerate(turns):
         label, logged = f"Session.turns[{index}]", as_object(raw)
-        message, problems = read_lenient(
-            engine.SessionTurn, raw if isinstance(raw, dict) else {}, label, PLACEHOLDERS
-        )
+        message, problems = read_lenient(engine.SessionTurn, logged, label, PLACEHOLDERS)
         if not isinstance(raw, dict):
             problems.unreadable.append(f"{label}: a message must be a JSON object")
         asked = message.query.text if message.query else None
@@ -297,25 +286,24 @@ def _single(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
     if body is value and not any(to_camel(str(key)) in _FIELDS for key in value):
         raise ValueError("neither an Answer, nor a reply or a session that holds one")
     answer, problems = read_lenient(engine.Answer, body, "Answer", PLACEHOLDERS)
-    session = value.get("session")
+    session = as_object(value.get("session"))
     asked = _question(value, session, answer.name)
-    turn = _answer_turn(0, asked, answer, problems, config.tool_name, body)
-    made = _of_session(session if isinstance(session, dict) else {}, [turn])
+    made = _of_session(session, [_answer_turn(0, asked, answer, problems, config.tool_name, body)])
     made.conversation_id = answer.name or made.conversation_id
     made.app_version = _engine(answer.name) or made.app_version
     made.start_time = answer.create_time or made.start_time
     return made
 
 
-def _question(value: JsonObject, session: JsonValue, answer_name: str) -> str | None:
+def _question(value: JsonObject, session: JsonObject, answer_name: str) -> str | None:
     """Returns the question beside the answer, or of the session's turn of that answer.
 
     If no turn names that answer, the last one counts, unless it names another.
     """
     query = _query_text(value.get("query"))
-    if query is not None or not isinstance(session, dict) or not isinstance(session.get("turns"), list):
+    if query is not None:
         return query
-    turns = [turn for turn in session["turns"] if isinstance(turn, dict)]
+    turns = objects_in(session.get("turns"))
     named = [turn for turn in turns if answer_name and turn.get("answer") == answer_name]
     last = named[-1:] or [turn for turn in turns[-1:] if not (answer_name and turn.get("answer"))]
     return _query_text(last[0].get("query")) if last else None
@@ -384,7 +372,6 @@ def _objects(value: JsonValue) -> list[JsonObject]:
 def _marked(value: JsonObject, places: dict[str, str]) -> JsonObject:
     ids = value.get("reference_ids")
     named = [str(name) for name in ids] if isinstance(ids, list) else []
-    sources = [
-        {"referenceId": places.get(name, (f"id {name}" if name.isdecimal() else name))} for name in named
-    ]
+    ids = [places.get(name, f"id {name}" if name.isdecimal() else name) for name in named]
+    sources = [{"referenceId": reference_id} for reference_id in ids]
     return {"startIndex": value.get("start"), "endIndex": value.get("end"), "sources": sources}

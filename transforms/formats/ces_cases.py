@@ -28,7 +28,7 @@ from turnwise.transforms.formats.ces_conversations import (
 )
 from turnwise.transforms.formats.endings import as_text, name_of, spelt
 from turnwise.transforms.formats.identity import OF_CES
-from turnwise.transforms.formats.messages.streams import as_object, key_set, listed, objects
+from turnwise.transforms.formats.messages.streams import as_object, key_set, listed, objects, objects_in
 from turnwise.transforms.formats.problems import read_each
 from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format
 from turnwise.transforms.matching.calls import check_directives
@@ -40,12 +40,7 @@ _COMPARISONS: dict[int, Literal["EQUALS", "CONTAINS"]] = {1: "EQUALS", 2: "CONTA
 
 
 def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
-    """Converts a CES Evaluation; read strictly.
-
-    Raises:
-        WireError: It is no Evaluation.
-        ValueError: It is neither a golden nor a scenario, or has no name to refer to it by.
-    """
+    """Converts a CES Evaluation; raises ValueError (WireError: it is none) without a script or a name."""
     message = ces.CaseToScore.from_json(data)
     ces.check_evaluation(message)
     eval_id = message.name or message.display_name
@@ -87,10 +82,9 @@ def _thresholds(message: ces.CaseContent, config: CesConfig) -> canonical.CaseTh
             "parameter": call.tool_invocation_parameter_correctness_threshold if call else None,
             "golden_hallucination": _BEHAVIORS.get(golden_behavior),
             "scenario_hallucination": _BEHAVIORS.get(level.scenario_hallucination_metric_behavior),
-            "extra_tool_calls": ("ALLOW" if extra == ExtraToolCallBehavior.ALLOW else "FAIL")
-            if extra
-            else None,
         }
+        if extra:
+            stated["extra_tool_calls"] = "ALLOW" if extra == ExtraToolCallBehavior.ALLOW else "FAIL"
         given = {name: value for name, value in stated.items() if value is not None}
         thresholds = msgspec.structs.replace(thresholds, **given)
     return thresholds
@@ -246,9 +240,8 @@ def _golden_of_rows(rows: Sequence[JsonObject], begun_at: Sequence[int], config:
             unread.add(f"rows of the type {row['action_type']}")
         else:
             steps.append(step)
-            unread |= {
-                f"the column {key}" for key in row if row[key] and not (key in _READ or key.endswith(_ARGS))
-            }
+            left = [key for key in row if row[key] and key not in _READ and not key.endswith(_ARGS)]
+            unread |= {f"the column {key}" for key in left}
     golden = {"turns": [{"steps": steps} for steps in turns.values()]}
     case = eval_case(dump_json({"displayName": name, "golden": golden}), config)
     case.unread = f"not read: {', '.join(sorted(unread))}" if unread else None
@@ -315,8 +308,7 @@ def _is_conversation(record: JsonObject) -> bool:
 
 def _lists(holder: JsonValue, key: str, name: str) -> bool:
     """Returns whether an object lists, under a key, any object with a name in it."""
-    items = holder.get(key) if isinstance(holder, dict) else None
-    return isinstance(items, list) and any(isinstance(item, dict) and name in item for item in items)
+    return any(name in item for item in objects_in(as_object(holder).get(key)))
 
 
 # For example {"goldenResult": {"turnReplayResults": [...]}, "evaluationStatus": "COMPLETED"}

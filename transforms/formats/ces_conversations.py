@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import reduce
+from itertools import pairwise
 from typing import Literal
 
 from turnwise.schemas import conversation as canonical
@@ -132,7 +133,8 @@ def _check_trace(turn: Turn, message: ces.ConversationTurn, unread: Unread) -> N
         unread.add(UNREAD, _NO_CALLS.format(len(traced), len(turn.tool_calls)), calls=True)
         return
     calls = [chunk.tool_call for part in message.messages for chunk in part.chunks if chunk.tool_call]
-    left = [{*_tool_names(call), call.display_name or None, call.tool or None} - {None} for call in calls]
+    names_of = ({**_names(call), "id": call.tool or None} for call in calls)
+    left = [set(names.values()) - {None} for names in names_of]
     for name in traced:
         called = next((names for names in left if name is None or not names or name in names), None)
         if called is None:
@@ -173,39 +175,27 @@ def _add_message(turn: Turn, message: ces.ConversationMessage, asked: list[str])
             turn.variables |= changed
 
 
-def _tool_names(message: ces.CesToolCall | ces.CesToolResponse) -> tuple[str | None, str | None]:
+def _names(message: ces.CesToolCall | ces.CesToolResponse) -> JsonObject:
+    """Returns what a call or a response is called: the fields of the canonical ones."""
     toolset = message.toolset_tool
+    name: str | None = (message.tool or message.display_name).rsplit("/", 1)[-1] or None
+    resource = message.tool if message.tool and "/" in message.tool else None
     if toolset is not None:
-        return toolset.tool_id, f"{toolset.toolset}/tools/{toolset.tool_id}"
-    name = (message.tool or message.display_name).rsplit("/", 1)[-1] or None
-    return name, message.tool if message.tool and "/" in message.tool else None
+        name, resource = toolset.tool_id, f"{toolset.toolset}/tools/{toolset.tool_id}"
+    display_name = message.display_name or None
+    return {"name": name, "resource": resource, "id": message.id or None, "display_name": display_name}
 
 
 def tool_call(message: ces.CesToolCall) -> canonical.ToolCall:
     """Converts a ToolCall."""
-    name, resource = _tool_names(message)
-    return canonical.ToolCall(
-        name=name,
-        resource=resource,
-        id=message.id or None,
-        args=message.args,
-        display_name=message.display_name or None,
-    )
+    return canonical.ToolCall(**_names(message), args=message.args)
 
 
 def tool_response(message: ces.CesToolResponse) -> canonical.ToolResponse:
     """Converts a ToolResponse; the key `error` of its answer marks it as failed."""
-    name, resource = _tool_names(message)
     answer = message.response
     error = str(answer["error"]) if answer and answer.get("error") else None
-    return canonical.ToolResponse(
-        name=name,
-        resource=resource,
-        id=message.id or None,
-        response=answer,
-        error=error,
-        display_name=message.display_name or None,
-    )
+    return canonical.ToolResponse(**_names(message), response=answer, error=error)
 
 
 def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
@@ -281,11 +271,7 @@ _NO_DETAILS = "the log entry has no diagnosticInfo.messages, which hold the call
 
 
 def entry_session(value: JsonObject) -> tuple[str, int]:
-    """Returns session id and 0-based turn index (-1: unknown) of a log entry.
-
-    Raises:
-        ValueError: It names no session.
-    """
+    """Returns session id and 0-based turn index (-1: unknown) of a log entry; raises ValueError for none."""
     payload, labels = _payload(value), as_object(value.get("labels"))
     named = text_of(labels, "session_id") or text_of(value, "session")
     session = named or text_of(payload, "sessionId") or text_of(payload, "session_id")
@@ -327,12 +313,10 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
     for entry in entries:
         labels |= as_object(entry.get("labels"))
     made: list[Turn] = []
-    before = -1
-    for index in sorted(turns):
+    for before, index in pairwise((-1, *sorted(turns))):
         made.append(_entry_turn(len(made), turns[index]))
         if index > before + 1:
             add_leap(made[-1], before + 1, index + 1, first=1)
-        before = index
     check_calls(made)
     ends = (_end_metadata(_payload(entry)) for entry in reversed(entries))
     end = _session_end(made[-1] if made else None, metadata=next((e for e in ends if e is not None), None))

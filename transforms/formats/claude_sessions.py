@@ -11,7 +11,14 @@ from turnwise.transforms.formats.identity import ANY, Paths
 from turnwise.transforms.formats.messages.dialogue import Dialogue, counted
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.model_apis import is_anthropic_block, read_anthropic
-from turnwise.transforms.formats.messages.streams import as_blocks, as_object, key_set, kind_of, objects
+from turnwise.transforms.formats.messages.streams import (
+    as_blocks,
+    as_object,
+    key_set,
+    kind_of,
+    objects,
+    objects_in,
+)
 from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.text.dates import time_seconds
 
@@ -24,14 +31,11 @@ _INTERRUPTED = "[Request interrupted by user"
 
 
 def _is_entry(value: JsonObject) -> bool:
-    # The first line of a session has no parent.
-    if value.keys() >= {"uuid", "sessionId", "type"} or (
-        "parentUuid" in value and not value.keys().isdisjoint(("uuid", "sessionId"))
-    ):
-        return True
-    kind = kind_of(value)
+    kind, is_child = kind_of(value), "parentUuid" in value and bool(value.keys() & {"uuid", "sessionId"})
     is_stepless = kind in _STEPLESS and "-" in kind and "role" not in value
-    return is_stepless or (kind == "summary" and "leafUuid" in value)
+    # The first line of a session has no parent.
+    is_first = value.keys() >= {"uuid", "sessionId", "type"}
+    return is_first or is_child or is_stepless or (kind == "summary" and "leafUuid" in value)
 
 
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
@@ -95,8 +99,7 @@ def _is_spoken(entry: JsonObject) -> bool:
 
 def _is_interrupted(entry: JsonObject) -> bool:
     content = _content_of(entry)
-    first = content[0] if isinstance(content, list) and len(content) == 1 else None
-    text = first.get("text") if isinstance(first, dict) else content
+    text = as_object(content[0]).get("text") if isinstance(content, list) and len(content) == 1 else content
     return isinstance(text, str) and text.startswith(_INTERRUPTED)
 
 
@@ -155,11 +158,8 @@ def _is_line(value: JsonObject) -> bool:
 
 
 def _is_stream(record: JsonObject) -> bool:
-    if _is_line(record):
-        return True
-    lines = record.get("messages")
-    given = [line for line in lines[:_TRIED] if isinstance(line, dict)] if isinstance(lines, list) else []
-    return any(_is_line(line) or _is_wrapped(line) for line in given)
+    lines = objects_in(record.get("messages"))[:_TRIED]
+    return _is_line(record) or any(_is_line(line) or _is_wrapped(line) for line in lines)
 
 
 def _is_wrapped(line: JsonObject) -> bool:
@@ -302,11 +302,10 @@ def _add_user(blocks: Sequence[JsonObject], log: Dialogue, timestamp: JsonValue)
         if block.get("type") != "text" or not isinstance(text, str):
             typed.append(block)
             continue
-        start, typed_text = text.lstrip(), text
+        start = text.lstrip()
         if start.startswith(_TASK) or (start.startswith(_SKILL) and any(c.name == "Skill" for c in calls)):
             continue
-        if "<ide_" in text or "<system-reminder>" in text:
-            typed_text = _IDE.sub("", text)
+        typed_text = _IDE.sub("", text) if "<ide_" in text or "<system-reminder>" in text else text
         if typed_text == text or typed_text.strip():
             typed.append({**block, "text": typed_text})
     if typed or not blocks:
@@ -350,9 +349,8 @@ def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
     Results of parallel calls hang on their own call, and parts of one message may be siblings: they count.
     An entry whose parent is not in the log follows the one before it.
     """
-    given = [entry for entry in entries if isinstance(entry.get("uuid"), str)]
-    if not all(entry.get("isSidechain") for entry in given):
-        given = [entry for entry in given if not entry.get("isSidechain")]
+    named = [entry for entry in entries if isinstance(entry.get("uuid"), str)]
+    given = [entry for entry in named if not entry.get("isSidechain")] or named
     by_id = {entry["uuid"]: entry for entry in given}
     before = {entry["uuid"]: last for last, entry in zip([None, *given], given, strict=False)}
     ends = [entry for entry in given if not entry.get("isMeta") and not entry.get("teamName")]
@@ -382,5 +380,4 @@ def _message_id(entry: JsonObject) -> str | None:
 
 
 def _blocks_of(entry: JsonObject) -> list[JsonObject]:
-    content = _content_of(entry)
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return objects_in(_content_of(entry))

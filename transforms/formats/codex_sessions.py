@@ -28,9 +28,7 @@ def _is_line(value: JsonObject) -> bool:
 
 
 def _is_log(record: JsonObject) -> bool:
-    events = record.get("events")
-    first = [event for event in events[:3] if isinstance(event, dict)] if isinstance(events, list) else []
-    return _is_line(record) or any(map(_is_line, first))
+    return _is_line(record) or any(map(_is_line, objects_in(record.get("events"))[:3]))
 
 
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
@@ -73,11 +71,7 @@ class _RolloutReader:
             if payload.get("type") == "user_message" and id(payload) in self.only_typed:
                 log.user(text, line.get("timestamp"))
                 self.end = None
-            elif (
-                payload.get("type") == "agent_message"
-                and as_text(payload.get("message"))
-                and text not in self.spoken
-            ):
+            elif kind_of(payload) == "agent_message" and payload.get("message") and text not in self.spoken:
                 log.agent(text)
                 self.end = None
             self._event(payload)
@@ -234,8 +228,7 @@ def is_typed(payload: JsonObject, typed: Sequence[str]) -> bool:
     """Returns whether the user wrote a message, given what the log says was typed ([]: it does not say)."""
     texts = _texts(payload)
     if typed:
-        text = "\n".join(texts).strip()
-        return text.startswith(tuple(typed))
+        return "\n".join(texts).strip().startswith(tuple(typed))
     return not texts or not all(map(_OF_THE_TOOL.fullmatch, texts))
 
 

@@ -7,7 +7,7 @@ docs.cloud.google.com/dialogflow/cx/docs/concept/export-bq and, below /gemini-en
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from turnwise.schemas.conversation import Conversation, Record
@@ -26,14 +26,16 @@ from turnwise.transforms.formats.messages.streams import (
     objects,
     objects_in,
 )
-from turnwise.transforms.formats.registry import (
-    EventReader,
-    Format,
-    LogFunction,
-    record_place,
-    register_format,
-)
+from turnwise.transforms.formats.registry import EventReader, Format, record_place, register_format
 from turnwise.transforms.text.dates import rfc3339, time_seconds
+
+
+def _places_in(request: str) -> Places:
+    """Returns where requests at a path state the app version and the case."""
+    return (
+        (f"{request}.queryParams.parameters{BOTH}{request}.query_params.parameters", ANY),
+        (f"{request}.queryParams{BOTH}{request}.query_params", Paths(app_version=FLOWS)),
+    )
 
 
 def _locate(value: JsonObject) -> tuple[str, int]:
@@ -76,12 +78,7 @@ def _join_dialogflow(session_id: str, values: Sequence[JsonObject]) -> Conversat
 register_format(
     Format(
         name="dialogflow_cx",
-        places=(
-            ("", ANY),
-            ("labels", ANY),
-            (f"request.queryParams.parameters{BOTH}request.query_params.parameters", ANY),
-            (f"request.queryParams{BOTH}request.query_params", Paths(app_version=FLOWS)),
-        ),
+        places=(("", ANY), ("labels", ANY), *_places_in("request")),
         help="interaction logs of Dialogflow CX (BigQuery rows)",
         keys=("conversation_name", "turn_position", "request", "response"),
         rank=86,
@@ -259,37 +256,24 @@ def _history(value: JsonObject, record: Record) -> Conversation:
 
 
 def _is_history(record: JsonObject) -> bool:
+    is_named = bool(_HISTORY.search(name_of(record)))
     listed = objects_in(record.get("interactions"))
-    return any({"request", "response"} & item.keys() for item in listed) or bool(
-        _HISTORY.search(name_of(record))
-    )
+    return is_named or any({"request", "response"} & item.keys() for item in listed)
 
 
 _HISTORY = re.compile(r"/agents/[^/]+/conversations/[^/]+$")
 
 
-def _alone(read: Callable[[JsonObject, Record], Conversation]) -> LogFunction:
-    """Returns a reader of records that are a conversation."""
-    return lambda value, record, settings: [read(as_object(value), record)]
-
-
-_SENT = "interactions.request"
-_OF_HISTORY: Places = (
-    ("", ANY),
-    (f"{_SENT}.queryParams.parameters{BOTH}{_SENT}.query_params.parameters", ANY),
-    (f"{_SENT}.queryParams{BOTH}{_SENT}.query_params", Paths(app_version=FLOWS)),
-    ("", Paths(app_version=FLOWS)),
-)
 # For example {"name": ".../agents/a/conversations/c", "interactions": [{"request": {...}, ...}]}
 register_format(
     Format(
         name="dialogflow_history",
-        places=_OF_HISTORY,
+        places=(("", ANY), *_places_in("interactions.request"), ("", Paths(app_version=FLOWS))),
         help="conversation history of Dialogflow CX",
         keys=("name", "interactions", "duration"),
         rank=85,
         recognises=_is_history,
-        read_log=_alone(_history),
+        read_log=lambda value, record, settings: [_history(as_object(value), record)],
         time_keys=("startTime", "start_time"),
         has_rubrics=False,
     )
@@ -409,7 +393,7 @@ register_format(
         other_keys=(("conversationName", "sentences", "turnCount"), ("entries", "conversation_info")),
         rank=84,
         recognises=_is_insights,
-        read_log=_alone(_insights),
+        read_log=lambda value, record, settings: [_insights(as_object(value), record)],
         time_keys=("startTime", "start_time", "startTimestampUtc", "start_timestamp_utc"),
         has_rubrics=False,
     )

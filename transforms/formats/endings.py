@@ -69,13 +69,9 @@ UNKNOWN = End()
 
 
 def stated_end(word: JsonValue, detail: JsonValue = None) -> End:
-    """Returns the end that a log names.
+    """Returns the end that a log names by a canonical name or one of tau2's reasons, with its description.
 
-    An unknown word becomes the detail only. Booleans are ignored.
-
-    Args:
-        word: A canonical name, or one of tau2's reasons; case, blanks and hyphens do not matter.
-        detail: Description in the log.
+    An unknown word becomes the detail only. Case, blanks and hyphens do not matter, booleans are ignored.
     """
     text = _line(detail)
     if word is None or isinstance(word, bool) or word == "":
@@ -128,9 +124,8 @@ def marked_end(holder: JsonObject) -> End:
 def finished_end(reason: JsonValue, is_call: bool = False) -> End:
     """Returns the end by the model's last finish reason (of OpenAI, Anthropic or Gemini).
 
-    Args:
-        reason: The finish reason; an unknown one becomes the detail only.
-        is_call: Whether the model's last message calls tools, so that "calls tools" is no end.
+    An unknown one becomes the detail only. `is_call`: the model's last message calls tools, so that "calls
+    tools" is no end.
     """
     name = None if isinstance(reason, bool) else _line(reason)
     word = _plain(name).removeprefix("finishreason.") if name else ""
@@ -145,13 +140,7 @@ def stated_reason(holder: JsonObject) -> JsonValue:
 
 
 def reasons_end(reasons: Iterable[JsonValue], is_call: bool, has_answer: bool) -> End:
-    """Returns the end by all finish reasons of the last message, which ends normally only with an answer.
-
-    Args:
-        reasons: The reasons, of the message and of its record.
-        is_call: Whether the message calls tools; see `finished_end`.
-        has_answer: Whether the message is an answer.
-    """
+    """Returns the end by all finish reasons of the last message, which ends normally only with an answer."""
     end = agreed_end(*(finished_end(reason, is_call) for reason in reasons))
     return UNKNOWN if end.ended == "normally" and not has_answer else end
 
@@ -210,12 +199,13 @@ def _with_own_results(
         return responses
     merged, answers = list(responses), pair_responses(calls, responses)
     for index, (call, held) in enumerate(zip(calls, results, strict=True)):
-        given = answers[index]
-        if held is not None and given is None:
+        if held is None:
+            continue
+        if (given := answers[index]) is None:
             held.name, held.id = call.name, call.id
             answers[index] = held
             merged.append(held)
-        elif held is not None and given is not None:
+        else:
             given.error = given.error or held.error
             if held.response is not None and decoded(held.response) != decoded(given.response):
                 shown = repr((call.name or "")[:_LONGEST_NAME])
@@ -235,8 +225,8 @@ def add_own_results(
 ) -> None:
     """Adds to a turn the results that its calls, and those of the user, hold; see `_with_own_results`."""
     turn.tool_responses = _with_own_results(turn.tool_calls, results, turn.tool_responses, unread)
-    by_user = turn.user_tool_responses
-    turn.user_tool_responses = _with_own_results(turn.user_tool_calls, users, by_user, unread)
+    held = turn.user_tool_responses
+    turn.user_tool_responses = _with_own_results(turn.user_tool_calls, users, held, unread)
 
 
 _METHODS: dict[str, Effect] = {
@@ -274,8 +264,8 @@ def declared_tools(value: JsonValue) -> list[ToolDeclaration]:
 def context_tools(app_details: JsonValue) -> list[ToolDeclaration]:
     """Returns the tools of the agents of every turn (`meta.app_details` of a conversation)."""
     turns = app_details if isinstance(app_details, list) else []
-    agents = (agent for turn in turns if isinstance(turn, dict) for agent in turn.values())
-    listed = (agent.get("tool_declarations") for agent in agents if isinstance(agent, dict))
+    agents = (agent for turn in turns for agent in as_object(turn).values())
+    listed = (as_object(agent).get("tool_declarations") for agent in agents)
     return declared_tools([tool for tools in listed if isinstance(tools, list) for tool in tools])
 
 
@@ -347,10 +337,9 @@ def _operations(paths: JsonObject) -> Iterator[ToolDeclaration]:
     for operations in paths.values():
         for method, operation in operations.items() if isinstance(operations, dict) else ():
             if isinstance(operation, dict) and method.lower() in _METHODS:
-                fields = {"description": operation.get("description") or operation.get("summary")}
-                yield from _declared(
-                    {**fields, "name": operation.get("operationId"), "method": method}, "openapi"
-                )
+                text = operation.get("description") or operation.get("summary")
+                tool = {"description": text, "name": operation.get("operationId"), "method": method}
+                yield from _declared(tool, "openapi")
 
 
 def _ces_tool(tool: JsonObject, kind: str) -> Iterator[ToolDeclaration]:
@@ -441,11 +430,7 @@ _DETAILS = {
     "reasoning_tokens": (("completion_tokens_details", "output_tokens_details", "output_token_details"),
                          ("reasoning_tokens", "reasoning")),
 }  # fmt: skip
-TOKEN_PARTS = {
-    name
-    for field, (holders, _) in _DETAILS.items()
-    for name in (*TOKENS[field], *holders)
-}  # fmt: skip
+TOKEN_PARTS = {name for field, (holders, _) in _DETAILS.items() for name in (*TOKENS[field], *holders)}
 """Names of cached input and of reasoning, and of objects that hold them."""
 _APART = {
     "input_tokens": ("cache_creation_input_tokens", "cache_read_input_tokens", "cacheReadInputTokens",

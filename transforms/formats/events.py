@@ -52,11 +52,7 @@ class ConversationEvent(NamedTuple):
 
 
 def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent:
-    """Returns the event that a parsed record of an event format is.
-
-    Raises:
-        ValueError: It names no conversation, or is otherwise no such event; one line.
-    """
+    """Returns the event that a parsed record of an event format is; raises ValueError if it is none."""
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
     events = _event_reader(name)
@@ -116,10 +112,7 @@ def add_clashes(
 ) -> None:
     """Adds a finding to all turns, in place, for events that have the id of a kept one and differ from it.
 
-    Args:
-        conversation: What the kept events were joined into.
-        given: All events of the conversation.
-        kept: The `distinct` ones of them.
+    The kept ones, which the conversation was made of, are the `distinct` ones of those given.
     """
     if len(given) == len(kept):
         return
@@ -144,8 +137,7 @@ def _order(event: ConversationEvent) -> tuple[str, int, int]:
 def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Conversation:
     """Joins the events of one conversation, given in order, into a conversation.
 
-    Raises:
-        ValueError: They are of several formats, cannot be read, or hold no turn; one line.
+    Raises ValueError, one line, if they are of several formats, cannot be read, or hold no turn.
     """
     kinds = sorted({event.kind for event in events})
     if len(kinds) > 1:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Record
@@ -13,19 +14,9 @@ from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, MISSING_HISTORY, conversation
 from turnwise.transforms.formats.messages.streams import as_object, decoded, first_of, key_set, objects_in
 from turnwise.transforms.formats.problems import canonical, read_each
-from turnwise.transforms.formats.registry import (
-    CaseFunction,
-    Format,
-    ReadSettings,
-    Test,
-    record_place,
-    register_format,
-)
+from turnwise.transforms.formats.registry import Format, ReadSettings, Test, record_place, register_format
 
 _IDENTITY = ("app_version", "eval_id", "eval_set_id")
-Chats = Callable[[JsonValue], Iterable[JsonObject]]
-
-
 _ERRORS = "_errors"
 """Key of a chat with the errors beside its messages: the turn, the text, and whether it has an answer.
 
@@ -37,33 +28,21 @@ def _register(
     help: str,
     keys: tuple[str, ...],
     recognises: Test,
-    chats: Chats,
+    chats: Callable[[JsonObject], Iterable[JsonObject]],
     known: str = "",
     dialect: str = "openai_chat",
-    is_list: Test | None = None,
-    is_lines: Test | None = None,
-    read_cases: CaseFunction | None = None,
     has_calls: bool = True,
+    **more: Any,
 ) -> None:
-    """Adds a format whose records are turned into records of a dialect of messages.
+    """Adds a format whose records are turned into chats of a dialect of messages; `more` is for `Format`.
 
-    Args:
-        name: Its name.
-        help: What it is, in one line.
-        keys: Keys of a typical record.
-        recognises: Whether a record is one.
-        chats: Returns chats, in which other keys of the record stay, so that what is not read is reported.
-        known: Further keys of the record, which hold neither words nor calls.
-        dialect: What the chats are.
-        is_list: Whether an array is one record, by an element.
-        is_lines: Whether the lines of a file are one record, by a line.
-        read_cases: Reads eval cases from it.
-        has_calls: Whether it holds what the agent called.
+    In the chats other keys of the record stay, so that what is not read is reported: all but `keys`, and
+    those of `known`, which hold neither words nor calls.
     """
     left_out = key_set(known) | set(keys)
 
     def read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation | ValueError]:
-        beside = {k: v for k, v in value.items() if k not in left_out} if isinstance(value, dict) else {}
+        beside = {key: item for key, item in as_object(value).items() if key not in left_out}
         fallback_id = record_place(record)
 
         def read_chat(chat: JsonObject) -> Conversation:
@@ -82,7 +61,9 @@ def _register(
             gaps("ContentNotRecorded", missing, words=False).add_to_all(made.turns)
             return made
 
-        return read_each(chats(value), read_chat)
+        # Events of OpenHands may be a list of their own.
+        given = {"events": value} if isinstance(value, list) else as_object(value)
+        return read_each(chats(given), read_chat)
 
     register_format(
         Format(
@@ -93,10 +74,8 @@ def _register(
             places=(*OF_ANY, *((key, ANY) for key in ("extra", "additional_metadata", "slots"))),
             recognises=recognises,
             read_log=read,
-            read_cases=read_cases,
-            is_list=is_list,
-            is_lines=is_lines,
             has_rubrics=False,
+            **more,
         )
     )
 
@@ -122,10 +101,10 @@ def _first(value: JsonObject, key: str) -> JsonObject:
 # tau2's results: runs of tasks, and the tasks that they are held against.
 
 
-def _of_tau2(value: JsonValue) -> Iterator[JsonObject]:
-    info = as_object(as_object(value).get("info"))
+def _of_tau2(results: JsonObject) -> Iterator[JsonObject]:
+    info = as_object(results.get("info"))
     domain = as_object(info.get("environment_info")).get("domain_name")
-    for run in objects_in(as_object(value).get("simulations")):
+    for run in objects_in(results.get("simulations")):
         reward = as_object(run.get("reward_info"))
         yield {
             "id": run.get("id"),
@@ -185,8 +164,7 @@ _register(
 # The state of a run of the OpenAI Agents SDK, which is kept while somebody approves a call.
 
 
-def _of_run_state(value: JsonValue) -> Iterator[JsonObject]:
-    state = as_object(value)
+def _of_run_state(state: JsonObject) -> Iterator[JsonObject]:
     given = first_of(state, ("original_input", "originalInput"))
     items = [{"role": "user", "content": given}] if isinstance(given, str) else objects_in(given)
     for item in objects_in(first_of(state, ("generated_items", "generatedItems"))):
@@ -227,8 +205,7 @@ _register(
 # ChatGPT's export: a tree of messages, of which the branch that ends in `current_node` counts.
 
 
-def _of_chatgpt(value: JsonValue) -> Iterator[JsonObject]:
-    export = as_object(value)
+def _of_chatgpt(export: JsonObject) -> Iterator[JsonObject]:
     nodes = as_object(export.get("mapping"))
     branch: list[JsonObject] = []
     at, seen = as_text(export.get("current_node")), set[str]()
@@ -248,9 +225,8 @@ def _of_chatgpt(value: JsonValue) -> Iterator[JsonObject]:
         elif role == "assistant" and tool != "all":
             call_id = message_id
             args = decoded(text) if isinstance(text, str) else None
-            messages.append(
-                _agent(None, _call(tool, args if isinstance(args, dict) else {"input": text}, message_id))
-            )
+            args = args if isinstance(args, dict) else {"input": text}
+            messages.append(_agent(None, _call(tool, args, message_id)))
         elif message and not is_hidden and role != "system" and kind not in _CHATGPT_THOUGHTS:
             messages.append({"role": role, "content": text})
     yield {
@@ -273,11 +249,10 @@ def _chatgpt_text(content: JsonObject) -> JsonValue:
         return first_of(content, ("text", "result"))
     if all(isinstance(part, str) for part in parts):
         return "\n".join(parts)
-    kinds = (
+    return [
         p if isinstance(p, str) else {"type": str(as_object(p).get("content_type")).partition("_")[0]}
         for p in parts
-    )
-    return list(kinds)
+    ]
 
 
 # For example {"title": "t", "mapping": {"1": {"message": {...}, "parent": null}}, "current_node": "1"}
@@ -296,8 +271,7 @@ _register(
 _OF_THE_CLI = ("info", "warning")
 
 
-def _of_gemini_cli(value: JsonValue) -> Iterator[JsonObject]:
-    session = as_object(value)
+def _of_gemini_cli(session: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     failed: list[tuple[int, str]] = []
     for message in objects_in(session.get("messages")):
@@ -305,9 +279,8 @@ def _of_gemini_cli(value: JsonValue) -> Iterator[JsonObject]:
         if kind in _OF_THE_CLI:
             continue
         if kind == "error":
-            failed.append(
-                (max(sum(entry["role"] == "user" for entry in messages) - 1, 0), as_text(content) or kind)
-            )
+            turns_before = sum(entry["role"] == "user" for entry in messages) - 1
+            failed.append((max(turns_before, 0), as_text(content) or kind))
             continue
         if kind != "gemini":
             messages.append({"role": kind, "content": content, "timestamp": message.get("timestamp")})
@@ -315,11 +288,7 @@ def _of_gemini_cli(value: JsonValue) -> Iterator[JsonObject]:
         made = objects_in(message.get("toolCalls"))
         calls = [_call(call.get("name"), call.get("args"), call.get("id")) for call in made]
         tokens = as_object(message.get("tokens"))
-        usage = {
-            "input_tokens": tokens.get("input"),
-            "output_tokens": tokens.get("output"),
-            "cached_tokens": tokens.get("cached"),
-        }
+        usage = {f"{kind}_tokens": tokens.get(kind) for kind in ("input", "output", "cached")}
         messages.append(_agent(content, *calls, usage=usage if tokens else None))
         for call in made:
             results = objects_in(call.get("result"))
@@ -336,10 +305,8 @@ def _of_gemini_cli(value: JsonValue) -> Iterator[JsonObject]:
             answered.append(False)
         answered[-1] = bool(made_message["content"]) and not made_message.get("tool_calls")
         answered[-1] = answered[-1] and made_message["role"] == "assistant"
-    errors: list[JsonObject] = [
-        {"turn": index, "text": text, "is_answered": any(answered[index : index + 1])}
-        for index, text in failed
-    ]
+    ends = ((index, text, any(answered[index : index + 1])) for index, text in failed)
+    errors = [JsonObject(turn=index, text=text, is_answered=is_answered) for index, text, is_answered in ends]
     at_end = (e["text"] for e in errors if e["turn"] == len(answered) - 1 and not e["is_answered"])
     yield {
         "conversation_id": session.get("sessionId"),
@@ -366,8 +333,7 @@ _register(
 _COMMAND = re.compile(r"```(?:mswea_bash_command|bash)\s*\n(.*?)\n```", re.DOTALL)
 
 
-def _of_swe_agent(value: JsonValue) -> Iterator[JsonObject]:
-    held = as_object(value)
+def _of_swe_agent(held: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     waiting: list[str] = []
     for index, message in enumerate(objects_in(first_of(held, ("history", "messages")))):
@@ -423,8 +389,7 @@ _CONTEXTS = ("chat_history", "chat_ctx", "chat_context", "history")
 _ROOMS = ("room_id", "room", "room_name", "job_id")
 
 
-def _of_livekit(value: JsonValue) -> Iterator[JsonObject]:
-    report = as_object(value)
+def _of_livekit(report: JsonObject) -> Iterator[JsonObject]:
     items = as_object(first_of(report, _CONTEXTS)).get("items")
     yield {"messages": objects_in(items), "conversation_id": first_of(report, _ROOMS)}
 
@@ -444,11 +409,10 @@ _register(
 # OpenHands: events of a session, in the layout of its first versions and in that of its SDK.
 
 
-def _of_openhands(value: JsonValue) -> Iterator[JsonObject]:
-    record = as_object(value)
+def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     error = state = None
-    for event in _events_of(value):
+    for event in _events_of(record):
         messages += _of_sdk_event(event) if "kind" in event else _of_event(event)
         # What the agent does after an error shows that the error did not end the run.
         acts = event.get("source") == "agent" and ("action" in event or event.get("kind") == "MessageEvent")
@@ -477,21 +441,15 @@ def _openhands_error(event: JsonObject) -> str | None:
     if state in ("error", "stuck"):
         return as_text(extras.get("reason")) or f"state {state}"
     if event.get("kind") in ("ConversationErrorEvent", "ServerErrorEvent"):
-        return ": ".join(str(event[key]) for key in ("code", "detail") if event.get(key)) or str(
-            event["kind"]
-        )
+        stated = [str(event[key]) for key in ("code", "detail") if event.get(key)]
+        return ": ".join(stated) or str(event["kind"])
     is_error = event.get("observation") == "error" or event.get("kind") == "AgentErrorEvent"
     return as_text(first_of(event, ("content", "error"))) or "error" if is_error else None
 
 
-def _is_openhands_failure(event: JsonObject) -> bool:
-    is_of_call = event.get("cause") is not None or event.get("tool_call_metadata")
-    return event.get("observation") == "error" and not is_of_call
-
-
-def _events_of(value: JsonValue) -> list[JsonObject]:
+def _events_of(record: JsonObject) -> list[JsonObject]:
     """Returns the events of a record; older results pair an action with its observation."""
-    events = value if isinstance(value, list) else first_of(as_object(value), _OF_EVENTS)
+    events = first_of(record, _OF_EVENTS)
     held = events if isinstance(events, list) else []
     return objects_in([event for item in held for event in (item if isinstance(item, list) else [item])])
 
@@ -508,18 +466,13 @@ def _of_event(event: JsonObject) -> Iterator[JsonObject]:
     args, source = as_object(event.get("args")), event.get("source")
     by_model = as_object(event.get("tool_call_metadata"))
     call_id = as_text(by_model.get("tool_call_id"))
-    if (
-        action in _SILENT
-        or seen in _SILENT
-        or _is_openhands_failure(event)
-        or (source == "environment" and action is not None)
-    ):
+    is_of_call = event.get("cause") is not None or event.get("tool_call_metadata")
+    is_of_run = (seen == "error" and not is_of_call) or (source == "environment" and action is not None)
+    if action == "think" or action in _SILENT or seen in _SILENT or is_of_run:
         return
     if action in ("message", "finish"):
         text = first_of(args, ("content", "final_thought", "thought")) or event.get("message")
         yield {"role": "user" if source == "user" else "assistant", "content": text}
-    elif action == "think":
-        return
     elif isinstance(action, str):
         given = {key: item for key, item in args.items() if key not in _OF_ACTIONS}
         reply = _first(as_object(by_model.get("model_response")), "choices")
@@ -571,10 +524,8 @@ def _of_sdk_event(event: JsonObject) -> Iterator[JsonObject]:
 def _is_openhands(event: JsonObject) -> bool:
     if event.get("source") not in ("user", "agent", "environment"):
         return False
-    is_first = bool(event.keys() & {"action", "observation"}) and bool(
-        event.keys() & {"args", "extras", "cause"}
-    )
-    return is_first or str(event.get("kind")).endswith(("Event", "Observation"))
+    is_first = event.keys() & {"action", "observation"} and event.keys() & {"args", "extras", "cause"}
+    return bool(is_first) or str(event.get("kind")).endswith(("Event", "Observation"))
 
 
 # For example [{"source": "user", "action": "message", "args": {"content": "Hi"}}, {"source": "agent", ...}]
@@ -593,21 +544,17 @@ _register(
 # ATIF, the format of trajectories of Harbor.
 
 
-def _of_atif(value: JsonValue) -> Iterator[JsonObject]:
-    held = as_object(value)
+def _of_atif(held: JsonObject) -> Iterator[JsonObject]:
     agent = as_object(held.get("agent"))
     messages: list[JsonObject] = []
     for step in objects_in(held.get("steps")):
         source, metrics = step.get("source"), as_object(step.get("metrics"))
         if source != "agent":
-            messages.append(
-                {"role": source, "content": step.get("message"), "timestamp": step.get("timestamp")}
-            )
+            message, time = step.get("message"), step.get("timestamp")
+            messages.append({"role": source, "content": message, "timestamp": time})
         else:
-            calls = [
-                _call(call.get("function_name"), call.get("arguments"), call.get("tool_call_id"))
-                for call in objects_in(step.get("tool_calls"))
-            ]
+            called = objects_in(step.get("tool_calls"))
+            calls = (_call(c.get("function_name"), c.get("arguments"), c.get("tool_call_id")) for c in called)
             messages.append(_agent(step.get("message") or None, *calls, usage=metrics or None))
         for seen in objects_in(as_object(step.get("observation")).get("results")):
             if source == "agent" and step.get("tool_calls"):
@@ -640,8 +587,8 @@ _register(
 # Azure's evaluations of agents: what was asked and what was answered, as texts or lists of messages.
 
 
-def _of_azure(value: JsonValue) -> Iterator[JsonObject]:
-    row, messages = as_object(value), list[JsonObject]()
+def _of_azure(row: JsonObject) -> Iterator[JsonObject]:
+    messages: list[JsonObject] = []
     for key, role in (("query", "user"), ("response", "assistant")):
         held = decoded(row.get(key))
         messages += [{"role": role, "content": held}] if isinstance(held, str) else objects_in(held)
@@ -666,8 +613,8 @@ _register(
 # DeepEval's conversational test cases.
 
 
-def _of_deepeval(value: JsonValue) -> Iterator[JsonObject]:
-    record, messages = as_object(value), list[JsonObject]()
+def _of_deepeval(record: JsonObject) -> Iterator[JsonObject]:
+    messages: list[JsonObject] = []
     for turn in objects_in(record.get("turns")):
         calls = [
             {**_call(call.get("name"), call.get("input_parameters")), "output": call.get("output")}
@@ -691,8 +638,8 @@ _register(
 # Rasa's trackers: what was said is the conversation, and actions beside answers are calls.
 
 
-def _of_rasa(value: JsonValue) -> Iterator[JsonObject]:
-    tracker, messages = as_object(value), list[JsonObject]()
+def _of_rasa(tracker: JsonObject) -> Iterator[JsonObject]:
+    messages: list[JsonObject] = []
     for event in objects_in(tracker.get("events")):
         kind, name = event.get("event"), str(event.get("name"))
         if kind in ("user", "bot"):
@@ -717,22 +664,19 @@ _register(
 # Amazon Connect's Contact Lens.
 
 
-def _of_contact_lens(value: JsonValue) -> Iterator[JsonObject]:
-    held = as_object(value)
+def _of_contact_lens(held: JsonObject) -> Iterator[JsonObject]:
     roles = {p.get("ParticipantId"): p.get("ParticipantRole") for p in objects_in(held.get("Participants"))}
     named = {"CUSTOMER": "user", "AGENT": "assistant", "CUSTOM_BOT": "assistant", "SYSTEM": "system"}
+    messages: list[JsonObject] = []
+    for entry in objects_in(held.get("Transcript")):
+        if entry.get("Type", "MESSAGE") == "MESSAGE":
+            role = roles.get(entry.get("ParticipantId"), entry.get("ParticipantId"))
+            role = named.get(role, role) if isinstance(role, str) else None
+            messages.append({"role": role, "content": entry.get("Content")})
     yield {
         "conversation_id": as_object(held.get("CustomerMetadata")).get("ContactId"),
         "language": held.get("LanguageCode"),
-        "messages": [
-            {
-                "role": named.get(role, role) if isinstance(role, str) else None,
-                "content": entry.get("Content"),
-            }
-            for entry in objects_in(held.get("Transcript"))
-            if entry.get("Type", "MESSAGE") == "MESSAGE"
-            for role in (roles.get(entry.get("ParticipantId"), entry.get("ParticipantId")),)
-        ],
+        "messages": messages,
     }
 
 

@@ -49,13 +49,9 @@ class UnknownField(NamedTuple):
 def unknown_fields(
     value: JsonValue, kind: Any, path: str = "", extra: Extra = _NONE
 ) -> Iterator[UnknownField]:
-    """Yields the keys that are no field, at every depth of a model.
+    """Yields the keys of a model's JSON, or of a list of models, that are no field, at every depth.
 
-    Args:
-        value: JSON of a model, or of a list of models.
-        kind: The model's type, or the list's.
-        path: Path of the value; "" or ending in a dot.
-        extra: Keys that count as known beside the fields, by model.
+    `path` is that of the value, "" or ending in a dot.
     """
     model, inner = _model(kind), _element(kind)
     if isinstance(value, list) and inner is not None:
@@ -152,14 +148,7 @@ class Unread:
         return bool(self.calls or self.words)
 
     def add(self, kind: str, message: str, calls: bool = False, words: bool = False) -> None:
-        """Adds a finding.
-
-        Args:
-            kind: Kind of the finding.
-            message: What it is, one line.
-            calls: Whether calls, results or hand-offs of the turn may be missing because of it.
-            words: Whether words of the agent may be.
-        """
+        """Adds a finding, one line; because of it calls, results or hand-offs, or words may be missing."""
         self._messages.setdefault(kind, []).append(message)
         if calls and self.calls is None:
             self.calls = message
@@ -184,10 +173,7 @@ class Unread:
     def keys(self, value: JsonObject, known: frozenset[str], by_agent: bool = True) -> "Unread":
         """Adds the keys of an object that are not known and may hold calls, their results or words.
 
-        Args:
-            value: The object.
-            known: Keys that are read, or are harmless here.
-            by_agent: Whether the agent's words may be in it.
+        Known ones are read, or are harmless here. `by_agent`: the agent's words may be in it.
         """
         for name, item in () if value.keys() <= known else value.items():
             if name not in known and may_hold_work(name, item):
@@ -235,11 +221,7 @@ def gaps(kind: str, messages: Iterable[str], calls: bool = True, words: bool = T
 def add_leap(turn: Turn, before: int, index: int, first: int = 0) -> None:
     """Adds to a turn, numbered by its position already, that the log's own numbers leap before it.
 
-    Args:
-        turn: The turn.
-        before: The number that the log gives the turn before it; `first` - 1: there is none.
-        index: The number that the log gives it.
-        first: The number of a log's first turn.
+    The log numbers the turn before it `before` (`first` - 1: there is none), and it `index`.
     """
     where = f"after turn {before}" if before >= first else f"where turn {first} should open"
     message = f"the log has turn {index} {where}, so that turns may be missing or twice or out of order"

@@ -12,13 +12,7 @@ from turnwise.transforms.formats.traces.span import key_values
 
 
 class Identity(NamedTuple):
-    """What a record says of its conversation; None: it does not say.
-
-    Attributes:
-        app_version: Version of the app that spoke.
-        eval_id: The eval case that the conversation is held against.
-        eval_set_id: The set of that case.
-    """
+    """What a record says of its conversation; None: it does not say."""
 
     app_version: str | None = None
     eval_id: str | None = None
@@ -100,14 +94,10 @@ OF_SPANS: Places = (
 
 
 def stated_identity(places: Places, value: JsonValue) -> Identity:
-    """Returns what a record of a format states; of several app versions the first counts.
+    """Returns what a record of a format, or the records of one conversation, state.
 
-    Args:
-        places: Those of its format.
-        value: The record, or the records of one conversation.
-
-    Raises:
-        ValueError: The records name several eval cases, so that which is meant is unknown; one line.
+    Of several app versions the first counts. Raises ValueError, one line, if they name several eval cases, so
+    that which is meant is unknown.
     """
     versions, eval_ids, eval_set_ids = _stated(places, value)
     return Identity(*(texts[0] if texts else None for texts in (versions, eval_ids, eval_set_ids)))
@@ -136,32 +126,19 @@ def _stated(places: Places, value: JsonValue) -> list[list[str]]:
 def _held(holder: JsonObject, key: str) -> JsonValue:
     """Returns what an object states under a key, of `turnwise.app_version` also as an object in it."""
     value, (first, _, rest) = holder.get(key), key.partition(".")
-    if key in FLOWS:
-        return _flows(value)
-    return value if value is not None or first != "turnwise" else as_object(holder.get(first)).get(rest)
-
-
-def _flows(value: JsonValue) -> JsonValue:
-    """Returns which versions of flows Dialogflow CX used: numbers by flow, or resource names."""
-    if isinstance(value, dict):
+    # Which versions of flows Dialogflow CX used: numbers by flow, or resource names.
+    if key in FLOWS and isinstance(value, dict):
         return ", ".join(sorted(f"{name.rpartition('/')[2]}={number}" for name, number in value.items()))
-    if isinstance(value, list) and len(value) > 1:
+    if key in FLOWS and isinstance(value, list) and len(value) > 1:
         return ", ".join(sorted(map(str, value)))
-    return value
+    return value if value is not None or first != "turnwise" else as_object(holder.get(first)).get(rest)
 
 
 def identity_at(paths: Paths, value: JsonValue, is_alone: bool = True) -> Identity:
     """Returns what stands at paths, such as those that a config names.
 
-    The first path that leads to texts counts; of an app version its last text, else the first.
-
-    Args:
-        paths: The paths.
-        value: A record, or the records of one conversation.
-        is_alone: Whether the record holds one conversation.
-
-    Raises:
-        ValueError: A path leads to several texts of a record of several conversations; one line.
+    The first path that leads to texts counts; of an app version its last text, else the first. Raises
+    ValueError, one line, if a path leads to several texts in a record of several conversations.
     """
     stated: list[str | None] = []
     for name, stated_paths in zip(Paths._fields, paths, strict=True):
@@ -187,28 +164,19 @@ def identify(
     paths: Paths = _NOWHERE,
     is_alone: bool = True,
 ) -> None:
-    """Adds, in place, what a record states and its reader did not read.
+    """Adds, in place, what a record (or records in the order of time) states and its reader did not read.
 
-    Of several app versions the last counts, which is a finding.
-
-    Args:
-        conversation: A conversation of the record.
-        places: Those of its format.
-        value: The record, or the records of one conversation, in the order of time.
-        paths: Where the config says: it goes before everything else.
-        is_alone: Whether the record holds no other conversation; otherwise it names no case of this one.
-
-    Raises:
-        ValueError: The records name several eval cases; one line.
+    What the config says (`paths`) goes before everything else. Of several app versions the last counts, which
+    is a finding. A record that holds other conversations, too, names no case of this one. Raises ValueError,
+    one line, if the records name several eval cases.
     """
     stated_inside, kept = _stated_inside(conversation), _kept(conversation)
     given = identity_at(paths, value, is_alone)
     _add_unread_paths(conversation, paths, given, value)
     if is_alone:
         keyed, stated = identity_at(_KEY_PATHS, value), _stated(places, value)
-        known = _first(
-            given, keyed, stated_inside, Identity(*(texts[-1] if texts else None for texts in stated)), kept
-        )
+        last = Identity(*(texts[-1] if texts else None for texts in stated))
+        known = _first(given, keyed, stated_inside, last, kept)
         add_several_versions(conversation, known, texts_at(KEYS[0], value) or stated[0])
     else:
         known = _first(given, stated_inside, kept, Identity(stated_identity(places, value).app_version))
@@ -218,10 +186,7 @@ def identify(
 def add_several_versions(conversation: Conversation, known: Identity, versions: Sequence[str]) -> None:
     """Adds a finding, in place, to a conversation of which records or turns state several app versions.
 
-    Args:
-        conversation: The conversation.
-        known: What it counts as.
-        versions: What they state, among it what counts; else another place does.
+    Without `known`, as which it counts, among them another place states it.
     """
     different = list(dict.fromkeys(versions))
     if len(different) > 1 and known.app_version in different:
@@ -254,12 +219,12 @@ def _stated_inside(conversation: Conversation) -> Identity:
 
 
 def _kept(conversation: Conversation) -> Identity:
-    held = ((getattr(conversation, name), names) for name, names in OF_KEPT)
-    return _first(*(Identity(*(_first_text(holder, keys) for keys in names)) for holder, names in held))
-
-
-def _first_text(holder: JsonObject, keys: Sequence[str]) -> str | None:
-    return next(filter(None, (_text(holder.get(key)) for key in keys)), None)
+    stated = []
+    for name, names in OF_KEPT:
+        holder: JsonObject = getattr(conversation, name)
+        texts = ((_text(holder.get(key)) for key in keys) for keys in names)
+        stated.append(Identity(*(next(filter(None, held), None) for held in texts)))
+    return _first(*stated)
 
 
 def _first(*identities: Identity) -> Identity:

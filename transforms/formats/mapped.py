@@ -66,7 +66,6 @@ SINGLE = ("conversation_id", "order", *FIELDS)
 
 @lru_cache(maxsize=64)
 def _parsed(expression: str) -> Any:
-
     return jmespath.compile(expression).parsed
 
 
@@ -80,14 +79,9 @@ class MappedRecord:
         self._results: list[JsonValue] = []
 
     def at(self, expression: str | None) -> JsonValue:
-        """Returns what an expression finds; None: nothing.
-
-        Raises:
-            ValueError: A function of the expression is given a value of the wrong type; one line.
-        """
+        """Returns what an expression finds (None: nothing); raises ValueError, one line, where it cannot."""
         if expression is None:
             return None
-
         try:
             result = self._interpreter.visit(_parsed(expression), self._record)
         except (JMESPathError, TypeError, AttributeError, RecursionError) as error:
@@ -112,59 +106,42 @@ class MappedRecord:
         return "tool_calls" in held or holds_parts or ("content" in held and (has_place or is_whole))
 
     def fields(self, mapping: MappingConfig) -> JsonObject:
-        """Returns the fields of the conversation that the record states.
-
-        Raises:
-            ValueError: An expression cannot be applied; one line.
-        """
+        """Returns the fields of the conversation that the record states; raises ValueError as `at` does."""
         fields = {name: self.at(getattr(mapping, name)) for name in FIELDS}
         return {name: value for name, value in fields.items() if value is not None}
 
     def unread(self, mapping: MappingConfig) -> list[str]:
         """Returns the places of what may hold calls, words or errors, and that no expression reads.
 
-        Where the mapping states that there are no calls, they are those of errors.
-
-        Raises:
-            ValueError: The expression of what is left out cannot be applied; one line.
+        Where the mapping states that there are no calls, they are those of errors. Raises ValueError as `at`
+        does.
         """
         self.at(mapping.ignored)
         whole = set(_ids(self._results)) | self._interpreter.whole
-        find = self._unread_errors if states_no_calls(mapping.content) else self._unread
-        return list(dict.fromkeys(find(self._record, "", whole)))
+        places = self._unread(self._record, "", whole, states_no_calls(mapping.content))
+        return list(dict.fromkeys(places))
 
-    def _unread_errors(self, value: JsonValue, path: str, whole: set[int]) -> Iterator[str]:
+    def _unread(self, value: JsonValue, path: str, whole: set[int], only_errors: bool) -> Iterator[str]:
         if id(value) in whole:
             return
         for item in value if isinstance(value, list) else ():
-            yield from self._unread_errors(item, f"{path}[]", whole)
-        for key, item in value.items() if isinstance(value, dict) else ():
-            inner_path = f"{path}.{key}" if path else key
-            is_read = (id(value), key) in self._interpreter.read
-            if not is_read and item and not _ERRORS.isdisjoint(snake(key).split("_")):
-                yield inner_path
-            else:
-                yield from self._unread_errors(item, inner_path, whole)
-
-    def _unread(self, value: JsonValue, path: str, whole: set[int]) -> Iterator[str]:
-        if id(value) in whole:
+            yield from self._unread(item, f"{path}[]", whole, only_errors)
+        fields = value if isinstance(value, dict) else {}
+        read = {key for key in fields if (id(value), key) in self._interpreter.read}
+        if path and fields and not (read or only_errors):
+            yield path
             return
-        if isinstance(value, list):
-            for item in value:
-                yield from self._unread(item, f"{path}[]", whole)
-        elif isinstance(value, dict):
-            read = [key for key in value if (id(value), key) in self._interpreter.read]
-            if path and value and not read:
-                yield path
-                return
-            for key, item in value.items():
-                inner_path = f"{path}.{key}" if path else key
-                if key in read:
-                    yield from self._unread(item, inner_path, whole)
-                elif may_hold_work(key, item) or (
-                    id(value) in self._interpreter.calls and _may_end(key, item)
-                ):
-                    yield inner_path
+        is_call = id(value) in self._interpreter.calls
+        for key, item in fields.items():
+            inner_path = f"{path}.{key}" if path else key
+            if only_errors:
+                is_unread = bool(item) and not _ERRORS.isdisjoint(snake(key).split("_"))
+            else:
+                is_unread = may_hold_work(key, item) or (is_call and _may_end(key, item))
+            if is_unread and key not in read:
+                yield inner_path
+            elif only_errors or key in read:
+                yield from self._unread(item, inner_path, whole, only_errors)
 
 
 _ERRORS = frozenset(("error", "errors", "exception", "failure", "failed"))
@@ -331,11 +308,9 @@ def _with_calls(message: JsonValue) -> JsonValue:
     calls = message.get("tool_calls") if isinstance(message, dict) else None
     if not isinstance(calls, list) or not any(isinstance(call, str) for call in calls):
         return message
-    held = (decoded(call) for call in calls)
-    return {
-        **as_object(message),
-        "tool_calls": [c for h in held for c in (h if isinstance(h, list) else [h])],
-    }
+    spelt = map(decoded, calls)
+    single = [call for held in spelt for call in (held if isinstance(held, list) else [held])]
+    return {**as_object(message), "tool_calls": single}
 
 
 def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: End) -> Conversation:
@@ -384,10 +359,8 @@ register_format(
 def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: Format | None) -> bool:
     """Returns whether each object of an array is a record of its own, because the mapping is meant for it.
 
-    Args:
-        mapping: The mapping of the config.
-        rows: The array, which a format may take for the messages of one chat.
-        chosen: The format of every record; None: they are recognised.
+    A format may take the array for the messages of one chat. `chosen` is the format of every record; None:
+    they are recognised.
     """
     if chosen is not None:
         return chosen is FORMATS[MAPPING] and mapping.is_part
@@ -409,11 +382,7 @@ def _finds(expression: str | None, row: JsonValue) -> bool:
 
 
 def mapped_format(mapping: MappingConfig, value: JsonValue) -> Format:
-    """Returns the format of a record where the config has a mapping.
-
-    Raises:
-        ValueError: No format fits, and the mapping is meant for other records.
-    """
+    """Returns the format of a record where the config has a mapping; raises ValueError if none fits."""
     if mapping.when is not None and isinstance(value, dict) and MappedRecord(value).at(mapping.when):
         return FORMATS[MAPPING]
     try:
@@ -425,11 +394,7 @@ def mapped_format(mapping: MappingConfig, value: JsonValue) -> Format:
 
 
 def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> ConversationEvent:
-    """Returns the event that a record is, which holds what the mapping found in it.
-
-    Raises:
-        ValueError: The mapping finds nothing in it.
-    """
+    """Returns the event that a record is, with what the mapping finds in it; raises ValueError: nothing."""
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
     mapped = MappedRecord(value)
@@ -461,12 +426,8 @@ _SUGGEST = (
 def recognise(value: JsonValue, is_table: bool = False) -> str:
     """Returns the name of a parsed record's format.
 
-    Args:
-        value: A JSON object; of the formats that are lists (see `Format.is_list`) also the list.
-        is_table: Whether it is of a CSV file.
-
-    Raises:
-        ValueError: No format fits, or it is another system's that is not read; one line that says what it is.
+    It is a JSON object, of the formats that are lists (see `Format.is_list`) also the list; `is_table`: of a
+    CSV file. Raises ValueError, one line that says what it is, if no format that is read fits.
     """
     # Columns that are empty in a row may be what only its format has.
     for spelling in (without_nulls(value), value):

@@ -28,10 +28,7 @@ _IN_PLACE: tuple[JsonValue, ...] = (_GONE, {}, [], "", 0)
 def canonical(kind: type[T], value: JsonObject, what: str, *, strict: bool = False) -> T:
     """Converts a JSON object, which may contain model instances, to a canonical model.
 
-    Unless `strict`, numbers may be texts.
-
-    Raises:
-        ValueError: A value has the wrong type; one line that begins with `what`.
+    Unless `strict`, numbers may be texts. Raises ValueError of one line that begins with `what`.
     """
     try:
         return msgspec.convert(value, kind, strict=strict, from_attributes=True)
@@ -55,11 +52,7 @@ def checked(conversation: Conversation, *, is_added: bool = False) -> Conversati
 
 
 def with_turns(conversation: Conversation) -> Conversation:
-    """Returns a conversation that has a turn, or that ended with an error or a limit.
-
-    Raises:
-        ValueError: It has no turn, so that there is nothing to score; one line.
-    """
+    """Returns a conversation that has a turn, or ended with an error or a limit; raises ValueError else."""
     if not conversation.turns and conversation.ended not in _WITHOUT_TURNS:
         raise ValueError(f"conversation {conversation.conversation_id} has no turn")
     return conversation
@@ -86,11 +79,7 @@ def problem(error: ValidationError) -> str:
 
 
 def check_keys(data: bytes, value: JsonValue) -> None:
-    """Checks that no object of a record states one key twice.
-
-    Raises:
-        ValueError: One does, with different values; a parser would keep only the last one.
-    """
+    """Raises ValueError if an object states a key twice with different values: a parser keeps the last."""
     key = key_twice(data, value)
     if key is not None:
         raise ValueError(f"the key {key[:60]!r} stands twice in one object, with different values")
@@ -122,14 +111,9 @@ def is_foreseen(error: BaseException) -> bool:
 def unforeseen(error: BaseException, data: bytes, read: Callable[[bytes], object], is_added: bool) -> str:
     """Returns what is wrong with a JSON text whose reader raised an error that is not meant for people.
 
-    Args:
-        error: What the reader raised.
-        data: UTF-8 JSON.
-        read: Reads such a text; returns something empty if it holds nothing.
-        is_added: Whether a plug-in brought the reader along, whose author needs the error itself.
-
-    Returns:
-        One line; with the path of the innermost value without which the rest can be read, if one is found.
+    The line has the path of the innermost value without which the rest can be read, if one is found; `read`
+    reads such a text, and returns something empty if it holds nothing. The author of a reader that a plug-in
+    added (`is_added`) needs the error itself, too.
     """
     added_error = f" ({type(error).__name__}: {error})" if is_added else ""
     whole: JsonValue = from_json(data)
@@ -181,16 +165,13 @@ def _without(
     value: JsonValue, path: Sequence[str | int], steps: Sequence[str | int], spare: JsonValue
 ) -> JsonValue:
     """Returns a value without some keys or elements of what is at a path, or with `spare` in their place."""
-    inner = (
-        {path[0]: _without(value[path[0]], path[1:], steps, spare)} if path else dict.fromkeys(steps, spare)
-    )
+    inner = dict.fromkeys(steps, spare)
+    if path:
+        inner = {path[0]: _without(value[path[0]], path[1:], steps, spare)}
     if isinstance(value, dict):
         return {key: item for key, item in (value | inner).items() if item is not _GONE}
-    return [
-        item
-        for index, value_inside in enumerate(value)
-        if (item := inner.get(index, value_inside)) is not _GONE
-    ]
+    items = (inner.get(index, held) for index, held in enumerate(value))
+    return [item for item in items if item is not _GONE]
 
 
 _NO_LETTER = re.compile(r"[^a-z]")
@@ -201,11 +182,7 @@ _REMEDY = "messages of one list are one conversation; join the rows by a mapping
 
 
 def check_one_conversation(messages: Sequence[JsonValue]) -> None:
-    """Checks that the messages of a list do not state ids of several conversations.
-
-    Raises:
-        ValueError: They do; one line that names the column and what to do.
-    """
+    """Raises ValueError, which names the column and a step, if messages have ids of several conversations."""
     keys = dict.fromkeys(key for message in messages if isinstance(message, dict) for key in message)
     for key in keys:
         values = [message.get(key) for message in messages if isinstance(message, dict)]

@@ -31,25 +31,19 @@ def nearest_format(record: JsonObject) -> str | None:
 
 @lru_cache(maxsize=256)
 def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
-    kinds = [
-        (kind, wanted) for kind in formats_in_order() for wanted in (kind.keys, *kind.other_keys) if wanted
-    ]
-    compared = [(*_nearness(keys, wanted), kind) for kind, wanted in kinds]
+    kinds = formats_in_order()
+    wanted_keys = ((kind, wanted) for kind in kinds for wanted in (kind.keys, *kind.other_keys) if wanted)
+    compared = [(*_nearness(keys, wanted), kind) for kind, wanted in wanted_keys]
     # A record that misses no key of a format that it is not in is rather one that misses a few of another's.
     order = sorted(compared, key=lambda near: (near[0], bool(near[1]), -len(near[1])), reverse=True)
     score, missing, kind = order[0]
     if score < 0:
         return None
-    others = (
-        candidate for candidate in order if candidate[2] is not kind and candidate[1] and candidate[0] >= 0
-    )
+    others = (near for near in order if near[2] is not kind and near[1] and near[0] >= 0)
     _, lacks, second = next(others, (0, (), kind))
     further = f"; {_lacking(lacks)} missing for {second.name} ({second.help})" if lacks else ""
-    if not missing:
-        return (
-            f"its keys do not hold what they hold in the nearest format, {kind.name} ({kind.help}){further}"
-        )
-    return f"{_lacking(missing)} missing for the nearest format, {kind.name} ({kind.help}){further}"
+    why = f"{_lacking(missing)} missing for" if missing else "its keys do not hold what they hold in"
+    return f"{why} the nearest format, {kind.name} ({kind.help}){further}"
 
 
 def _lacking(missing: Sequence[str]) -> str:
@@ -400,22 +394,15 @@ def no_version_counter(source: str | None) -> str:
 def no_version_text(sources: Iterable[str], paths: Sequence[str]) -> str:
     """Returns, in one sentence, that no conversation states an app version, and where it was looked for.
 
-    Args:
-        sources: Sources of the conversations.
-        paths: What the config names.
+    That depends on the sources of the conversations; `paths` are what the config names.
     """
-    holders: dict[tuple[str, ...], list[str]] = {}
-    for field_path, names in (
-        entry for source in dict.fromkeys(sources) for entry in (*_places(source), *OF_KEPT)
-    ):
+    holders: dict[tuple[str, ...], dict[str, None]] = {}
+    looked_at = (entry for source in dict.fromkeys(sources) for entry in (*_places(source), *OF_KEPT))
+    for field_path, names in looked_at:
         if names.app_version:
             keys = tuple(key for key in names.app_version if key != KEYS[0])
-            where = holders.setdefault(keys, [])
-            where += [field_path] if field_path not in where else []
-    texts = [
-        f"{', '.join(keys)} ({', '.join(p or 'at the top' for p in where)})"
-        for keys, where in holders.items()
-    ]
+            holders.setdefault(keys, {})[field_path or "at the top"] = None
+    texts = [f"{', '.join(keys)} ({', '.join(where)})" for keys, where in holders.items()]
     looked = "; ".join([*paths, KEYS[0], *texts])
     return (
         f"no conversation states an app version; looked at: {looked}; app_version_from of the config names "
@@ -426,6 +413,5 @@ def no_version_text(sources: Iterable[str], paths: Sequence[str]) -> str:
 def _places(source: str) -> Places:
     """Returns the places of the formats that make conversations of a source."""
     kinds = [kind for kind in FORMATS.values() if source.startswith(kind.source or kind.name)]
-    return tuple(dict.fromkeys(entry for kind in kinds for entry in kind.places)) or (
-        OF_SPANS if source.startswith("spans") else OF_ANY
-    )
+    stated = dict.fromkeys(entry for kind in kinds for entry in kind.places)
+    return tuple(stated) or (OF_SPANS if source.startswith("spans") else OF_ANY)

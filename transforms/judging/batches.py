@@ -257,11 +257,7 @@ class Batches:
         await self._watched(job)
 
     async def _submitted(self, job: _Job) -> str:
-        """Makes a job once: before it is tried again, it is looked for.
-
-        Raises:
-            BatchError: It cannot be made, or that is not known.
-        """
+        """Makes a job once: before it is tried again, it is looked for; raises BatchError."""
         backend, record = self._backend(job.record.judge), job.record
         requests = {key: (waiting.request, waiting.count) for key, waiting in job.waiting.items()}
         pause = self._delay_s

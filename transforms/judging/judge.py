@@ -81,8 +81,7 @@ class ReplyCache:
     async def get(self, question: bytes) -> CachedReplies:
         """Returns the replies to a question that are there, by number.
 
-        Raises:
-            PlaceError: The place is needed and does not answer.
+        Raises PlaceError if the place is needed and does not answer.
         """
         answer: asyncio.Future[CachedReplies] = asyncio.get_running_loop().create_future()
         self._queue.put((question, answer))
@@ -191,11 +190,7 @@ class Judge:
         self._is_ending = False
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Asks; see Ask.
-
-        Raises:
-            AuthenticationError: The credentials are refused, now or at an earlier question.
-        """
+        """Asks; see Ask. Raises AuthenticationError if the credentials are refused, now or before."""
         self._stop_if_refused()
         model = self._requests.model(question.options)
         try:

@@ -226,13 +226,12 @@ def server_access(
     The variables of the address and the key begin with `variable`; `added` is what the API's client adds to
     the address. Raises ConfigError as `keyed_access` does.
     """
-    url = config.base_url or environ.get(f"{variable}_BASE_URL")
-    if not url or urlsplit(url).hostname == usual:
-        return keyed_access(name, f"{variable}_API_KEY", config, environ, None)
+    url = config.base_url or environ.get(f"{variable}_BASE_URL") or ""
+    is_usual = url == "" or urlsplit(url).hostname == usual
     url = url.rstrip("/")
     for end in added:
         url = url.removesuffix(end)
-    return keyed_access(name, f"{variable}_API_KEY", config, environ, url)
+    return keyed_access(name, f"{variable}_API_KEY", config, environ, None if is_usual else url)
 
 
 def keyed_access(
@@ -240,8 +239,7 @@ def keyed_access(
 ) -> Access:
     """Returns the access to an API by a key; a server of one's own may need none.
 
-    Raises:
-        ConfigError: There is no key, or a setting that the API does not have.
+    Raises ConfigError if there is no key, or a setting that the API does not have.
     """
     for setting in ("project", "location"):
         if getattr(config, setting):

@@ -31,11 +31,7 @@ class Pace:
         self._next = 0.0
 
     def charge(self) -> float:
-        """Reserves a slot without waiting, so that later requests wait longer.
-
-        Returns:
-            Seconds until the slot.
-        """
+        """Reserves a slot, so that later requests wait longer; returns the seconds until it."""
         if not self._interval:
             return 0.0
         now = self._clock()
@@ -316,14 +312,10 @@ class Budget:
         return f"{self._per} {time.strftime(_PERIODS[self._per][1], time.gmtime(now))}"
 
     async def reserve(self, model: str, prompt_tokens: int, answers: int = 1) -> Reserved | None:
-        """Reserves budget for a call, when it is known whether there is any.
+        """Reserves budget for a call, when it is known whether there is any, and returns it for `settle`.
 
-        Returns:
-            Expected amounts, to be passed to `settle`; None: the budget is spent, or the cost is limited and
-            the model has no price.
-
-        Raises:
-            PlaceError: The place of the limits does not answer.
+        None: the budget is spent, or the cost is limited and the model has no price. Raises PlaceError if the
+        place of the limits does not answer.
         """
         self._promised = max(0, self._promised - 1)
         is_priced = not self._is_priced or price_of(self._prices, model) is not None

@@ -68,11 +68,7 @@ class PostgresPlace:
     is_needed = True
 
     def __init__(self, url: str, patience_s: float):
-        """Connects, and makes the tables where they are missing.
-
-        Raises:
-            ConfigError: The database cannot be used.
-        """
+        """Connects, and makes the tables where they are missing; raises ConfigError if that fails."""
         self.shown = shown_url(url)
         self._url = f"postgresql:{url.partition(':')[2]}"
         self._patience_s = patience_s

@@ -460,10 +460,9 @@ async def judge_statements(
     count: int,
     local: Callable[[], StatementReply] | None = None,
 ) -> tuple[list[JsonObject], Vote[StatementReply]]:
-    """Asks about numbered items at once.
+    """Asks about numbered items at once; returns the finding on every item, and the vote.
 
-    Returns:
-        For every item its score (1.0 yes, 0.0 no, None: not judged), reason, quote and votes; and the vote.
+    A finding has a score (1.0 yes, 0.0 no, None: not judged), reason, quote and votes.
     """
 
     def votes(reply: StatementReply) -> list[bool | None]:

@@ -54,11 +54,7 @@ def check_provider(model: str, paths: Iterable[str] | None = None) -> None:
 
 
 def route_of(run_judge: JudgeKind, model: str) -> Route:
-    """Returns where the questions for a model go.
-
-    Raises:
-        ConfigError: Its name begins with an unknown provider.
-    """
+    """Returns where the questions for a model go; raises ConfigError for an unknown provider."""
     kind = provider_of(model) if run_judge.provider else None
     if kind is not None:
         return Route(kind, model.partition("/")[2])

@@ -84,8 +84,7 @@ class JudgeSettings(Struct, frozen=True):
 def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: JudgeCounts) -> Ask:
     """Returns the judge that the settings name.
 
-    Raises:
-        ConfigError: Credentials or a cache are missing, or the judge gives no backend.
+    Raises ConfigError if credentials or a cache are missing, or the judge gives no backend.
     """
     config, kind = settings.config, settings.kind
     if kind.answer:
@@ -131,10 +130,9 @@ def check_judge(
 ) -> None:
     """Checks before a run, at no cost, that the judge can work.
 
-    Raises:
-        ConfigError: There are no credentials, or they are refused; a model does not exist, or a generation
-            setting; the API cannot be reached; the cache cannot be used; the cost is limited and a model
-            has no price.
+    Raises ConfigError if there are no credentials, or they are refused; a model does not exist, or a
+    generation setting; the API cannot be reached; the cache cannot be used; the cost is limited and a model
+    has no price.
     """
     config, kind, stated = settings.config, settings.kind, tuple(options) or (JudgeModelOptions(),)
     if kind.connect and config.max_cost is not None:
@@ -161,13 +159,8 @@ def check_judge(
 def open_place(address: str, patience_s: float = PATIENCE_S) -> ReplyPlace:
     """Opens a SQLite file or a PostgreSQL database, and makes what is missing in it.
 
-    Args:
-        address: Path of a file, or URL.
-        patience_s: Seconds for which a broken connection is tried again before calls fail; 0: a database that
-            does not answer cannot be used.
-
-    Raises:
-        ConfigError: It cannot be used; one line.
+    A broken connection is tried again for `patience_s` seconds before calls fail; 0: a database that does not
+    answer cannot be used. Raises ConfigError, in one line, if the place cannot be used.
     """
     if is_postgresql_url(address):
         try:
@@ -200,6 +193,14 @@ def run_loop(loop: asyncio.AbstractEventLoop) -> None:
             continue
 
 
+async def cancel_others() -> None:
+    """Cancels all other tasks of the running loop, and waits for their ends."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 class JudgeWorker:
     """A judge, for coroutines passed to `submit`, its usage, and the thread its event loop runs on."""
 
@@ -218,10 +219,9 @@ class JudgeWorker:
         self._thread.start()
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Runs a coroutine on the judge's loop. Cancelling the future cancels it.
+        """Runs a coroutine on the judge's loop; cancelling the future cancels it.
 
-        Raises:
-            RuntimeError: The judge is closed.
+        Raises RuntimeError if the judge is closed.
         """
         with self._lock:
             if self._is_closed:
@@ -230,11 +230,7 @@ class JudgeWorker:
             return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def rest(self) -> None:
-        """Writes to a shared budget, at the end of a bundle, what its calls took.
-
-        Raises:
-            RuntimeError: The judge is closed.
-        """
+        """Writes to a shared budget, at the end of a bundle, what its calls took; raises as `submit` does."""
         if self._shares_budget and isinstance(self.ask, Judge):
             self.submit(self.ask.rest()).result()
 
@@ -264,10 +260,7 @@ class JudgeWorker:
         try:
             if isinstance(self.ask, Judge):
                 await self.ask.finish(self._patience_s)
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await cancel_others()
             await close_judge(self.ask)
             await self._loop.shutdown_default_executor()
         finally:
@@ -279,18 +272,12 @@ _WORKERS: dict[tuple[int, str], JudgeWorker] = {}
 
 
 def open_judge(settings: JudgeSettings, environ: Mapping[str, str] | None = None) -> JudgeWorker:
-    """Returns this process's judge for these settings, made at the first time.
-
-    Raises:
-        ConfigError: There are no credentials, or the cache cannot be used.
-    """
+    """Returns this process's judge for these settings, made at the first time; raises as `JudgeWorker`."""
     key = (os.getpid(), settings.key())
     with _LOCK:
-        worker = _WORKERS.get(key)
-        if worker is None:
-            worker = JudgeWorker(settings, os.environ if environ is None else environ)
-            _WORKERS[key] = worker
-    return worker
+        if key not in _WORKERS:
+            _WORKERS[key] = JudgeWorker(settings, os.environ if environ is None else environ)
+        return _WORKERS[key]
 
 
 def close_judges() -> None:

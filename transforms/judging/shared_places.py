@@ -74,13 +74,9 @@ class ReplyPlace(Protocol):
         """Keeps replies, in place of those with the same question and number; raises PlaceError."""
 
     def spend(self, run: str, amounts: Amounts, limits: Amounts) -> bool:
-        """Adds amounts to what all workers of a run have spent, unless that would exceed the limits.
+        """Adds amounts to what all workers of a run have spent, if that keeps to the limits; returns whether.
 
-        Returns:
-            Whether they were added.
-
-        Raises:
-            PlaceError: The place does not answer. The amounts may have been added or not.
+        Raises PlaceError if the place does not answer; the amounts may have been added or not.
         """
 
     def spent(self, run: str) -> Amounts:
@@ -143,11 +139,7 @@ class SqlitePlace:
     is_needed = False
 
     def __init__(self, path: str):
-        """Opens the file, or creates it with its parent directories.
-
-        Raises:
-            ConfigError: It cannot be used; one line.
-        """
+        """Opens the file, or creates it with its parent directories; raises ConfigError if that fails."""
         self.shown = path
         self._lock = Lock()
         if not is_local(path):

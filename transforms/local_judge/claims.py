@@ -22,7 +22,6 @@ class Claim(NamedTuple):
 
     Attributes:
         text: The sentence, without the number of a list entry.
-        words: Its words, in order.
         content: Features of content words with their weights.
         demands: Numbers, dates and identifiers, each with the keys of which the evidence must hold one.
     """
@@ -478,21 +477,15 @@ def why_no_claim(claim: Claim, talkless: str, known: Set[str]) -> str | None:
 
 
 def _adds_nothing(text: str, known: Set[str]) -> bool:
-    """Returns whether a request or an introduction has no content word that is its own.
-
-    Words of the closed list, words of the evidence or the user, and what belongs to the user, as in `your
-    suitcase`, add nothing. Words in Han, Kana and Hangul are not listed.
-    """
+    """Returns whether a request or an introduction has no content word that is its own."""
 
     def behind_name(owned: re.Match[str]) -> str:
         return " ".join(dropwhile(lambda word: word.lower() not in _ON, owned[1].split()))
 
-    rest = _OF_THE_USER.sub(behind_name, text)
-    return all(
-        is_run_of_characters(word.lower) or not (_request_words() | known).isdisjoint(word.keys)
-        for word in words(rest)
-        if word.is_content
-    )
+    # What belongs to the user, as in `your suitcase`, adds nothing; Han, Kana and Hangul are not listed.
+    rest = words(_OF_THE_USER.sub(behind_name, text))
+    added = [word for word in rest if word.is_content and not is_run_of_characters(word.lower)]
+    return not any((_request_words() | known).isdisjoint(word.keys) for word in added)
 
 
 def _normal(text: str) -> str:

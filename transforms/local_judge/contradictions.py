@@ -75,8 +75,12 @@ def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str
     if together < _WORTH_A_LOOK * fsum(claim.content.values()):
         return None
     clause = _without_answer(claim.text).strip(" .!。！\n*")
-    claimed, held = None if _BREAK.search(clause) else clause, _clause_around(span)
+    claimed = None if _BREAK.search(clause) else clause
+    held: str | None = None
     before, after = span.context[: span.start], span.context[span.end :]
+    is_clause = _BREAK.search(before) and _BREAK.search(after) and not _BREAK.search(span.quote)
+    if is_clause and not _IS_KEY.match(after):
+        held = _BREAK.split(before)[-1] + span.quote + _BREAK.split(after, maxsplit=1)[0]
     sentence = _SENTENCE_END.split(before)[-1] + span.quote + _SENTENCE_END.split(after, maxsplit=1)[0]
     # The evidence denies something under a condition that the claim lacks.
     is_limited = bool(_CONDITION.search(sentence)) and not (
@@ -122,15 +126,6 @@ def overstated(claimed: str, span: EvidenceSpan) -> str | None:
 def _without_answer(sentence: str) -> str:
     answer = _ANSWER.match(sentence)
     return sentence[answer.end() if answer else 0 :]
-
-
-def _clause_around(span: EvidenceSpan) -> str | None:
-    if _BREAK.search(span.quote):
-        return None
-    before, after = span.context[: span.start], span.context[span.end :]
-    if _IS_KEY.match(after) or not _BREAK.search(before) or not _BREAK.search(after):
-        return None
-    return _BREAK.split(before)[-1] + span.quote + _BREAK.split(after, maxsplit=1)[0]
 
 
 def _is_denial(claimed: str, held: str) -> bool:
@@ -323,11 +318,10 @@ def _cost(token: AlignedToken) -> int:
 def _align(
     claimed: Sequence[AlignedToken], held: Sequence[AlignedToken]
 ) -> list[tuple[AlignedToken | None, int]]:
-    """Returns the tokens of a claim with their indexes in the evidence, -1 where they have none.
+    """Returns pairs of tokens of a claim and indexes in the evidence; None and -1: there is no partner.
 
     A claim may begin and end anywhere in the evidence (semi-global alignment with the least cost of unaligned
-    tokens, after Needleman and Wunsch 1970). Articles, auxiliaries, endings and punctuation cost little.
-    Unaligned tokens of the evidence in between are pairs without a token of the claim.
+    tokens, after Needleman and Wunsch 1970).
     """
     rows, steps = [0] * (len(held) + 1), list[list[int]]()
     costs = [_cost(token) for token in held]

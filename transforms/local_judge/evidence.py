@@ -102,11 +102,6 @@ class _Piece:
 
     Words of a supported claim stand close together, while those of a false one are scattered over a long
     text. A window has the number of its first block; the first window, -1, holds only block 0.
-
-    Attributes:
-        stated: Keys of its words outside flags.
-        grammar: Number of its function words.
-        is_prose: Whether at least 10 % of its words are function words, and at most 20 % keys of records.
     """
 
     def __init__(self, text: str) -> None:
@@ -117,25 +112,24 @@ class _Piece:
         self.keys.update(*(days for _, days in dates_in_words(self.words)))
         self.keys.update(numbers_of_lists(text))
         self.flags = read_flags(text)
+        # Keys of its words outside flags.
         self.stated = _keys(words(without_flags(text))) if self.flags else self.keys
         self.is_negated = is_negated(self.words)
-        self.grammar = sum([not word.is_content for word in self.words])
-        size = len(self.words)
-        self.is_prose = self.grammar >= _LEAST_PROSE * size and len(self.flags) <= _MOST_KEYS * size
+        # Prose has many function words, and few keys of records.
+        size, grammar = len(self.words), sum([not word.is_content for word in self.words])
+        self.is_prose = grammar >= _LEAST_PROSE * size and len(self.flags) <= _MOST_KEYS * size
         self.windows_of: dict[str, list[int]] = {}
         self._keys_near: dict[int, set[str]] = {}
         for number, start in enumerate(range(0, len(self.words), _BLOCK)):
-            self._index(number, self.words[start : start + _BLOCK])
-
-    def _index(self, number: int, block: list[Word]) -> None:
-        for key in chain.from_iterable([word.keys for word in block if word.is_content]):
-            windows = self.windows_of.get(key)
-            if windows is None:
-                self.windows_of[key] = [number - 1, number]
-            elif windows[-1] == number - 1:
-                windows.append(number)
-            elif windows[-1] != number:
-                windows += number - 1, number
+            block = self.words[start : start + _BLOCK]
+            for key in chain.from_iterable([word.keys for word in block if word.is_content]):
+                windows = self.windows_of.get(key)
+                if windows is None:
+                    self.windows_of[key] = [number - 1, number]
+                elif windows[-1] == number - 1:
+                    windows.append(number)
+                elif windows[-1] != number:
+                    windows += number - 1, number
 
     def best_window(self, content: Mapping[str, float]) -> tuple[float, int]:
         """Returns the weight of a claim that the best window covers, and the number of that window."""
@@ -193,29 +187,24 @@ class _Piece:
         return _ENTRY_START.search(before) is not None or _ENTRY_END.search(after) is not None
 
     def span(self, window: int, content: Mapping[str, float]) -> EvidenceSpan:
+        """Returns the sentence of a window that covers most of a claim, with a block on either side."""
+
+        def weight(places: Iterable[int]) -> float:
+            keys = dict.fromkeys(chain.from_iterable([self.words[position].keys for position in places]))
+            return fsum([content.get(key, 0.0) for key in keys])
+
+        text, tokens, starts = self.text, self.tokens, self._starts
         first = max(0, window * _BLOCK)
         nearby, shares_nothing = self.words[first : first + WINDOW], content.keys().isdisjoint
         shared = [position for position, word in enumerate(nearby, first) if not shares_nothing(word.keys)]
-        best = max(self._sentences(shared), key=lambda places: self._weight(places, content))
-        return self._stretch(best[0], best[-1])
-
-    def _sentences(self, places: list[int]) -> list[list[int]]:
-        tokens, starts = self.tokens, self._starts
-        sentences = [places[:1]]
-        for last, position in pairwise(places):
-            if _SENTENCE_END.search(self.text, starts[last] + len(tokens[last]), starts[position]):
+        sentences = [shared[:1]]
+        for last, position in pairwise(shared):
+            if _SENTENCE_END.search(text, starts[last] + len(tokens[last]), starts[position]):
                 sentences.append([])
             sentences[-1].append(position)
-        return sentences
-
-    def _weight(self, places: Iterable[int], content: Mapping[str, float]) -> float:
-        keys = dict.fromkeys(chain.from_iterable([self.words[position].keys for position in places]))
-        return fsum([content.get(key, 0.0) for key in keys])
-
-    def _stretch(self, first: int, last: int) -> EvidenceSpan:
-        text, starts = self.text, self._starts
-        begin, after = first - _BLOCK, last + 1 + _BLOCK
-        start, end = starts[first], starts[last] + len(self.tokens[last])
+        best = max(sentences, key=weight)
+        begin, after = best[0] - _BLOCK, best[-1] + 1 + _BLOCK
+        start, end = starts[best[0]], starts[best[-1]] + len(tokens[best[-1]])
         before = text[starts[begin] : start] if begin > 0 else "\n" + text[:start]
         rest = text[end : starts[after]] if after < len(self.words) else text[end:] + "\n"
         return EvidenceSpan(before + text[start:end] + rest, len(before), len(before) + end - start)

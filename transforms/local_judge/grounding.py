@@ -182,11 +182,8 @@ def _why_incomparable(claim: Claim, known: Evidence) -> str | None:
 
 
 def _holds_what_is_absent(claim: Claim, passages: Sequence[EvidencePassage]) -> bool:
-    """Returns whether evidence that itself denies nothing holds all that a claim calls failed or missing.
-
-    Of `I could not find order 5` that is the order and its number. Without a number or a code, what the
-    evidence holds may be another order.
-    """
+    """Returns whether evidence that itself denies nothing holds all that a claim calls failed or missing."""
+    # Of `I could not find order 5` the order and its number. Without a number, it may be another order.
     rest = weigh(word for word in claim.words if word.is_content and not is_word_of_absence(word))
     return bool(claim.demands) and any(
         all(passage.holds(key) for key in rest) and not passage.piece.denies_something for passage in passages
@@ -197,19 +194,19 @@ def _as_spelled(
     claim: Claim, known: Evidence, mentioned: Evidence, computed: Set[str]
 ) -> tuple[Claim, list[str]]:
     """Returns a claim with its codes as the evidence spells them, and what is missing of its numbers."""
-    missing = _missing(claim, known, mentioned, computed)
+
+    def missing_of(claim: Claim) -> list[str]:
+        missing = missing_numbers(claim, known.keys, mentioned.keys, computed)
+        return missing or missing_codes(claim.text, chain(known.parts(), mentioned.parts()))
+
+    missing = missing_of(claim)
     is_spelled = (missing and has_code(claim.text)) or names_ending(claim.text)
     texts = [*known.spelled(), *mentioned.spelled()] if is_spelled else []
     respelled = as_spelled(claim.text, texts)
     if respelled != claim.text:
         claim = read_claim(respelled)
-        missing = _missing(claim, known, mentioned, computed)
+        missing = missing_of(claim)
     return claim, missing or missing_endings(claim.text, texts)
-
-
-def _missing(claim: Claim, known: Evidence, mentioned: Evidence, computed: Set[str]) -> list[str]:
-    missing = missing_numbers(claim, known.keys, mentioned.keys, computed)
-    return missing or missing_codes(claim.text, chain(known.parts(), mentioned.parts()))
 
 
 def _refuting(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage]) -> str | None:
@@ -373,12 +370,10 @@ def _has_its_name(
 def _has_its_place(
     claimed: Sequence[Word], position: int, held: Sequence[Word], number: int, other: int
 ) -> bool:
-    """Returns whether a number fits a side of the claim better than another one, or wholly.
-
-    So do both numbers of `3 euros for adults and 2 euros for children`.
-    """
+    """Returns whether a number fits a side of the claim better than another one, or wholly."""
     around, others = (_words_around(claimed, position, held, i) for i in (number, other))
     sides = zip(around, others, (position, len(claimed) - position - 1), strict=True)
+    # Both numbers of `3 euros for adults and 2 euros for children` fit wholly.
     return any(mine > another or 0 < side == mine == another for mine, another, side in sides)
 
 
@@ -484,7 +479,10 @@ def _compare(expected: str, actual: str) -> tuple[float, str, str]:
             figure *= _CONTRADICTED
             break
     missing = numbers + missing_words(wanted, known.keys)
-    return figure, span.quote if span else "", contrary or _reason(figure, missing, is_denied)
+    reason = "Only one of the texts denies something." if is_denied else "The answer has all expected words."
+    reason = f"The answer lacks {quoted_names(missing)}." if missing else reason
+    reason = reason if figure else "The texts have nothing in common."
+    return figure, span.quote if span else "", contrary or reason
 
 
 def _overlap(wanted: Claim, answer: Claim) -> float:
@@ -494,11 +492,3 @@ def _overlap(wanted: Claim, answer: Claim) -> float:
         return 0.0
     both = _RECALL_FACTOR * fsum(ours.values()) + fsum(theirs.values())
     return min(1.0, (1 + _RECALL_FACTOR) * common / both)
-
-
-def _reason(figure: float, missing: list[str], is_denied: bool) -> str:
-    if not figure:
-        return "The texts have nothing in common."
-    if missing:
-        return f"The answer lacks {quoted_names(missing)}."
-    return "Only one of the texts denies something." if is_denied else "The answer has all expected words."

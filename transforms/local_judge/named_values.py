@@ -179,29 +179,23 @@ def denies(text: str, known: Set[str]) -> bool:
 
 
 def _denied(text: str) -> Iterator[Word]:
-    """Yields the content words that a negation denies, the nearest one first.
-
-    These are the words after it up to `and`, or the last one before it. Negated endings of Japanese and
-    Korean deny the word before them.
-    """
+    """Yields the content words that a negation denies, the nearest one first."""
     read = words_meanings(text)
     position = next((i for i, word in enumerate(read) if word.is_negation), len(read))
     inside = NEGATING.search(text) if position < len(read) and not read[position].lower.isascii() else None
     if inside and read[position].is_content and not _FORWARD.match(inside[0]):
-        yield from _last_content(text[: inside.start()][-_NEAR:])
+        # Negated endings of Japanese and Korean deny the word before them, in Japanese without its Hiragana.
+        before = text[: inside.start()][-_NEAR:]
+        while run := _LAST_RUN.search(before):
+            if content := [word for word in words_meanings(run[0]) if word.is_content]:
+                yield content[-1]
+                return
+            before = before[: run.start()]
         return
+    # The words after it up to `and`, or the last one before it.
     clause = takewhile(lambda word: word.lower not in _JOINS, read[position + 1 :])
     after = [word for word in clause if word.is_content]
     yield from after or [word for word in read[:position] if word.is_content][-1:]
-
-
-def _last_content(text: str) -> list[Word]:
-    """Returns the last content word of a text, in Japanese without its Hiragana."""
-    while run := _LAST_RUN.search(text):
-        if content := [word for word in words_meanings(run[0]) if word.is_content]:
-            return content[-1:]
-        text = text[: run.start()]
-    return []
 
 
 # Writes the codes of a sentence as the evidence spells them.

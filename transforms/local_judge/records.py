@@ -123,18 +123,15 @@ class FlagIndex:
         if not claim.content or is_open(claim):
             return
         rest = {key: weight for key, weight in claim.content.items() if key not in neutral()}
-        negated = is_denied(claim.text)
-        is_less = says_less(claim)
+        negated, is_less = is_denied(claim.text), says_less(claim)
         unknown = [weight for key, weight in rest.items() if key not in stated and key not in self._names]
         is_known = sum(unknown) < _MOST_UNKNOWN
         for flag in chain.from_iterable(self._flags.get(key, ()) for key in claim.content):
             if not flag.content.keys() <= claim.content.keys():
                 continue
             share = fsum(flag.content.values()) / fsum((rest | flag.content).values())
-            if flag.value == "true":
-                is_denying = negated
-            else:
-                is_denying = not is_less and (is_known or flag.value == UNKNOWN)
+            is_denying = not is_less and (is_known or flag.value == UNKNOWN)
+            is_denying = negated if flag.value == "true" else is_denying
             if is_denying and (share >= _MOST or flag.value == "false"):
                 yield flag
 

@@ -79,15 +79,9 @@ def align_in_order(
     similarities of the remaining rows sum up to more. Sequences of thousands that are in another order are
     paired as well as a band of `_MOST_CELLS` allows.
 
-    Args:
-        columns: Length of the second sequence.
-        largest: Of every place of the first sequence, a bound of its similarities.
-        similarities: Similarities, the same whenever they are asked for.
-        width: Width of the first band that is tried.
-
-    Returns:
-        Pairs (row, column) in order; None marks a place without a partner. Places without any
-        similarity are never paired.
+    `largest` has a bound of the similarities of every place of the first sequence, `columns` is the length of
+    the second one, and `width` that of the first band. None marks a place without a partner; places without
+    any similarity are never paired.
     """
     rows, shorter = len(largest), min(len(largest), columns)
     widest = max(rows, columns)
@@ -125,8 +119,7 @@ class _Recorded:
     def __init__(self, turns: Sequence[Turn]) -> None:
         import numpy as np
 
-        places: dict[str, list[int]] = {}
-        counts: dict[str, list[int]] = {}
+        tokens: dict[str, list[tuple[int, int]]] = {}
         texts: dict[str, list[int]] = {}
         tools: dict[frozenset[str | None], list[int]] = {}
         sizes: list[int] = []
@@ -136,9 +129,8 @@ class _Recorded:
             texts.setdefault(features.text, []).append(index)
             tools.setdefault(features.tools, []).append(index)
             for token, count in features.counts.items():
-                places.setdefault(token, []).append(index)
-                counts.setdefault(token, []).append(count)
-        self._tokens = {token: (np.array(places[token]), np.array(counts[token])) for token in places}
+                tokens.setdefault(token, []).append((index, count))
+        self._tokens = {token: np.array(counted).T for token, counted in tokens.items()}
         self._texts = {text: np.array(at) for text, at in texts.items()}
         self._tools = list(tools)
         self._tools_of = np.zeros(len(sizes), int)
@@ -179,10 +171,7 @@ class _Recorded:
 def align(expected: Sequence[ExpectedTurn], actual: Sequence[Turn]) -> AlignedPlaces:
     """Aligns two lists of turns in order, so that the summed similarity is as large as possible.
 
-    Turns with nothing in common are never paired.
-
-    Returns:
-        Pairs (golden index, recorded index) in order; None marks a missing or an extra turn.
+    Turns with nothing in common are never paired; None marks a missing or an extra turn.
     """
     wanted, recorded = [_features(turn.user, turn.tool_calls) for turn in expected], _Recorded(actual)
     is_short = len(expected) * len(actual) <= _MOST_CELLS // 2
@@ -201,11 +190,7 @@ _ORDER_WEIGHT = 1e-9
 
 
 def equal_matches(expected: Sequence[Hashable], actual: Sequence[Hashable]) -> list[int | None]:
-    """Pairs equal elements of two lists, each with at most one, in order.
-
-    Returns:
-        For every expected element the index of its actual partner, or None.
-    """
+    """Returns for every expected element the index of an equal actual one, in order, each once; or None."""
     places: dict[Hashable, deque[int]] = defaultdict(deque)
     for j, element in enumerate(actual):
         places[element].append(j)
@@ -218,16 +203,10 @@ def count_matches(
     matches: Callable[[Expected, Actual], bool],
     start: Sequence[int | None] = (),
 ) -> list[int | None]:
-    """Pairs as many as possible of two lists (maximum bipartite matching by augmenting paths).
+    """Returns for every expected element the index of its actual partner, or None, as many as possible.
 
-    Args:
-        expected: Elements that look for a partner.
-        actual: Elements that can be one.
-        matches: Whether two may be paired.
-        start: An earlier result to go on from; all elements that are paired in it stay paired.
-
-    Returns:
-        For every expected element the index of its actual partner, or None.
+    It is a maximum bipartite matching by augmenting paths. All elements that are paired in `start`, an
+    earlier result, stay paired.
     """
     fitting = [[j for j, other in enumerate(actual) if matches(want, other)] for want in expected]
     partners: list[int | None] = list(start) or [None] * len(expected)
@@ -260,12 +239,8 @@ def _assign(i: int, fitting: list[list[int]], partners: list[int | None], owners
 def best_assignment(weights: Sequence[Sequence[float]]) -> list[int | None]:
     """Pairs rows with columns so that the sum of weights is as large as possible; ties go by order.
 
-    Args:
-        weights: One row per expected element, one column per actual one; a weight of 0 or less
-            means that the two must not be paired.
-
-    Returns:
-        For every row the index of its column, or None.
+    Returns for every row the index of its column, or None. A weight of 0 or less means that the two must not
+    be paired.
     """
     rows, columns = len(weights), len(weights[0]) if weights else 0
     if not columns:
@@ -288,42 +263,31 @@ def _cheapest(cost: Sequence[Sequence[float]]) -> list[int]:
     size = len(cost)
     row_potential, column_potential = [0.0] * (size + 1), [0.0] * (size + 1)
     row_of = [size] * (size + 1)
-    for row in range(size):
-        row_of[size] = row
-        _augment(cost, row_of, row_potential, column_potential)
+    for waiting in range(size):
+        # The row waits in an extra last column, and joins the assignment along a shortest path.
+        column, row_of[size] = size, waiting
+        slack, came_from, done = [inf] * size, [size] * size, [False] * (size + 1)
+        while row_of[column] != size:
+            done[column] = True
+            row = row_of[column]
+            for j in range(size):
+                if not done[j]:
+                    reduced = cost[row][j] - row_potential[row] - column_potential[j]
+                    if reduced < slack[j]:
+                        slack[j], came_from[j] = reduced, column
+            following = min((j for j in range(size) if not done[j]), key=slack.__getitem__)
+            delta = slack[following]
+            for j in range(size + 1):
+                if done[j]:
+                    row_potential[row_of[j]] += delta
+                    column_potential[j] -= delta
+                elif j < size:
+                    slack[j] -= delta
+            column = following
+        while column != size:
+            row_of[column] = row_of[came_from[column]]
+            column = came_from[column]
     columns = [0] * size
     for column in range(size):
         columns[row_of[column]] = column
     return columns
-
-
-def _augment(
-    cost: Sequence[Sequence[float]],
-    row_of: list[int],
-    row_potential: list[float],
-    column_potential: list[float],
-) -> None:
-    """Adds the row that waits in the extra last column to the assignment, along a shortest path."""
-    size = len(cost)
-    slack, came_from, done = [inf] * size, [size] * size, [False] * (size + 1)
-    column = size
-    while row_of[column] != size:
-        done[column] = True
-        row = row_of[column]
-        for j in range(size):
-            if not done[j]:
-                reduced = cost[row][j] - row_potential[row] - column_potential[j]
-                if reduced < slack[j]:
-                    slack[j], came_from[j] = reduced, column
-        following = min((j for j in range(size) if not done[j]), key=slack.__getitem__)
-        delta = slack[following]
-        for j in range(size + 1):
-            if done[j]:
-                row_potential[row_of[j]] += delta
-                column_potential[j] -= delta
-            elif j < size:
-                slack[j] -= delta
-        column = following
-    while column != size:
-        row_of[column] = row_of[came_from[column]]
-        column = came_from[column]

@@ -234,20 +234,11 @@ def agent_updates(turn: Turn | None) -> JsonObject:
 
 
 def replay_turn(
-    case: EvalCase,
-    expected: ExpectedTurn,
-    actual: Turn | None,
-    updates: JsonObject,
-    paired: PairedCalls,
+    case: EvalCase, expected: ExpectedTurn, actual: Turn | None, updates: JsonObject, paired: PairedCalls
 ) -> TurnReplay:
     """Checks everything that a golden turn expects; comparisons of meaning are left open.
 
-    Args:
-        case: The golden case; its gates and switches apply.
-        expected: The golden turn.
-        actual: The recorded turn; None: it is missing, so that nothing expected was observed.
-        updates: Session variables that the agent updated in the turn.
-        paired: Its expected and made calls.
+    Nothing is observed of a turn that is missing (None); `updates` are the variables that the agent updated.
     """
     turn, is_ces = actual or _NO_TURN, case.dialect == "ces"
     is_plain = not expected.expectations and not is_ces
@@ -308,8 +299,7 @@ def _replay_of_equal(
             outcomes.append(ExpectationOutcome(expectation, is_off, texts[0], "text"))
         else:
             outcomes.append(ExpectationOutcome(expectation, "FAIL" if case.similarity_enabled else "SKIPPED"))
-    for payload in turn.payloads:
-        outcomes.append(ExpectationOutcome(None, "SKIPPED", payload, "payload"))
+    outcomes += [ExpectationOutcome(None, "SKIPPED", payload, "payload") for payload in turn.payloads]
     return replay
 
 
@@ -360,9 +350,5 @@ def scenario_outcomes(case: EvalCase, conversation: Conversation) -> list[Expect
 
 def responses_by_call(conversation: Conversation) -> dict[int, ToolResponse]:
     """Returns the response of every call that has one, by the `id()` of the call."""
-    responses = {}
-    for turn in conversation.turns:
-        for call, response in answered_calls(turn):
-            if response is not None:
-                responses[id(call)] = response
-    return responses
+    answered = (pair for turn in conversation.turns for pair in answered_calls(turn))
+    return {id(call): response for call, response in answered if response is not None}

@@ -72,13 +72,9 @@ def problems_of(
     for entry in scored.scores:
         criterion, overall = entry.criterion, entry.overall
         if overall is not None and overall.outcome == "FAIL":
-            index, rests_on_calls = _worst(entry, overall), criterion.needs_expected_calls
-            gap = gap_of(criterion, overall)
-            problems.append(
-                ReviewProblem(
-                    criterion.severity_reason, gap, criterion.name, *index, compares_calls=rests_on_calls
-                )
-            )
+            failed = criterion.severity_reason, gap_of(criterion, overall), criterion.name
+            where, rests_on_calls = _worst(entry, overall), criterion.needs_expected_calls
+            problems.append(ReviewProblem(*failed, *where, compares_calls=rests_on_calls))
     if effects is not None:
         problems += _destructive(scored, effects)
     if not problems and verdict.status == "FAIL":
@@ -431,11 +427,9 @@ def why_of(problem: ReviewProblem, sample: Sample) -> Why:
     criterion = problem.criterion or (DESTRUCTIVE if problem.term == DESTRUCTIVE else STATUS)
     kind, tool = _kind_and_tool(problem, calls)
     shown = " ".join(part for part in (kind, tool) if part)
-    return Why(
-        one_line(text, MOST_WHY),
-        "|".join(one_line(part, _MOST_KIND).replace("|", "/") for part in (criterion, kind, tool)),
-        one_line(f"{criterion}: {shown}" if shown else criterion, MOST_WHY),
-    )
+    problem_type = "|".join(one_line(part, _MOST_KIND).replace("|", "/") for part in (criterion, kind, tool))
+    label = f"{criterion}: {shown}" if shown else criterion
+    return Why(one_line(text, MOST_WHY), problem_type, one_line(label, MOST_WHY))
 
 
 def _kind_and_tool(problem: ReviewProblem, calls: CallProblem | None) -> tuple[str, str]:
@@ -502,31 +496,23 @@ def reading_key(row: ConversationRow) -> tuple[int, float, float, str, str, str]
     most severe first, of equal severity the latest event. Ids decide what is left, so that the order does not
     depend on the order of the rows.
     """
-    time = time_seconds(row["event_time"]) or 0.0
-    return (
-        _step(row),
-        -row["severity_score"],
-        -time,
-        row["conversation_id"],
-        row["app_version"] or "",
-        row["eval_id"] or "",
-    )
+    severity, time = row["severity_score"], time_seconds(row["event_time"]) or 0.0
+    ids = row["conversation_id"], row["app_version"] or "", row["eval_id"] or ""
+    return _step(row), -severity, -time, *ids
 
 
-def to_read(
-    rows: Iterable[ConversationRow], most: int = MOST_READ, of_a_type: int = MOST_OF_A_TYPE
-) -> list[ConversationRow]:
+def to_read(rows: Iterable[ConversationRow], most: int = MOST_READ) -> list[ConversationRow]:
     """Returns the conversations to read first, so that they show different problems.
 
     Those with an unexpected destructive call come first, then the worst of every problem type, then the
     second ones, and so on; each time by severity. None else that passed stands before one that failed. Those
-    without a problem are not chosen; at most `of_a_type` are of one problem type.
+    without a problem are not chosen; at most three are of one problem type.
     """
-    rounds: list[list[ConversationRow]] = [[] for _ in range(of_a_type)]
+    rounds: list[list[ConversationRow]] = [[] for _ in range(MOST_OF_A_TYPE)]
     taken: Counter[str | None] = Counter()
     for row in sorted((row for row in rows if row["severity_score"] > 0), key=reading_key):
         number = taken[row["problem_type"]]
-        if number < of_a_type:
+        if number < MOST_OF_A_TYPE:
             rounds[number].append(row)
             taken[row["problem_type"]] += 1
     return sorted((row for round_of_rows in rounds for row in round_of_rows), key=_step)[:most]

@@ -295,11 +295,7 @@ class Redactor:
                 texts[index] = first[: len(first) - len(tail)] + tail[:start] + marker
                 texts[index + 1] = second[end - len(tail) :]
         return [
-            {**item, "text": text}
-            if isinstance(item, dict) and "text" in item
-            else item
-            if isinstance(item, dict)
-            else text
+            (item | {"text": text} if "text" in item else item) if isinstance(item, dict) else text
             for item, text in zip(items, texts, strict=True)
         ]
 
@@ -728,7 +724,10 @@ def check_redaction(config: RedactConfig | None) -> None:
                 f"redact: {name}: {short_repr(wrong)}: names between dots, such as tool_calls.args.x; "
                 "indices of lists are left out"
             )
-    if unknown := sorted(set(config.regions) - _regions()):
+    # Imported late: it takes time, which only a redacted run has to wait for.
+    from phonenumbers import SUPPORTED_REGIONS
+
+    if unknown := sorted(set(config.regions) - set(SUPPORTED_REGIONS)):
         raise ValueError(f"redact: regions: {', '.join(unknown)}: no country that has phone numbers")
     for name, pattern in config.patterns.items():
         try:
@@ -737,12 +736,6 @@ def check_redaction(config: RedactConfig | None) -> None:
             raise ValueError(f"redact: patterns.{name}: {error}") from None
         if matches_nothing:
             raise ValueError(f"redact: patterns.{name}: matches an empty text")
-
-
-def _regions() -> set[str]:
-    from phonenumbers import SUPPORTED_REGIONS
-
-    return set(SUPPORTED_REGIONS)
 
 
 class RedactedAsk:
@@ -776,9 +769,8 @@ def redact_rows(
     conversations: Sequence[ConversationRow],
 ) -> tuple[list[ScoreRow], list[ResultRow], list[ConversationRow]]:
     """Returns the rows of a conversation with markers."""
-    rows: list[Any] = [*scores]
-    for index, row in enumerate(rows):
-        rows[index] = replace(row, **redactor.row(msgspec.structs.asdict(row)))
+    given: list[Any] = [*scores]
+    rows = [replace(row, **redactor.row(msgspec.structs.asdict(row))) for row in given]
     kept: list[Any] = []
     for result in results:
         eval_id = result["eval_id"]

@@ -144,8 +144,6 @@ def nominal_alpha(units: Mapping[str, int]) -> float | None:
 
 # Means and shares of values that come in groups, such as the turns of a case; without numpy.
 
-_LEVEL = 0.95
-
 
 class GroupSum(NamedTuple):
     """The values of one group: how many, and their sum."""
@@ -180,12 +178,12 @@ def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, floa
     mean, _ = _mean(groups)
     variance = _variance(groups) * size / (size - 1)
     if variance > ((1e-12 * max(1.0, abs(mean))) ** 2):
-        half = t_quantile((1 + _LEVEL) / 2, size - 1) * sqrt(variance)
+        half = t_quantile((1 + LEVEL) / 2, size - 1) * sqrt(variance)
         low, high = scale or (0.0 if all(group.total >= 0 for group in groups) else -inf, inf)
         return Bounds(max(low, mean - half), min(high, mean + half))
     if scale is None:
         return None
-    z2 = normal_quantile((1 + _LEVEL) / 2) ** 2
+    z2 = normal_quantile((1 + LEVEL) / 2) ** 2
     other = z2 / (size + z2)
     return Bounds(mean - other * (mean - scale[0]), mean + other * (scale[1] - mean))
 

@@ -239,20 +239,14 @@ class SampleMoments(NamedTuple):
     variance: float
 
 
-class _Welch(NamedTuple):
-    difference: float
-    error: float
-    freedom: float
-
-
-def _welch(sample: SampleMoments, base: SampleMoments) -> _Welch:
+def _welch(sample: SampleMoments, base: SampleMoments) -> tuple[float, float, float]:
     """Returns the difference, its standard error, and the degrees of freedom of Welch and Satterthwaite."""
     error, other = sample.variance / sample.size, base.variance / base.size
     if not error + other:
-        return _Welch(sample.mean - base.mean, 0.0, 1.0)
+        return sample.mean - base.mean, 0.0, 1.0
     share = error / (error + other)
     freedom = 1 / (share**2 / (sample.size - 1) + (1 - share) ** 2 / (base.size - 1))
-    return _Welch(sample.mean - base.mean, sqrt(error + other), freedom)
+    return sample.mean - base.mean, sqrt(error + other), freedom
 
 
 def lower_mean(sample: SampleMoments, base: SampleMoments) -> float:
@@ -327,17 +321,9 @@ def standardised(difference: float, variance: float) -> float | None:
 _STEPS = 10_000
 _TINY = 1e-300
 _CLOSE = 1e-15
-_NORMAL = NormalDist()
 
-
-def normal_quantile(share: float) -> float:
-    """Returns the value that a standard normal variable stays below with a probability in (0, 1)."""
-    return _NORMAL.inv_cdf(share)
-
-
-def normal_cdf(value: float) -> float:
-    """Returns the probability that a standard normal variable does not exceed a value."""
-    return _NORMAL.cdf(value)
+normal_quantile, normal_cdf = NormalDist().inv_cdf, NormalDist().cdf
+"""The value that a standard normal variable stays below with a probability in (0, 1), and the reverse."""
 
 
 def upper_normal(value: float) -> float:

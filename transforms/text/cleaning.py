@@ -214,12 +214,11 @@ _NUMBER = re.compile(
 CURRENCIES = dict(zip("$€£¥₩₹", ("usd", "eur", "gbp", "jpy", "krw", "inr"), strict=True))
 """Sign of a currency -> its code."""
 CURRENCY_NAMES = {
-    **{
-        "eur": "euro euros ユーロ 유로",
-        "usd": "dollar dollars dólar dólares ドル 달러",
-        "gbp": "pound pounds",
-    },
-    **{"jpy": "yen 円", "krw": "won 원"},
+    "eur": "euro euros ユーロ 유로",
+    "usd": "dollar dollars dólar dólares ドル 달러",
+    "gbp": "pound pounds",
+    "jpy": "yen 円",
+    "krw": "won 원",
 }
 """Code of a currency -> its names."""
 CURRENCY_CODES = re.compile(

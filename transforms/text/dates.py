@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
-from turnwise.transforms.text.words import MONTHS, by_place
+from turnwise.transforms.text.words import MONTHS, by_place, word_set
 
 _LONGEST = 48
 _FIRST_SECONDS, _DATES_FIRST_MILLISECONDS = 1e9, 1e10
@@ -212,21 +212,15 @@ _FIRST_MILLISECONDS = 1e11
 _OF_EVENTS = ("event_time", "eventTime", "timestamp")
 
 
-def _spellings(*names: str) -> frozenset[str]:
-    return frozenset(names) | frozenset(map(to_camel, names))
+def _spellings(names: str) -> frozenset[str]:
+    return word_set(names) | frozenset(map(to_camel, names.split()))
 
 
-_WHOLE = _spellings(
-    "turns", "messages", "traj", "events", "eval_case_results", "eval_metric_result_per_invocation"
-)
-_TIMES = _spellings(
-    *("event_time", "timestamp", "start_time", "end_time", "last_update_time"),
-    *("creation_timestamp", "created_at", "created", "create_time"),
-)
-_HOLDERS = _WHOLE | _spellings(
-    *("turn", "event", "json_payload", "diagnostic_info"),
-    *("root_span", "child_spans", "spans", "actual_invocation"),
-)
+_WHOLE = _spellings("turns messages traj events eval_case_results eval_metric_result_per_invocation")
+_TIMES = _spellings("""event_time timestamp start_time end_time last_update_time creation_timestamp created_at
+    created create_time""")
+_HOLDERS = _WHOLE | _spellings("""turn event json_payload diagnostic_info root_span child_spans spans
+    actual_invocation""")
 
 
 def epoch_seconds(number: float) -> float | None:
@@ -271,10 +265,8 @@ def text_nanos(text: str) -> int | None:
     """
     spelling = text.strip().removesuffix(" UTC").replace(" ", "T", 1)
     for candidate in (spelling, f"{spelling}Z"):
-        try:
+        with suppress(ValueError):
             return timestamp_nanos(candidate)
-        except ValueError:
-            continue
     return None
 
 

@@ -60,10 +60,8 @@ def compiled(pattern: str, memory: int = _MOST_MEMORY) -> Any:
     except re2.error as error:
         (reason, *_) = error.args or ("",)
         why = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise ValueError(
-            f"not a regular expression of RE2: {short_repr(pattern, _PATTERNS_SHOWN)} "
-            f"({why[:_PATTERNS_SHOWN]})"
-        ) from None
+        shown = f"{short_repr(pattern, _PATTERNS_SHOWN)} ({why[:_PATTERNS_SHOWN]})"
+        raise ValueError(f"not a regular expression of RE2: {shown}") from None
 
 
 @lru_cache(maxsize=1024)
@@ -83,9 +81,8 @@ def _compiled_glob(glob: str, one_name: str) -> Any:
     try:
         return compiled(rf"(?s)\A{''.join(parts)}\z")
     except ValueError:
-        raise ValueError(
-            f"not a glob: {short_repr(glob, _PATTERNS_SHOWN)} (a wrong range, or too large)"
-        ) from None
+        shown = short_repr(glob, _PATTERNS_SHOWN)
+        raise ValueError(f"not a glob: {shown} (a wrong range, or too large)") from None
 
 
 def _encodable(text: str) -> str:

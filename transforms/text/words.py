@@ -165,18 +165,16 @@ def _read_number(text: str) -> Numeral:
     scale, scaled = 0, _SCALED.fullmatch(text)
     if scaled and scaled[2] in SCALES:
         text, scale = scaled[1], SCALES[scaled[2]]
-    demands = tuple(
-        tuple(_number_key(whole, fraction, scale) for whole, fraction in readings)
-        for readings in _numbers(_DIGITS.findall(text), _NO_DIGITS.findall(text))
-    )
+
+    def key(whole: str, fraction: str) -> str:
+        fraction = fraction.ljust(scale, "0")
+        whole, fraction = (whole + fraction[:scale]).lstrip("0"), fraction[scale:].rstrip("0")
+        return f"#{whole or 0}.{fraction}" if fraction else f"#{whole or 0}"
+
+    numbers = _numbers(_DIGITS.findall(text), _NO_DIGITS.findall(text))
+    demands = tuple(tuple(key(*reading) for reading in readings) for readings in numbers)
     keys = tuple(key for readings in demands for key in readings)
     return Numeral(demands, keys, tuple(readings[0] for readings in demands))
-
-
-def _number_key(whole: str, fraction: str, scale: int) -> str:
-    fraction = fraction.ljust(scale, "0")
-    whole, fraction = (whole + fraction[:scale]).lstrip("0"), fraction[scale:].rstrip("0")
-    return f"#{whole or 0}.{fraction}" if fraction else f"#{whole or 0}"
 
 
 def _numbers(runs: list[str], marks: list[str]) -> list[list[tuple[str, str]]]:
@@ -245,7 +243,11 @@ def _read(token: str) -> Word:
         return Word(token.lower(), features, numeral.keys, numeral.demands, units=numeral.keys[:1])
     lower = unicodedata.normalize("NFKC", token).lower().replace("’", "'")
     weights: Features = {}
-    is_content = add_features(lower, weights)
+    if lower in NUMBER_WORDS:
+        is_content = True
+        _add(weights, f"#{NUMBER_WORDS[lower]}", WORD_WEIGHT)
+    else:
+        is_content = (_add_characters if is_run_of_characters(lower) else _add_letters)(lower, weights)
     keys = tuple(weights)
     demands = (keys,) if len(keys) == 1 and any(map(str.isdecimal, lower)) else ()
     is_negation = lower in NEGATIONS or lower.endswith("n't") or lower.startswith("n'")
@@ -354,20 +356,12 @@ def is_run_of_characters(word: str) -> bool:
     return bisect_right(_BOUNDS, word) % 2 == 1
 
 
-def add_features(word: str, features: Features) -> bool:
-    """Adds the features of a lower-case word of one script; returns whether it is a content word."""
-    if word in NUMBER_WORDS:
-        _add(features, f"#{NUMBER_WORDS[word]}", WORD_WEIGHT)
-        return True
-    add = _add_characters if is_run_of_characters(word) else _add_letters
-    return add(word, features)
-
-
 def _add(features: Features, key: str, weight: float) -> None:
     features[key] = features.get(key, 0.0) + weight
 
 
 def _add_characters(run: str, features: Features) -> bool:
+    """Adds the features of a run of Han, Kana or Hangul; returns whether it is a content word."""
     weights = [
         _GRAMMAR_CHARACTER_WEIGHT
         if "\u3040" <= char <= "\u309f" or char == "ー" or char in KOREAN_GRAMMAR

@@ -365,14 +365,13 @@ class _Writers:
 
 def open_changes(places: Sequence[SinkPlace]) -> ChangeWriter:
     """Returns what writes a stream's changes to its services; raises ConfigError if one cannot be opened."""
-    return _Writers([_open_changes(sink_place) for sink_place in places])
-
-
-def _open_changes(sink_place: SinkPlace) -> ChangeWriter:
-    kind = find_service(sink_place.option, sink_place.url)
-    assert kind.append
-    with hook_errors(f"sink {kind.name}: append"):
-        return kind.append(sink_place)
+    writers = []
+    for sink_place in places:
+        kind = find_service(sink_place.option, sink_place.url)
+        assert kind.append
+        with hook_errors(f"sink {kind.name}: append"):
+            writers.append(kind.append(sink_place))
+    return _Writers(writers)
 
 
 def check_appends(sink_place: SinkPlace) -> None:

@@ -74,10 +74,10 @@ register_sink(
         schemes=("parquet",),
         folder=_folder,
         open=deferred("io.staging", "open_staging"),
-        prepare=deferred("io.parquet_sink", "prepare_dataset"),
+        prepare=deferred("io.staging", "prepare_dataset"),
         check=_check_dataset,
         absolute=_absolute_dataset,
-        complete=deferred("io.parquet_sink", "complete_dataset"),
+        complete=deferred("io.staging", "complete_dataset"),
         discard=deferred("io.staging", "discard_staged"),
         left=lambda given: f"{given.url} holds nothing of it, unless it was just being completed",
     )

@@ -1,23 +1,44 @@
 """Asserts that a conversation passes, and says why it does not."""
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from turnwise.pipeline.io.terminal import printable
-from turnwise.pipeline.python.evaluate import Config
-from turnwise.pipeline.python.inputs import CaseInput, ConversationInput
-from turnwise.pipeline.python.testing.check import Checked, call_differences, check_conversation
+from turnwise.pipeline.python.evaluate import (
+    Config,
+    Options,
+    finished,
+    read_cases,
+    read_conversations,
+    run_settings,
+    score_with_judge,
+)
+from turnwise.pipeline.python.inputs import CaseInput, ConversationInput, ShownText
 from turnwise.pipeline.python.testing.explanation import difference_lines
-from turnwise.schemas.conversation import turn_name
+from turnwise.schemas.config import STATUS, ConfigError
+from turnwise.schemas.conversation import Record, ToolCall, turn_name
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.result import unmet_turns
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.judges import JudgeKind
-from turnwise.transforms.scoring.evaluate import CriterionScores
+from turnwise.transforms.matching.sample import CaseIndex, Sample
+from turnwise.transforms.review.row import RULES
+from turnwise.transforms.scoring.evaluate import (
+    CriterionScores,
+    ScoredConversation,
+    Verdict,
+    conversation_verdict,
+)
 
 _MOST_TURNS = 10
+_ORDERED = ("EXACT", "IN_ORDER")
+_T = TypeVar("_T")
 
 
 def assert_conversation(
@@ -56,32 +77,132 @@ def assert_conversation(
     >>> assert_conversation(log, case, {"tool_trajectory_avg_score": 1.0})
     """
     __tracebackhide__ = True
-    checked = check_conversation(conversation, case, criteria, config, judge, allow_no_score)
+    settings = run_settings(Options(criteria, config, judge), case is not None)
+    if isinstance(allow_no_score, str):
+        raise TypeError("allow_no_score: a collection of names, not one text")
+    known = (STATUS, *settings.criteria_names)
+    for name in allow_no_score:
+        if name not in known:
+            raise ConfigError(f"allow_no_score: {name}: it can be {', '.join(known)}")
+    kept = _Kept()
+    finished(score_with_judge([_sample(conversation, case, config)], settings, kept))
+    scored = kept.scored
+    scored.scores = [result for result in scored.scores if not _is_let_off(result, allow_no_score)]
+    verdict = conversation_verdict(scored, RULES)
+    checked = _Checked(scored, verdict, frozenset(allow_no_score), settings.criteria)
     if not checked.is_passed:
-        raise AssertionError(failure_text(checked))
+        raise AssertionError("\n".join(map(printable, _lines(checked))))
 
 
-def failure_text(checked: Checked) -> str:
-    """Returns why a conversation does not pass, one line per criterion, turn and difference."""
-    return "\n".join(printable(line) for line in _lines(checked))
+def _sample(conversation: ConversationInput, case: CaseInput | None, config: Config | None) -> Sample:
+    (log,) = _only("conversation", read_conversations(conversation, config=config))
+    cases = None if case is None else _only("case", read_cases(case, config=config))
+    if cases and log.eval_id is None:
+        log = replace(log, eval_id=cases[0].eval_id, eval_set_id=cases[0].eval_set_id)
+    return Sample(log, CaseIndex(cases).find(log), Record("conversation", 1, b""))
 
 
-def _lines(checked: Checked) -> Iterator[str]:
+def _only(what: str, read: list[_T]) -> list[_T]:
+    if len(read) != 1:
+        raise ValueError(f"{what}: one is needed, and this holds {len(read)}")
+    return read
+
+
+class _Checked(Struct, frozen=True):
+    """A scored and decided conversation.
+
+    Attributes:
+        scored: Its scores, without those that may have no score and are.
+        verdict: Its verdict by these scores.
+        allowed: Criteria that may have no score; `verdict`: the verdict.
+        criteria: All criteria by which it was scored.
+    """
+
+    scored: ScoredConversation
+    verdict: Verdict
+    allowed: frozenset[str]
+    criteria: tuple[Criterion, ...]
+
+    @property
+    def failed(self) -> list[CriterionScores]:
+        """The criteria with a threshold that the conversation fails."""
+        return [
+            result
+            for result in self.scored.scores
+            if result.criterion.threshold is not None
+            and result.overall is not None
+            and result.overall.outcome == "FAIL"
+        ]
+
+    @property
+    def no_score(self) -> list[CriterionScores]:
+        """The criteria that raised an error, or have no score somewhere and must."""
+        return [
+            result
+            for result in self.scored.scores
+            if result.errors or (_has_no_score(result) and result.criterion.name not in self.allowed)
+        ]
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether nothing failed, and nothing lacks a score or verdict that must have one."""
+        if self.failed or self.no_score or self.verdict.status == "FAIL":
+            return False
+        return self.verdict.status == "PASS" or STATUS in self.allowed
+
+
+class _Kept:
+    """Receives the scored conversation."""
+
+    scored: ScoredConversation
+
+    def add(self, scored: ScoredConversation) -> None:
+        self.scored = scored
+
+    def reject(self, sample: Sample, error: BaseException) -> None:
+        raise error
+
+
+def _is_let_off(result: CriterionScores, allowed: Collection[str]) -> bool:
+    """Returns whether a criterion has no score and may have none: it failed nowhere, and raised no error."""
+    is_allowed = result.criterion.name in allowed and not result.errors
+    return is_allowed and not _fails(result) and _has_no_score(result)
+
+
+def _scores(result: CriterionScores) -> list[Score]:
+    return [score for _, score in result.turns] + ([result.overall] if result.overall else [])
+
+
+def _fails(result: CriterionScores) -> bool:
+    """Returns whether a criterion fails somewhere."""
+    return any(score.outcome == "FAIL" for score in _scores(result))
+
+
+def _has_no_score(result: CriterionScores) -> bool:
+    """Returns whether a criterion that applies has no score or no outcome somewhere."""
+    overall = result.overall
+    is_gate = result.criterion.threshold is not None
+    if result.errors or (is_gate and overall is not None and overall.outcome is None):
+        return True
+    return any(score.value is None and score.outcome is None for score in _scores(result))
+
+
+def _lines(checked: _Checked) -> Iterator[str]:
     sample = checked.scored.sample
     held = f", eval case {sample.eval_case.eval_id}" if sample.eval_case else ""
     status = "FAIL" if checked.failed or checked.verdict.status == "FAIL" else "no verdict"
     yield f"conversation {sample.conversation.conversation_id}{held}: {status}"
     names = tuple(f"{result.criterion.name}: " for result in checked.no_score)
     yield from (f"  {reason}" for reason in checked.verdict.reasons if not reason.startswith(names))
-    failing = [result for result in checked.scored.scores if result in checked.failed]
-    failing = failing or ([*_failing(checked)] if status == "FAIL" else [])
+    failing = checked.failed or [r for r in checked.scored.scores if status == "FAIL" and _fails(r)]
     for result in failing:
         yield from _criterion_lines(result, "FAIL")
     for result in checked.no_score:
         if result not in failing:
             yield from _criterion_lines(result, None)
     if status == "FAIL" and sample.eval_case is not None and sample.eval_case.dialect == "ces":
-        yield from _unmet_lines(checked)
+        for turn, text in unmet_turns(checked.scored, checked.verdict):
+            yield f"  {turn_name(sample.pairs[turn].index)}: {text}"
     for failure in checked.scored.failures:
         if failure.stage == "score":
             at = "" if failure.turn_index is None else f" at {turn_name(failure.turn_index)}"
@@ -90,15 +211,9 @@ def _lines(checked: Checked) -> Iterator[str]:
         yield from _call_lines(checked)
 
 
-def _failing(checked: Checked) -> Iterator[CriterionScores]:
-    for result in checked.scored.scores:
-        scores = [score for _, score in result.turns] + ([result.overall] if result.overall else [])
-        if any(score.outcome == "FAIL" for score in scores):
-            yield result
-
-
 def _criterion_lines(result: CriterionScores, outcome: str | None) -> Iterator[str]:
-    turns = [(i, score) for i, score in result.turns if score.outcome == outcome and _says_more(score)]
+    of_outcome = [(i, score) for i, score in result.turns if score.outcome == outcome]
+    turns = [(i, score) for i, score in of_outcome if score.outcome == "FAIL" or score.value is None]
     why = "" if turns or result.overall is None else _why(result.overall)
     overall = result.overall or Score(None)
     yield f"  {result.criterion.name}: {_value_text(result.criterion, overall)}{why}"
@@ -106,15 +221,6 @@ def _criterion_lines(result: CriterionScores, outcome: str | None) -> Iterator[s
         yield f"    {turn_name(index)}: {_value_text(result.criterion, score)}{_why(score)}"
     if len(turns) > _MOST_TURNS:
         yield f"    and {len(turns) - _MOST_TURNS} more turns"
-
-
-def _unmet_lines(checked: Checked) -> Iterator[str]:
-    for turn, text in unmet_turns(checked.scored, checked.verdict):
-        yield f"  {turn_name(checked.scored.sample.pairs[turn].index)}: {text}"
-
-
-def _says_more(score: Score) -> bool:
-    return score.outcome == "FAIL" or score.value is None
 
 
 def _value_text(criterion: Criterion, score: Score) -> str:
@@ -130,10 +236,45 @@ def _why(score: Score) -> str:
     return f": {' '.join(texts)}" if texts else ""
 
 
-def _call_lines(checked: Checked) -> Iterator[str]:
+def _call_lines(checked: _Checked) -> Iterator[str]:
+    """Yields where calls differ from the expected ones: turns in order, then the whole conversation."""
     kinds = [criterion for criterion in checked.criteria if isinstance(criterion, ToolTrajectory)]
-    compare = kinds[0] if kinds else ToolTrajectory()
-    for difference in call_differences(checked.scored.sample, compare)[:_MOST_TURNS]:
-        where = "the whole conversation" if difference.turn is None else turn_name(difference.turn)
+    sample, compare = checked.scored.sample, kinds[0] if kinds else ToolTrajectory()
+    calls: list[tuple[str, Sequence[ToolCall], Sequence[ToolCall]]] = []
+    for pair in sample.pairs:
+        if pair.expected.tool_calls is not None if pair.expected else pair.label is not None:
+            expected = (pair.expected.tool_calls if pair.expected else None) or ()
+            calls.append((turn_name(pair.index), expected, pair.actual.tool_calls if pair.actual else ()))
+    actions = sample.eval_case.actions if sample.eval_case else None
+    if actions is not None:
+        made = [call for turn in sample.conversation.turns for call in turn.tool_calls]
+        calls.append(("the whole conversation", actions, made))
+    compared = ((where, *_compared(expected, made, compare)) for where, expected, made in calls)
+    differing = [calls_of for calls_of in compared if calls_of[1] != calls_of[2]]
+    for where, shown, met in differing[:_MOST_TURNS]:
         yield f"  calls of {where}: made == expected"
-        yield from (f"    {line}" for line in difference_lines(difference.made, difference.expected))
+        yield from (f"    {line}" for line in difference_lines(shown, met))
+
+
+def _compared(
+    expected: Sequence[ToolCall], made: Sequence[ToolCall], compare: ToolTrajectory
+) -> tuple[list[ShownText], list[ShownText]]:
+    """Returns the calls that were made, and those that were expected, in order if it counts.
+
+    An expected call that the criterion takes for met is shown as the call that meets it.
+    """
+    partners = compare.partners(expected, made)
+    places = list(range(len(expected)))
+    if compare.match_type not in _ORDERED:
+        places.sort(key=lambda i: len(made) if (j := partners[i]) is None else j)
+    shown = [_shown(call) for call in made]
+    return shown, [_shown(expected[i]) if (j := partners[i]) is None else shown[j] for i in places]
+
+
+def _shown(call: ToolCall) -> ShownText:
+    """Returns a call as it is shown: `tool(parameter=value)`."""
+    arguments = (
+        f"{name}={json.dumps(value, ensure_ascii=False, default=repr)}"
+        for name, value in (call.args or {}).items()
+    )
+    return ShownText(f"{call.name or '?'}({', '.join(arguments)})")

@@ -84,26 +84,18 @@ class Recordings(NamedTuple):
 
     def ids(self) -> list[str]:
         """Returns an id for each recording: that of the conversation, with the place where it is repeated."""
-        numbers = Counter(recording.conversation.conversation_id for recording in self.recordings)
+        names = [recording.conversation.conversation_id for recording in self.recordings]
+        numbers = Counter(names)
         return [
-            name
-            if numbers[name] == 1
-            else f"{name}@{recording.source.rsplit('/', 1)[-1]}:{recording.position}"
-            for recording in self.recordings
-            for name in [recording.conversation.conversation_id]
+            name if numbers[name] == 1 else f"{name}@{read.source.rsplit('/', 1)[-1]}:{read.position}"
+            for name, read in zip(names, self.recordings, strict=True)
         ]
 
 
 def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str | None) -> Recordings:
-    """Reads all recordings, each beside its case.
+    """Reads all recordings of files, directories and globs, each beside its case, if `cases` names some.
 
-    Args:
-        recordings: Files, directories and globs.
-        cases: The same of eval cases, and addresses of stores; empty: none.
-        config: Path of the config file, which says how some records are read; None: none.
-
-    Raises:
-        ConfigError: A path names nothing, or there is no recording, or no eval case.
+    Raises ConfigError if a path names nothing, or there is no recording, or no eval case.
     """
     limit, settings = MAX_RECORD_BYTES, read_any_config(config)
     given = eval_cases(Inputs("cases", [*cases], []), CaseReader(settings.ces), limit, Counter())

@@ -53,11 +53,10 @@ export function say(text) {
 export async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
-    say(`Copied ${what}.`);
   } catch {
     copyBySelection(text);
-    say(`Copied ${what}.`);
   }
+  say(`Copied ${what}.`);
 }
 
 // For pages opened from a file, where some browsers have no clipboard.

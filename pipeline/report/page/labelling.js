@@ -65,7 +65,7 @@ export function verdictScore(own) {
 export function labelControls(own, score) {
   const key = keyOf(own.place, score);
   const known = () => labels.get(key) ?? {};
-  const name = `${score.criterion === VERDICT ? "verdict" : score.criterion}, ${turnName(score.turn_index)}`;
+  const name = `${score.criterion}, ${turnName(score.turn_index)}`;
   const comment = h("input", { type: "text", value: known().comment ?? "", placeholder: "comment", "aria-label": `Comment on ${name}`,
     onchange: (event) => set({ comment: event.target.value }) });
   const thumbs = KINDS.map(([kind, text]) => button(text, () => set({ label: known().label === kind ? null : kind }),

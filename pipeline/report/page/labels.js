@@ -26,15 +26,11 @@ export function labels() {
   ];
 }
 
-function nameOf(criterion) {
-  return criterion === VERDICT ? "verdict" : shown(criterion);
-}
-
 function drawForm() {
   const set = (name, kind) => (value) => { form[name] = kind ? kind(value) : value; amend({}); };
   const found = population(form.criterion, form.level, form.run).length;
   return h("form", { class: "filters", onsubmit: (event) => { event.preventDefault(); drawSample(); } },
-    choice("criterion", report.criteria.map((row) => [row.name, nameOf(row.name)]), form.criterion, set("criterion")),
+    choice("criterion", report.criteria.map((row) => [row.name, shown(row.name)]), form.criterion, set("criterion")),
     choice("scores of", [[WHOLE, WHOLE], [TURNS, TURNS]], form.level, set("level")),
     report.runs.length > 1 ? choice("run", report.runs.map((run, i) => [String(i), shown(run.run_id)]), String(form.run), set("run", Number)) : null,
     h("label", null, "conversations", h("input", { type: "number", min: 1, max: 100000, value: form.size,
@@ -57,7 +53,7 @@ function progress({ criterion, level, items, of, seed }) {
   const open = toLabel();
   const picked = items.filter(({ isPicked }) => isPicked).length;
   return [
-    h("p", null, `${number(items.length - picked)} of ${counted(of, "conversation")} with scores of ${nameOf(criterion)} (${level}), drawn with the seed ${shown(seed)}${picked ? `, and ${number(picked)} picked` : ""}. `,
+    h("p", null, `${number(items.length - picked)} of ${counted(of, "conversation")} with scores of ${shown(criterion)} (${level}), drawn with the seed ${shown(seed)}${picked ? `, and ${number(picked)} picked` : ""}. `,
       h("strong", null, `${number(items.length - open.length)} labelled, ${number(open.length)} to do.`),
       " Label them in this order; you may stop early."),
     h("progress", { max: items.length, value: items.length - open.length, "aria-label": "labelled conversations" }),
@@ -69,7 +65,7 @@ function progress({ criterion, level, items, of, seed }) {
 function labelTable(made) {
   return table("Labels", ["conversation", "criterion", "turn", "outcome", "your label", "comment"], made.map((one) => [
     h("a", { href: fresh({ view: "conversation", at: String(one.place) }), dir: "auto" }, shown(idName(report.conversations.id[one.place]))),
-    nameOf(one.criterion), turnName(one.turn_index), one.outcome ? outcome(one.outcome) : "–",
+    shown(one.criterion), turnName(one.turn_index), one.outcome ? outcome(one.outcome) : "–",
     one.label ? outcome(one.label) : "–", h("span", { dir: "auto" }, shown(one.comment))]));
 }
 

@@ -6,7 +6,7 @@ import { compared, shownVersions } from "./compared.js";
 import { conversation, heldBy, idName, nameOf, report, shortVersion, siblings, typeSize, versionName } from "./data.js";
 import { button, h } from "./dom.js";
 import { isAscending } from "./filter.js";
-import { NONE, counted, number, quantity, shown } from "./format.js";
+import { counted, number, quantity, shown } from "./format.js";
 import { go, link, state } from "./state.js";
 
 const SPARE = 6;
@@ -32,7 +32,7 @@ function columnsOf(names) {
     ["what is wrong", why, null, "why"],
     ["conversation", (own) => [h("span", { class: "id", dir: "auto", title: shown(own.id), "data-whole": own.id }, shown(idName(own.id))), " ", tagsOf(own)]],
     ...names.map((name) => [name, (own) => scoreText(name, own.place), `score:${name}`, `number score-cell${state.sort === `score:${name}` ? "" : " minor"}`]),
-    ["turns", turnsText, "turns", "number"],
+    ["turns", (own) => number(own.turns), "turns", "number"],
     has("seconds") ? ["latency", (own) => quantity(own.seconds, "seconds"), "latency", "number"] : null,
   ].filter(Boolean);
 }
@@ -91,10 +91,6 @@ function tagsOf(own) {
   const names = [own.language, ...own.tags].map(nameOf).filter((name) => name !== null);
   const rest = names.length - MOST_TAGS;
   return [names.slice(0, MOST_TAGS).map((name) => [tag(name), " "]), rest > 0 ? h("small", null, `+${rest}`) : null];
-}
-
-function turnsText(own) {
-  return own.turns === null ? NONE : number(own.turns);
 }
 
 export function whyText(own) {

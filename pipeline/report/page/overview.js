@@ -141,7 +141,7 @@ function criterionRow(row, versions, page, comparison) {
   const isShare = own ? own.measure === "pass_rate" : row.is_share;
   const figures = versions.map((i) => row.figures[i]);
   return [
-    [explained(row.name, row.name, h("a", { href: fresh({ view: "conversations", ...failing(row.name) }) }, breakable(nameOf(row)))),
+    [explained(row.name, row.name, h("a", { href: fresh({ view: "conversations", ...failing(row.name) }) }, breakable(shown(row.name)))),
       page?.baseline && page.criterion === row.name ? [" ", h("span", { title: shown(page.chosen) }, tag("leads"))] : null],
     ...figures.map((figure) => figureCell(row, figure, scale, isShare)),
     ...(comparison ? [differenceCell(comparison, row, own)] : []),
@@ -152,10 +152,6 @@ function criterionRow(row, versions, page, comparison) {
 
 function failing(name) {
   return name === VERDICT ? { outcome: "FAIL" } : { criterion: name, outcome: "FAIL" };
-}
-
-function nameOf(row) {
-  return row.name === VERDICT ? "verdict" : shown(row.name);
 }
 
 // From 0 to 1, the scale of the criterion, or from 0 to the largest bound.

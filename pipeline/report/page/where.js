@@ -23,10 +23,10 @@ export function where() {
   return [
     h("h1", null, "Where it goes wrong"),
     h("div", { class: "actions" }, pairChoice(),
-      isOfOne || !name ? null : choice("criterion", names.map((one) => [one, label(one)]), name, (value) => go(link({ criterion: value })))),
+      isOfOne || !name ? null : choice("criterion", names.map((one) => [one, shown(one)]), name, (value) => go(link({ criterion: value })))),
     h("section", { "aria-labelledby": "slices" }, h("h2", { id: "slices" }, "Slices"),
       !report.slices.length ? h("p", null, "All conversations are in the same slice: there is nothing to compare.")
-        : isOfOne ? allCriteria() : sliced.includes(name) ? besideEachOther(name, comparison) : h("p", null, `${label(name ?? "verdict")} has no figures by slice, because it has no threshold.`)),
+        : isOfOne ? allCriteria() : sliced.includes(name) ? besideEachOther(name, comparison) : h("p", null, `${shown(name ?? "verdict")} has no figures by slice, because it has no threshold.`)),
     comparison ? h("section", { "aria-labelledby": "changes" }, h("h2", { id: "changes" }, "What changed, case by case"), flips(comparison, name)) : null,
     h("section", { "aria-labelledby": "turns" }, h("h2", { id: "turns" }, "Turns"), turns()),
   ];
@@ -39,7 +39,7 @@ function hasSlices(name, comparison) {
 // One version: all criteria.
 function allCriteria() {
   const names = report.criteria.map((row) => row.name).filter((name) => report.slices.some((one) => heldBy(one.figures, name)?.[0]));
-  return table("Share that passes, by slice", [explained("slice"), "conversations", ...names.map((name) => explained(label(name), name))],
+  return table("Share that passes, by slice", [explained("slice"), "conversations", ...names.map((name) => explained(shown(name), name))],
     report.slices.map((slice) => [sliceLink(slice), conversationsOf(slice, 0), ...names.map((name) => cell(slice, name, 0))]), { class: "grid stack" });
 }
 
@@ -51,7 +51,7 @@ function besideEachOther(name, comparison) {
   const head = comparison ? [[versionHead(versionAt(comparison.candidate.name)), " − ", versionHead(versionAt(comparison.baseline.name)), explained("", "difference")]] : [];
   return [
     h("p", { class: "hint" }, "Shares are coloured where a slice differs from the other conversations of its version, differences where the versions differ within the slice; both at a false discovery rate of 10 %. Shares are of all conversations, differences of the pairs alone."),
-    table(`${label(name)} by slice`, [explained("slice"), ...versions.map(versionHead), ...head],
+    table(`${shown(name)} by slice`, [explained("slice"), ...versions.map(versionHead), ...head],
       report.slices.map((slice) => [sliceLink(slice),
         ...versions.map((i) => (heldBy(slice.figures, name) ? cell(slice, name, i) : meanCell(comparison, found(slice), i))),
         ...(comparison ? [differenceCell(comparison, slice, name, found(slice))] : [])]),
@@ -83,10 +83,6 @@ function differenceCell({ baseline, candidate, criteria }, slice, name, found) {
 function conversationsOf({ figures: { verdict: verdicts } }, version) {
   const own = verdicts?.[version];
   return own ? number(own.passed + own.failed + own.no_score) : "0";
-}
-
-function label(name) {
-  return name === "verdict" ? "verdict" : shown(name);
 }
 
 function sliceLink(slice) {
@@ -124,7 +120,7 @@ function changeText({ kind, criterion }) {
 // Cases whose outcome by a criterion differs, regressed ones first.
 function flips({ flips: all, baseline, candidate }, name) {
   const own = all.filter(({ criterion }) => criterion === name);
-  const title = shown(`${candidate.name} against ${baseline.name}, by ${label(name ?? "verdict")}`);
+  const title = shown(`${candidate.name} against ${baseline.name}, by ${shown(name ?? "verdict")}`);
   if (!own.length) return h("p", null, `${title}: no outcome changed.`);
   const names = shortNames(own.map((one) => one.case));
   const rows = own.slice(0, MOST).map((one) => [
@@ -155,13 +151,13 @@ function turns() {
   const text = isShare || row.unit === "score" && row.high === 1 ? percent : decimal;
   const x = Array.from({ length }, (_, i) => i);
   return [
-    choice("criterion", rows.map((one) => [one.name, label(one.name)]), row.name, (value) => go(link({ criterion: value }))),
+    choice("criterion", rows.map((one) => [one.name, shown(one.name)]), row.name, (value) => go(link({ criterion: value }))),
     length > 1 ? lines({
-      label: `${label(row.name)} by turn, ${isShare ? "share that passes" : row.unit === "score" ? "mean" : `mean, ${row.unit}`}`, x, xLabel: "turn", yLabel: "",
+      label: `${shown(row.name)} by turn, ${isShare ? "share that passes" : row.unit === "score" ? "mean" : `mean, ${row.unit}`}`, x, xLabel: "turn", yLabel: "",
       xFormat: (value) => (Number.isInteger(value) ? String(value + 1) : ""), format: text,
       series: used.map(([figure, i]) => ({ name: shown(versionName(i)), values: x.map((turn) => figure.by_turn[turn]?.[0] ?? null) })),
     }) : null,
-    table(`${label(row.name)} by turn`, ["turn", ...used.map(([, i]) => versionHead(i))], x.map((turn) => [String(turn + 1),
+    table(`${shown(row.name)} by turn`, ["turn", ...used.map(([, i]) => versionHead(i))], x.map((turn) => [String(turn + 1),
       ...used.map(([figure]) => turnCell(figure.by_turn[turn], text))])),
   ];
 }

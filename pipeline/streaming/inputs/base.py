@@ -142,12 +142,7 @@ def attribute_time(text: str | None) -> float | None:
 
 
 def message_item(
-    source: str,
-    position: int,
-    data: bytes,
-    limit: int,
-    event_time: float | None = None,
-    published: float | None = None,
+    source: str, position: int, data: bytes, limit: int, event_time: float | None, published: float | None
 ) -> SourceRecord:
     """Returns the record of a message; of one of more than `limit` bytes the start, with an error."""
     error = oversized_error(limit) if len(data) > limit else None

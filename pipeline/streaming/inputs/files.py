@@ -71,22 +71,17 @@ class LinesSource(StreamSource):
         return items
 
     def _run(self) -> None:
-        splitter = LineSplitter(self._limit)
+        splitter, number = LineSplitter(self._limit), self._file.fileno()
         try:
-            while chunk := self._next_chunk():
-                self._give(splitter.add(chunk))
+            while not self._is_closed:
+                if select.select([number], [], [], _POLL_SECONDS)[0]:
+                    if not (chunk := os.read(number, _CHUNK)):
+                        break
+                    self._give(splitter.add(chunk))
         except OSError as error:
             self._error = error
         self._give(splitter.cut())
         self._is_ended = True
-
-    def _next_chunk(self) -> bytes:
-        """Returns the next bytes of the pipe; empty at its end or after `close`."""
-        number = self._file.fileno()
-        while not self._is_closed:
-            if select.select([number], [], [], _POLL_SECONDS)[0]:
-                return os.read(number, _CHUNK)
-        return b""
 
     def _give(self, lines: list[bytes]) -> None:
         with self._changed:
@@ -160,18 +155,11 @@ class Labels:
 
 
 class _WatchedFile:
-    """What is known of a watched file.
-
-    Attributes:
-        path: The last known path.
-        size: Bytes.
-        changed_at: Time of the last change, seconds since the epoch.
-        source: Label; empty until the file is identified.
-    """
+    """A watched file: its last known path, size and time of change (seconds since the epoch)."""
 
     def __init__(self, labels: Labels, limit: int) -> None:
         self._labels, self._limit = labels, limit
-        self.path, self.source = "", ""
+        self.path, self.source = "", ""  # there is no label until the file is identified
         self.size, self._inode, self._mtime_ns = -1, 0, 0
         self.changed_at = 0.0
 
@@ -268,7 +256,11 @@ class LineFile(_WatchedFile):
         if self._is_changed:
             self._is_changed = False
             # A file whose text was replaced begins again under a new label.
-            if self.source and not self._stands(file, self._offset, self._head, self._tail):
+            if self.source and not (
+                self.size >= self._offset
+                and _part(file, 0, len(self._head)) == self._head
+                and _part(file, self._offset - len(self._tail), len(self._tail)) == self._tail
+            ):
                 self._give_rest()
                 self._rename()
         if not self.source and not self._begin(file, is_quiet):
@@ -276,9 +268,16 @@ class LineFile(_WatchedFile):
             return [], 0
         cost = self._fill(file, limit)
         if self._is_cut_short and self._line:
-            self._identify_again(file)
+            line, is_whole = _first_line(file)
+            if is_whole:
+                self._identity, self._is_cut_short = self._identity_of(line), False
+                self._save()
         if self._offset >= self.size:
-            self._at_end(is_quiet)
+            if self._line + (not self._splitter.is_between_lines) < self._done.through:
+                self._rename()
+            elif is_quiet and not self._is_tried:
+                self._is_tried = True
+                self._give_rest()
             if self._may_save and self.is_quiet(now, GIVEN_UP_SECONDS):
                 self._save()
         taken, self._items = self._items[:limit], self._items[limit:]
@@ -292,11 +291,6 @@ class LineFile(_WatchedFile):
                 raise FileNotFoundError(f"{self.path} is another file now")
             self._file = file
         return self._file
-
-    def _stands(self, file: BinaryIO, offset: int, head: bytes, tail: bytes) -> bool:
-        if self.size < offset:
-            return False
-        return _part(file, 0, len(head)) == head and _part(file, offset - len(tail), len(tail)) == tail
 
     def _rename(self) -> None:
         self.source, self._identity = "", ""
@@ -314,7 +308,7 @@ class LineFile(_WatchedFile):
             return False
         self._identity, self._is_cut_short = self._identity_of(line), not is_whole
         facts = {} if self._must_be_new else self._labels.facts(self._identity)
-        if facts and not self._resumes(file, facts["label"], facts["offset"], facts["line"], facts):
+        if facts and not self._resumes(file, facts):
             facts = {}
         if not facts:
             self.source = self._labels.new(self.path)
@@ -326,15 +320,9 @@ class LineFile(_WatchedFile):
     def _identity_of(self, line: bytes) -> str:
         return f"lines {self._inode} {blake2b(line.strip(), digest_size=12).hexdigest()}"
 
-    def _identify_again(self, file: BinaryIO) -> None:
-        """Identifies the file by its complete first line, once that is written."""
-        line, is_whole = _first_line(file)
-        if is_whole:
-            self._identity, self._is_cut_short = self._identity_of(line), False
-            self._save()
-
-    def _resumes(self, file: BinaryIO, label: str, offset: int, line: int, facts: dict[str, str]) -> bool:
+    def _resumes(self, file: BinaryIO, facts: dict[str, Any]) -> bool:
         """Continues under a known label; returns False if the text has changed."""
+        label, offset, line = facts["label"], facts["offset"], facts["line"]
         tail = _part(file, max(offset - _COMPARED, 0), min(offset, _COMPARED))
         if self.size < offset or _digest(tail) != facts["tail"]:
             return False
@@ -356,23 +344,19 @@ class LineFile(_WatchedFile):
     def _fill(self, file: BinaryIO, limit: int) -> int:
         start = self._offset
         while len(self._items) < limit and self._offset < self.size and self._offset - start < _BUDGET:
-            end = min(
-                [self._offset + _SPLIT_CHUNK, self.size, *(cut for cut in self._cuts if cut > self._offset)]
-            )
+            cuts = (cut for cut in self._cuts if cut > self._offset)
+            end = min([self._offset + _SPLIT_CHUNK, self.size, *cuts])
             chunk = _part(file, self._offset, end - self._offset)
             if not chunk:
                 self.size = self._offset
                 break
-            self._take(chunk)
+            self._offset += len(chunk)
+            self._head = (self._head + chunk[:_COMPARED])[:_COMPARED]
+            self._tail = (self._tail + chunk[-_COMPARED:])[-_COMPARED:]
+            self._add(self._splitter.add(chunk))
+            if self._offset in self._cuts:
+                self._add(self._splitter.cut())
         return self._offset - start
-
-    def _take(self, chunk: bytes) -> None:
-        self._offset += len(chunk)
-        self._head = (self._head + chunk[:_COMPARED])[:_COMPARED]
-        self._tail = (self._tail + chunk[-_COMPARED:])[-_COMPARED:]
-        self._add(self._splitter.add(chunk))
-        if self._offset in self._cuts:
-            self._add(self._splitter.cut())
 
     def _add(self, lines: list[bytes]) -> None:
         for data in lines:
@@ -387,13 +371,6 @@ class LineFile(_WatchedFile):
                 self._items.append(SourceRecord(self.source, self._line, text.rstrip(b"\r")))
             else:
                 self._labels.checkpoints.skip(self.source, (self._line,))
-
-    def _at_end(self, is_quiet: bool) -> None:
-        if self._line + (not self._splitter.is_between_lines) < self._done.through:
-            self._rename()
-        elif is_quiet and not self._is_tried:
-            self._is_tried = True
-            self._give_rest()
 
     def _give_rest(self) -> None:
         """Adds the unterminated last line, if it is a complete JSON text."""

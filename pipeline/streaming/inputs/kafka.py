@@ -33,8 +33,7 @@ class KafkaSource(StreamSource):
     def __init__(self, uri: str, max_record_bytes: int) -> None:
         """Connects and joins the group; raises ConfigError if that is not possible.
 
-        A URI is `kafka://broker1:9092,broker2:9092/topic?group=NAME&property=value`, with librdkafka's
-        properties. The password is read from KAFKA_SASL_PASSWORD. A larger record is returned as an error.
+        The password is read from KAFKA_SASL_PASSWORD. A larger record is returned as an error.
         """
         self._uri, self._limit = parse_kafka_uri(uri), max_record_bytes
         self._lock = Lock()

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from turnwise.pipeline.io.sinks.base import deferred
@@ -10,6 +9,7 @@ from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
 from turnwise.pipeline.streaming.inputs.files import LinesSource
+from turnwise.pipeline.streaming.inputs.otlp_spool import refused_before
 from turnwise.schemas.config import ConfigError
 
 
@@ -139,7 +139,6 @@ def _open_kafka(name: str, options: SourceOptions, checkpoints: Checkpoints) -> 
     return KafkaSource(name, options.max_record_bytes)
 
 
-_otlp = partial(deferred, "streaming.inputs.otlp")
 INPUT_KINDS = (
     InputKind("-", "- (standard input)", _open_standard_input, is_local=True, is_single=True),
     InputKind("pubsub:", "pubsub:projects/P/subscriptions/S", _open_pubsub),
@@ -147,10 +146,10 @@ INPUT_KINDS = (
     InputKind(
         "otlp:",
         "otlp://HOST:PORT (receives OTLP/HTTP)",
-        _otlp("open_receiver"),
+        deferred("streaming.inputs.otlp", "open_receiver"),
         True,
         True,
-        _otlp("refused_before"),
+        refused_before,
     ),
 )
 

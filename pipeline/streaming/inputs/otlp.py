@@ -14,11 +14,9 @@ from turnwise.pipeline.streaming.inputs.base import (
     StreamSource,
     parse_address,
 )
-from turnwise.pipeline.streaming.inputs.otlp_spool import Spool, received_before
+from turnwise.pipeline.streaming.inputs.otlp_spool import Spool, refusals
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.formats.registry import AUTO, FORMATS
-
-_SOURCE = "otlp"
 
 
 class OtlpSource(StreamSource):
@@ -65,7 +63,7 @@ class OtlpSource(StreamSource):
 
     def refused(self) -> Sequence[str]:
         """Returns how many spans were refused."""
-        return _refusals(self._spool.refused)
+        return refusals(self._spool.refused)
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Lets requests whose outcomes are on disk be removed."""
@@ -81,24 +79,6 @@ class OtlpSource(StreamSource):
         self._spool.close()
 
 
-def _refusals(refused: int) -> list[str]:
-    return [f"{_SOURCE}: {refused} spans were refused: they lack ids"] if refused else []
-
-
-def refused_before(options: SourceOptions, checkpoints: Checkpoints) -> Sequence[str]:
-    """Returns how many spans earlier processes of a stream refused, for a process without a receiver.
-
-    Raises ConfigError if something that was received waits to be read.
-    """
-    waiting, refused = received_before(options.directory, _SOURCE, checkpoints)
-    if waiting:
-        raise ConfigError(
-            f"--output {options.directory}: {waiting} received requests were not read; "
-            "add --input otlp://127.0.0.1:0, or the address that received them"
-        )
-    return _refusals(refused)
-
-
 def open_receiver(uri: str, options: SourceOptions, checkpoints: Checkpoints) -> OtlpSource:
     """Opens a receiver at `otlp://HOST:PORT` and names its address on standard error.
 
@@ -109,7 +89,7 @@ def open_receiver(uri: str, options: SourceOptions, checkpoints: Checkpoints) ->
     name = options.input_format
     if name != AUTO and not FORMATS[name].recognises({"resourceSpans": []}):
         raise ConfigError(f"--input_format {name}: what {uri} receives is of another format")
-    spool = Spool(options.directory, _SOURCE, checkpoints)
+    spool = Spool(options.directory, checkpoints)
     try:
         source = OtlpSource(uri, address, spool, options.max_record_bytes)
     except BaseException:

@@ -1,28 +1,30 @@
-"""Answers OTLP/HTTP requests: stores what is sent before it says so."""
+"""Answers OTLP/HTTP requests: decodes what is sent, and stores it before it says so."""
 
 import logging
 import traceback
+import zlib
+from base64 import b64decode
+from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from anyio import CapacityLimiter, to_thread
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTracePartialSuccess,
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from turnwise.pipeline.streaming.inputs.otlp_decoding import (
-    JSON,
-    PROTOBUF,
-    SIGNALS,
-    OversizedBodyError,
-    Signal,
-    UnsupportedError,
-    decode,
-    decompressed,
-    failure_answer,
-    success_answer,
-)
-from turnwise.pipeline.streaming.inputs.otlp_spool import Spool, SpoolFullError
+from turnwise.pipeline.streaming.inputs.otlp_spool import Export, Spool, SpoolFullError
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.transforms.formats.traces.span import as_id, as_nanos
 
 LOG = logging.getLogger("turnwise.otlp")
 _HELD_BYTES = 1 << 28
@@ -67,7 +69,7 @@ class OtlpApp:
             return
         except _Refused as refused:
             status = refused.status
-            body = failure_answer(media, status.code, refused.message)
+            body = _failure_answer(media, status.code, refused.message)
         if media not in (JSON, PROTOBUF):
             media = JSON
         response = Response(body, status.http, {**status.headers, "Content-Type": media})
@@ -89,7 +91,7 @@ class OtlpApp:
             refused = await to_thread.run_sync(work, limiter=self._workers)
         finally:
             self._held -= sum(map(len, parts))
-        return success_answer(signal, media, refused)
+        return _success_answer(signal, media, refused)
 
     async def _receive(self, request: Request, parts: list[bytes]) -> None:
         """Adds the parts of a body; reads a refused one to its end, so that the client reads the answer."""
@@ -109,17 +111,15 @@ class OtlpApp:
         if refused is not None:
             raise refused
 
-    def _store(self, signal: Signal, media: str, encoding: str, body: bytes) -> int:
+    def _store(self, signal: "Signal", media: str, encoding: str, body: bytes) -> int:
         """Stores a request and returns the number of refused items; called in a thread."""
         try:
-            export, refused = decode(signal, media, decompressed(body, encoding, self._limit))
+            export, refused = _decode(signal, media, _decompressed(body, encoding, self._limit))
             refused_spans = refused if signal.noun == "spans" else 0
             if export is not None or refused_spans:
                 self._spool.add(export, refused_spans)
-        except OversizedBodyError as error:
-            raise _Refused(_LARGE, str(error)) from None
-        except UnsupportedError as error:
-            raise _Refused(_MEDIA, str(error)) from None
+        except _Refused:
+            raise
         except (ValueError, RecursionError) as error:
             raise _Refused(_INVALID, " ".join(str(error).split())[:300]) from None
         except SpoolFullError:
@@ -133,3 +133,165 @@ class OtlpApp:
             LOG.error("%s at %s:%s", type(error).__name__, frame.filename, frame.lineno)
             raise _Refused(_INTERNAL, "internal error") from None
         return refused
+
+
+# Bodies of requests: compression, JSON or protobuf, and which spans can be used.
+
+JSON, PROTOBUF = "application/json", "application/x-protobuf"
+_WINDOWS = {"gzip": 31, "deflate": 15}
+_TIMES = (
+    *("endTimeUnixNano", "end_time_unix_nano", "startTimeUnixNano", "start_time_unix_nano"),
+    *("timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "observed_time_unix_nano"),
+)
+_IDS = ("traceId", "spanId", "parentSpanId")
+_TRACE, _SPAN = ("traceId", "trace_id"), ("spanId", "span_id")
+
+
+class Signal(NamedTuple):
+    """What is sent to a path: spans or log records.
+
+    Attributes:
+        noun: What they are called.
+        resources: Spellings of the key of the resources: OTLP/JSON's, and that of the fields of protobuf.
+        scopes: The same of the scopes in a resource.
+        items: The same of the spans or log records in a scope.
+        ids: Spellings of the ids without which one of them cannot be used.
+        rejected: Key of the number of refused ones in an answer.
+        request: Protobuf message of a request.
+    """
+
+    noun: str
+    resources: tuple[str, ...]
+    scopes: tuple[str, ...]
+    items: tuple[str, ...]
+    ids: tuple[tuple[str, ...], ...]
+    rejected: str
+    request: Any
+
+
+# fmt: off
+SIGNALS = {
+    "/v1/traces": Signal(
+        "spans", ("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans"), ("spans",),
+        (_TRACE, _SPAN), "rejectedSpans", ExportTraceServiceRequest,
+    ),
+    "/v1/logs": Signal(
+        "log records", ("resourceLogs", "resource_logs"), ("scopeLogs", "scope_logs"),
+        ("logRecords", "log_records"), (_TRACE,), "rejectedLogRecords", ExportLogsServiceRequest,
+    ),
+}
+# fmt: on
+
+
+def _decompressed(body: bytes, encoding: str, limit: int) -> bytes:
+    """Returns the content of a body, of which no more than the limit is decompressed.
+
+    Raises ValueError if it is broken.
+    """
+    if encoding in ("", "identity"):
+        return body
+    if encoding not in _WINDOWS:
+        raise _Refused(_MEDIA, f"Content-Encoding {encoding[:40]!r} is not supported; use gzip")
+    parts: list[bytes] = []
+    room = limit + 1
+    while body and room > 0:
+        stream = zlib.decompressobj(_WINDOWS[encoding])
+        try:
+            parts.append(stream.decompress(body, room))
+        except zlib.error as error:
+            raise ValueError(f"the body is not {encoding}: {error}") from None
+        room -= len(parts[-1])
+        if room > 0 and not stream.eof:
+            raise ValueError(f"the body breaks off: the {encoding} stream has no end")
+        body = stream.unused_data
+    if room <= 0:
+        raise _Refused(_LARGE, f"the body has more than {limit} bytes when it is decompressed")
+    return b"".join(parts)
+
+
+def _decode(signal: Signal, content_type: str, body: bytes) -> tuple[Export | None, int]:
+    """Decodes an uncompressed body; raises ValueError, in one line, if it is no such request.
+
+    Returns what can be used, and the number of spans or log records that lack ids.
+    """
+    value = _value(signal, content_type, body)
+    refused, count, latest = 0, 0, 0
+    for scoped, key in _scopes(value, signal):
+        items = _objects(scoped, key)
+        used = [item for item in items if all(any(as_id(item.get(k)) for k in keys) for keys in signal.ids)]
+        if len(used) < len(items):
+            scoped[key] = list[JsonValue](used)
+            refused += len(items) - len(used)
+        count += len(used)
+        latest = max([latest, *(as_nanos(item[name]) for item in used for name in _TIMES if name in item)])
+    if not count:
+        return None, refused
+    is_stored_as_sent = content_type == JSON and not refused
+    return Export(body if is_stored_as_sent else dump_json(value), latest / 1e9 or None), refused
+
+
+def _value(signal: Signal, content_type: str, body: bytes) -> JsonObject:
+    """Returns a request as OTLP/JSON."""
+    if content_type == PROTOBUF:
+        try:
+            request = signal.request.FromString(body)
+        except DecodeError as error:
+            raise ValueError(f"no {signal.request.DESCRIPTOR.name}: {error}") from None
+        value = MessageToDict(request, use_integers_for_enums=True)
+        # OTLP/JSON writes ids in hexadecimal digits, where protobuf's JSON has base64; what has a start, also
+        # at 0, is a span.
+        for scoped, key in _scopes(value, signal):
+            for item in scoped[key]:
+                if signal.noun == "spans":
+                    item.setdefault("startTimeUnixNano", "0")
+                for holder in (item, *item.get("links", ())):
+                    holder |= {name: b64decode(holder[name]).hex() for name in _IDS if name in holder}
+        return value
+    value = from_json(body)
+    if not isinstance(value, dict):
+        raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
+    if value and not any(key in value for key in signal.resources):
+        raise ValueError(f"the body has no {signal.resources[0]}")
+    return value
+
+
+def _scopes(value: JsonObject, signal: Signal) -> Iterator[tuple[JsonObject, str]]:
+    """Yields the scopes, each with the key of what it holds; raises ValueError where a list is none."""
+    for key in signal.resources:
+        for resource in _objects(value, key):
+            for name in signal.scopes:
+                for scoped in _objects(resource, name):
+                    yield from ((scoped, items) for items in signal.items if items in scoped)
+
+
+def _objects(holder: JsonObject, key: str) -> list[JsonObject]:
+    values = holder.get(key)
+    if values is None:
+        return []
+    if not isinstance(values, list):
+        raise ValueError(f"{key} must be a list, not {type(values).__name__}")
+    objects = [value for value in values if isinstance(value, dict)]
+    if len(objects) < len(values):
+        raise ValueError(f"{key} must hold objects alone")
+    return objects
+
+
+def _success_answer(signal: Signal, content_type: str, refused: int) -> bytes:
+    """Returns the answer to a request of which some spans or log records were refused, or none."""
+    message = f"{refused} {signal.noun} lack the ids that they need, and are not read"
+    if content_type != PROTOBUF:
+        part = {signal.rejected: str(refused), "errorMessage": message}
+        return dump_json({"partialSuccess": part} if refused else {})
+    if not refused:
+        return b""
+    # Answers to spans and to log records are encoded alike.
+    part = ExportTracePartialSuccess(rejected_spans=refused, error_message=message)
+    return ExportTraceServiceResponse(partial_success=part).SerializeToString()
+
+
+def _failure_answer(content_type: str, code: int, message: str) -> bytes:
+    """Returns a `google.rpc.Status`."""
+    if content_type != PROTOBUF:
+        return dump_json({"code": code, "message": message})
+    # Its code and message are encoded as the fields of a partial success.
+    return ExportTracePartialSuccess(rejected_spans=code, error_message=message).SerializeToString()

@@ -9,7 +9,7 @@ from time import time
 from typing import NamedTuple
 
 from turnwise.pipeline.io.run_writer import RECEIVED_FILE
-from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceRecord
+from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord
 from turnwise.schemas.config import ConfigError
 
 _SCHEMA = """
@@ -19,6 +19,7 @@ INSERT INTO sqlite_sequence SELECT 'received', 0
     WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'received');
 CREATE TABLE IF NOT EXISTS refused (spans INTEGER NOT NULL);
 """
+SOURCE = "otlp"
 _MOST_BYTES = 1 << 30
 _MOST_AT_ONCE = 1 << 23
 
@@ -45,14 +46,14 @@ class Export(NamedTuple):
     event_time: float | None
 
 
-def received_before(directory: Path, source: str, checkpoints: Checkpoints) -> tuple[int, int]:
-    """Returns how many exports in the spool of a directory were not settled, and how many spans are refused.
+def refused_before(options: SourceOptions, checkpoints: Checkpoints) -> list[str]:
+    """Returns how many spans earlier processes of a stream refused, for a process without a receiver.
 
-    Opens no receiver. Raises ConfigError if the file cannot be read.
+    Raises ConfigError if something that was received waits to be read, or the file cannot be read.
     """
-    path = directory / RECEIVED_FILE
+    path = options.directory / RECEIVED_FILE
     if not path.is_file():
-        return 0, 0
+        return []
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as file:
             _prepare(file)
@@ -60,10 +61,18 @@ def received_before(directory: Path, source: str, checkpoints: Checkpoints) -> t
             refused = _refused_spans(file)
     except sqlite3.Error as error:
         raise ConfigError(f"{path}: {error}") from None
-    if not numbers:
-        return 0, refused
-    done = checkpoints.done(source)
-    return sum(number not in done for number in numbers), refused
+    done = checkpoints.done(SOURCE) if numbers else ()
+    if waiting := sum(number not in done for number in numbers):
+        raise ConfigError(
+            f"--output {options.directory}: {waiting} received requests were not read; "
+            "add --input otlp://127.0.0.1:0, or the address that received them"
+        )
+    return refusals(refused)
+
+
+def refusals(refused: int) -> list[str]:
+    """Returns how many spans were refused, in a line; none if all were read."""
+    return [f"{SOURCE}: {refused} spans were refused: they lack ids"] if refused else []
 
 
 def _prepare(file: sqlite3.Connection) -> None:
@@ -85,14 +94,12 @@ class Spool:
     processes that could not be used.
     """
 
-    def __init__(
-        self, directory: Path, source: str, checkpoints: Checkpoints, most: int = _MOST_BYTES
-    ) -> None:
+    def __init__(self, directory: Path, checkpoints: Checkpoints, most: int = _MOST_BYTES) -> None:
         """Opens the file, or creates it; raises ConfigError if the file cannot be read or written.
 
         A position in the source is the number of an export; `most` bytes may wait for their outcomes.
         """
-        self._source, self._most, self._lock = source, most, Lock()
+        self._most, self._lock = most, Lock()
         self._given, self._settled = 0, list[int]()
         try:
             self._file = sqlite3.connect(
@@ -109,13 +116,13 @@ class Spool:
 
     def _resume(self, checkpoints: Checkpoints) -> dict[int, int]:
         """Removes what is settled; returns the sizes of the others by number."""
-        done = checkpoints.done(self._source)
+        done = checkpoints.done(SOURCE)
         numbers = [number for (number,) in self._file.execute("SELECT id FROM received")]
         self._delete(number for number in numbers if number in done)
         # Numbers never occur again, even if the file was removed; those that are missing are settled.
         last = max([done.through, *done.beyond, *numbers])
         self._file.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'received'", (last,))
-        checkpoints.skip(self._source, {*range(done.through + 1, last + 1)} - done.beyond - {*numbers})
+        checkpoints.skip(SOURCE, {*range(done.through + 1, last + 1)} - done.beyond - {*numbers})
         return dict(self._file.execute("SELECT id, length(data) FROM received"))
 
     def _delete(self, numbers: Iterable[int]) -> None:
@@ -158,7 +165,7 @@ class Spool:
             if not self._waiting:
                 return []
             for number, data, event_time, received in self._file.execute(query, (self._given,)):
-                items.append(SourceRecord(self._source, number, data, event_time, published=received))
+                items.append(SourceRecord(SOURCE, number, data, event_time, published=received))
                 self._given, size = number, size + len(data)
                 self._waiting -= 1
                 if len(items) == limit or (most is not None and size >= most):
@@ -169,7 +176,7 @@ class Spool:
         """Marks exports as settled."""
         with self._lock:
             for source, number in places:
-                if source == self._source and number in self._sizes:
+                if source == SOURCE and number in self._sizes:
                     self._bytes -= self._sizes.pop(number)
                     self._settled.append(number)
 

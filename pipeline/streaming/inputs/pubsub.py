@@ -43,8 +43,8 @@ class PubSubSource(StreamSource):
     def __init__(self, uri: str, max_record_bytes: int, timestamp_attribute: str | None = None) -> None:
         """Connects and starts to receive; raises ConfigError if that is not possible.
 
-        A URI is `pubsub:projects/P/subscriptions/S` or `pubsub:projects/P/topics/T`. A larger message is
-        returned as an error. The timestamp attribute holds the event time: RFC 3339 or milliseconds.
+        A larger message is returned as an error. The timestamp attribute holds the event time: RFC 3339 or
+        milliseconds.
         """
         self._source, is_topic = pubsub_name(uri)
         self._limit, self._attribute = max_record_bytes, timestamp_attribute
@@ -118,19 +118,16 @@ class PubSubSource(StreamSource):
         with contextlib.suppress(Exception):
             self._stream.result()
         with contextlib.suppress(Exception):
-            self._release_messages()
+            ids = [message.ack_id for message in self._held.values()]
+            if self._is_temporary:
+                self._client.delete_subscription(subscription=self._subscription)
+                ids = []
+            for start in range(0, len(ids), _IDS_PER_REQUEST):
+                some = ids[start : start + _IDS_PER_REQUEST]
+                request = {"subscription": self._subscription, "ack_ids": some, "ack_deadline_seconds": 0}
+                self._client.modify_ack_deadline(request=request)
         with contextlib.suppress(Exception):
             self._client.close()
-
-    def _release_messages(self) -> None:
-        if self._is_temporary:
-            self._client.delete_subscription(subscription=self._subscription)
-            return
-        ids = [message.ack_id for message in self._held.values()]
-        for start in range(0, len(ids), _IDS_PER_REQUEST):
-            some = ids[start : start + _IDS_PER_REQUEST]
-            request = {"subscription": self._subscription, "ack_ids": some, "ack_deadline_seconds": 0}
-            self._client.modify_ack_deadline(request=request)
 
 
 _START_SECONDS = 10.0
@@ -151,7 +148,16 @@ def _connect(uri: str) -> tuple[Any, str]:
     try:
         client = SubscriberClient()
         if is_topic:
-            return client, _new_subscription(client, name)
+            # The service deletes it after a day without a reader.
+            request = {
+                "name": f"projects/{name.split('/')[1]}/subscriptions/turnwise-{uuid4().hex}",
+                "topic": name,
+                "ack_deadline_seconds": _ACK_SECONDS,
+                "message_retention_duration": {"seconds": _DAY_SECONDS},
+                "expiration_policy": {"ttl": {"seconds": _DAY_SECONDS}},
+            }
+            client.create_subscription(request=request, retry=None, timeout=_START_SECONDS)
+            return client, str(request["name"])
         client.get_subscription(subscription=name, retry=None, timeout=_START_SECONDS)
     except PermissionDenied as error:
         # The role of a subscriber does not include reading the settings of a subscription.
@@ -160,20 +166,6 @@ def _connect(uri: str) -> tuple[Any, str]:
     except Exception as error:
         raise ConfigError(_refusal(uri, error)) from None
     return client, name
-
-
-def _new_subscription(client: Any, topic: str) -> str:
-    """Creates a subscription that the service deletes after a day without a reader."""
-    name = f"projects/{topic.split('/')[1]}/subscriptions/turnwise-{uuid4().hex}"
-    request = {
-        "name": name,
-        "topic": topic,
-        "ack_deadline_seconds": _ACK_SECONDS,
-        "message_retention_duration": {"seconds": _DAY_SECONDS},
-        "expiration_policy": {"ttl": {"seconds": _DAY_SECONDS}},
-    }
-    client.create_subscription(request=request, retry=None, timeout=_START_SECONDS)
-    return name
 
 
 def _refusal(uri: str, error: BaseException | None) -> str:

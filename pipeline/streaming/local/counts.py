@@ -10,7 +10,7 @@ from time import monotonic, time
 from typing import Any
 
 from turnwise.pipeline.report.run_counts import RunCounts, failure_counters, run_counts
-from turnwise.pipeline.streaming.build import WindowSum
+from turnwise.pipeline.streaming.changes import WindowSum
 from turnwise.schemas.conversation import Arrival, Receipt
 from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.beam.windows import RecordOutcome
@@ -195,25 +195,20 @@ class InFlightRecords:
         with self._lock:
             for receipt in receipts:
                 key = (receipt.source, receipt.position)
-                if key not in self._places or not self._is_part_complete(key, receipt):
+                if key not in self._places:
                     continue
+                if receipt.pieces > 1:
+                    pieces = self._completed_pieces.setdefault((key, receipt.part), set())
+                    pieces.add(receipt.piece)
+                    if len(pieces) < receipt.pieces:
+                        continue
+                    del self._completed_pieces[key, receipt.part]
                 parts = self._completed_parts.setdefault(key, set())
                 parts.add(receipt.part)
                 if len(parts) >= receipt.parts:
                     del self._completed_parts[key]
                     whole.append(key)
         return whole
-
-    def _is_part_complete(self, key: Place, receipt: Receipt) -> bool:
-        """Returns whether all pieces of a part are stored, given one of them."""
-        if receipt.pieces == 1:
-            return True
-        pieces = self._completed_pieces.setdefault((key, receipt.part), set())
-        pieces.add(receipt.piece)
-        if len(pieces) < receipt.pieces:
-            return False
-        del self._completed_pieces[key, receipt.part]
-        return True
 
     def release(self, places: Iterable[Place]) -> None:
         """Removes records whose outcomes are on disk and settles them at the source."""

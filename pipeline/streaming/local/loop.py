@@ -18,7 +18,7 @@ from turnwise.pipeline.io.case_book import CaseBook
 from turnwise.pipeline.io.run_writer import ALERTS_FILE
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts import open_alert_sink, send_alert
-from turnwise.pipeline.streaming.build import WindowSum
+from turnwise.pipeline.streaming.changes import WindowSum
 from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
 from turnwise.pipeline.streaming.local.counts import BackgroundThread, InFlightRecords, Watermark
 from turnwise.pipeline.streaming.local.storage import Runtime, StreamStorage
@@ -107,13 +107,9 @@ class CountedOnce:
 
 
 class _OpenWindow(Struct):
-    """A window of an app version.
+    """A window of an app version: its sums as of the last pane, and the changes since then.
 
-    Attributes:
-        sums: Its sums as of the last pane.
-        changes: Sums since then.
-        panes: Number of panes so far.
-        due: Time of the clock at which the next early pane is due; infinity: none.
+    `due` is the time of the clock at which the next early pane is due; infinity: none.
     """
 
     sums: MetricsState
@@ -172,22 +168,19 @@ class Windows:
                 timing = "EARLY"
             if timing:
                 self._changed.discard((start, version))
-                yield self._pane(start, version, window, timing)
+                sums = MetricsState()
+                for part in (window.sums, window.changes):
+                    sums.merge(part)
+                pane = WindowMetrics(start, end, version, timing, window.panes, sums)
+                window.sums, window.changes, window.due = sums, MetricsState(), inf
+                window.panes += 1
+                yield pane
             if watermark > end + self._lateness:
                 del self._windows[start, version]
         if are_ending:
             ends = (start + self._length for start, _ in self._windows)
             closing = (end + self._lateness if watermark >= end else end for end in ends)
             self._next_end = min(closing, default=inf)
-
-    def _pane(self, start: float, version: str, window: _OpenWindow, timing: str) -> WindowMetrics:
-        sums = MetricsState()
-        for part in (window.sums, window.changes):
-            sums.merge(part)
-        pane = WindowMetrics(start, start + self._length, version, timing, window.panes, sums)
-        window.sums, window.changes, window.due = sums, MetricsState(), inf
-        window.panes += 1
-        return pane
 
 
 _ROOM = 64
@@ -216,14 +209,11 @@ class StreamLoop:
     def run(self, events: Iterable[StreamEvent]) -> None:
         """Processes the events of a stream, and ends its sessions and windows after the last one."""
         for event in events:
-            if isinstance(event, Elements):
-                self._process(event.values)
-            elif isinstance(event, AdvanceClock):
+            if isinstance(event, AdvanceClock):
                 self._clock += event.seconds
-                self._process(())
-            else:
+            elif isinstance(event, AdvanceWatermark):
                 self._watermark = event.time.micros / 1e6
-                self._process(())
+            self._process(event.values if isinstance(event, Elements) else ())
         self._watermark = MAX_TIMESTAMP.micros / 1e6
         self._process(())
 
@@ -439,7 +429,12 @@ class Engine:
         """Passes readable records to the pipeline and stores the failures of the others."""
         elements, unread = [], []
         for item in items:
-            arrival = self._arrival(item)
+            if item.error is not None:
+                when = time()
+            else:
+                seconds = record_time(item.data) if item.event_time is None else item.event_time
+                when = self._watermark.see(item.published if seconds is None else seconds)
+            arrival = Arrival(item.source, item.position, item.data, when, self._watermark.value)
             if not self._in_flight.add(arrival):
                 continue
             if item.error is not None:
@@ -451,13 +446,6 @@ class Engine:
             yield from self._in_worker(partial(self._store.commit, unread, self._in_flight))
         if elements:
             yield Elements(elements)
-
-    def _arrival(self, item: SourceRecord) -> Arrival:
-        if item.error is not None:
-            return Arrival(item.source, item.position, item.data, time(), self._watermark.value)
-        seconds = record_time(item.data) if item.event_time is None else item.event_time
-        when = self._watermark.see(item.published if seconds is None else seconds)
-        return Arrival(item.source, item.position, item.data, when, self._watermark.value)
 
     def _tick(self) -> Iterator[StreamEvent]:
         """Advances the pipeline's clock and watermark."""

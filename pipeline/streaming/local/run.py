@@ -70,7 +70,11 @@ def run_stream(settings: RunSettings) -> int:
         is_new = not _holds_stream(settings)
         if is_new:
             clear_unfinished(settings.output)
-        store = _opened_store(settings, stack)
+        try:
+            store = StreamStorage(Path(settings.output), settings.stream.rules, settings.run)
+        except ValueError as error:
+            raise ConfigError(f"--output {settings.output}: {error}") from None
+        stack.callback(store.close)
         try:
             settings = _continued(settings, store)
             if settings.places:
@@ -111,15 +115,6 @@ def check_stream_directory(settings: RunSettings) -> None:
     for path in settings.input:
         if is_local(path) and path != "-" and Path(path).resolve() in (output, *output.parents):
             raise ConfigError(f"--output {settings.output}: lies in the input {path}, which is watched")
-
-
-def _opened_store(settings: RunSettings, stack: ExitStack) -> StreamStorage:
-    try:
-        store = StreamStorage(Path(settings.output), settings.stream.rules, settings.run)
-    except ValueError as error:
-        raise ConfigError(f"--output {settings.output}: {error}") from None
-    stack.callback(store.close)
-    return store
 
 
 def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:

@@ -18,7 +18,7 @@ from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.sinks.base import ChangeWriter, StreamChange, document_content, table_content
 from turnwise.pipeline.report.run_counts import FINDING
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
-from turnwise.pipeline.streaming.build import (
+from turnwise.pipeline.streaming.changes import (
     WindowSum,
     conversation_change,
     gone_change,
@@ -401,7 +401,7 @@ class MetricsFiles:
         Rows of other windows or versions than those of the known sums are outdated and dropped.
         """
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
-        keys = [_window_key(entry) for entry in known]
+        keys = [_window_key(entry.start, entry.app_version) for entry in known]
         self._rows = {table: _grouped(_read(directory / f"{table}.jsonl"), keys) for table in SINGLE_FILES}
         # A window whose rows are gone has no state here: `complete` writes it anew.
         written = self._rows[BY_VERSION]
@@ -416,7 +416,7 @@ class MetricsFiles:
     def put(self, metrics: WindowMetrics) -> None:
         """Replaces the rows of a window and app version."""
         with self._lock:
-            key = (rfc3339(metrics.window_start) or "", metrics.app_version or None)
+            key = _window_key(metrics.window_start, metrics.app_version)
             # Above all earlier revisions of the window, those of earlier processes included.
             earlier = [row["revision"] + 1 for row in self._rows[BY_VERSION].get(key, ())]
             revision = max([metrics.revision, *earlier])
@@ -430,7 +430,7 @@ class MetricsFiles:
         """Returns how many of the stored conversations are not in the rows of their windows."""
         with self._lock:
             written = self._rows[BY_VERSION]
-            pairs = ((entry.state.conversations, written.get(_window_key(entry))) for entry in sums)
+            pairs = ((state.conversations, written.get(_window_key(s, v))) for s, v, state in sums)
             return sum(max(0, stored - (rows[0]["conversations"] if rows else 0)) for stored, rows in pairs)
 
     def last_windows(self, most: int) -> list[MetricsByAppVersionRow]:
@@ -438,13 +438,13 @@ class MetricsFiles:
         with self._lock:
             written = self._rows[BY_VERSION]
             shown = sorted({start for start, _ in written})[-most:]
-            keys = sorted((key for key in written if key[0] in shown), key=lambda key: (key[0], key[1] or ""))
-            return cast("list[MetricsByAppVersionRow]", [row for key in keys for row in written[key]])
+            newest = [entry for entry in sorted(written.items(), key=_order) if entry[0][0] in shown]
+            return cast("list[MetricsByAppVersionRow]", [row for _, rows in newest for row in rows])
 
     def complete(self, sums: Iterable[WindowSum], length: float) -> None:
         """Replaces the rows of windows that differ from the stored sums; `length` in seconds."""
         for start, version, state in sums:
-            if self._states.get((rfc3339(start) or "", version or None)) != state:
+            if self._states.get(_window_key(start, version)) != state:
                 self.put(WindowMetrics(start, start + length, version, "LATE", 0, state))
 
     def write(self, totals: dict[str, MetricsState], changes: int) -> None:
@@ -459,10 +459,7 @@ class MetricsFiles:
                     self.send(list(self._changes.values()))
                 self._changes = {}
                 for table in SINGLE_FILES:
-                    by_window = sorted(
-                        self._rows[table].items(), key=lambda item: (item[0][0], item[0][1] or "")
-                    )
-                    rows = [row for _, rows in by_window for row in rows]
+                    rows = [row for _, rows in sorted(self._rows[table].items(), key=_order) for row in rows]
                     self._replace(f"{table}.jsonl", table_content([rows], table, DEFAULT_OUTPUT_FORMAT))
             if changes != self._aggregated:
                 self._aggregated = changes
@@ -475,8 +472,12 @@ class MetricsFiles:
         partial.replace(self._directory / name)
 
 
-def _window_key(entry: WindowSum) -> _WindowKey:
-    return rfc3339(entry.start) or "", entry.app_version or None
+def _order(entry: tuple[_WindowKey, object]) -> tuple[str, str]:
+    return entry[0][0], entry[0][1] or ""
+
+
+def _window_key(start: float, app_version: str) -> _WindowKey:
+    return rfc3339(start) or "", app_version or None
 
 
 def _read(path: Path) -> list[JsonObject]:

@@ -21,9 +21,7 @@ class Scripted:
     """A backend that answers valid, and notes how many calls were in flight at the same time."""
 
     words: ClassVar[dict[str, str]] = {
-        "reference_quote": "",
-        "answer_quote": "",
-        "reason": "",
+        **dict.fromkeys(("reference_quote", "answer_quote", "reason"), ""),
         "verdict": "valid",
     }
 
@@ -195,10 +193,8 @@ def test_cases_that_one_version_lacks_are_named():
     assert api.evaluate(given, cases=cases, criteria=ROUGE).passed
     result = api.evaluate(given[:3], cases=cases, criteria=ROUGE)
     told = "inconclusive: 0 failed, 1 without an outcome (1 eval case without a recording in v2)"
-    assert result.status is None
-    assert result.problems == (
-        f"gate: verdict: every conversation passes: {told}; missing: eval case e2 (v2)",
-    )
+    problem = f"gate: verdict: every conversation passes: {told}; missing: eval case e2 (v2)"
+    assert (result.status, result.problems) == (None, (problem,))
 
 
 def test_calls_of_a_backend_are_concurrent():
@@ -239,14 +235,10 @@ def test_arrow_tables_have_all_columns_and_values():
         table = getattr(result, name)
         assert table.to_arrow().num_rows == len(table) and table.to_arrow().column_names == table.columns
     scores = result.scores.to_arrow()
-    types = {
-        name: str(scores.field(name).type) for name in ("turn_index", "value", "reason", "tags", "details")
-    }
-    assert list(types.values()) == ["int64", "double", "string", "list<item: string>", "string"]
-    assert scores.select(["turn_index", "value"]).to_pydict() == {
-        "turn_index": [0, None],
-        "value": [1.0, 1.0],
-    }
+    types = [str(scores.field(n).type) for n in ("turn_index", "value", "reason", "tags", "details")]
+    assert types == ["int64", "double", "string", "list<item: string>", "string"]
+    values = scores.select(["turn_index", "value"]).to_pydict()
+    assert values == {"turn_index": [0, None], "value": [1.0, 1.0]}
     assert json.loads(result.results.to_arrow().column("result")[0].as_py()) == result.results[0]["result"]
 
 

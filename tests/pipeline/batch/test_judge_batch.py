@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.pipeline.logs import order, turn_scores
 from tests.served import in_environment
 
 pytestmark = pytest.mark.usefixtures("with_credentials")
@@ -40,18 +41,6 @@ def provider(request: Any) -> Provider:
     return named
 
 
-def conversation(number: int, words: str = "") -> dict[str, Any]:
-    reply = f"Order {number} arrives on Monday."
-    turn = {
-        "user": f"Where is order {number}? {words}",
-        "agent": reply,
-        "tool_calls": [{"name": "track", "args": {"order": number}}],
-        "tool_responses": [{"name": "track", "response": {"order": number, "arrives": "Monday"}}],
-        "expected": {"response": f"Your order {number} will come on Monday."},
-    }
-    return {"conversation_id": f"c{number}", "app_version": "v1", "turns": [turn]}
-
-
 class Runs:
     """Runs the command over conversations, with one judge cache."""
 
@@ -60,7 +49,7 @@ class Runs:
         self.cache = folder / "replies.sqlite"
 
     def arguments(self, logs: Any = 6, criteria: Any = None, **judge: Any) -> list[Any]:
-        rows = [conversation(number) for number in range(logs)] if isinstance(logs, int) else logs
+        rows = [order(number) for number in range(logs)] if isinstance(logs, int) else logs
         log, config = self._folder / "log.jsonl", self._folder / "config.json"
         log.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         own = {
@@ -93,11 +82,6 @@ def run(turnwise: Any, server: Any, tmp_path: Path, provider: Provider) -> Runs:
     return Runs(turnwise, server, tmp_path, provider)
 
 
-def scores(done: Any, criterion: str = MATCH) -> list[dict[str, Any]]:
-    rows = done.rows("scores")
-    return [row for row in rows if row["criterion"] == criterion and row["turn_index"] is not None]
-
-
 def judge_of(done: Any) -> Any:
     return done.document("run.json")["judge"]
 
@@ -112,7 +96,7 @@ def test_a_run_asks_by_one_job_at_half_the_price(run, server, provider):
     kept = server.stats()["kept"]
     server.script({"jobs": True, "polls": 2})
     done = run()
-    assert done.status == 0 and {row["outcome"] for row in scores(done)} == {"PASS"}
+    assert done.status == 0 and {row["outcome"] for row in turn_scores(done)} == {"PASS"}
     stats = server.stats()
     assert (stats["jobs"], stats["lines"], stats["requests"]) == (1, 6, 0)
     assert stats["kept"] == kept + (provider.judge == "openai")  # of its jobs the list stays, no texts
@@ -132,12 +116,12 @@ def test_equal_questions_are_one_line_and_votes_go_on_as_with_calls(run, server)
     """Three votes are asked for at first; where one differs, two more follow by a second job."""
     server.script({"match": "order 1?", "times": 1, "values": {"verdict": "invalid"}})
     criteria = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 5}}}
-    same = [{**conversation(0), "conversation_id": f"same{i}"} for i in range(4)]
-    done = run(logs=[*same, conversation(1)], criteria=criteria)
+    same = [{**order(0), "conversation_id": f"same{i}"} for i in range(4)]
+    done = run(logs=[*same, order(1)], criteria=criteria)
     stats = server.stats()
     assert (stats["jobs"], stats["lines"]) == (2, 3 + 3 + 1)
-    assert {row["outcome"] for row in scores(done)} == {"PASS"}
-    assert {row["judge"]["samples"] for row in scores(done)} == {3, 4}
+    assert {row["outcome"] for row in turn_scores(done)} == {"PASS"}
+    assert {row["judge"]["samples"] for row in turn_scores(done)} == {3, 4}
 
 
 def test_a_second_question_that_rests_on_the_first_makes_another_job(run, server):
@@ -163,7 +147,7 @@ def test_a_second_question_that_rests_on_the_first_makes_another_job(run, server
 def test_samples_are_candidates_of_one_line_where_the_model_has_them(run, server, lines):
     criteria = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 3}}}
     done = run(logs=4, criteria=criteria, candidates=True)
-    assert {row["outcome"] for row in scores(done)} == {"PASS"}
+    assert {row["outcome"] for row in turn_scores(done)} == {"PASS"}
     assert server.stats()["lines"] == lines
 
 
@@ -173,7 +157,7 @@ def test_a_panel_of_two_providers_makes_a_job_of_each(run, server):
     with in_environment({"OPENAI_BASE_URL": f"{server.url}/v1"}):
         done = run(logs=3, panel=["gemini-2.5-flash", "openai/gpt-x"])
     assert (server.stats()["jobs"], server.stats()["lines"]) == (2, 6)
-    outcomes = {row["conversation_id"]: row["outcome"] for row in scores(done)}
+    outcomes = {row["conversation_id"]: row["outcome"] for row in turn_scores(done)}
     assert outcomes == {"c0": "PASS", "c1": None, "c2": "PASS"}
     assert {model: own["calls"] for model, own in judge_of(done)["usage"].items()} == {
         "gemini-2.5-flash": 3,
@@ -190,7 +174,7 @@ def test_a_line_that_fails_leaves_one_score_out(run, server, broken):
     rules = [{"match": f"order {i}?", "status": status} for i, status in enumerate(broken)]
     server.script(*({**rule, "message": "this one broke"} for rule in rules))
     done, many = run(logs=9), len(broken)
-    rows = {row["conversation_id"]: row for row in scores(done)}
+    rows = {row["conversation_id"]: row for row in turn_scores(done)}
     left = [name for name, row in rows.items() if row["value"] is None]
     assert left == [f"c{i}" for i in range(many)]
     reasons = [rows[name]["reason"] for name in left]
@@ -202,7 +186,7 @@ def test_a_line_that_fails_leaves_one_score_out(run, server, broken):
     assert usage(done)["unusable"] == {"batch": many} and judge_of(done)["cost"] is not None
     server.script()
     again = run(logs=9, name="again")
-    assert {row["outcome"] for row in scores(again)} == {"PASS"}
+    assert {row["outcome"] for row in turn_scores(again)} == {"PASS"}
     assert server.stats()["lines"] == usage(again)["calls"] == many
 
 
@@ -222,13 +206,13 @@ def test_a_line_that_is_refused_for_good_is_not_asked_again(run, server, kind, i
     if is_late:
         run("--judge_batch_wait", "0", criteria=criteria, name="late")
     done = run(criteria=criteria)
-    rows = {row["conversation_id"]: row for row in scores(done)}
+    rows = {row["conversation_id"]: row for row in turn_scores(done)}
     assert [name for name, row in rows.items() if row["value"] is None] == ["c2", "c3"]
     assert why in rows["c2"]["reason"] and words in rows["c2"]["reason"]
     assert "left_by_batch" not in done.document("run.json")["counts"]  # to run again is of no use
     server.script()
     again = run(name="again", criteria=criteria)
-    rows = {row["conversation_id"]: row for row in scores(again)}
+    rows = {row["conversation_id"]: row for row in turn_scores(again)}
     assert [name for name, row in rows.items() if row["value"] is None] == ["c2"]
     assert words in rows["c2"]["reason"] and "refused for good" in rows["c2"]["reason"]
     assert server.stats()["lines"] == 3 == usage(again)["calls"]
@@ -239,11 +223,11 @@ def test_a_line_that_is_refused_for_good_is_not_asked_again(run, server, kind, i
 def test_a_job_that_breaks_leaves_no_score_and_is_made_anew_by_the_next_run(run, server, state):
     server.script({"jobs": True, "state": state}, *([] if state == "failed" else [{"status": 500}]))
     done = run()
-    assert {row["value"] for row in scores(done)} == {None} and run.open_jobs() == []
-    assert all(f" {state}: " in row["reason"] for row in scores(done))
+    assert {row["value"] for row in turn_scores(done)} == {None} and run.open_jobs() == []
+    assert all(f" {state}: " in row["reason"] for row in turn_scores(done))
     assert done.status == 1 and "no conversation was scored" in done.err
     server.script()
-    assert {row["outcome"] for row in scores(run(name="again"))} == {"PASS"}
+    assert {row["outcome"] for row in turn_scores(run(name="again"))} == {"PASS"}
 
 
 def test_a_late_job_is_taken_up_by_the_next_run(run, server):
@@ -251,7 +235,7 @@ def test_a_late_job_is_taken_up_by_the_next_run(run, server):
     first = run("--judge_batch_wait", "0")
     (job,) = run.open_jobs()
     reason = f"the batch job {job['job']} is still running; run again to take its results"
-    assert {(row["value"], row["reason"]) for row in scores(first)} == {(None, reason)}
+    assert {(row["value"], row["reason"]) for row in turn_scores(first)} == {(None, reason)}
     counts = first.document("run.json")["counts"]
     assert counts["short_of_batch"] == counts["left_by_batch"] == 6
     text = " ".join(first.out.split())
@@ -259,10 +243,10 @@ def test_a_late_job_is_taken_up_by_the_next_run(run, server):
     assert judge_of(first)["cost"] is None and usage(first)["uncounted"] == 6
     assert ": 0 answers " in first.out and "cost unknown: batch jobs gave no answer, or none yet" in first.out
     still = run("--judge_batch_wait", "0", name="still")
-    assert {row["reason"] for row in scores(still)} == {reason}
+    assert {row["reason"] for row in turn_scores(still)} == {reason}
     second = run(name="second", logs=7)  # one more conversation makes a job of its own
     assert (server.stats()["jobs"], server.stats()["lines"]) == (2, 7)
-    assert {row["outcome"] for row in scores(second)} == {"PASS"}
+    assert {row["outcome"] for row in turn_scores(second)} == {"PASS"}
     assert usage(second)["calls"] == 7 and judge_of(second)["cost"] > 0 and run.open_jobs() == []
 
 
@@ -270,10 +254,10 @@ def test_no_other_vote_is_asked_for_in_place_of_a_late_answer(run, server):
     server.script({"jobs": True, "polls": 1})
     criteria = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 5}}}
     first = run("--judge_batch_wait", "0", criteria=criteria)
-    assert server.stats()["lines"] == 6 * 3 and {row["value"] for row in scores(first)} == {None}
+    assert server.stats()["lines"] == 6 * 3 and {row["value"] for row in turn_scores(first)} == {None}
     assert usage(first)["calls"] == 6 * 3
     done = run(name="again", criteria=criteria)
-    assert server.stats()["lines"] == 6 * 3 and {row["outcome"] for row in scores(done)} == {"PASS"}
+    assert server.stats()["lines"] == 6 * 3 and {row["outcome"] for row in turn_scores(done)} == {"PASS"}
 
 
 def test_no_second_judge_is_asked_in_place_of_a_late_answer(run, server):
@@ -284,13 +268,13 @@ def test_no_second_judge_is_asked_in_place_of_a_late_answer(run, server):
     for name in ("first", "second", "third"):
         done = run("--judge_batch_wait", "0", name=name, **judge)
     assert list(judge_of(done)["usage"]) == [model]
-    assert server.stats()["lines"] == 6 * 2 and {row["outcome"] for row in scores(done)} == {"PASS"}
+    assert server.stats()["lines"] == 6 * 2 and {row["outcome"] for row in turn_scores(done)} == {"PASS"}
 
 
 def test_answers_that_nobody_asks_for_are_kept(run, server):
     server.script({"jobs": True, "polls": 1})
     run("--judge_batch_wait", "0")
-    assert {row["outcome"] for row in scores(run(logs=2, name="few"))} == {"PASS"}
+    assert {row["outcome"] for row in turn_scores(run(logs=2, name="few"))} == {"PASS"}
     later = run(name="later")
     assert server.stats()["lines"] == 6 == usage(later)["cached"]
 
@@ -299,7 +283,7 @@ def test_a_job_that_broke_while_nobody_looked_is_asked_anew(run, server):
     server.script({"jobs": True, "polls": 1, "state": "failed", "times": 1})
     run("--judge_batch_wait", "0")
     done = run(name="again")
-    assert {row["outcome"] for row in scores(done)} == {"PASS"} and server.stats()["jobs"] == 2
+    assert {row["outcome"] for row in turn_scores(done)} == {"PASS"} and server.stats()["jobs"] == 2
 
 
 @pytest.fixture
@@ -329,7 +313,7 @@ def test_a_run_that_is_killed_while_it_waits_loses_no_job(process, ending):
         assert "the batch jobs of the judge go on; run again to take their results" in said
     (job,) = runs.open_jobs()
     late = runs("--judge_batch_wait", "0", name="late")
-    assert server.stats()["jobs"] == 1 and job["job"] in scores(late)[0]["reason"]
+    assert server.stats()["jobs"] == 1 and job["job"] in turn_scores(late)[0]["reason"]
 
 
 @pytest.mark.parametrize(("changes", "jobs"), [({"job": ""}, 1), ({"job": "batches/gone", "made": 1e9}, 2)])
@@ -343,16 +327,16 @@ def test_a_job_that_is_not_known_by_its_id(run, server, changes, jobs):
         text = json.dumps({**job, **changes}, separators=(",", ":"))
         connection.execute('UPDATE replies SET text = ? WHERE text LIKE \'{"name":"turnwise-%\'', (text,))
     done = run(name="again")
-    assert server.stats()["jobs"] == jobs and {row["outcome"] for row in scores(done)} == {"PASS"}
+    assert server.stats()["jobs"] == jobs and {row["outcome"] for row in turn_scores(done)} == {"PASS"}
 
 
 def test_a_job_that_is_refused_is_said_and_credentials_end_the_run(run, server):
     server.script({"jobs": True, "status": 400, "message": "no such batch for you"})
     done = run()
-    assert {row["reason"] for row in scores(done)} == {scores(done)[0]["reason"]}
-    assert "the batch job was not made: HTTP 400" in scores(done)[0]["reason"] and run.open_jobs() == []
+    assert {row["reason"] for row in turn_scores(done)} == {turn_scores(done)[0]["reason"]}
+    assert "the batch job was not made: HTTP 400" in turn_scores(done)[0]["reason"] and run.open_jobs() == []
     server.script({"jobs": True, "status": 503, "times": 2, "message": "busy"})
-    assert {row["outcome"] for row in scores(run(name="busy"))} == {"PASS"}
+    assert {row["outcome"] for row in turn_scores(run(name="busy"))} == {"PASS"}
     server.script({"jobs": True, "status": 401, "message": "revoked"})
     refused = run(name="refused", logs=8)
     assert refused.status == 2 and "credentials are refused" in refused.err
@@ -366,17 +350,17 @@ def test_a_job_that_is_refused_is_said_and_credentials_end_the_run(run, server):
 def test_what_can_be_read_of_a_result_is_used_and_the_rest_is_asked_anew(run, server, spoiled, left):
     server.script({"jobs": True, "spoiled": spoiled, "times": 1})
     done = run()
-    reasons = [row["reason"] for row in scores(done) if row["value"] is None]
+    reasons = [row["reason"] for row in turn_scores(done) if row["value"] is None]
     assert judge_of(done)["cost"] is None and usage(done)["uncounted"] == left  # the provider may charge it
     assert len(reasons) == left and all(reason.startswith("the batch job ") for reason in reasons)
-    assert {row["outcome"] for row in scores(run(name="again"))} == {"PASS"}
+    assert {row["outcome"] for row in turn_scores(run(name="again"))} == {"PASS"}
     assert server.stats()["lines"] == 6 + left and run.open_jobs() == []
 
 
 @pytest.mark.parametrize("provider", PROVIDERS[:1], indirect=True)
 def test_responses_without_keys_are_matched_by_their_order(run, server):
     server.script({"jobs": True, "nameless": True}, {"match": "order 3?", "values": {"verdict": "invalid"}})
-    outcomes = {row["conversation_id"]: row["outcome"] for row in scores(run())}
+    outcomes = {row["conversation_id"]: row["outcome"] for row in turn_scores(run())}
     assert outcomes == {f"c{i}": "FAIL" if i == 3 else "PASS" for i in range(6)}
 
 
@@ -385,17 +369,17 @@ def test_a_response_without_a_key_among_others_in_another_order_is_nobodys(run, 
     server.script(
         {"jobs": True, "nameless": 5, "order": -1}, {"match": "order 3?", "values": {"verdict": "invalid"}}
     )
-    outcomes = Counter(row["outcome"] for row in scores(run()))
+    outcomes = Counter(row["outcome"] for row in turn_scores(run()))
     assert outcomes[None] == 1 and outcomes["FAIL"] <= 1 and outcomes["PASS"] >= 4
     server.script({"match": "order 3?", "values": {"verdict": "invalid"}})
-    again = {row["conversation_id"]: row["outcome"] for row in scores(run(name="again"))}
+    again = {row["conversation_id"]: row["outcome"] for row in turn_scores(run(name="again"))}
     assert again == {f"c{i}": "FAIL" if i == 3 else "PASS" for i in range(6)}
 
 
 def test_no_personal_data_and_no_key_stand_in_a_job(run, server, tmp_path):
     canary = "canary.mail@example.com"
     server.script({"jobs": True, "polls": 1})
-    done = run("--redact", "default", "--judge_batch_wait", "0", logs=[conversation(1, f"I am {canary}.")])
+    done = run("--redact", "default", "--judge_batch_wait", "0", logs=[order(1, f" I am {canary}.")])
     bodies = server.last()["bodies"]
     assert bodies and "<EMAIL_1>" in bodies[-1]
     written = b"".join(
@@ -408,7 +392,7 @@ def test_no_personal_data_and_no_key_stand_in_a_job(run, server, tmp_path):
 def test_a_budget_limits_the_lines(run, server):
     done = run(logs=30, max_calls=4)
     assert server.stats()["lines"] == 4
-    assert sum(row["value"] is None for row in scores(done)) == 26
+    assert sum(row["value"] is None for row in turn_scores(done)) == 26
     assert ": 4 answers (0 cached) by 4 calls" in done.out
     text = done.document("run.json")["counts"]
     assert text["short_of_budget"] == 26 and "short_of_batch" not in text
@@ -465,7 +449,7 @@ def test_jobs_are_kept_in_a_database_too(run, server, postgres_url):
     server.script({"jobs": True, "polls": 1})
     run.cache = postgres_url
     late = run("--judge_batch_wait", "0")
-    assert {row["value"] for row in scores(late)} == {None}
+    assert {row["value"] for row in turn_scores(late)} == {None}
     again = run(name="again")
-    assert {row["outcome"] for row in scores(again)} == {"PASS"} and server.stats()["jobs"] == 1
+    assert {row["outcome"] for row in turn_scores(again)} == {"PASS"} and server.stats()["jobs"] == 1
     assert usage(run(name="cached"))["cached"] == 6

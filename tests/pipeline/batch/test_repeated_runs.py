@@ -4,7 +4,6 @@ import contextlib
 import gc
 import io
 import os
-import select
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.served import terminal
 from turnwise.pipeline.report.terminal import progress_line, show_progress
 
 LOG = '{"conversation_id": "a", "turns": [{"user": "x", "agent": "y", "expected": {"response": "y"}}]}\n'
@@ -119,24 +119,8 @@ def test_it_moves_on_a_terminal_and_leaves_no_trace():
 
 def on_terminal(code: str) -> str:
     """Runs a program whose standard error is a pseudo-terminal and returns what it showed there."""
-    import pty
-
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=theirs, stdin=subprocess.DEVNULL)
-    os.close(theirs)
-    shown, deadline = b"", time.monotonic() + 120
-    while time.monotonic() < deadline:
-        if not select.select([ours], [], [], 0.2)[0]:
-            if process.poll() is not None:
-                break
-            continue
-        try:
-            part = os.read(ours, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        shown += part
-    os.close(ours)
-    assert process.wait(timeout=60) == 0
-    return shown.decode()
+    with terminal() as (theirs, shown):
+        process = subprocess.Popen([sys.executable, "-c", code], stderr=theirs, stdin=subprocess.DEVNULL)
+        os.close(theirs)
+        assert process.wait(timeout=120) == 0
+    return b"".join(shown).decode()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.pipeline.logs import order, turn_scores
 from tests.served import in_environment
 from turnwise.schemas.config import EvalConfig, JudgeConfig
 from turnwise.schemas.conversation import Record
@@ -26,17 +27,6 @@ MODEL = "gemini-2.5-flash"
 MATCH = "final_response_match_v2"
 
 
-def conversation(number: int) -> dict[str, Any]:
-    turn = {
-        "user": f"Where is order {number}?",
-        "agent": f"Order {number} arrives on Monday.",
-        "tool_calls": [{"name": "track", "args": {"order": number}}],
-        "tool_responses": [{"name": "track", "response": {"order": number, "arrives": "Monday"}}],
-        "expected": {"response": f"Your order {number} will come on Monday."},
-    }
-    return {"conversation_id": f"c{number}", "app_version": "v1", "turns": [turn]}
-
-
 @pytest.fixture
 def run(turnwise: Any, server: Any, tmp_path: Path) -> Any:
     """Returns a function that judges so many conversations; keywords go into the config's judge section."""
@@ -47,7 +37,7 @@ def run(turnwise: Any, server: Any, tmp_path: Path) -> Any:
         logs, config = tmp_path / "logs", tmp_path / "config.json"
         logs.mkdir(exist_ok=True)
         for part in range(files):
-            rows = (json.dumps(conversation(i)) + "\n" for i in range(part, size, files))
+            rows = (json.dumps(order(i)) + "\n" for i in range(part, size, files))
             (logs / f"{part}.jsonl").write_text("".join(rows), encoding="utf-8")
         judge = {"base_url": server.url, "retry_delay_s": 0.01, **judge}
         config.write_text(
@@ -59,11 +49,6 @@ def run(turnwise: Any, server: Any, tmp_path: Path) -> Any:
         return turnwise(*arguments, output=tmp_path / name)
 
     return go
-
-
-def turn_scores(done: Any, criterion: str = MATCH) -> list[dict[str, Any]]:
-    rows = [row for row in done.rows("scores") if row["criterion"] == criterion]
-    return [row for row in rows if row["turn_index"] is not None]
 
 
 def usage(done: Any) -> dict[str, Any]:
@@ -121,7 +106,7 @@ def test_an_estimate_asks_nothing_and_is_right(run, server, tmp_path):
 
 
 def test_an_estimate_counts_equal_questions_once(run, server, tmp_path):
-    same = json.dumps({**conversation(0), "conversation_id": None})
+    same = json.dumps({**order(0), "conversation_id": None})
     logs = tmp_path / "same.jsonl"
     logs.write_text("".join(same.replace("null", f'"c{i}"', 1) + "\n" for i in range(20)), encoding="utf-8")
     done = run(1, "--estimate", "--input", str(logs))
@@ -328,7 +313,7 @@ def test_the_run_gives_what_the_plain_functions_give(run, server):
     worker = JudgeWorker(JudgeSettings(config), {"GOOGLE_API_KEY": server.key})
     plain = []
     for number in range(6):
-        recorded = read_conversation(json.dumps(conversation(number)).encode())
+        recorded = read_conversation(json.dumps(order(number)).encode())
         case = Sample(recorded, inline_case(recorded), Record("log", number, b""))
         scored = score_conversation(case, ())
         worker.submit(judge_conversation(scored, [criterion], worker.ask)).result()

@@ -5,15 +5,15 @@ import json
 import os
 import pickle
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any, ClassVar
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from tests.served import http_served, in_environment
 from turnwise.pipeline.cli.run_options import parse_options
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.judging.backends.base import OVERRIDE, read_secret
@@ -59,20 +59,9 @@ def secrets(server: Any, tmp_path: Path) -> Iterator[type[Secrets]]:
     }
     (tmp_path / "account.json").write_text(json.dumps({**account, "token_uri": f"{server.url}/token"}))
     Secrets.held, Secrets.asked = {NAME: (200, f"{server.key}\n"), REGIONAL: (200, server.key)}, []
-    manager = ThreadingHTTPServer(("127.0.0.1", 0), Secrets)
-    thread = Thread(target=manager.serve_forever)
-    thread.start()
-    kept = dict(os.environ)
-    os.environ["GOOGLE_APPLICATION_CREDENTIALS"] = str(tmp_path / "account.json")
-    os.environ[OVERRIDE] = f"http://127.0.0.1:{manager.server_port}"
-    try:
+    credentials = {"GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "account.json")}
+    with http_served(Secrets) as address, in_environment({**credentials, OVERRIDE: address}):
         yield Secrets
-    finally:
-        os.environ.clear()
-        os.environ.update(kept)
-        manager.shutdown()
-        manager.server_close()
-        thread.join()
 
 
 @pytest.fixture
@@ -96,9 +85,9 @@ def test_a_run_reads_its_key_from_the_secret(turnwise, server, secrets, argument
     assert all(server.key not in text for text in [*texts, done.out, done.err])
 
 
+@pytest.mark.usefixtures("with_credentials")
 def test_workers_elsewhere_get_the_name_and_not_the_key(server, secrets, arguments, tmp_path):
     """The launcher's own key does not count there."""
-    os.environ["GOOGLE_API_KEY"] = server.key
     config = json.loads((tmp_path / "config.json").read_text())
     del config["judge"]["base_url"]
     (tmp_path / "config.json").write_text(json.dumps(config))

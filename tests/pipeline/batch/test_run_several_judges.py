@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.pipeline.logs import turn_scores
 from tests.served import in_environment
 
 pytestmark = pytest.mark.usefixtures("with_credentials")
@@ -37,10 +38,6 @@ def run(turnwise: Any, server: Any, tmp_path: Path) -> Any:
     return go
 
 
-def of_turns(done: Any) -> list[dict[str, Any]]:
-    return [row for row in done.rows("scores") if row["criterion"] == MATCH and row["turn_index"] is not None]
-
-
 def judge_of(done: Any) -> Any:
     return done.document("run.json")["judge"]
 
@@ -62,7 +59,7 @@ def test_a_panel_of_three_providers(run, server):
     prices = {model: {"input_per_million": 1, "output_per_million": 2} for model in PANEL}
     done = run(panel=PANEL, prices=prices)
     assert done.status == 0, done.err
-    rows = of_turns(done)
+    rows = turn_scores(done)
     values = {row["conversation_id"]: row["value"] for row in rows}
     assert values == {f"c{number}": 0.0 if number == 4 else 1.0 for number in range(6)}
     assert {row["judge"]["model"] for row in rows} == {", ".join(PANEL)}
@@ -100,7 +97,7 @@ def test_a_budget_is_that_of_the_run(run):
     found = judge_of(done)["panels"][MATCH]
     unmeasured = sum(member["unmeasured"] for member in found["members"].values())
     assert (found["questions"], unmeasured) == (6, 9)
-    reasons = [row["reason"] for row in of_turns(done) if row["value"] is None]
+    reasons = [row["reason"] for row in turn_scores(done) if row["value"] is None]
     assert reasons and all(reason.endswith("budget") for reason in reasons)
     assert done.document("run.json")["counts"]["results"] == 6
 
@@ -121,7 +118,7 @@ def test_a_cascade(run, server):
     }
     done = run(model="anthropic/claude-x", cascade=cascade, prices=prices, base_url=None)
     assert done.status == 0, done.err
-    rows = {row["conversation_id"]: row for row in of_turns(done)}
+    rows = {row["conversation_id"]: row for row in turn_scores(done)}
     decided = {name: row["details"]["cascade"]["decided_by"] for name, row in rows.items()}
     assert [name for name in sorted(decided) if decided[name] == "second"] == ["c1", "c2", "c3"]
     assert [rows[f"c{number}"]["value"] for number in range(6)] == [1, 1, 0, 1, 1, 1]

@@ -199,7 +199,7 @@ def test_prism_reads_the_ranges_of_a_file_like_one_process(turnwise, tmp_path):
     turn = '{"user": "%s", "agent": "Hi", "expected": {"response": "Hi"}}' % ("Hello " * 500)
     lines = [f'{{"conversation_id": "c{i}", "turns": [{turn}]}}\n' for i in range(700)]
     logs.write_text("".join([*lines[:400], "{broken\n", *lines[400:]]))
-    assert len(file_ranges([str(logs)])) == 2
+    assert len(file_ranges(b"", [str(logs)])) == 2
     arguments = ["run", "--input", logs, "--config", config, "--judge", "none"]
     here = turnwise(*arguments, output=tmp_path / "here")
     prism = ["--runner=PrismRunner", f"--prism_location={TOOLS.prism}", "--environment_type=LOOPBACK"]

@@ -3,7 +3,6 @@
 import json
 import logging
 import signal
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.asking import another_process, ask_about
+from tests.served import until
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker, check_judge, open_place
 from turnwise.transforms.judging.shared_places import NO_LIMITS, Amounts, PlaceError
@@ -64,20 +64,13 @@ def spent(place: str) -> Amounts:
         return opened.spent("run 1")
 
 
-def wait_for_requests(server: Any, number: int, process: Any) -> None:
-    deadline = time.monotonic() + 120
-    while server.stats()["requests"] < number:
-        assert process.exitcode is None and time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_two_processes_share_a_limit_and_replies(server, shared, opened, place, tmp_path):
     server.script({"delay_ms": 500})
     settings, told = shared(place, 2, max_calls=20), tmp_path / "told.json"
     worker = opened(settings)
     own = ask_about(worker, range(1))
     with another_process(settings, server.key, range(100, 140), told) as other:
-        wait_for_requests(server, 2, other)
+        until(lambda: server.stats()["requests"] >= 2, lambda: other.exitcode is None)
         own += ask_about(worker, range(1, 40))
         other.join(120)
     usable = sum(sample.reply is not None for sample in own)
@@ -96,7 +89,7 @@ def test_a_killed_worker_loses_its_calls_in_flight_only(server, shared, opened, 
     settings = shared(place, max_calls=limit)
     server.script({"delay_ms": 30})
     with another_process(settings, server.key, range(1000, 2000), tmp_path / "told.json") as killed:
-        wait_for_requests(server, 20, killed)
+        until(lambda: server.stats()["requests"] >= 20, lambda: killed.exitcode is None)
         assert killed.pid is not None
         killed.kill()
         killed.join()
@@ -160,10 +153,7 @@ def test_a_database_that_is_down_lets_nobody_ask(server, shared, opened, postgre
     assert dict(usage.unusable) == {"connection": 48}
     said = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(said) == 1 and "\n" not in said[0] and SECRET not in "".join(said + list(map(str, reasons)))
-    deadline = time.monotonic() + 60
-    while not all(sample.reply for sample in ask_about(worker, range(5))):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    until(lambda: all(sample.reply for sample in ask_about(worker, range(5))))
 
 
 def breaks_at_its_first_commit(url: str, table: str) -> None:

@@ -17,6 +17,7 @@ import pytest
 from sqlalchemy import select
 
 from tests import forked
+from tests.served import until
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
 from turnwise.pipeline.store.database import EXECUTIONS, RUNS, open_store
 from turnwise.transforms.judging.setup import WAITING
@@ -125,13 +126,6 @@ def judged_run(own_server: Any, tmp_path: Path) -> Iterator[Callable[..., forked
         for process in started:
             process.kill()
             process.communicate()
-
-
-def until(is_so: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def children(process: forked.Process) -> list[Path]:

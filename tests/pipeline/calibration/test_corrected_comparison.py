@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from tests.pipeline.logs import ROUGE, log, write
 from turnwise.pipeline.cli.main import main
 
 SIZE = 200
@@ -15,43 +16,26 @@ NAMES = ("verdict", "response_match_score")
 def make_run(place, version, judged):
     """Scores conversations that the criterion passes or fails as `judged` says."""
     place.mkdir()
-    logs = [
-        {
-            "conversation_id": f"{version}-{number}",
-            "eval_id": f"case{number}",
-            "app_version": version,
-            "turns": [
-                {
-                    "user": "Where is it?",
-                    "agent": EXPECTED if passed else "No idea at all",
-                    "expected": {"response": EXPECTED},
-                }
-            ],
-        }
-        for number, passed in enumerate(judged)
-    ]
-    (place / "logs.jsonl").write_text("\n".join(map(json.dumps, logs)))
-    (place / "config.json").write_text('{"criteria": {"response_match_score": 0.5}}')
-    options = ["--input", f"{place}/logs.jsonl", "--config", f"{place}/config.json"]
+    answers = (EXPECTED if passed else "No idea at all" for passed in judged)
+    logs = (
+        log(f"{version}-{number}", answer, EXPECTED, eval_id=f"case{number}", app_version=version)
+        for number, answer in enumerate(answers)
+    )
+    write(place / "logs.jsonl", *logs)
+    options = ["--input", f"{place}/logs.jsonl", "--config", str(write(place / "config.json", ROUGE))]
     assert main(["run", *options, "--output", f"{place}/out"]) == 0
     return place / "out"
 
 
 def calibrate(out, version, people, size=120):
     draw = {"seed": 1, "size": size, "of": SIZE, "unit": "conversation"}
-    lines = [
-        {
-            "conversation_id": f"{version}-{number}",
-            "criterion": name,
-            "label": "PASS" if people[number] else "FAIL",
-            "chosen": "random",
-            "draw": draw,
-        }
+    lines = (
+        {"conversation_id": f"{version}-{number}", "criterion": name, "chosen": "random", "draw": draw}
+        | {"label": "PASS" if people[number] else "FAIL"}
         for name in NAMES
         for number in range(size)
-    ]
-    path = out.parent / "labels.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)))
+    )
+    path = write(out.parent / "labels.jsonl", *lines)
     assert main(["calibrate", str(out), "--labels", str(path)]) == 0
 
 
@@ -75,13 +59,8 @@ def test_a_lenient_judge_is_seen_through(runs, capsys):
     for own in found["criteria"]:
         corrected = own["corrected"]
         assert own["overall"]["word"] == "better" and own["overall"]["difference"] > 0.1
-        assert abs(corrected["difference"]) < 0.06 and (
-            corrected["baseline_labels"],
-            corrected["candidate_labels"],
-        ) == (
-            120,
-            120,
-        )
+        assert abs(corrected["difference"]) < 0.06
+        assert corrected["baseline_labels"] == corrected["candidate_labels"] == 120
         assert corrected["interval"]["low"] < 0 < corrected["interval"]["high"]
         assert "; corrected by 120 and 120 labels of people: " in own["sentence"]
         note = f"{own['criterion']}: better by the scores, but not shown by the figures that labels correct"

@@ -22,14 +22,8 @@ run_command()
 @pytest.mark.parametrize(("given", "expected"), [({}, "4"), ({"OPENBLAS_THREAD_TIMEOUT": "20"}, "20")])
 def test_idle_threads_of_numpy_sleep_at_once(given, expected):
     rest = {key: value for key, value in os.environ.items() if key != "OPENBLAS_THREAD_TIMEOUT"}
-    ran = subprocess.run(
-        [sys.executable, "-c", _CODE],
-        env=rest | given,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
+    command, env = [sys.executable, "-c", _CODE], rest | given
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=300)
     assert ran.stdout.splitlines()[-1] == expected
 
 
@@ -49,19 +43,9 @@ def test_nltk_is_loaded_only_where_words_are_stemmed(tmp_path, criterion, is_loa
     turn = {"user": "Hi", "agent": "The flight is booked.", "expected": {"response": "It is booked."}}
     log.write_text(json.dumps({"conversation_id": "c", "turns": [turn]}))
     config.write_text(json.dumps({"criteria": {criterion: {}}}))
-    options = [
-        "--input",
-        str(log),
-        "--config",
-        str(config),
-        "--output",
-        str(tmp_path / "out"),
-        "--judge",
-        "none",
-    ]
-    ran = subprocess.run(
-        [sys.executable, "-c", _RUN, "run", *options], capture_output=True, text=True, check=True, timeout=300
-    )
+    options = ["--input", log, "--config", config, "--output", tmp_path / "out", "--judge", "none"]
+    command = [sys.executable, "-c", _RUN, "run", *map(str, options)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     assert ran.stdout.splitlines()[-1] == f"0 {is_loaded}"
 
 
@@ -72,12 +56,10 @@ def test_help_names_every_subcommand(turnwise, arguments, status):
     assert [name for name in COMMANDS if f"\n  {name} " not in done.out] == []
 
 
-def test_an_unknown_subcommand_is_refused_in_one_line(turnwise):
-    done = turnwise("store", "tidy")
-    assert done.status == 2 and "unknown command store tidy" in done.err and done.err.count("\n") == 1
+WRONG = [("tidy", "unknown command store tidy"), *((name, "--store") for name in COMMANDS)]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_subcommand_needs_a_store(turnwise, name):
+@pytest.mark.parametrize(("name", "problem"), WRONG)
+def test_an_unknown_subcommand_or_one_without_a_store_is_refused_in_one_line(turnwise, name, problem):
     done = turnwise("store", name)
-    assert done.status == 2 and "--store" in done.err and done.err.count("\n") == 1
+    assert done.status == 2 and problem in done.err and done.err.count("\n") == 1

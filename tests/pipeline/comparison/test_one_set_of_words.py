@@ -34,22 +34,9 @@ def logs():
             yield {**names, "start_time": f"2026-11-0{number + 1}T00:00:{i:02}Z", "turns": [turn]}
 
 
-def test_terminal_compare_report_python_store_and_mcp(turnwise, tmp_path):
-    source, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
-    source.write_text("".join(json.dumps(row) + "\n" for row in logs()))
-    config.write_text(json.dumps(CONFIG))
+def test_terminal_compare_report_python_store_and_mcp(turnwise, score_logs, tmp_path):
     store = f"sqlite:///{tmp_path}/store.db"
-    given = (
-        "--input",
-        source,
-        "--config",
-        config,
-        "--store",
-        store,
-        "--store_app",
-        "projects/p/locations/l/apps/a",
-    )
-    done = turnwise("run", *given, output=tmp_path / "out")
+    done = score_logs(logs(), CONFIG, "--store", store, "--store_app", APP)
     found = json.loads(turnwise("compare", tmp_path / "out", "--format", "json").out)["page"]
     headline, counts = found["headline"], "regressed 4, fixed 11, still failing 0, no verdict 0, rejected 0"
     assert headline.startswith("v2 is not worse than v1 by more than 2 points: 86.7% pass against 63.3%, ")

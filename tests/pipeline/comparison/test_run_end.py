@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import turnwise
+from tests.compared_sides import compared, side
 from tests.tables import file_of
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.terminal import columns
@@ -14,10 +15,8 @@ from turnwise.pipeline.report.comparison import criteria_table, end_comparison
 from turnwise.pipeline.report.terminal import _mean
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.conversation import Conversation, Record
-from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
 from turnwise.transforms.decisions.comparison.words import amount, side_names
 
 CONFIG = {"criteria": {"response_match_score": 0.8}}
@@ -33,16 +32,12 @@ def logs(version, size=30, bad=0):
 
 
 @pytest.fixture
-def run(tmp_path, capsys):
+def run(score_logs):
     """Scores logs and returns exit status, the printed text, and the output directory."""
 
     def score(rows, *options, name="out", config=CONFIG):
-        source, settings, output = (tmp_path / f"{name}{end}" for end in (".jsonl", ".json", ""))
-        source.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        settings.write_text(json.dumps(config))
-        capsys.readouterr()
-        command = ["run", "--input", str(source), "--config", str(settings), "--output", str(output)]
-        return main([*command, *map(str, options)]), capsys.readouterr().out, output
+        done = score_logs(rows, config, *options, name=name)
+        return done.status, done.out, done.directory
 
     return score
 
@@ -224,26 +219,14 @@ def test_a_directory_is_quoted_in_the_command(run, tmp_path):
     assert f"more: turnwise compare '{place}'" in text
 
 
-def side(name, criterion, found):
-    made = [
-        ComparedConversation(f"{name}{i}", name, f"e{i}", criteria={criterion: own})
-        for i, own in enumerate(found)
-    ]
-    return ComparedSide(name, "out", columns_of(made), ["run"])
-
-
-def compared(criterion, a, b):
-    return compare(side("v1", criterion, a), side("v2", criterion, b), CompareOptions())
-
-
 def test_a_difference_of_milliseconds_is_not_shown_as_0():
-    a = [Observed(0.002 + i / 1e5) for i in range(20)]
-    b = [Observed(own.value + 0.0012 + i % 3 / 1e5) for i, own in enumerate(a)]
-    found = compared("turn_latency", a, b)
+    a = [0.002 + i / 1e5 for i in range(20)]
+    b = [value + 0.0012 + i % 3 / 1e5 for i, value in enumerate(a)]
+    found = compared({"turn_latency": a}, {"turn_latency": b})
     shown = criteria_table(found, 120)[1].split()
     assert shown[:8] == ["turn_latency", "0.0021", "s", "0.0033", "s", "20", "+0.0012", "s"]
     assert "+0.0012 s (+0.0012 to +0.0012 s)" in found.criteria[0].sentence
-    (cost,) = compared("agent_cost", a, b).criteria
+    (cost,) = compared({"agent_cost": a}, {"agent_cost": b}).criteria
     assert (cost.unit, cost.better_is, cost.overall.word) == ("money", "less", "worse")
     assert cost.quantiles and "+0.00121 (+0.00121 to +0.00121)" in cost.sentence
 
@@ -267,32 +250,22 @@ def test_as_many_decimals_as_a_figure_needs(value, measure, unit, shown):
 
 
 def test_latencies_of_milliseconds_at_the_end_of_a_run():
-    row = {
-        "unit": "seconds",
-        "criterion": "turn_latency",
-        "mean": 0.0031,
-        "pass_rate": None,
-        "p50": 0.003,
-        "p90": 0.0,
-        "p99": 1.5,
-    }
+    row = {"unit": "seconds", "criterion": "turn_latency", "mean": 0.0031, "pass_rate": None}
+    row |= {"p50": 0.003, "p90": 0.0, "p99": 1.5}
     assert _mean(row) == "0.0031 s (p50 0.0030, p90 0.00, p99 1.50)"
     assert _mean({**row, "pass_rate": 0.45}) == "45.0%", "with a threshold, the share that passes"
 
 
 def test_rates_of_the_pairs_that_both_sides_decide_say_so():
-    passed, open_one = Observed(1.0, "PASS"), Observed(None, why="no judge")
-    a, b = [passed] * 30, [passed] * 25 + [open_one] * 5
-    assert "100.0%  100.0%  25 " in criteria_table(compared("verdict", a, b), 120)[1]
-    assert "100.0%  100.0%  30 " in criteria_table(compared("verdict", a, a), 120)[1]
+    for number in (25, 30):
+        found = compared({"verdict": ["PASS"] * 30}, {"verdict": ["PASS"] * number + [None] * (30 - number)})
+        assert f"100.0%  100.0%  {number} " in criteria_table(found, 120)[1]
 
 
 @pytest.mark.parametrize("width", [80, 90, 100, 200])
 def test_the_table_of_differences_keeps_both_versions(width):
-    a = [Observed(float(i % 2), "PASS" if i % 2 else "FAIL") for i in range(1200)]
-    sides = [
-        side(f"{name}-2025-04-14-fine-tuned-for-airlines", "tool_effects_v1_of_long_name", a) for name in "ab"
-    ]
+    given = {"tool_effects_v1_of_long_name": ["PASS", "FAIL"] * 600}
+    sides = [side(f"{name}-2025-04-14-fine-tuned-for-airlines", given) for name in "ab"]
     found = compare(*sides, CompareOptions())
     head, *rows = criteria_table(found, width)
     assert max(map(len, (head, *rows))) <= width and "p (Holm)" in head

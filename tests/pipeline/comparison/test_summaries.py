@@ -40,12 +40,8 @@ def record(rng: random.Random, conversation: str, version: str) -> Any:
     expected = {"response": "Hello there", **({"tool_calls": [{"name": "a"}]} if rng.random() < 0.7 else {})}
     calls = [{"name": rng.choice("ab")}] if rng.random() < 0.8 else []
     turns = [{"user": "Hi", "agent": said, "tool_calls": calls, "expected": expected} for _ in range(2)]
-    return {
-        "conversation_id": conversation,
-        "app_version": version,
-        "eval_id": f"case-{rng.randrange(CASES)}",
-        "turns": turns,
-    }
+    names = {"conversation_id": conversation, "app_version": version}
+    return {**names, "eval_id": f"case-{rng.randrange(CASES)}", "turns": turns}
 
 
 @pytest.fixture

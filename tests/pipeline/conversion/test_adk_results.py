@@ -28,24 +28,21 @@ def log(name: str, *turns: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def result(score_logs: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     """Scores three conversations, and returns the eval result in the folder of the agent `waiter`."""
-    source, config, out = tmp_path / "l.jsonl", tmp_path / "c.json", tmp_path / "out"
     logs = [
         log("good", turn("Done")),
         log("bad", turn("Done"), turn("Sorry, no")),
         log("open", turn("x", None)),
     ]
-    source.write_text("".join(json.dumps(one) + "\n" for one in logs))
     criteria = {"response_match_score": 0.8, "tool_call_count_v1": {}, "agent_cost": {}}
-    config.write_text(json.dumps({"criteria": criteria}))
-    options = ["--input", str(source), "--config", str(config), "--output", str(out)]
-    assert main(["run", *options]) == 0
+    done = score_logs(logs, {"criteria": criteria})
+    assert done.status == 0
     folder = tmp_path / "waiter/.adk/eval_history"
     folder.mkdir(parents=True)
     path = folder / "run-1.evalset_result.json"
     capsys.readouterr()
-    assert main(["convert", str(out), str(path), "--to", "adk_eval_result"]) == 0
+    assert main(["convert", str(done.directory), str(path), "--to", "adk_eval_result"]) == 0
     found: dict[str, Any] = json.loads(path.read_text())
     return found
 
@@ -53,11 +50,8 @@ def result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]
 def test_a_run_has_its_verdicts_scores_and_reasons(result):
     assert (result["eval_set_result_id"], result["eval_set_id"]) == ("run-1", "desk")
     by_id = {case["eval_id"]: case for case in result["eval_case_results"]}
-    assert {name: case["final_eval_status"] for name, case in by_id.items()} == {
-        "e-good": 1,
-        "e-bad": 2,
-        "open": 3,
-    }
+    statuses = {name: case["final_eval_status"] for name, case in by_id.items()}
+    assert statuses == {"e-good": 1, "e-bad": 2, "open": 3}
     _, wrong = by_id["e-bad"]["eval_metric_result_per_invocation"]
     metrics = {metric["metric_name"]: metric for metric in wrong["eval_metric_results"]}
     failed, counted = metrics["response_match_score"], metrics["tool_call_count_v1"]
@@ -72,12 +66,8 @@ def test_a_run_has_its_verdicts_scores_and_reasons(result):
 def test_the_session_shows_what_was_said_and_called(result):
     session = result["eval_case_results"][0]["session_details"]
     parts = [part for event in session["events"] for part in event["content"]["parts"]]
-    assert session["app_name"] == "waiter" and [next(iter(part)) for part in parts] == [
-        "text",
-        "function_call",
-        "function_response",
-        "text",
-    ]
+    kinds = ["text", "function_call", "function_response", "text"]
+    assert session["app_name"] == "waiter" and [next(iter(part)) for part in parts] == kinds
 
 
 def test_the_result_is_read_back(result):

@@ -22,10 +22,7 @@ CALLS = [
 ]
 CONFIG = {"criteria": {"example_thanks": 0.5, "example_kindness": 0.5}}
 WANTED = {
-    ("c1", "example_thanks", 1.0),
-    ("c2", "example_thanks", 0.0),
-    ("c1", "example_kindness", 1.0),
-    ("c2", "example_kindness", 0.0),
+    (name, criterion, value) for name, value in (("c1", 1.0), ("c2", 0.0)) for criterion in CONFIG["criteria"]
 }
 
 
@@ -114,20 +111,11 @@ def test_events_are_joined_in_a_stream(site, tmp_path):
 
 
 UNKNOWN = [
-    (
-        ["--input_format", "exampel_call"],
-        "--input_format exampel_call: unknown input format (did you mean example_call?)",
-    ),
-    (
-        ["--output_format", "cvs"],
-        "--output_format cvs: unknown sink (there are: avro, csv, jsonl)",
-    ),
-    (
-        ["--store", "zzz:///x"],
-        "--store zzz:///x: is no store ({services})",
-    ),
-    (["--store", "example:x"], "--store example:x: an address of example is example:///FOLDER"),
-    (["--store", "exampel:///x"], "--store exampel:///x: is no store (did you mean example?)"),
+    ("--input_format exampel_call", "unknown input format (did you mean example_call?)"),
+    ("--output_format cvs", "unknown sink (there are: avro, csv, jsonl)"),
+    ("--store zzz:///x", "is no store ({services})"),
+    ("--store example:x", "an address of example is example:///FOLDER"),
+    ("--store exampel:///x", "is no store (did you mean example?)"),
 ]
 EACH = """
 import json, sys
@@ -139,7 +127,7 @@ print(*(main([*sys.argv[2:], *arguments]) for arguments in json.loads(sys.argv[1
 def test_an_unknown_name_is_refused(site, tmp_path):
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps(CALLS[0]) + "\n")
-    command = [sys.executable, "-c", EACH, json.dumps([arguments for arguments, _ in UNKNOWN])]
+    command = [sys.executable, "-c", EACH, json.dumps([arguments.split() for arguments, _ in UNKNOWN])]
     command += ["run", "--input", str(log), "--output", str(tmp_path / "out")]
     environment = {**os.environ, "PYTHONPATH": str(site)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
@@ -147,7 +135,7 @@ def test_an_unknown_name_is_refused(site, tmp_path):
     stores = {name: kind.help for name, kind in SINKS.items() if kind.schemes and kind.option == "--store"}
     known = ", ".join(text for _, text in sorted((stores | {"example": "example:///FOLDER"}).items()))
     lines = done.stderr.replace(known, "{services}")
-    assert lines == "".join(f"turnwise: {message}\n" for _, message in UNKNOWN)
+    assert lines == "".join(f"turnwise: {arguments}: {message}\n" for arguments, message in UNKNOWN)
     assert not (tmp_path / "out").exists()
 
 
@@ -208,6 +196,14 @@ def test_a_broken_plugin_is_told_in_one_line(text, message, turnwise, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def add_package(site: Path, name: str, entry_points: str) -> None:
+    """Writes what an installed distribution says of itself."""
+    info = site / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entry_points)
+
+
 BROKEN_PACKAGES = [
     ("criteria", "zzz_missing:A", "ModuleNotFoundError: No module named 'zzz_missing'"),
     ("formats", "json:dumps", "cannot be used as input format: it is no Format"),
@@ -230,10 +226,7 @@ for site in sys.argv[1:5]:
 
 def test_a_broken_package_is_named(tmp_path):
     for group, value, _ in BROKEN_PACKAGES:
-        info = tmp_path / group / "broken_one-1.0.dist-info"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-one\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[turnwise.{group}]\nbad = {value}\n")
+        add_package(tmp_path / group, "broken-one", f"[turnwise.{group}]\nbad = {value}\n")
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps(CALLS[0]) + "\n")
     command = [sys.executable, "-c", WITH_EACH, *(str(tmp_path / group) for group, *_ in BROKEN_PACKAGES)]
@@ -278,11 +271,9 @@ def test_a_notebook_cell_can_be_run_again():
 
 
 def test_an_entry_point_has_the_name_of_its_object(tmp_path):
-    info = tmp_path / "site/other_name-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-name\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[turnwise.criteria]\npolite = other_name:Odd\n")
-    (info.parent / "other_name.py").write_text(START + "class Odd(Whole):\n    name = 'odd'\n")
-    done = run(tmp_path, ([], {**os.environ, "PYTHONPATH": str(info.parent)}))
+    site = tmp_path / "site"
+    add_package(site, "other-name", "[turnwise.criteria]\npolite = other_name:Odd\n")
+    (site / "other_name.py").write_text(START + "class Odd(Whole):\n    name = 'odd'\n")
+    done = run(tmp_path, ([], {**os.environ, "PYTHONPATH": str(site)}))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "plugin polite of other-name: " in done.stderr and "is called odd" in done.stderr

@@ -30,14 +30,9 @@ def score(name: str, outcome: str | None, turn_index: int | None = None, **more:
 
 
 def failure(message: str, **more: Any) -> dict[str, Any]:
-    base = {
-        "stage": "parse",
-        "error_type": "ValueError",
-        "message": message,
-        "source": "logs.jsonl",
-        "position": 7,
-    }
-    return made_run.failure(**{**base, **more})
+    place = {"source": "logs.jsonl", "position": 7}
+    base = {"stage": "parse", "error_type": "ValueError", "message": message}
+    return made_run.failure(**{**base, **place, **more})
 
 
 def calibration(run_id: str, value: float, interval: tuple[float, float]) -> bytes:
@@ -46,15 +41,8 @@ def calibration(run_id: str, value: float, interval: tuple[float, float]) -> byt
     figure = Corrected(
         group="all", name=None, covers="all", raw=1.0, value=value, interval=Bounds(*interval), **numbers
     )
-    counts = {
-        "scores": 60,
-        "no_score": 0,
-        "labelled": 20,
-        "cases": 20,
-        "raters": 1,
-        "random": 20,
-        "hand_picked": 0,
-    }
+    counts = {"scores": 60, "no_score": 0, "labelled": 20, "cases": 20}
+    counts |= {"raters": 1, "random": 20, "hand_picked": 0}
     own = CriterionCalibration(
         criterion="verdict", level="conversation", kind="outcomes", corrected=[figure], **counts
     )
@@ -75,12 +63,8 @@ def write_run(tmp_path: Path) -> WriteRun:
             scores = [
                 score(row["conversation_id"], row["verdict"], app_version=row["app_version"]) for row in rows
             ]
-        own = {
-            "config": CONFIG,
-            "criteria": CRITERIA,
-            "counts": {"rejected_records": len(failures)},
-            **document,
-        }
+        counts = {"rejected_records": len(failures)}
+        own = {"config": CONFIG, "criteria": CRITERIA, "counts": counts, **document}
         return made_run.write_run(tmp_path / name, rows, (), failures, own_scores=scores, run_id=name, **own)
 
     return write

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.pipeline.gating.conftest import CRITERIA, WriteRun, calibration, conversation, failure, score
+from tests.pipeline.logs import write
 from turnwise.pipeline.cli.main import main
 
 Gate = Callable[..., tuple[int, str, str]]
@@ -18,13 +19,8 @@ P, F, U = "PASS", "FAIL", None
 
 
 @pytest.fixture
-def gate(capsys: pytest.CaptureFixture[str]) -> Gate:
-    def run(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        status = main(["gate", *map(str, arguments)])
-        return status, *capsys.readouterr()
-
-    return run
+def gate(turnwise: Any) -> Gate:
+    return lambda *arguments: turnwise("gate", *arguments)[:3]
 
 
 def rules(*found: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -100,14 +96,12 @@ def test_a_bound_uses_the_figure_that_labels_correct(write_run, gate, tmp_path):
 
 
 def test_the_problems_of_the_run_fail_it_but_for_those_of_its_rules(write_run, gate):
-    passed = write_run(
-        "a", rows(P), config=rules(ALL_PASS), problems=["gate: no baseline is named"], exit_status=1
-    )
-    failed = write_run(
-        "b", rows(P), config=rules(ALL_PASS), problems=["the counts do not add up"], exit_status=1
-    )
-    assert gate(passed)[0] == 0
-    assert gate(failed)[::2] == (1, "turnwise: the counts do not add up\n")
+    for problem, ended in (
+        ("gate: no baseline is named", (0, "")),
+        ("the counts do not add up", (1, "turnwise: the counts do not add up\n")),
+    ):
+        about = {"config": rules(ALL_PASS), "problems": [problem], "exit_status": 1}
+        assert gate(write_run(problem[:3], rows(P), **about))[::2] == ended
 
 
 def test_the_last_revision_of_a_conversation_counts(write_run, gate):
@@ -170,9 +164,8 @@ def test_what_was_lost_may_have_been_destructive_or_a_failure(write_run, gate):
         assert err.count("inconclusive: ") == 2 * status
     more = write_run("more", NEWER, config=rules(wide, {**HALF, "at_least": 0.6}), **rejected)
     assert gate(more, "--baseline", base)[0] == 1
-    worse = write_run(
-        "worse", rows(*[F] * 60, app_version="v2"), config=rules(wide), counts={"rejected_records": 1}
-    )
+    other = rows(*[F] * 60, app_version="v2")
+    worse = write_run("worse", other, config=rules(wide), counts={"rejected_records": 1})
     assert "(v2): failed: -100.0 points" in gate(worse, "--baseline", base)[2]
 
 
@@ -180,16 +173,13 @@ def test_a_criterion_without_a_value_here_is_no_pass(write_run, gate, tmp_path, 
     rule = {**NOT_WORSE, "margin": 0.1, "criterion": TRAJECTORY}
     base = write_run("base", MANY, config=rules(rule))
     half = [score(f"c{i}", P, app_version="v2") for i in range(30)]
-    lines = [
-        {**failure("no such key"), "stage": "score", "criterion": TRAJECTORY, "conversation_id": f"c{i}"}
-        for i in range(30, 60)
-    ]
-    for name, raised in (("absent", []), ("raised", lines)):
-        run = write_run(name, NEWER, half, raised, config=rules(rule), counts={})
+    raised = {"stage": "score", "criterion": TRAJECTORY}
+    lines = [failure("no such key", **raised, conversation_id=f"c{i}") for i in range(30, 60)]
+    told = "0 conversations of the baseline and 30 of the candidate have no score"
+    for name, failures in (("absent", []), ("raised", lines)):
+        run = write_run(name, NEWER, half, failures, config=rules(rule), counts={})
         status, _, err = gate(run, "--baseline", base)
-        assert (
-            status == 1 and "0 conversations of the baseline and 30 of the candidate have no score" in err
-        ), err
+        assert status == 1 and told in err, err
     most = [score(f"c{i}", P, app_version="v2") for i in range(59)]
     near = write_run("near", NEWER, most, config=rules({**rule, "margin": 0.2}))
     assert gate(near, "--baseline", base)[0] == 0, "one that fails would not be too many"
@@ -248,20 +238,15 @@ def test_a_ruler_that_changed_is_refused(write_run, gate):
     [
         (("nowhere",), "nowhere: is no output directory of a run"),
         (("OUT", "--config", "nowhere.json"), "--config nowhere.json: No such file"),
-        (
-            ("OUT", "--config", "TYPO"),
-            "gate.rules.0.coverage.at_leas: unknown field (did you mean at_least?)",
-        ),
-        (
-            ("OUT", "--config", "OTHER"),
-            "gate.rules.0.criterion: 'safety_v1' is not among the config's criteria",
-        ),
+        (("OUT", "--config", "TYPO"), "gate.rules.0.coverage.at_leas: unknown field (did you mean at_lea"),
+        (("OUT", "--config", "OTHER"), "gate.rules.0.criterion: 'safety_v1' is not among the config's crit"),
         (("OUT", "--config", "NONE"), "gate.rules.0.criterion: turn_latency has no threshold"),
-        (("OUT", "--junit", "nowhere/a.xml"), "--junit nowhere/a.xml: cannot be written"),
         (
-            ("OUT", "--config", "FINE", "--baseline", "v9"),
-            "v9: is neither an app version of this run (v1) nor",
+            ("OUT", "--config", "MEAN"),
+            "gate.rules.0.at_least, at_most: a mean of verdict lies between",
         ),
+        (("OUT", "--junit", "nowhere/a.xml"), "--junit nowhere/a.xml: cannot be written"),
+        (("OUT", "--config", "FINE", "--baseline", "v9"), "v9: is neither an app version of this run (v1)"),
         (("OUT", "--config", "FINE", "--baseline", "x/{date}"), "the run in OUT has no date (--date)"),
         (("OUT", "--config", "FINE", "--baseline", "previous"), "previous: the run wrote into no database"),
         (("OUT", "--config", "FINE", "--store", "sqlite:///a.db"), "go with --baseline previous only"),
@@ -273,16 +258,14 @@ def test_a_ruler_that_changed_is_refused(write_run, gate):
 def test_wrong_input_ends_with_2(write_run, gate, tmp_path, arguments, message):
     names = {"OUT": write_run("out", rows(P, F))}
     bound = {"rule": "bound", "side": "lower", "at_least": 0.5}
-    for name, config in (
-        ("EMPTY", {}),
-        ("FINE", rules(ALL_PASS)),
-        ("TYPO", rules({"rule": "coverage", "at_leas": 1})),
-        ("OTHER", rules({**bound, "criterion": "safety_v1"})),
-        ("OPEN", rules({**bound, "criterion": "turn_latency"})),
-        ("NONE", rules({"rule": "all_pass", "criterion": "turn_latency"})),
+    for name, rule in (
+        ("FINE", ALL_PASS),
+        ("TYPO", {"rule": "coverage", "at_leas": 1}),
+        ("OTHER", {**bound, "criterion": "safety_v1"}),
+        ("NONE", {"rule": "all_pass", "criterion": "turn_latency"}),
+        ("MEAN", {**bound, "criterion": "verdict", "measure": "mean", "at_least": 2}),
     ):
-        names[name] = tmp_path / f"{name}.json"
-        names[name].write_text(json.dumps(config))
+        names[name] = write(tmp_path / f"{name}.json", rules(rule))
     status, out, err = gate(*[names.get(word, word) for word in arguments])
     message = message.replace("OUT", str(names["OUT"]))
     assert (status, out) == (2, "") and message in err and err.count("\n") == 1, err
@@ -308,15 +291,9 @@ def attacked(write_run: WriteRun) -> Path:
         conversation(ATTACK, F, why=ATTACK, problem_label=ATTACK, source=ATTACK, app_version="v1"),
         conversation("open", U),
     ]
-    scores = [
-        score("good", P),
-        score(ATTACK, F, turn_index=2, explanation=ATTACK),
-        score(ATTACK, F, explanation=ATTACK),
-        score("open", U),
-    ]
-    return write_run(
-        "out", found, scores, [failure(ATTACK)], config=rules(ALL_PASS, {"rule": "coverage", "at_least": 0.5})
-    )
+    bad = [score(ATTACK, F, turn_index=index, explanation=ATTACK) for index in (2, None)]
+    scores, held = [score("good", P), *bad, score("open", U)], {"rule": "coverage", "at_least": 0.5}
+    return write_run("out", found, scores, [failure(ATTACK)], config=rules(ALL_PASS, held))
 
 
 def test_junit_holds_one_test_a_conversation_and_criterion(write_run, gate, tmp_path):
@@ -406,10 +383,8 @@ def test_markdown_says_what_changed_against_the_baseline(write_run, gate, tmp_pa
     assert [row[1:] for row in table[2:4]] == [["case-c0", "regressed"], ["case-c1", "no verdict any more"]]
     changed = [row for row in table if row[0] == "Missing: <code>pay()&#46;</code>"]
     names = "verdict, tool_trajectory_avg_score"
-    assert [row[1:] for row in changed] == [
-        ["case-c0", f"regressed: {names}"],
-        ["case-c2", f"fixed: {names}"],
-    ]
+    told = [["case-c0", f"regressed: {names}"], ["case-c2", f"fixed: {names}"]]
+    assert [row[1:] for row in changed] == told
     assert not any("case-c9" in line for line in lines)
 
 
@@ -453,9 +428,8 @@ def test_a_case_that_one_version_lacks_is_not_decided(write_run, gate, versions)
     assert status == 1 and f"inconclusive: 0 failed, 1 without an outcome {unrecorded}" in err, err
     assert f"decided (v2): failed: 50.0%: 1 of 2 {unrecorded}" in err and "(v1): failed" not in err
     rejected = [failure("no turn", record=json.dumps({"eval_id": own[1]["eval_id"]}))]
-    status, _, err = gate(
-        str(write_run("rejected", [*own, other], failures=rejected, config=held)), *versions
-    )
+    run = write_run("rejected", [*own, other], failures=rejected, config=held)
+    status, _, err = gate(run, *versions)
     assert status == 1 and "0 failed, 1 without an outcome (1 record rejected)" in err, err
 
 

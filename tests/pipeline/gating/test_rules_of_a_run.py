@@ -1,8 +1,6 @@
 """The rules of a config at the end of `turnwise run`, in a stream, and in `turnwise.evaluate`."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,17 +34,14 @@ def rule(**more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def run(turnwise: Callable[..., Any], tmp_path: Path) -> Run:
+def run(score_logs: Callable[..., Any]) -> Run:
     """Returns a function that runs over logs with rules."""
 
     def runs(
         logs: list[Any], *rules: dict[str, Any], options: tuple[Any, ...] = (), name: str = "out"
     ) -> Any:
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in logs))
         config = {**CONFIG, "gate": {"rules": list(rules)}}
-        (tmp_path / f"{name}.json").write_text(json.dumps(config))
-        paths = ("--input", tmp_path / f"{name}.jsonl", "--config", tmp_path / f"{name}.json")
-        return turnwise("run", *paths, "--judge", "none", *options, output=tmp_path / name)
+        return score_logs(logs, config, "--judge", "none", *options, name=name)
 
     return runs
 
@@ -59,68 +54,48 @@ CHAT = {
         {"role": "assistant", "content": "Hello", "tool_calls_v2": [{"id": 1}]},
     ],
 }
-CASES: list[tuple[list[Any], list[Any], list[str]]] = [
-    ([good("a"), good("b"), bad("c")], [rule()], []),
-    ([good("a"), bad("b"), bad("c")], [rule()], ["pass rate at least 60% (v1): failed: 33.3%"]),
-    ([good("a"), {"no": "log"}], [rule(), {"rule": "coverage", "at_least": 0.5}], []),
-    ([good("a")], [{"rule": "no_destructive_calls"}], []),
-    (
-        [good("a"), bad("c")],
-        [{"rule": "no_destructive_calls"}],
-        ["expected (v1): failed: found in 1 conversation: c"],
-    ),
-    (
-        [log("a"), good("b")],
-        [{"rule": "no_destructive_calls"}],
-        ["what the tools do (cancel_order); state the effects in `tools` of the run's config: a"],
-    ),
-    (
-        [good("a"), CHAT],
-        [{"rule": "no_destructive_calls"}],
-        ["calls may be missing in the logs of 1 conversation: b"],
-    ),
-    (
-        [good("a")],
-        [{"rule": "not_worse", "margin": 0.1, "criterion": "tool_trajectory_avg_score"}],
-        ["by more than 10 points: inconclusive: there is no baseline"],
-    ),
+HARMLESS = [{"rule": "no_destructive_calls"}]
+NOT_WORSE = [{"rule": "not_worse", "margin": 0.1, "criterion": "tool_trajectory_avg_score"}]
+CASES: list[tuple[list[Any], list[Any], str]] = [
+    ([good("a"), good("b"), bad("c")], [rule()], ""),
+    ([good("a"), bad("b"), bad("c")], [rule()], "pass rate at least 60% (v1): failed: 33.3%"),
+    ([good("a"), {"no": "log"}], [rule(), {"rule": "coverage", "at_least": 0.5}], ""),
+    ([good("a")], HARMLESS, ""),
+    ([good("a"), bad("c")], HARMLESS, "expected (v1): failed: found in 1 conversation: c"),
+    ([log("a"), good("b")], HARMLESS, "what the tools do (cancel_order); state the effects in `tools` of"),
+    ([good("a"), CHAT], HARMLESS, "calls may be missing in the logs of 1 conversation: b"),
+    ([good("a")], NOT_WORSE, "by more than 10 points: inconclusive: there is no baseline"),
 ]
 
 
-@pytest.mark.parametrize(("logs", "rules", "problems"), CASES)
-def test_a_rule_that_does_not_pass_fails_the_run(run, logs, rules, problems):
+@pytest.mark.parametrize(("logs", "rules", "problem"), CASES)
+def test_a_rule_that_does_not_pass_fails_the_run(run, logs, rules, problem):
     done = run(logs, *rules)
     document = done.document("run.json")
-    assert done.status == document["exit_status"] == (1 if problems else 0), done.err
+    assert done.status == document["exit_status"] == bool(problem), done.err
     assert [f"turnwise: {line}" for line in document["problems"]] == done.err.splitlines()
-    assert len(document["problems"]) == len(problems)
-    for line, words in zip(document["problems"], problems, strict=True):
-        assert line.startswith("gate: ") and words in line
+    assert [line.startswith("gate: ") and problem in line for line in document["problems"]] == (
+        [True] if problem else []
+    )
     # The command says the same of the finished run, and so does an evaluation in Python.
     assert main(["gate", str(done.directory)]) == done.status
     result = api.evaluate(logs, config={**CONFIG, "gate": {"rules": rules}})
     found = [line for line in result.problems if line.startswith("gate: ") and ": every " not in line]
-    assert [words in line for line, words in zip(found, problems, strict=True)] == [True] * len(problems)
+    assert [problem in line for line in found] == ([True] if problem else [])
 
 
 @pytest.mark.parametrize("kind", [(), ("--streaming", "--stop_after", "2")])
 def test_fail_on_is_short_for_a_rule(run, kind):
     fail_on = ("--fail_on", "tool_trajectory_avg_score", *kind)
-    done = run([good("a"), bad("c")], options=fail_on, name="short")
-    stated = run(
-        [good("a"), bad("c")],
-        {"rule": "all_pass", "criterion": "tool_trajectory_avg_score"},
-        options=kind,
-        name="stated",
-    )
+    logs, rules = [good("a"), bad("c")], [{"rule": "all_pass", "criterion": "tool_trajectory_avg_score"}]
+    done = run(logs, options=fail_on, name="short")
+    stated = run(logs, *rules, options=kind, name="stated")
     told = "failed: 1 failed, 0 without an outcome: c"
     said = f"gate: tool_trajectory_avg_score: every conversation passes: {told}"
     for one in (done, stated):
         document = one.document("run.json")
         assert one.status == 1 and document["problems"] == [said]
-        assert document["config"]["gate"]["rules"] == [
-            {"rule": "all_pass", "criterion": "tool_trajectory_avg_score"}
-        ]
+        assert document["config"]["gate"]["rules"] == rules
         assert main(["gate", str(one.directory)]) == 1
     both = run([good("a"), good("b")], rule(), options=fail_on, name="both")
     assert both.status == 0 == main(["gate", str(both.directory)])
@@ -190,11 +165,9 @@ def test_wrong_rules_are_refused_before_anything_runs(run, tmp_path):
     assert done.status == 2 and "config: gate.rules.0.criterion: 'safety_v1' is not among" in done.err
     misspelt = run([good("a")], {"rule": "coverage", "at_lest": 1})
     assert misspelt.status == 2 and "at_lest: unknown field (did you mean at_least?)" in misspelt.err
+    config = {"criteria": {"turn_latency": {}}, "gate": {"rules": [rule(criterion="turn_latency")]}}
     with pytest.raises(api.ConfigError, match=r"gate\.rules\.0\.criterion: turn_latency has no threshold"):
-        api.evaluate(
-            good("a"),
-            config={"criteria": {"turn_latency": {}}, "gate": {"rules": [rule(criterion="turn_latency")]}},
-        )
+        api.evaluate(good("a"), config=config)
 
 
 def test_without_transcripts_the_gate_decides_the_same(run):

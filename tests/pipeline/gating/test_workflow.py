@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.documentation import ROOT, blocks
+from tests.pipeline import logs
 
 CASES = 100
 PULL_REQUEST = "https://github.com/our-org/desk/pull/7"  # of all addresses of it, `gh` takes this one alone
@@ -47,36 +48,22 @@ def write(folder: Path, version: str, wrong: int) -> None:
     for i in range(CASES):
         call = {"name": "cancel" if i < wrong else "track", "args": {"order": i}}
         turn = {"user": f"Where is order {i}?", "agent": "Here.", "tool_calls": [call]}
-        lines.append(
-            {
-                "conversation_id": f"{version}-{i}",
-                "app_version": version,
-                "eval_id": f"order-{i}",
-                "turns": [turn],
-            }
-        )
-    (folder / "recordings").mkdir(exist_ok=True)
-    (folder / "recordings/all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        names = {"conversation_id": f"{version}-{i}", "app_version": version, "eval_id": f"order-{i}"}
+        lines.append({**names, "turns": [turn]})
+    logs.write(folder / "recordings/all.jsonl", *lines)
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     """Returns a workspace with a repository that has a branch `main` and, for the pull request, `change`."""
-    origin, place = tmp_path / "origin", tmp_path / "workspace"
-    (origin / "cases").mkdir(parents=True)
+    origin, place, cases = tmp_path / "origin", tmp_path / "workspace", []
     place.mkdir()
-    cases = [
-        {
-            "eval_id": f"order-{i}",
-            "turns": [
-                {"user": f"Where is order {i}?", "tool_calls": [{"name": "track", "args": {"order": i}}]}
-            ],
-        }
-        for i in range(CASES)
-    ]
-    (origin / "cases/all.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
-    (origin / "turnwise.json").write_text(json.dumps({"criteria": {"tool_trajectory_avg_score": 1.0}}))
-    (origin / "gate.json").write_text(json.dumps({"gate": {"rules": RULES}}))
+    for i in range(CASES):
+        turn = {"user": f"Where is order {i}?", "tool_calls": [{"name": "track", "args": {"order": i}}]}
+        cases.append({"eval_id": f"order-{i}", "turns": [turn]})
+    logs.write(origin / "cases/all.jsonl", *cases)
+    logs.write(origin / "turnwise.json", {"criteria": {"tool_trajectory_avg_score": 1.0}})
+    logs.write(origin / "gate.json", {"gate": {"rules": RULES}})
     write(origin, "v1", 0)
     git(origin, "init", "-q")
     git(origin, "add", "-A")
@@ -107,26 +94,13 @@ def run_workflow(workspace: Path) -> list[Step]:
             git(workspace, "clone", "-q", str(ROOT), step["with"]["path"])
         elif step.get("uses", "").startswith("actions/checkout"):
             branch = "main" if step["with"].get("ref") == "${{ github.base_ref }}" else "change"
-            clone = [
-                "clone",
-                "-q",
-                "--branch",
-                branch,
-                str(workspace.parent / "origin"),
-                step["with"]["path"],
-            ]
-            git(workspace, *clone)
+            origin = str(workspace.parent / "origin")
+            git(workspace, "clone", "-q", "--branch", branch, origin, step["with"]["path"])
         if "run" in step:
             command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
             own = {name: EVENT.get(value, value) for name, value in step.get("env", {}).items()}
-            ended = subprocess.run(
-                command,
-                cwd=workspace,
-                env={**environment, **own},
-                capture_output=True,
-                text=True,
-                timeout=600,
-            )
+            how: Any = {"cwd": workspace, "env": {**environment, **own}, "timeout": 600}
+            ended = subprocess.run(command, capture_output=True, text=True, **how)
             done.append(Step(step["name"], ended.returncode, ended.stdout + ended.stderr))
     return done
 
@@ -144,14 +118,9 @@ def test_its_steps_decide_about_a_pull_request(workspace, wrong, status):
     write(origin, "v2", wrong)
     git(origin, "commit", "-qam", "Record again")
     done = run_workflow(workspace)
-    assert [step.name for step in done] == [
-        "Install",
-        "Score the base branch",
-        "Score the pull request",
-        "Decide",
-        "Show the summary",
-        "Comment on the pull request",
-    ], done[-1].text
+    scored = ["Install", "Score the base branch", "Score the pull request"]
+    shown = ["Decide", "Show the summary", "Comment on the pull request"]
+    assert [step.name for step in done] == scored + shown, done[-1].text
     assert [step.status for step in done] == [0, 0, 0, status, 0, 0], [step.text for step in done]
     summary = (workspace.parent / "summary.md").read_text()
     assert summary.startswith(f"## turnwise: {'failed' if status else 'passed'}\n")

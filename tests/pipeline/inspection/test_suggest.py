@@ -1,12 +1,36 @@
 """`turnwise inspect --suggest` proposes a mapping that reads."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import turnwise
 from turnwise.pipeline.cli.main import main
+
+
+@pytest.fixture
+def suggested(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Writes records, or a text, to a file; returns what the proposed mapping reads, and the messages."""
+
+    def run(*records: Any, status: int = 0, name: str = "log.jsonl") -> tuple[Any, str]:
+        path = tmp_path / name
+        path.write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in records))
+        assert main(["inspect", str(path), "--suggest"]) == status
+        out, shown = capsys.readouterr()
+        if status:
+            assert out == ""
+            return None, shown
+        (log,) = turnwise.read_conversations(str(path), config=json.loads(out))
+        return log, shown
+
+    return run
+
+
+def spoken(log: turnwise.Conversation) -> list[tuple[str | None, str | None]]:
+    return [(turn.user, turn.agent) for turn in log.turns]
+
 
 LINES = {"call": {"id": "c1"}, "release": "v1", "lines": [{"asked": "Hi", "said": "Hello"}]}
 SPEAKERS = [{"speaker": "Customer", "utterance": "Hi"}, {"speaker": "Bot", "utterance": "Hello"}]
@@ -50,47 +74,33 @@ ROWS = [{"chat_id": "c1", "n": i, "from": who, "text": text} for i, (who, text) 
         ),
     ],
 )
-def test_a_proposed_mapping_reads_what_was_said(records, tmp_path, capsys):
-    path = tmp_path / "log.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in records))
-    assert main(["inspect", str(path), "--suggest"]) == 0
-    config = json.loads(capsys.readouterr().out)
-    (log,) = turnwise.read_conversations(str(path), config=config)
-    assert log.conversation_id == "c1" and [(t.user, t.agent) for t in log.turns] == [("Hi", "Hello")]
+def test_a_proposed_mapping_reads_what_was_said(records, suggested):
+    log, _ = suggested(*records)
+    assert log.conversation_id == "c1" and spoken(log) == [("Hi", "Hello")]
 
 
-def test_calls_are_proposed_and_what_is_not_read_is_named(tmp_path, capsys):
+def test_calls_are_proposed_and_what_is_not_read_is_named(suggested):
     acts = [{"fn": "f", "params": '{"a": 1}', "cost": 2}]
     turns = [
         {"asked": "Hi", "reply": "Hello", "actions": acts},
         {"asked": "Bye", "reply": "Ciao", "actions": []},
     ]
-    path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps({"conv": "k1", "dialog": turns, "events": [{"kind": "x"}], "score": 4}))
-    assert main(["inspect", str(path), "--suggest"]) == 0
-    done = capsys.readouterr()
-    (log,) = turnwise.read_conversations(str(path), config=json.loads(done.out))
+    log, shown = suggested({"conv": "k1", "dialog": turns, "events": [{"kind": "x"}], "score": 4})
     assert log.conversation_id == "k1"
     calls = [[(call.name, call.args) for call in turn.tool_calls] for turn in log.turns]
     assert calls == [[("f", {"a": 1})], []]
-    assert "not read by it: events, score, dialog[].actions[].cost, events[].kind" in done.err
+    assert "not read by it: events, score, dialog[].actions[].cost, events[].kind" in shown
 
 
 @pytest.mark.parametrize(
     "record", [{"a": 1}, {"conversation_id": "c", "turns": [{"user": "a", "agent": "b"}]}, {"question": "a"}]
 )
-def test_nothing_is_proposed_without_words_of_both(record, tmp_path, capsys):
-    path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps(record))
-    assert main(["inspect", str(path), "--suggest"]) == 1
-    done = capsys.readouterr()
-    why = (
-        "a format fits every record"
-        if "turns" in record
-        else "no key names words of both a user and an agent"
-    )
-    assert done.out == "" and f"no mapping can be proposed: {why}; " in done.err
-    assert all(way in done.err for way in ("`mapping` by hand", "docs/input-formats.md", "--plugin"))
+def test_nothing_is_proposed_without_words_of_both(record, suggested):
+    _, shown = suggested(record, status=1)
+    has_format = "turns" in record
+    why = "a format fits every record" if has_format else "no key names words of both a user and an agent"
+    assert f"no mapping can be proposed: {why}; " in shown
+    assert all(way in shown for way in ("`mapping` by hand", "docs/input-formats.md", "--plugin"))
 
 
 DID = {"op": "f", "params": '{"a": 1}', "result": "ok"}
@@ -105,28 +115,19 @@ DID = {"op": "f", "params": '{"a": 1}', "result": "ok"}
     ],
     ids=["any list", "one object", "below an object"],
 )
-def test_calls_are_proposed_by_their_shape(line, tmp_path, capsys):
-    path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps({"id": "c1", "lines": [line, {"asked": "Bye", "said": "Ciao"}]}))
-    assert main(["inspect", str(path), "--suggest"]) == 0
-    config = json.loads(capsys.readouterr().out)
-    (log,) = turnwise.read_conversations(str(path), config=config)
+def test_calls_are_proposed_by_their_shape(line, suggested):
+    log, _ = suggested({"id": "c1", "lines": [line, {"asked": "Bye", "said": "Ciao"}]})
     assert [[(c.name, c.args) for c in turn.tool_calls] for turn in log.turns] == [[("f", {"a": 1})], []]
     assert [answer.response for answer in log.turns[0].tool_responses] == ["ok"]
 
 
-def test_calls_beside_messages_are_proposed_and_their_absence_is_said(tmp_path, capsys):
-    path = tmp_path / "log.jsonl"
-    spoken: list[Any] = [{**one, "did": []} for one in SPEAKERS]
-    spoken.insert(1, {"speaker": "Bot", "utterance": "", "did": [{"fn": "f", "params": {}}]})
-    path.write_text(json.dumps({"threadId": "c1", "log": spoken}))
-    assert main(["inspect", str(path), "--suggest"]) == 0
-    done = capsys.readouterr()
-    (log,) = turnwise.read_conversations(str(path), config=json.loads(done.out))
+def test_calls_beside_messages_are_proposed_and_their_absence_is_said(suggested):
+    listed: list[Any] = [{**one, "did": []} for one in SPEAKERS]
+    listed.insert(1, {"speaker": "Bot", "utterance": "", "did": [{"fn": "f", "params": {}}]})
+    log, shown = suggested({"threadId": "c1", "log": listed})
     assert [call.name for turn in log.turns for call in turn.tool_calls] == ["f"]
-    path.write_text(json.dumps(LINES))
-    assert "count as unknown" not in done.err and main(["inspect", str(path), "--suggest"]) == 0
-    assert "it names no calls, which then count as unknown" in capsys.readouterr().err
+    assert "count as unknown" not in shown
+    assert "it names no calls, which then count as unknown" in suggested(LINES)[1]
 
 
 FAILED: tuple[dict[str, Any], ...] = (
@@ -167,6 +168,7 @@ def said(*pairs: tuple[str, str], role: str = "from") -> list[dict[str, str]]:
     return [{role: who, "text": text} for who, text in pairs]
 
 
+HELLO = [("Hi", [], "Hello")]
 CALL = '{"name": "calc", "arguments": {"e": "2+2"}}'
 
 
@@ -175,7 +177,7 @@ CALL = '{"name": "calc", "arguments": {"e": "2+2"}}'
     [
         (
             said(("system", "Be nice."), ("human", "Hi"), ("gpt", "Hello"), ("internal", "Fraud?")),
-            [("Hi", [], "Hello")],
+            HELLO,
             "system, internal",
         ),
         (
@@ -183,36 +185,28 @@ CALL = '{"name": "calc", "arguments": {"e": "2+2"}}'
             [("2+2?", [("calc", {"e": "2+2"})], "4.")],
             None,
         ),
-        (
-            said(("client", "Hi"), ("Zoe's", "Hello"), ("supervisor", "Go")),
-            [("Hi", [], "Hello")],
-            "supervisor",
-        ),
+        (said(("client", "Hi"), ("Zoe's", "Hello"), ("supervisor", "Go")), HELLO, "supervisor"),
         (
             [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "Hello"}]}],
-            [("Hi", [], "Hello")],
+            HELLO,
             None,
         ),
-        (said(("USER", "Hi"), ("SYSTEM", "Hello")), [("Hi", [], "Hello")], None),
+        (said(("USER", "Hi"), ("SYSTEM", "Hello")), HELLO, None),
         (
             [
                 {"direction": d, "payload": {"text": t}}
                 for d, t in (("incoming", "Hi"), ("outgoing", "Hello"))
             ],
-            [("Hi", [], "Hello")],
+            HELLO,
             None,
         ),
     ],
     ids=["nobody's", "calls as texts", "by exclusion", "messages of a format", "system", "nested"],
 )
-def test_only_the_agents_words_are_the_agents(record, turns, left_out, tmp_path, capsys):
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps({"id": "c1", "log": {"lines": record}}))
-    assert main(["inspect", str(path), "--suggest"]) == 0
-    done = capsys.readouterr()
-    (log,) = turnwise.read_conversations(str(path), config=json.loads(done.out))
+def test_only_the_agents_words_are_the_agents(record, turns, left_out, suggested):
+    log, shown = suggested({"id": "c1", "log": {"lines": record}})
     assert [(t.user, [(c.name, c.args) for c in t.tool_calls], t.agent) for t in log.turns] == turns
-    assert (f"nobody's words: {left_out};" in done.err) if left_out else "nobody's" not in done.err
+    assert (f"nobody's words: {left_out};" in shown) if left_out else "nobody's" not in shown
 
 
 def test_a_role_that_the_sample_has_not_is_a_finding(tmp_path, capsys):
@@ -223,7 +217,7 @@ def test_a_role_that_the_sample_has_not_is_a_finding(tmp_path, capsys):
     config = json.loads(capsys.readouterr().out)
     path.write_text(path.read_text() + json.dumps({"chat_id": "c1", "from": "auditor", "text": "Stop"}))
     (log,) = turnwise.read_conversations(str(path), config=config)
-    assert [(t.user, t.agent) for t in log.turns] == [("Hi", "Hello")] and log.turns[0].unknown_words
+    assert spoken(log) == [("Hi", "Hello")] and log.turns[0].unknown_words
 
 
 WORDS = (("2026-01-01T10:00:00Z", "customer", "Hi"), ("2026-01-01T10:00:01Z", "bot", "Hello"))
@@ -239,25 +233,19 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_nested_and_reversed_messages_are_proposed_as_they_were_said(shape, tmp_path, capsys):
-    path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps({"session_id": "c1", "log": SHAPES[shape]}))
-    assert main(["inspect", str(path), "--suggest"]) == 0
-    done = capsys.readouterr()
-    (log,) = turnwise.read_conversations(str(path), config=json.loads(done.out))
-    assert [(turn.user, turn.agent) for turn in log.turns] == [("Hi", "Hello")]
-    assert ("newest first" in done.err) is shape.startswith("newest")
+def test_nested_and_reversed_messages_are_proposed_as_they_were_said(shape, suggested):
+    log, shown = suggested({"session_id": "c1", "log": SHAPES[shape]})
+    assert spoken(log) == [("Hi", "Hello")]
+    assert ("newest first" in shown) is shape.startswith("newest")
 
 
-def test_messages_that_may_be_reversed_are_named(tmp_path, capsys):
-    path = tmp_path / "log.jsonl"
+def test_messages_that_may_be_reversed_are_named(suggested):
     posts = [{"who": who, "text": text} for _, who, text in WORDS[::-1]]
-    path.write_text(json.dumps({"session_id": "c1", "log": posts}))
-    assert main(["inspect", str(path), "--suggest"]) == 0
-    assert "if messages are written newest first, put reverse(...)" in capsys.readouterr().err
+    _, shown = suggested({"session_id": "c1", "log": posts})
+    assert "if messages are written newest first, put reverse(...)" in shown
 
 
-def test_calls_and_results_of_other_roles_are_proposed(tmp_path, capsys):
+def test_calls_and_results_of_other_roles_are_proposed(suggested):
     """As Vapi's calls have them."""
     function = {"id": "1", "type": "function", "function": {"name": "find", "arguments": '{"id": 5}'}}
     messages = [
@@ -267,10 +255,7 @@ def test_calls_and_results_of_other_roles_are_proposed(tmp_path, capsys):
         {"role": "tool_call_result", "name": "find", "result": "Bonn", "toolCallId": "1"},
         {"role": "bot", "message": "In Bonn."},
     ]
-    path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps({"id": "call", "messages": messages}))
-    assert main(["inspect", str(path), "--suggest"]) == 0
-    (log,) = turnwise.read_conversations(str(path), config=json.loads(capsys.readouterr().out))
+    log, _ = suggested({"id": "call", "messages": messages})
     turn = log.turns[-1]
     assert (turn.user, turn.agent) == ("Where is order 5?", "In Bonn.")
     assert [(call.name, call.args) for call in turn.tool_calls] == [("find", {"id": 5})]
@@ -284,12 +269,9 @@ def test_calls_and_results_of_other_roles_are_proposed(tmp_path, capsys):
         "turn_index,user,agent\nc1,0,Hi,Hello\n",
     ],
 )
-def test_numbered_rows_of_a_table_are_no_events_of_turnwise(columns, tmp_path, capsys):
-    path = tmp_path / "log.csv"
-    path.write_text(f"conversation_id,{columns}")
-    assert main(["inspect", str(path), "--suggest"]) == 0
-    (log,) = turnwise.read_conversations(str(path), config=json.loads(capsys.readouterr().out))
-    assert log.conversation_id == "c1" and [(t.user, t.agent) for t in log.turns] == [("Hi", "Hello")]
+def test_numbered_rows_of_a_table_are_no_events_of_turnwise(columns, suggested):
+    log, _ = suggested(f"conversation_id,{columns}", name="log.csv")
+    assert log.conversation_id == "c1" and spoken(log) == [("Hi", "Hello")]
 
 
 ASKED = {"chat_id": "k1", "no": "a", "sender": "user", "body": "Hi", "ts": "999999999", "id": "m1"}
@@ -301,14 +283,11 @@ TIMES = ("2026-01-01T00:01", "2026-01-01T00:09")
 
 
 @pytest.mark.parametrize("keys", [{"seq": (9, 10)}, {}, {"created_at": TIMES}], ids=["seq", "ts", "created"])
-def test_rows_are_ordered_by_their_numbers_or_times(keys, tmp_path, capsys):
+def test_rows_are_ordered_by_their_numbers_or_times(keys, suggested):
     first, second = ({key: pair[i] for key, pair in keys.items()} for i in (0, 1))
-    path = tmp_path / "log.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in (ANSWERED | second, ASKED | first)))
-    assert main(["inspect", str(path), "--suggest"]) == 0
-    (log,) = turnwise.read_conversations(str(path), config=json.loads(capsys.readouterr().out))
+    log, _ = suggested(ANSWERED | second, ASKED | first)
     assert log.conversation_id == "k1" and log.start_time == first.get("created_at")
-    assert [(turn.user, turn.agent) for turn in log.turns] == [("Hi", "Hello")]
+    assert spoken(log) == [("Hi", "Hello")]
 
 
 @pytest.mark.parametrize(
@@ -324,17 +303,10 @@ def test_rows_are_ordered_by_their_numbers_or_times(keys, tmp_path, capsys):
     ],
     ids=["ids of rows", "a side in each item", "records of another shape", "words in objects"],
 )
-def test_what_a_person_reads_in_another_way_is_not_proposed(records, why, tmp_path, capsys):
-    path = tmp_path / "log.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert main(["inspect", str(path), "--suggest"]) == 1
-    done = capsys.readouterr()
-    assert done.out == "" and why in done.err
+def test_what_a_person_reads_in_another_way_is_not_proposed(records, why, suggested):
+    assert why in suggested(*records, status=1)[1]
 
 
-def test_keys_that_only_later_rows_have_are_named(tmp_path, capsys):
+def test_keys_that_only_later_rows_have_are_named(suggested):
     rows = [ASKED, {**ANSWERED, "tool_name": "find_order", "tool_args": "{}"}]
-    path = tmp_path / "log.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert main(["inspect", str(path), "--suggest"]) == 0
-    assert "not read by it: no, id, tool_name, tool_args" in capsys.readouterr().err
+    assert "not read by it: no, id, tool_name, tool_args" in suggested(*rows)[1]

@@ -14,6 +14,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 )
 
 from tests.served import http_served
+from tests.tables import document_of, rows_of
 from turnwise.pipeline.cli.main import main
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -71,10 +72,8 @@ def run(folder: Path, records, url, *more):
     (folder / "config.json").write_text(json.dumps({"criteria": criteria}))
     options = ("--input", str(logs), "--config", str(folder / "config.json"), "--output", str(folder / "out"))
     status = main(["run", *options, "--scores_to", url, *more])
-    files = sorted((folder / "out").rglob("scores-*.jsonl"))
-    rows = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    (document,) = (folder / "out").glob("run.json") if status != 2 else [None]
-    return status, document and json.loads(document.read_text()), rows
+    document = document_of(folder / "out", "run.json") if status != 2 else None
+    return status, document, rows_of(folder / "out", "scores")
 
 
 def attributes(record):

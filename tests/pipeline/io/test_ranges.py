@@ -53,7 +53,7 @@ def shown(found: Any) -> tuple[Any, ...]:
 def divided(path: str, size: int, cuts: list[int], limit: int = LIMIT) -> list[FileRange]:
     bounds = [0, *sorted({cut for cut in cuts if 0 < cut < size}), size]
     parts = [FileRange(path, *pair) for pair in pairwise(bounds)]
-    return list(number_lines(path, reversed([measure(part, limit) for part in parts])))
+    return list(number_lines(path, reversed([(part, measure(part, limit)) for part in parts])))
 
 
 def read(part: FileRange, splits: "list[tuple[int, float]]") -> Iterator[Record | Failure]:
@@ -103,7 +103,7 @@ def test_what_is_no_json_lines_is_read_as_a_whole(tmp_path, name, content):
 @pytest.mark.parametrize("name", ["a.json", "a.avro"])
 def test_what_is_named_as_a_document_is_not_divided(tmp_path, name):
     (tmp_path / name).write_bytes(b"\n" * (1 << 22))
-    assert file_ranges([str(tmp_path / name)]) == [FileRange(str(tmp_path / name))]
+    assert file_ranges(b"", [str(tmp_path / name)]) == [FileRange(str(tmp_path / name))]
 
 
 def test_a_file_is_divided_by_how_much_there_is_to_read(tmp_path):
@@ -112,10 +112,10 @@ def test_a_file_is_divided_by_how_much_there_is_to_read(tmp_path):
             file.truncate(size)
     small, large = str(tmp_path / "small.jsonl"), str(tmp_path / "large.jsonl")
     quarters = [FileRange(large, i << 20, (i + 1) << 20) for i in range(4)]
-    assert file_ranges([str(tmp_path)]) == [*quarters, FileRange(small)]
+    assert file_ranges(b"", [str(tmp_path)]) == [*quarters, FileRange(small)]
     with (tmp_path / "huge.jsonl").open("wb") as file:
         file.truncate(1 << 40)
-    ranges = [one for one in file_ranges([str(tmp_path)]) if isinstance(one, FileRange)]
+    ranges = [one for one in file_ranges(b"", [str(tmp_path)]) if isinstance(one, FileRange)]
     assert {one.path: one.stop for one in ranges if one.path in (small, large)} == {small: 0, large: 0}
     assert {one.stop - one.start for one in ranges if one.stop} == {1 << 26}
 
@@ -162,7 +162,7 @@ def test_a_distributed_source_reads_ranges_whole_files_and_unreadable_ones(tmp_p
     large.write_bytes(lines + b"y" * 10_000 + b"\n" + lines)
     small.write_bytes(gzip.compress(b'{"a":2}\n'))
     link.symlink_to(tmp_path / "nothing")
-    assert len(file_ranges([str(tmp_path)])) == 6
+    assert len(file_ranges(b"", [str(tmp_path)])) == 6
     found, counts = read_by_a_pipeline(9_000, tmp_path)
     records = [one for one in found if isinstance(one, Record)]
     failures = {(one.source, one.position) for one in found if isinstance(one, Failure)}

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests import forked
+from tests.pipeline.logs import write
 from turnwise.pipeline.report.judge_check import ONE_MODEL
 from turnwise.transforms.decisions.calibration.judge_check import reordered
 from turnwise.transforms.judging.prompts import Section, fill
@@ -52,11 +53,10 @@ def check(turnwise: Any, server: Any, tmp_path: Path) -> Any:
     def go(
         *options: str | Path, size: int = 6, criteria: Any = None, output: Any = None, **judge: Any
     ) -> Any:
-        log, config = tmp_path / "log.jsonl", tmp_path / "config.json"
-        log.write_text("".join(json.dumps(conversation(i)) + "\n" for i in range(size)), encoding="utf-8")
+        log = write(tmp_path / "log.jsonl", *map(conversation, range(size)))
         judge = {"base_url": server.url, "retry_delay_s": 0.01, **judge}
         stated = {"criteria": criteria or {MATCH: 0.5, GRADE: 3}, "judge": judge}
-        config.write_text(json.dumps(stated), encoding="utf-8")
+        config = write(tmp_path / "config.json", stated)
         places = ["--input", log, "--config", config, "--judge_cache", tmp_path / "cache.sqlite"]
         return turnwise("judge-check", *places, *options, output=output)
 
@@ -228,10 +228,8 @@ def test_replies_in_flight_are_kept_at_a_signal(check, own_server, tmp_path, num
     finally:
         process.kill()
         process.communicate()
-    assert (process.returncode, err) == (
-        128 + number,
-        f"turnwise: {WAITING}\nturnwise: interrupted by {number.name}\n",
-    )
+    told = f"turnwise: {WAITING}\nturnwise: interrupted by {number.name}\n"
+    assert (process.returncode, err) == (128 + number, told)
     asked = own_server.stats()["requests"]
     with closing(sqlite3.connect(tmp_path / "kept.sqlite")) as cache:
         assert cache.execute("SELECT count(*) FROM replies").fetchall() == [(asked,)]

@@ -18,13 +18,13 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 WAIT = 120
 AXE = Path(__file__).parent / "vendor/axe.js"
-OPTIONS = (
+OPTIONS = [
     "--headless=new",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--disable-extensions",
-)
+]
 
 
 class Browser:
@@ -113,13 +113,8 @@ class Browser:
     def accessibility_faults(self) -> list[str]:
         """Returns what axe-core finds: rule, severity, first element."""
         self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": AXE.read_text(encoding="utf-8")})
-        found = self.driver.execute_cdp_cmd(
-            "Runtime.evaluate",
-            {
-                "expression": "axe.run(document).then((r) => JSON.stringify(r.violations))",
-                "awaitPromise": True,
-            },
-        )
+        script = "axe.run(document).then((r) => JSON.stringify(r.violations))"
+        found = self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": script, "awaitPromise": True})
         return [
             f"{rule['impact']} {rule['id']}: {rule['nodes'][0]['html'][:120]}"
             for rule in json.loads(found["result"]["value"])

@@ -1,16 +1,18 @@
 """The command `turnwise report`: directories, options, and what it says about runs that are not whole."""
 
-import json
 from pathlib import Path
 
 import pytest
 
+from tests.pipeline.logs import write
 from tests.pipeline.report_html.made_run import conversation, score, write_rows, write_run
 from tests.pipeline.report_html.test_page import report
 from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.report.html import write_report
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.transforms.decisions.report.collect import collect
+from turnwise.transforms.decisions.report.figures import Compared
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,6 @@ def test_several_runs_are_columns_of_one_report(tmp_path):
     one = write_run(tmp_path / "one", [conversation("a", eval_id="e")])
     two = write_run(tmp_path / "two", [conversation("a", "FAIL", eval_id="e")], run_id="run-2")
     data = report(one, two).data("report")
-    assert isinstance(data, dict)
     assert [(version["name"], version["passed"], version["failed"]) for version in data["versions"]] == [
         ("v1 (one)", 1, 0),
         ("v1 (two)", 0, 1),
@@ -58,7 +59,6 @@ def test_runs_of_a_directory_are_columns_by_their_start(tmp_path):
         own = {"run_id": name, "create_time": f"2026-11-{day}T00:00:00Z"}
         write_run(tmp_path / name, [conversation("a", eval_id="e", app_version=None)], **own)
     data = report(tmp_path).data("report")
-    assert isinstance(data, dict)
     (comparison,) = data["comparisons"]
     assert [version["name"] for version in data["versions"]] == ["before", "after"]
     assert (comparison["baseline"]["name"], comparison["candidate"]["name"]) == ("before", "after")
@@ -66,23 +66,17 @@ def test_runs_of_a_directory_are_columns_by_their_start(tmp_path):
 
 def test_the_share_of_one_version_is_that_of_the_run(tmp_path, capsys):
     """Also where cases were recorded several times, which are not as many trials."""
-    lines = []
+    logs = []
     for i in range(18):
         calls = [{"name": "book", "args": {"x": x}} for x in (i % 4 != 0, True)]
-        turn = {
-            "user": "Book",
-            "agent": "Done",
-            "tool_calls": calls[:1],
-            "expected": {"tool_calls": calls[1:]},
-        }
-        log = {"conversation_id": f"c{i}", "eval_id": f"case{i % 5}", "app_version": "v1", "turns": [turn]}
-        lines.append(json.dumps(log))
-    (tmp_path / "logs.jsonl").write_text("\n".join(lines))
-    run = ["run", "--input", str(tmp_path / "logs.jsonl"), "--output", str(tmp_path / "run")]
-    assert main(run) == 0
+        turn = {"user": "Book", "agent": "Done", "tool_calls": calls[:1]}
+        turn["expected"] = {"tool_calls": calls[1:]}
+        names = {"conversation_id": f"c{i}", "eval_id": f"case{i % 5}", "app_version": "v1"}
+        logs.append({**names, "turns": [turn]})
+    source = write(tmp_path / "logs.jsonl", *logs)
+    assert main(["run", "--input", str(source), "--output", str(tmp_path / "run")]) == 0
     ended = capsys.readouterr().out
     data = report(tmp_path / "run").data("report")
-    assert isinstance(data, dict)
     (page,) = data["first_pages"]
     assert page["headline"] in ended and "% pass (" in page["headline"]
 
@@ -94,7 +88,6 @@ def test_versions_are_compared_in_one_sentence_a_criterion(tmp_path):
         for v in ("v1", "v2")
     ]
     data = report(write_run(tmp_path / "run", rows)).data("report")
-    assert isinstance(data, dict)
     (comparison,) = data["comparisons"]
     first = comparison["criteria"][0]
     assert first["sentence"].startswith("v2 is better than v1: +75.0 points")
@@ -109,14 +102,12 @@ def test_runs_that_were_measured_otherwise_are_not_compared(tmp_path):
     criteria = {"tool_trajectory_avg_score": {"threshold": 0.5}}
     two = write_run(tmp_path / "two", rows, run_id="run-2", criteria=criteria)
     data = report(one, two).data("report")
-    assert isinstance(data, dict)
     assert data["comparisons"] == []
     assert "were not measured in the same way" in data["sentences"][0]["text"]
 
 
 def problems(directory: Path) -> list[str]:
     data = report(directory).data("report")
-    assert isinstance(data, dict)
     return [one["text"] for one in data["sentences"]]
 
 
@@ -126,7 +117,6 @@ def test_a_run_that_is_not_whole_says_so_first(tmp_path):
     run = write_run(tmp_path / "run", rows, counts=counts, exit_status=1, problems=["too many failures"])
     assert problems(run) == ["This run ended with exit status 1: too many failures."]
     data = report(run).data("report")
-    assert isinstance(data, dict)
     (page,), (balance,) = data["first_pages"], data["coverage"]
     assert (page["no_verdict"], page["rejected"]) == (1, 3), "each is said once, as a count"
     assert "1 without a verdict + 1 rejected" in balance["text"]
@@ -139,10 +129,6 @@ def test_a_run_without_transcripts_says_so(tmp_path):
 
 @pytest.mark.parametrize(("room", "is_whole"), [(15_000, False), (5_000_000, True)])
 def test_a_single_file_leaves_out_only_what_has_no_room(room, is_whole, tmp_path):
-    from turnwise.pipeline.report.html import write_report
-    from turnwise.pipeline.runs.directory import open_run
-    from turnwise.transforms.decisions.report.figures import Compared
-
     rows = [conversation(f"c{i}", "FAIL" if i % 3 == 0 else "PASS") for i in range(900)]
     run = open_run(str(write_run(tmp_path / "run", rows)))
     path = tmp_path / "run/report.html"
@@ -201,26 +187,16 @@ def test_what_was_asked_for_and_not_measured_stands_first(tmp_path):
     ]
     assert problems(run) == found
     data = report(run).data("report")
-    assert isinstance(data, dict) and data["runs"][0]["gaps"] == found
+    assert data["runs"][0]["gaps"] == found
 
 
 def test_conversations_that_sampling_left_out_are_counted_once_a_version(tmp_path):
     run = write_run(tmp_path / "run", [conversation("a")])
+    empty = dict.fromkeys(MetricsByAppVersionRow.__annotations__)
+    names = ("app_version", "criterion", "window_start", "revision", "sampled_out")
     rows = [
-        {
-            **dict.fromkeys(MetricsByAppVersionRow.__annotations__),
-            "count": 0,
-            "level": "turn",
-            "unit": "score",
-        }
-        | {
-            "app_version": version,
-            "criterion": name,
-            "window_start": start,
-            "revision": n,
-            "sampled_out": out,
-        }
-        for version, name, start, n, out in (
+        {**empty, "count": 0, "level": "turn", "unit": "score", **dict(zip(names, own, strict=True))}
+        for own in (
             ("v1", "safety_v1", None, None, 28),
             ("v1", "hallucinations_v1", None, None, 28),
             ("v1", "tool_trajectory_avg_score", None, None, 0),
@@ -240,7 +216,7 @@ def test_versions_without_a_common_criterion_are_not_compared(tmp_path):
     own = [score(row, None, 1.0, criterion="safety_v1")]
     two = write_run(tmp_path / "two", [row], own_scores=own)
     data = report(one, two).data("report")
-    assert isinstance(data, dict) and data["comparisons"] == []
+    assert data["comparisons"] == []
     assert any("no criterion in common" in one["text"] for one in data["sentences"])
 
 
@@ -248,7 +224,6 @@ def test_scores_of_recordings_with_one_id_are_not_mixed(tmp_path):
     rows = [conversation(name, verdict) for name, verdict in (("a", "PASS"), ("a", "FAIL"), ("b", "PASS"))]
     page = report(write_run(tmp_path / "run", rows))
     data = page.data("report")
-    assert isinstance(data, dict)
     (sentence,) = data["runs"][0]["gaps"]
     assert "have the same id: 1 conversation id (a);" in sentence
     assert data["sentences"][0]["text"] == sentence
@@ -256,7 +231,6 @@ def test_scores_of_recordings_with_one_id_are_not_mixed(tmp_path):
     own = {(columns["id"][i], columns["verdict"][i]): i for i in range(3)}
     assert len(own) == 3, "each has its verdict"
     details = page.data("chunk-0")
-    assert isinstance(details, dict)
     found = {key: details[str(i)] for key, i in own.items()}
     assert [len(found["a", verdict]["scores"]) for verdict in ("PASS", "FAIL")] == [0, 0]
     assert len(found["b", "PASS"]["scores"]) == 3 and not found["b", "PASS"]["is_repeated"]

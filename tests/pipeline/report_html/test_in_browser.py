@@ -27,19 +27,11 @@ def made_report(directory: Path) -> Path:
     rows = []
     for i in range(30):
         about = {"eval_id": f"case-{i}", "tags": ["workshop" if i % 2 else "billing"], "tokens_in": i}
-        about |= {
-            "language": "en" if i % 5 else "de",
-            "event_time": f"2026-05-01T09:{i:02}:00Z",
-            "tokens_out": 10,
-        }
+        about |= {"language": "en" if i % 5 else "de", "event_time": f"2026-05-01T09:{i:02}:00Z"}
         for version in ("v1", "v2"):
             verdict = None if i == 7 else "FAIL" if i % 3 == 0 and (version == "v1" or i == 0) else "PASS"
-            severity_score = 0.0 if verdict == "PASS" else 10.0 - i / 10
-            rows.append(
-                conversation(
-                    f"c{i}-{version}", verdict, app_version=version, severity_score=severity_score, **about
-                )
-            )
+            about |= {"app_version": version, "severity_score": 0.0 if verdict == "PASS" else 10.0 - i / 10}
+            rows.append(conversation(f"c{i}-{version}", verdict, tokens_out=10, **about))
     bad = next(row for row in rows if row["conversation_id"] == "c0-v1")
     booked = {"name": "book_slot", "args": {"date": "2026-07-08", "note": {"x": 1}}, "effect": "write"}
     deleted = {"name": "delete_all", "args": {}, "effect": "destructive", "error": None, "seconds": None}
@@ -142,14 +134,12 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys
     ]
     browser.run("document.querySelector('main details').open = true")
     cells = [row.split() for row in browser.texts("main section:first-of-type tbody tr")]
-    assert cells[0][:3] == ["2026-11-09", "v3", "night-9"] and "none of 4 scores has a value" in " ".join(
-        cells[0]
-    )
+    assert cells[0][:3] == ["2026-11-09", "v3", "night-9"]
+    assert "none of 4 scores has a value" in " ".join(cells[0])
     assert cells[1][:4] == ["2026-11-05", "v2", "night-5", "75.0%"] and cells[-1][:2] == ["2026-11-01", "v1"]
     ends = "[...document.querySelectorAll('.trend svg text')].map((t) => t.getBBox().x + t.getBBox().width)"
-    assert max(browser.run(f"return {ends}")) <= browser.run(
-        "return document.querySelector('.trend svg').clientWidth"
-    )
+    width = browser.run("return document.querySelector('.trend svg').clientWidth")
+    assert max(browser.run(f"return {ends}")) <= width
     placed = browser.run(TICKS)
     assert placed[0][0] == "2026-11-01" and all(own in (None, tick) for _, tick, own in placed)
     browser.open(tmp_path / "report.html")
@@ -173,12 +163,8 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys
 
 
 def test_versions_that_nothing_compares_have_counts(browser, tmp_path):
-    rows = [
-        conversation(
-            f"c{i}", "FAIL" if i < 2 else None if i == 9 else "PASS", app_version="v1" if i % 2 else None
-        )
-        for i in range(10)
-    ]
+    verdicts = ["FAIL"] * 2 + ["PASS"] * 7 + [None]
+    rows = [conversation(f"c{i}", v, app_version="v1" if i % 2 else None) for i, v in enumerate(verdicts)]
     assert main(["report", str(write_run(tmp_path / "run", rows, redacted={"EMAIL": 2}))]) == 0
     browser.open(tmp_path / "run" / "report.html")
     redacted = "Values that left as markers: EMAIL 2."
@@ -206,14 +192,8 @@ def test_where_all_was_rejected_the_page_says_why(browser, tmp_path):
 
 def test_the_page_shortens_names_as_python_does(browser, report):
     long = "ft:gpt-4.1-2025-04-14:sierra:tau2-full-sft:"
-    names = [
-        "v1",
-        f"{long}BzrYdMNm",
-        f"{long}BzrYdMNn",
-        f"{'x' * 40}1{'y' * 40}",
-        f"{'x' * 40}2{'y' * 40}",
-        "日本語😀" * 9,
-    ]
+    names = ["v1", f"{long}BzrYdMNm", f"{long}BzrYdMNn", "日本語😀" * 9]
+    names += [f"{'x' * 40}{i}{'y' * 40}" for i in (1, 2)]
     folder = files("turnwise.pipeline.report") / "page"
     script = join_modules(lambda name: (folder / f"{name}.js").read_text(encoding="utf-8"), "format")
     browser.open(report)
@@ -317,18 +297,12 @@ def test_the_counts_of_the_first_screen_are_links(browser, tmp_path, by, leads):
         own = [one for row, reward in zip(rows, rewards, strict=True) for one in (*scores(row), reward)]
     run = write_run(tmp_path / "run", rows, own_scores=own, counts={"rejected_records": 3})
     assert main(["report", str(run)]) == 0
-    counts = {
-        "regressed": 2,
-        "fixed": 8,
-        "still failing": 4,
-        **({"no score": 1} if leads else {}),
-        "no verdict": 1,
-    }
+    counts = {"regressed": 2, "fixed": 8, "still failing": 4}
+    counts |= {"no score": 1, "no verdict": 1} if leads else {"no verdict": 1}
     browser.open(run / "report.html")
     listed = [f"{number} {name}" for name, number in counts.items()]
-    assert browser.texts(".counts a") == [*listed, "3 rejected"], (
-        "whatever leads, what has no verdict is counted"
-    )
+    # Whatever leads, what has no verdict is counted.
+    assert browser.texts(".counts a") == [*listed, "3 rejected"]
     for name, text in zip(counts, listed, strict=True):
         browser.open(run / "report.html")
         browser.click(text)
@@ -501,11 +475,8 @@ def test_labels_are_kept_and_exported_with_how_they_were_chosen(browser, report,
     assert [(one.label, one.chosen, one.draw, one.number) for one in others] == [
         (None, "random", draw, number) for number in (2, 3, 4, 5)
     ]
-    assert (trajectory.criterion, trajectory.label, trajectory.chosen) == (
-        "tool_trajectory_avg_score",
-        "FAIL",
-        "hand-picked",
-    )
+    assert trajectory.criterion == "tool_trajectory_avg_score"
+    assert (trajectory.label, trajectory.chosen) == ("FAIL", "hand-picked")
     assert (verdict.criterion, verdict.label, verdict.score_id) == ("verdict", "PASS", None)
     assert all(one.app_version == one.conversation_id.rpartition("-")[2] for one in rows)
     # Another person reads the file: what is drawn is the same, and so are the labels.
@@ -571,9 +542,8 @@ def test_transcripts_beside_the_page_are_loaded_when_they_are_read(browser, tmp_
 def test_harmful_texts_run_nothing(browser, attacked, view):
     ids = [f"{name} {text}" for name, text in ATTACKS.items()] if view == "conversation" else [""]
     for name in ids:
-        browser.open(
-            attacked, view=view, id=name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        )
+        named = name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        browser.open(attacked, view=view, id=named)
         assert "no such conversation" not in browser.find("main").text
         browser.run(
             "document.querySelectorAll('details').forEach((d) => { d.open = true; });"
@@ -722,16 +692,14 @@ def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser, tmp_path):
     whole = write_run(tmp_path / "whole", [conversation("a")])
     rejected = write_run(tmp_path / "rejected", [], counts={"records": 5, "rejected_records": 5})
     pairs = [conversation("b", "FAIL", eval_id="e"), conversation("c", eval_id="e", app_version="v2")]
-    texts = {
-        whole: "Every conversation passed.",
-        write_run(tmp_path / "pairs", pairs): "Every conversation of v2 passed.",
-        write_run(
-            tmp_path / "lacking", [*pairs, conversation("d", eval_id="f", app_version="v1")]
-        ): "1 case of v1 has no conversation of v2.",
-        rejected: "Nothing was scored, so that there is no conversation to read. "
-        "This run rejected 5 records.",
-    }
-    for run, text in texts.items():
+    more = [*pairs, conversation("d", eval_id="f", app_version="v1")]
+    nothing = "Nothing was scored, so that there is no conversation to read. This run rejected 5 records."
+    for run, text in (
+        (whole, "Every conversation passed."),
+        (write_run(tmp_path / "pairs", pairs), "Every conversation of v2 passed."),
+        (write_run(tmp_path / "lacking", more), "1 case of v1 has no conversation of v2."),
+        (rejected, nothing),
+    ):
         assert main(["report", str(run)]) == 0
         browser.open(run / "report.html")
         found = browser.find("section[aria-labelledby=read]").text
@@ -745,13 +713,8 @@ def test_panels_and_cascades(browser, tmp_path):
     """What is unknown is a dash, and never 0."""
     member = {"verdicts": 5, "unmeasured": 1, "pass_rate": 0.8, "bias": -0.125}
     none = {"verdicts": 0, "unmeasured": 6, "pass_rate": None, "bias": None}
-    panel = {
-        "questions": 6,
-        "decided": 4,
-        "agreement": 0.75,
-        "alpha": None,
-        "members": {"a": member, "b": none},
-    }
+    panel = {"questions": 6, "decided": 4, "agreement": 0.75, "alpha": None}
+    panel |= {"members": {"a": member, "b": none}}
     saved = {"calls": 12, "tokens": None, "cost": None}
     unsure = {"votes": 1, "confidence": 2, "no_score": 0}
     cascade = {"first": "c", "questions": 20, "went_on": 3, "unsure": unsure, "saved": saved}
@@ -774,18 +737,15 @@ def recordings():
 
     The last one fails in both, and expects something else in v2.
     """
+    bad = {"v1": [(7, 0), (8, 0)], "v2": [(0, 1), (1, 1), (2, 1), (4, 0), (4, 1)]}
     for version in ("v1", "v2"):
-        for case in range(13):
-            for run in range(2 if case < 6 else 1):
-                is_bad = {"v1": case in (7, 8), "v2": (case < 3 and run == 1) or case == 4}[
-                    version
-                ] or case in (9, 12)
-                turn = {"user": f"Hi {case}", "agent": "No, never" if is_bad else "Hello"}
-                names = {"conversation_id": f"{version}-{case}-{run}", "eval_id": f"e{case}"}
-                has_time = {"start_time": f"2026-11-0{version[1]}T00:00:{case:02}Z"}
-                response = "Hello again" if (version, case) == ("v2", 12) else "Hello"
-                turns = [{**turn, "expected": {"response": response}}]
-                yield {**names, "app_version": version, **has_time, "turns": turns}
+        for case, run in [(i, n) for i in range(13) for n in range(2 if i < 6 else 1)]:
+            is_bad = (case, run) in bad[version] or case in (9, 12)
+            names = {"conversation_id": f"{version}-{case}-{run}", "eval_id": f"e{case}"}
+            names |= {"app_version": version, "start_time": f"2026-11-0{version[1]}T00:00:{case:02}Z"}
+            turn = {"user": f"Hi {case}", "agent": "No, never" if is_bad else "Hello"}
+            turn["expected"] = {"response": "Hello again" if (version, case) == ("v2", 12) else "Hello"}
+            yield {**names, "turns": [turn]}
 
 
 def test_a_count_of_the_first_page_leads_to_as_many_items(browser, tmp_path):
@@ -797,13 +757,8 @@ def test_a_count_of_the_first_page_leads_to_as_many_items(browser, tmp_path):
     assert main(command) == 0 and main(["report", str(page.parent)]) == 0
     browser.open(page)
     counts = dict(reversed(text.split(" ", 1)) for text in browser.texts(".counts a"))
-    assert counts == {
-        "regressed": "4",
-        "fixed": "2",
-        "still failing": "1",
-        "no verdict": "0",
-        "rejected": "2",
-    }
+    names = ["regressed", "fixed", "still failing", "no verdict", "rejected"]
+    assert counts == dict(zip(names, "42102", strict=True))
     for name, number in counts.items():
         browser.open(page)
         browser.find(f".counts li:nth-child({[*counts].index(name) + 1}) a").click()

@@ -25,6 +25,15 @@ SAMPLES = ROOT / "../shared/fixtures/ces/samples"
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
 
 
+def pages(read: Callable[..., Any], key: str) -> Iterator[list[Any]]:
+    """Yields the entries of each page of a list, from the first page to the last one."""
+    token: str | None = ""
+    while token is not None:
+        page = read(pageToken=token)
+        yield page[key]
+        token = page.get("nextPageToken")
+
+
 def turn(score: int) -> Any:
     return {"semanticSimilarityResult": {"score": score}, "turnLatency": f"{score}.500s"}
 

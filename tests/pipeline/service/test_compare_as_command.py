@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 
+from tests.pipeline.logs import write
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.evaluations import create_evaluation
@@ -48,10 +49,8 @@ def put(tmp_path):
     """Scores logs into the store of the test."""
 
     def run(run_id, records, criteria=TWO, options=()):
-        source, config = tmp_path / f"{run_id}.jsonl", tmp_path / f"{run_id}.json"
-        lines = [one if isinstance(one, str) else json.dumps(one) for one in records]
-        source.write_text("".join(f"{line}\n" for line in lines))
-        config.write_text(json.dumps({"criteria": criteria}))
+        source = write(tmp_path / f"{run_id}.jsonl", *records)
+        config = write(tmp_path / f"{run_id}.json", {"criteria": criteria})
         command = ["run", "--input", str(source), "--config", str(config), "--run_id", run_id]
         places = ["--output", str(tmp_path / run_id), "--store", f"sqlite:///{tmp_path}/s.db"]
         assert main([*command, *places, *options]) in (0, 1)
@@ -162,9 +161,8 @@ def test_what_has_no_verdict_and_what_only_one_version_has(put, said):
     put("r2", records[:-2], {**TWO, "recorded_reward": 1.0})
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
-    assert (
-        answer["verdict"]["candidateNoVerdictCount"] == 4 and answer["verdict"]["baselineOnlyCaseCount"] == 2
-    )
+    assert answer["verdict"]["candidateNoVerdictCount"] == 4
+    assert answer["verdict"]["baselineOnlyCaseCount"] == 2
 
 
 @pytest.fixture
@@ -172,9 +170,8 @@ def put_rejected(put, tmp_path):
     """Scores recordings whose case is unknown, so that all are rejected."""
 
     def run(run_id, records):
-        known = tmp_path / "cases.jsonl"
         case = {"eval_id": "known", "conversation": [{"user_content": {"parts": [{"text": "Hi"}]}}]}
-        known.write_text(json.dumps(case))
+        known = write(tmp_path / "cases.jsonl", case)
         plain = {"eval_id": "none", "turns": [{"user": "Hi", "agent": "Hello"}]}
         put(run_id, [one | plain for one in records], options=["--eval_cases", str(known)])
 
@@ -213,10 +210,8 @@ def test_a_later_run_that_rejected_everything_counts(put, put_rejected, said, fa
         put_rejected(run, logs("v2")[:9])
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
-    assert answer["verdict"]["candidateRejectedRecordCount"] == 9 and document["candidate"]["run_ids"] == [
-        "r2",
-        "r3",
-    ]
+    assert answer["verdict"]["candidateRejectedRecordCount"] == 9
+    assert document["candidate"]["run_ids"] == ["r2", "r3"]
     assert "v2: run r3 has no result, and rejected 9 records or conversations" in document["notes"]
     status, out, errors = fails_on("v1", "v2")
     assert status == 1 and "v2: 9 records or conversations were rejected" in errors
@@ -270,11 +265,9 @@ def test_deleted_results_are_told_and_do_not_pass(put, said, fails_on, tmp_path)
     put("r1", logs("v1", bad=(13,)))
     put("r2", logs("v2"))
     put("r3", logs("v2", bad=(7, 8, 9, 10)))
+    url = f"sqlite:///{tmp_path}/s.db"
     for number in (7, 8, 9, 10):
-        assert (
-            main(["store", "delete", "conversation", f"v2-{number}", "--store", f"sqlite:///{tmp_path}/s.db"])
-            == 0
-        )
+        assert main(["store", "delete", "conversation", f"v2-{number}", "--store", url]) == 0
     told = "4 results of run r3 were deleted since it ended"
     answer, _, document, _ = said()
     assert told in answer["verdict"]["candidateProblems"] and "baselineProblems" not in answer["verdict"]
@@ -343,15 +336,9 @@ def test_a_filter_and_versions_without_results(put, said, tmp_path):
     put("r2", logs("v2", bad=range(2, 12)))
     with closing(open_store(f"sqlite:///{tmp_path}/s.db")) as store:
         for number in range(5):
-            case = {
-                "displayName": f"e{number}",
-                "golden": {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]},
-            }
-            request = {
-                "parent": LOCAL_APP,
-                "evaluationId": f"e{number}",
-                "evaluation": {**case, "tags": ["slow"]},
-            }
+            golden = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
+            case = {"displayName": f"e{number}", "golden": golden, "tags": ["slow"]}
+            request = {"parent": LOCAL_APP, "evaluationId": f"e{number}", "evaluation": case}
             create_evaluation(Service(store, "tester"), CreateEvaluationRequest.from_value(request))
     answer, *_ = said(evaluationFilter="tags:slow")
     verdict = answer["verdict"]

@@ -10,8 +10,7 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import ces_v1beta
 from google.protobuf import field_mask_pb2, json_format
 
-from tests.store_history import read_history
-from tests.store_rows import put_rows
+from tests.store_rows import put_rows, read_history
 from turnwise.pipeline.store.database import RESULT_ROWS
 from turnwise.pipeline.store.rows import result_columns
 from turnwise.schemas.ces.result import Evaluation

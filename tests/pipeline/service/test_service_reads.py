@@ -1,11 +1,13 @@
 """Evaluations and results as the service reads them: metrics, newest results, pages, filters, comparison."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.pipeline.service.conftest import pages
 from tests.store_rows import put_rows
 from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.computed_fields import COMPUTED, DEFAULT_PAGE, LARGEST_PAGE, read_paging
@@ -92,13 +94,6 @@ def test_metrics_follow_every_write(service, app, create, put_result):
     assert version["semanticSimilarityMetrics"] == [{"score": 2.5}]
     assert version["turnLatencyMetrics"] == [{"averageLatency": "1.500s"}]
     assert read["evaluationRuns"] == [f"{app}/evaluationRuns/nightly"]
-
-
-def test_metrics_follow_a_deletion(service, app, create, put_result):
-    name = create("one")["name"]
-    put_result(1, "PASS")
-    put_result(2, "FAIL")
-    assert get_evaluation(service, name)["aggregatedMetrics"]
     subject = service.store.read(lambda c: find_conversation(c, "conversation-2", app))
     service.store.write(lambda c: delete_subject(c, subject))
     (version,) = get_evaluation(service, name)["aggregatedMetrics"]["metricsByAppVersion"]
@@ -124,13 +119,10 @@ def test_no_page_misses_what_was_there_while_others_write(service, app, put_resu
         (app, evaluations, "evaluations"),
         (f"{app}/evaluations/-", results, "evaluationResults"),
     ):
-        found, token, number = [], "", 0
-        while True:
-            page = list_all(service, parent, pageSize=3, pageToken=token)
-            found += [one["name"] for one in page[kind]]
-            token, number = page.get("nextPageToken", ""), number + 3
-            if not token:
-                break
+        found, number = [], 0
+        for page in pages(partial(list_all, service, parent, pageSize=3), kind):
+            found += [one["name"] for one in page]
+            number += 3
             for last in range(number, 10):
                 put_result(last, "FAIL")
                 fields = {"name": f"{app}/evaluations/e{last:02}", "tags": [str(number)]}
@@ -153,20 +145,10 @@ def test_page_tokens_are_of_one_list(service, app, put_result, create):
     ):
         fields = {"parent": parent, "pageToken": token, **changed}
         assert refusal(lambda f=fields: results(service, **f)) == ("INVALID_ARGUMENT", "pageToken")
-    for bad in (
-        "x",
-        "é",
-        "W10=",
-        "bnVsbA==",
-        "WyJhIiwgMSwgMl0=",
-        token[:-4],
-        "W" * 10_000,
-        "WzEsMiwz" + token,
-    ):
-        assert refusal(lambda b=bad: results(service, parent, pageToken=b)) == (
-            "INVALID_ARGUMENT",
-            "pageToken",
-        )
+    broken = ("x", "é", "W10=", "bnVsbA==", "WyJhIiwgMSwgMl0=")
+    for bad in (*broken, token[:-4], "W" * 10_000, "WzEsMiwz" + token):
+        wanted = {"parent": parent, "pageToken": bad}
+        assert refusal(lambda w=wanted: results(service, **w)) == ("INVALID_ARGUMENT", "pageToken")
 
 
 @pytest.mark.parametrize(
@@ -347,24 +329,16 @@ def test_two_versions_are_compared(service, app, create, put_result):
         "onlyCandidateCount": 2,
     }
     base = found["baseline"]
-    assert (base["passCount"], base["failCount"], base["noVerdictCount"], base["evaluationCount"]) == (
-        6,
-        2,
-        1,
-        6,
-    )
+    counts = [base[f"{name}Count"] for name in ("pass", "fail", "noVerdict", "evaluation")]
+    assert counts == [6, 2, 1, 6]
     # 9 results of 6 evaluations, 8 of them with a verdict: as sure as 5.3 that do not depend on each other.
     assert base["passRate"] == 0.75
     assert (round(base["passRateLow"], 3), round(base["passRateHigh"], 3)) == (0.346, 0.944)
     assert base["metrics"]["passCount"] == 6
     tagged = compare(service, app, evaluationFilter="tags:quick")
     assert tagged["baseline"]["passCount"] == 1 and len(tagged["changes"]) == 1
-    pages, token = [], ""
-    for _ in range(3):
-        page = compare(service, app, pageSize=1, pageToken=token)
-        pages += page["changes"]
-        token = page.get("nextPageToken", "")
-    assert pages == found["changes"] and token == ""
+    paged = pages(lambda **more: compare(service, app, pageSize=1, **more), "changes")
+    assert [*paged] == [[change] for change in found["changes"]]
     full = f"{app}/versions/v8"
     assert compare(service, app, candidateVersion=full) == found
 
@@ -398,9 +372,8 @@ def test_failures_are_listed(service, app):
     def failures(**fields: Any) -> Any:
         return get_failures(service, GetFailuresRequest.from_value({"parent": app, **fields}))
 
-    assert sorted(one["name"] for one in failures()["failures"]) == [
-        one["name"] for one in failures()["failures"]
-    ]
+    names = [one["name"] for one in failures()["failures"]]
+    assert names == sorted(names)
     assert refusal(lambda: failures(orderBy="create_time")) == ("INVALID_ARGUMENT", "orderBy")
     found = failures(orderBy="update_time")["failures"]
     assert [one["stage"] for one in found] == ["score", "match", "parse"]

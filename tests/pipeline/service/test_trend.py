@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from tests.store_rows import DOCUMENT, ENDED, completed
+from tests.pipeline.service.conftest import pages
+from tests.store_rows import DOCUMENT, ENDED, completed, put_rows
 from turnwise.pipeline.service.runs import Service, get_criterion_trend
 from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import FAILURE_ROWS, LOCAL_APP, METRIC_ROWS, RESULT_ROWS
@@ -103,14 +104,8 @@ def test_the_newest_run_comes_first_and_a_filter_chooses_runs(service, run):
     for number in range(1, 6):
         run(number, (V1, number, 5))
     rates = [(f"r{number}", [(number / (number + 5), "v1")]) for number in range(5, 0, -1)]
-    found, token = [], ""
-    while True:
-        page = trend(service, criterion=STATUS, pageSize=2, pageToken=token)
-        found += told(page)
-        token = page.get("nextPageToken", "")
-        if not token:
-            break
-    assert found == rates
+    found = pages(lambda **more: trend(service, criterion=STATUS, pageSize=2, **more), "runs")
+    assert [own for page in found for own in told({"runs": page})] == rates
     assert told(trend(service, filter="display_name = r2", criterion=STATUS)) == [rates[3]]
     first = trend(service, criterion=STATUS, pageSize=2)["nextPageToken"]
     with pytest.raises(ServiceError, match="of another list"):
@@ -177,9 +172,7 @@ def test_a_run_without_metrics_says_why(service, run):
     run(1, (V1, 1, 1))
     run(2)
     rejected = failure_columns(failure_rows(Failure("parse", "ValueError", "bad", "log", 1), "r3")[0], APP, 1)
-    execution = Execution("r3", 3 * 10**9, APP, "2026-11-03")
-    service.store.write(lambda c: write_rows(c, execution, FAILURE_ROWS, [rejected], time_ns()))
-    service.store.write(lambda c: complete(c, execution, ENDED, time_ns()))
+    put_rows(service.store, FAILURE_ROWS, [rejected], 3 * 10**9)
     run(4, ("v1", 2, 2), app=HOME, ends="RUNNING")
     split = Execution("r4", 4 * 10**9, HOME, "2026-11-04")
     elsewhere = {

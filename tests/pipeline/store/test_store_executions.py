@@ -1,4 +1,4 @@
-"""Executions of runs: how they stand, which one is read, and what their results were scored against."""
+"""Executions of runs: how they stand, which one is read, of which app, and what they were scored against."""
 
 import json
 import re
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text
 
+from tests.pipeline.logs import log, write
 from tests.store_rows import DOCUMENT, completed, put_rows
 from turnwise.pipeline.io.sinks.base import find_service, recorded
 from turnwise.pipeline.runs.store import StoredRuns
@@ -16,8 +17,11 @@ from turnwise.pipeline.service.evaluations import create_evaluation, update_eval
 from turnwise.pipeline.service.runs import Service, get_evaluation_run
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.store.database import (
+    CONVERSATION_ROWS,
     CONVERSATIONS,
+    FAILURE_ROWS,
     LOCAL_APP,
+    METRIC_ROWS,
     METRICS,
     RESULT_ROWS,
     RESULTS,
@@ -27,6 +31,7 @@ from turnwise.pipeline.store.database import (
     Store,
     open_store,
 )
+from turnwise.pipeline.store.maintenance import listed_runs
 from turnwise.pipeline.store.rows import newest_results, read_figures, result_columns
 from turnwise.pipeline.store.runs import (
     Execution,
@@ -35,6 +40,7 @@ from turnwise.pipeline.store.runs import (
     delete_forgotten,
     delete_superseded,
     forget_run,
+    rejected_of_runs,
     touch,
     write_rows,
 )
@@ -126,9 +132,7 @@ def test_a_run_is_replaced_in_an_app_that_its_execution_writes_no_row_of(store, 
 
 
 def test_a_repeat_that_parses_no_record_leaves_no_earlier_row(turnwise, store, store_url, tmp_path):
-    said = {"user": "hi", "agent": "hello", "expected": {"response": "hello"}}
-    named = {"conversation_id": "c", "app_version": f"{APP}/versions/v1", "turns": [said]}
-    logs = tmp_path / "logs.jsonl"
+    logs, named = tmp_path / "logs.jsonl", log("c", app_version=f"{APP}/versions/v1")
     run = ("run", "--input", logs, "--judge", "none", "--store", store_url, "--run_id", "nightly")
     for number, (line, status) in enumerate(((json.dumps(named), 0), ('{"turns": 1}', 1))):
         logs.write_text(line + "\n")
@@ -221,21 +225,14 @@ def test_the_row_of_a_run_says_what_run_json_says(turnwise, sample_arguments, st
 
 
 def test_a_result_says_which_revision_it_was_scored_against(turnwise, store, store_url, tmp_path):
-    service, logs = Service(store, "tester"), tmp_path / "logs.jsonl"
-    turns = [
-        {
-            "steps": [
-                {"userInput": {"text": "hi"}},
-                {"expectation": {"agentResponse": {"chunks": [{"text": "hello"}]}}},
-            ]
-        }
-    ]
-    content = {"displayName": "One", "golden": {"turns": turns}}
+    service, answer = Service(store, "tester"), {"chunks": [{"text": "hello"}]}
+    steps = [{"userInput": {"text": "hi"}}, {"expectation": {"agentResponse": answer}}]
+    content = {"displayName": "One", "golden": {"turns": [{"steps": steps}]}}
     asked = {"parent": APP, "evaluationId": "one", "evaluation": content}
     create_evaluation(service, CreateEvaluationRequest.from_value(asked))
     named = {"conversation_id": "c", "eval_id": CASE, "turns": [{"user": "hi", "agent": "hello"}]}
     own = {"conversation_id": "d", "turns": [{**named["turns"][0], "expected": {"response": "hello"}}]}
-    logs.write_text("".join(json.dumps(one) + "\n" for one in (named, own)))
+    logs = write(tmp_path / "logs.jsonl", named, own)
     run = ("run", "--input", logs, "--eval_cases", store_url, "--store", store_url, "--judge", "none")
     assert turnwise(*run, "--run_id", "r1", output=tmp_path / "1").status == 0
     update_evaluation(service, Evaluation.from_value({"name": CASE, "displayName": "Two"}), "displayName")
@@ -249,11 +246,8 @@ def test_a_result_says_which_revision_it_was_scored_against(turnwise, store, sto
 
 
 def test_views_show_the_last_run_of_each_conversation(turnwise, store_url, tmp_path):
-    said = {"user": "hi", "agent": "hello", "expected": {"response": "hello"}}
-    logs = tmp_path / "logs.jsonl"
     for number, names in enumerate(("ab", "bc", "c")):
-        records = [{"conversation_id": name, "app_version": "v1", "turns": [said, said]} for name in names]
-        logs.write_text("".join(json.dumps(one) + "\n" for one in records))
+        logs = write(tmp_path / "logs.jsonl", *(log(name, app_version="v1") for name in names))
         run = ("run", "--input", logs, "--judge", "none", "--store", store_url, "--run_id", f"r{number}")
         assert turnwise(*run, output=tmp_path / str(number)).status == 0
     store = open_store(store_url)
@@ -288,3 +282,53 @@ def test_runs_of_one_id_in_two_apps_leave_each_other(store):
     other = {**row(7), "app": "b", "evaluation_run": "b/evaluationRuns/nightly"}
     end(store, put_rows(store, RESULT_ROWS, [other], 5))
     assert len(shown(store)) == 2
+
+
+HOME, DESK, FRONT = (f"projects/p/locations/l/apps/{name}" for name in ("home", "desk", "front"))
+IN_APPS = Execution("r1", 7, HOME, "2026-11-01")
+
+
+def row_of(table: Any, app: str, name: str, **fields: Any) -> dict[str, Any]:
+    """Returns a row with nothing in its other columns."""
+    empty = {
+        one.name: "" if str(one.type) == "TEXT" else 0 for one in table.columns if one.name != "execution"
+    }
+    own = {"app": app, "evaluation_run": f"{app}/evaluationRuns/r1", "name": f"{app}/{name}"}
+    return {**empty, **own, **fields}
+
+
+def put_in_apps(store: Store, *conversations: str) -> None:
+    """Writes a run with a conversation in each of the apps, a metric and a rejected record without an app."""
+    store.write(lambda connection: begin(connection, IN_APPS, DOCUMENT, 7))
+    for app in conversations:
+        row = row_of(CONVERSATION_ROWS, app, "evaluationRuns/r1/conversations/c-1", content="{}")
+        store.write(lambda c, row=row: write_rows(c, IN_APPS, CONVERSATION_ROWS, [row], 7))
+    metric = row_of(METRIC_ROWS, HOME, "evaluationRuns/r1/metrics/m-1")
+    failure = row_of(FAILURE_ROWS, HOME, "failures/f-1", stage="parse", content="{}")
+    store.write(lambda c: write_rows(c, IN_APPS, METRIC_ROWS, [metric], 7))
+    store.write(lambda c: write_rows(c, IN_APPS, FAILURE_ROWS, [failure], 7))
+    store.write(lambda c: complete(c, IN_APPS, DOCUMENT, 9))
+
+
+def places(store: Store) -> list[tuple[str, str]]:
+    """Returns app and name of the metric, and of the failure."""
+    tables = (METRIC_ROWS, FAILURE_ROWS)
+    return [store.read(lambda c, t=t: tuple(c.execute(select(t.c.app, t.c.name)).one())) for t in tables]
+
+
+@pytest.mark.parametrize(
+    ("conversations", "app"), [([DESK], DESK), ([HOME], HOME), ([DESK, FRONT], HOME), ([], HOME)]
+)
+def test_what_names_no_app_is_where_all_conversations_are(store, conversations, app):
+    put_in_apps(store, *conversations)
+    assert places(store) == [(app, f"{app}/evaluationRuns/r1/metrics/m-1"), (app, f"{app}/failures/f-1")]
+
+
+@pytest.mark.parametrize("conversations", [[DESK], [DESK, FRONT]])
+def test_what_a_run_lost_is_seen_in_each_of_its_apps(store, conversations):
+    put_in_apps(store, *conversations)
+    for app in conversations:
+        found = store.read(lambda c, app=app: rejected_of_runs(c, app, [f"{app}/evaluationRuns/r1"]))
+        assert found == {"r1": 1}, app
+        (run,) = store.read(lambda c, app=app: listed_runs(c, app))
+        assert run.rejected == 1, "`turnwise store runs` says the same"

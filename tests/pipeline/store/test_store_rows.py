@@ -1,7 +1,7 @@
 """Results and failures replace their own, add up by the pipeline's rules, and come in pages."""
 
 import json
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -64,29 +64,17 @@ def test_a_result_comes_back_as_it_was_written(store):
 
 
 def test_eight_writers_of_the_same_rows_neither_double_nor_lose_any(store):
-    errors = []
-
     def work(part: int) -> None:
-        try:
-            for start in range(5):
-                numbers = sorted(range(100), key=lambda n: hash((n, part, start)))
-                write(
-                    store,
-                    *(result(number, initiatedBy=str(part)) for number in numbers),
-                    conversation=str(part),
-                )
-                row = Failure("score", "E", "m", "file", 1, None, f"c{start}", "x")
-                rows = [failure_columns(failure_rows(row, "run-1")[0], APP, part)]
-                put_rows(store, FAILURE_ROWS, rows)
-        except Exception as error:
-            errors.append(error)
+        for start in range(5):
+            numbers = sorted(range(100), key=lambda n: hash((n, part, start)))
+            results = (result(number, initiatedBy=str(part)) for number in numbers)
+            write(store, *results, conversation=str(part))
+            row = Failure("score", "E", "m", "file", 1, None, f"c{start}", "x")
+            rows = [failure_columns(failure_rows(row, "run-1")[0], APP, part)]
+            put_rows(store, FAILURE_ROWS, rows)
 
-    threads = [threading.Thread(target=work, args=(part,)) for part in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with ThreadPoolExecutor(8) as pool:
+        assert [*pool.map(work, range(8))] == [None] * 8
     assert len(names(store)) == 100
     assert store.read(lambda c: len(c.execute(select(FAILURES.c.name)).all())) == 5
 
@@ -107,10 +95,8 @@ def test_figures_are_those_of_the_results(store):
     no_verdict = result(51, evaluationStatus="", version="v1")
     write(store, *done, running, no_verdict)
     figures = store.read(lambda c: read_figures(c, CASE))
-    assert {v: (sums.passes, sums.fails) for v, sums in figures.versions.items()} == {
-        "v0": (4, 2),
-        "v1": (4, 2),
-    }
+    counts = {v: (sums.passes, sums.fails) for v, sums in figures.versions.items()}
+    assert counts == {"v0": (4, 2), "v1": (4, 2)}
     assert figures.no_verdict == {"v1": 1}
     assert figures.runs == [f"{APP}/evaluationRuns/run-1"]
     message = aggregated_metrics(figures.versions)["metricsByAppVersion"]
@@ -126,10 +112,8 @@ def failure(stage: str = "match", run: str = "run-1", **fields: Any) -> Any:
 def written(store: Store, *rows: Any) -> list[Any]:
     columns = [failure_columns(row, APP, 1) for row in rows]
     put_rows(store, FAILURE_ROWS, columns)
-    found = store.read(
-        lambda c: c.execute(select(FAILURES.c.content).order_by(FAILURES.c.name)).scalars().all()
-    )
-    return [json.loads(text) for text in found]
+    query = select(FAILURES.c.content).order_by(FAILURES.c.name)
+    return [json.loads(text) for text in store.read(lambda c: c.execute(query).scalars().all())]
 
 
 def test_a_failure_replaces_itself_and_no_other(store):

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from itertools import count
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from sqlalchemy import select, text
 
 from tests import forked
+from tests.pipeline.logs import log, write
 from tests.postgres_server import created
 from tests.tables import files_of
 from turnwise.pipeline.service.comparison import compare_app_versions
@@ -49,27 +51,6 @@ def by_conversation(results: Any) -> dict[str, Any]:
     return {result["displayName"].rsplit(" - ", 1)[-1]: result for result in results}
 
 
-@pytest.fixture
-def arguments(sample_arguments: list[str]) -> list[str]:
-    return [*sample_arguments, *PLAIN]
-
-
-@pytest.fixture
-def few(tmp_path: Path) -> list[str]:
-    """Returns arguments with three conversations, one of them without its case, and a broken line."""
-    said = {"user": "hi", "agent": "hello", "tool_calls": [{"name": "find"}]}
-    case = {
-        "eval_id": "known",
-        "turns": [{"user": "hi", "response": "hello", "tool_calls": [{"name": "find"}]}],
-    }
-    named = {"a": "known", "b": "known", "c": "unknown"}
-    records = [{"conversation_id": own, "eval_id": of, "turns": [said]} for own, of in named.items()]
-    logs, cases = tmp_path / "few.jsonl", tmp_path / "cases.json"
-    logs.write_text("".join(json.dumps(record) + "\n" for record in records) + "{broken\n")
-    cases.write_text(json.dumps(case))
-    return ["run", "--input", str(logs), "--eval_cases", str(cases), *PLAIN, "--max_failure_ratio", "1"]
-
-
 @pytest.fixture(scope="module")
 def stored_sample(
     turnwise: Callable[..., Any], sample_arguments: list[str], tmp_path_factory: pytest.TempPathFactory
@@ -98,10 +79,8 @@ def test_a_store_gets_what_the_files_get(stored_sample, sample_store_url):
     store = open_store(store_url)
     results, written = stored(store, RESULTS), done.rows("results")
     assert len(results) == len(written) == 59
-    own, names = (
-        {one["displayName"]: one for one in results.values()},
-        ("name", "evaluationRun", "displayName"),
-    )
+    own = {one["displayName"]: one for one in results.values()}
+    names = ("name", "evaluationRun", "displayName")
     for result in written:
         of = (result["evaluationRun"], result.get("appVersion", ""))
         scored = [one.rsplit("/", 1)[-1] for one in of if one]
@@ -111,10 +90,8 @@ def test_a_store_gets_what_the_files_get(stored_sample, sample_store_url):
         assert unmarked(told["name"]) == result["name"].rsplit("/", 1)[1]
         assert EvaluationResult.from_value(told).to_value() == told
     failures = stored(store, FAILURES)
-    key = ("stage", "source", "position")
-    assert sorted([one[k] for k in key] for one in failures.values()) == sorted(
-        [one[k] for k in key] for one in done.rows("failures")
-    )
+    key = itemgetter("stage", "source", "position")
+    assert sorted(map(key, failures.values())) == sorted(map(key, done.rows("failures")))
     apps = {name.partition("/failures/")[0] for name in failures}
     assert apps == {LOCAL_APP, "projects/kettenblau-care/locations/eu/apps/front-desk"}
     assert "not-checked" not in done.out + done.err
@@ -171,10 +148,7 @@ def unmarked(name: str) -> str:
 
 @pytest.mark.parametrize("copies", [1, 3])
 def test_results_that_replace_others_of_their_run_are_counted(turnwise, store_url, tmp_path, copies):
-    said = {"user": "hi", "agent": "hello", "expected": {"response": "hello"}}
-    logs = tmp_path / "logs.jsonl"
-    records = [{"conversation_id": name, "turns": [said]} for name in ("c", "d", *["e"] * copies)]
-    logs.write_text("".join(json.dumps(record) + "\n" for record in records))
+    logs = write(tmp_path / "logs.jsonl", *(log(name) for name in ("c", "d", *["e"] * copies)))
     run = ("run", "--input", logs, *PLAIN, "--store", store_url, "--run_id", "same")
     for number in ("1", "2"):
         done = turnwise(*run, output=tmp_path / number)
@@ -187,10 +161,8 @@ def fill_with_cases(store: Store, sample: Path) -> int:
     """Puts the CES cases of the sample into a store, as they are."""
     service = Service(store, "tester")
     lines = (sample / "cases/golden.jsonl").read_text().splitlines()
-    cases = [
-        *map(json.loads, filter(None, lines)),
-        *json.loads((sample / "cases/scenarios.json").read_text()),
-    ]
+    scenarios = json.loads((sample / "cases/scenarios.json").read_text())
+    cases = [*map(json.loads, filter(None, lines)), *scenarios]
     for case in cases:
         parent, _, last = case["name"].rpartition("/evaluations/")
         request = {"parent": parent, "evaluationId": last, "evaluation": case}
@@ -233,9 +205,8 @@ def test_metrics_that_are_read_back_are_those_of_the_run(turnwise, sample, store
     name = compared["changes"][0]["evaluation"]
     read = get_evaluation(service, name)
     assert read["lastCompletedResult"]["name"].startswith(name)
-    counts = {
-        v["appVersionId"]: v.get("passCount", 0) for v in read["aggregatedMetrics"]["metricsByAppVersion"]
-    }
+    versions = read["aggregatedMetrics"]["metricsByAppVersion"]
+    counts = {version["appVersionId"]: version.get("passCount", 0) for version in versions}
     change = compared["changes"][0]
     assert counts == {ids[0]: change.get("baselinePassCount", 0), ids[1]: change.get("candidatePassCount", 0)}
 
@@ -243,13 +214,12 @@ def test_metrics_that_are_read_back_are_those_of_the_run(turnwise, sample, store
 def copies(sample: Path, directory: Path, count: int) -> Path:
     """Writes the sample's conversations many times, each time under other ids, into several files."""
     lines = (sample / "conversations/ces.jsonl").read_text().splitlines()
-    directory.mkdir()
     for number in range(count):
         told = [json.loads(line) for line in lines if line.endswith("}")]
         for one in told:
             if "name" in one:
                 one["name"] += f"-{number}"
-        (directory / f"{number}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
+        write(directory / f"{number}.jsonl", *told)
     return directory
 
 
@@ -289,11 +259,11 @@ def test_what_is_wrong_is_said_before_anything_runs(turnwise, sample, tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
-def test_a_store_that_fails_fails_the_run_in_one_line(turnwise, arguments, sqlite_url, tmp_path):
+def test_a_store_that_fails_fails_the_run_in_one_line(turnwise, sample_arguments, sqlite_url, tmp_path):
     store = open_store(sqlite_url, create=True)
     trigger = "CREATE TRIGGER full BEFORE INSERT ON result_rows BEGIN SELECT RAISE(ABORT, 'it is full'); END"
     store.write(lambda connection: connection.execute(text(trigger)))
-    done = turnwise(*arguments, "--store", sqlite_url, output=tmp_path / "out")
+    done = turnwise(*sample_arguments, *PLAIN, "--store", sqlite_url, output=tmp_path / "out")
     assert done.status == 1
     assert done.err.count("\n") == 1 and "it is full" in done.err
     assert stored(store, RESULTS) == {}
@@ -321,13 +291,9 @@ def test_a_run_loads_no_database_and_no_messages_that_it_does_not_read(sample, t
 
 
 def test_display_names_are_unique_within_an_evaluation(turnwise, store, store_url, tmp_path):
-    said = [{"user": "hi", "agent": "hello"}]
-    logs, cases = tmp_path / "log.jsonl", tmp_path / "cases.json"
-    records = [
-        {"conversation_id": "c", "eval_id": "e", "app_version": f"v{i}", "turns": said} for i in (1, 2)
-    ]
-    logs.write_text("".join(json.dumps(record) + "\n" for record in records))
-    cases.write_text(json.dumps({"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}))
+    ids = {"conversation_id": "c", "eval_id": "e", "turns": [{"user": "hi", "agent": "hello"}]}
+    logs = write(tmp_path / "log.jsonl", *(ids | {"app_version": version} for version in ("v1", "v2")))
+    cases = write(tmp_path / "cases.json", {"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]})
     for place in ("first", "second"):
         arguments = ("run", "--input", logs, "--eval_cases", cases, *PLAIN, "--store", store_url)
         done = turnwise(*arguments, output=tmp_path / place)

@@ -1,6 +1,5 @@
 """Streams as a person starts them, in a process of their own, and the parts that their files are made of."""
 
-import json
 import os
 import signal
 import sqlite3
@@ -15,6 +14,7 @@ from typing import IO, Any
 import pytest
 
 from tests import forked
+from tests.tables import document_of, rows_of
 from turnwise.pipeline.streaming.local.conversations import key_of
 from turnwise.pipeline.streaming.local.counts import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
@@ -83,11 +83,10 @@ class Stream:
                 return 0
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        paths = sorted(self.directory.glob(f"{table}*.jsonl"))
-        return [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
+        return rows_of(self.directory, table)
 
     def document(self, name: str) -> Any:
-        return json.loads((self.directory / name).read_bytes())
+        return document_of(self.directory, name)
 
     def windows(self) -> dict[tuple[str, str | None], dict[str, Any]]:
         """Returns the rows of verdicts by window and app version."""
@@ -210,8 +209,7 @@ class OpenedStorage:
         self.store.commit(outcomes, self.in_flight)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        paths = sorted(self.directory.glob(f"{table}-*.jsonl"))
-        return [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
+        return rows_of(self.directory, table)
 
     def live_scores(self) -> list[tuple[str, int]]:
         """Returns (conversation, revision) of the score rows, in order."""

@@ -11,8 +11,7 @@ import pytest
 
 from turnwise.pipeline.io.case_book import CasePlaces, worker_cases
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.streaming.beam import SharedFiles
-from turnwise.pipeline.streaming.build import build_stream
+from turnwise.pipeline.streaming.beam import SharedFiles, build_stream
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Arrival
 from turnwise.schemas.run import RunInfo

@@ -25,11 +25,8 @@ class SlowSource:
     is_finished = False
 
     def __init__(self, error=None):
-        self.may_go_on, self.error, self.items = (
-            Event(),
-            error,
-            [SourceRecord("logs", 1, b'{"event_time": 5}')],
-        )
+        self.may_go_on, self.error = Event(), error
+        self.items = [SourceRecord("logs", 1, b'{"event_time": 5}')]
 
     def poll(self, limit):
         assert self.may_go_on.wait(60)
@@ -59,35 +56,23 @@ def engine(source, opened, stop, most=None, **fields):
     return Engine(source, opened.in_flight, opened.store, limits, 1.0, RunInfo("run", ""), stop, **fields)
 
 
-def until(events, is_so):
-    """Takes events until one is as wanted; returns it."""
+def until(events, kind, is_so=lambda: True):
+    """Takes events until one is of a kind, and something is so; returns it."""
     deadline = time.monotonic() + 60
     for event in events:
-        if is_so(event):
+        if isinstance(event, kind) and is_so():
             return event
         assert time.monotonic() < deadline
     return None
 
 
-def is_tick(event):
-    return isinstance(event, AdvanceClock)
-
-
-def is_element(event):
-    return isinstance(event, Elements)
-
-
-def is_watermark(event):
-    return isinstance(event, AdvanceWatermark)
-
-
 def test_a_long_poll_keeps_the_stream_alive(opened, source):
     events = engine(source, opened, Event()).events()
     for _ in range(3):
-        assert until(events, is_tick)
+        assert until(events, AdvanceClock)
     assert opened.in_flight.waiting == 0
     source.may_go_on.set()
-    (found,) = until(events, is_element).values
+    (found,) = until(events, Elements).values
     assert (found.value.source, found.value.position, float(found.timestamp)) == ("logs", 1, 5)
 
 
@@ -95,9 +80,9 @@ def test_a_stuck_poll_does_not_keep_the_stream_from_ending(opened, source):
     stop = Event()
     one = engine(source, opened, stop, patience=0.1)
     events = one.events()
-    assert until(events, is_tick)
+    assert until(events, AdvanceClock)
     stop.set()
-    assert until(events, is_watermark) is None
+    assert until(events, AdvanceWatermark) is None
     with pytest.raises(StalledError, match=r"did not answer for 0 s; start the stream again"):
         one.check()
 
@@ -106,11 +91,11 @@ def test_a_poll_that_answers_while_the_stream_ends_is_scored(opened, source):
     stop = Event()
     one = engine(source, opened, stop)
     events = one.events()
-    assert until(events, is_tick)
+    assert until(events, AdvanceClock)
     stop.set()
-    assert until(events, is_tick) and until(events, is_tick)
+    assert until(events, AdvanceClock) and until(events, AdvanceClock)
     source.may_go_on.set()
-    assert until(events, is_element)
+    assert until(events, Elements)
 
 
 def test_records_have_a_time_and_are_taken_once(opened, source):
@@ -118,7 +103,7 @@ def test_records_have_a_time_and_are_taken_once(opened, source):
     twice = [SourceRecord("logs", 1, b'{"event_time": 5}')] * 2
     source.items = [SourceRecord("logs", 2, b"{}", published=7.0), *twice]
     source.may_go_on.set()
-    taken = until(engine(source, opened, Event()).events(), is_element).values
+    taken = until(engine(source, opened, Event()).events(), Elements).values
     assert [(one.value.position, float(one.timestamp)) for one in taken] == [(1, 5), (2, 7)]
 
 
@@ -128,12 +113,12 @@ def test_a_stream_ends_after_so_many_conversations_and_reads_no_more(opened, sou
     source.last_items = lambda: [SourceRecord("logs", 9, b"{}")]
     one = engine(source, opened, Event(), most=3)
     events = one.events()
-    assert len(until(events, is_element).values) == 1
+    assert len(until(events, Elements).values) == 1
     source.items = [SourceRecord("logs", place, b"{}") for place in range(2, 8)]
     opened.store.counts["rejected_conversations"] += 1
-    assert len(until(events, is_element).values) == 2
+    assert len(until(events, Elements).values) == 2
     opened.store.counts["results"] += 2
-    assert until(events, is_element) is None and len(source.items) == 4
+    assert until(events, Elements) is None and len(source.items) == 4
 
 
 def test_the_first_problem_is_told(opened, source):
@@ -149,7 +134,7 @@ def test_an_error_of_the_source_ends_the_stream(opened, source, error):
     source.error = error
     source.may_go_on.set()
     one = engine(source, opened, Event())
-    assert until(one.events(), is_element) is None
+    assert until(one.events(), Elements) is None
     with pytest.raises(type(error), match=str(error)):
         one.check()
 
@@ -160,9 +145,9 @@ def test_a_stream_that_is_asked_to_end_is_complete(opened, source):
     source.may_go_on.set()
     one = engine(source, opened, stop)
     events = one.events()
-    assert until(events, is_tick)
+    assert until(events, AdvanceClock)
     stop.set()
-    assert until(events, is_watermark) and list(events) == []
+    assert until(events, AdvanceWatermark) and list(events) == []
     one.check()
 
 
@@ -182,12 +167,12 @@ def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(opened, source):
     try:
         assert locked.wait(60)
         for _ in range(3):
-            assert until(events, is_tick)
+            assert until(events, AdvanceClock)
         assert opened.rows("failures") == []
     finally:
         free.set()
         holder.join(60)
-    until(events, lambda _: opened.rows("failures"))
+    until(events, object, lambda: opened.rows("failures"))
     assert [row["message"] for row in opened.rows("failures")] == ["bad"]
 
 
@@ -195,7 +180,7 @@ def test_a_backlog_comes_in_bundles(opened, source):
     source.items = [SourceRecord("logs", place, b'{"event_time": 5}') for place in range(1_000, 0, -1)]
     source.may_go_on.set()
     events = engine(source, opened, Event()).events()
-    assert [len(until(events, is_element).values) for _ in range(3)] == [400, 400, 200]
+    assert [len(until(events, Elements).values) for _ in range(3)] == [400, 400, 200]
 
 
 def test_a_stream_that_ends_with_records_without_an_outcome_is_no_success(opened, source):
@@ -203,8 +188,8 @@ def test_a_stream_that_ends_with_records_without_an_outcome_is_no_success(opened
     stop = Event()
     one = engine(source, opened, stop)
     events = one.events()
-    assert until(events, is_element)
+    assert until(events, Elements)
     stop.set()
-    assert until(events, is_watermark) and list(events) == []
+    assert until(events, AdvanceWatermark) and list(events) == []
     with pytest.raises(IncompleteError, match="1 records were not completed; start the stream again"):
         one.check()

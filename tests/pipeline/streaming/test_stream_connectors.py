@@ -1,6 +1,5 @@
 """The sources of a stream on other runners: translated for Dataflow, and their steps on given elements."""
 
-import json
 import os
 import subprocess
 import sys
@@ -16,12 +15,12 @@ from apache_beam.pvalue import TaggedOutput
 
 from turnwise.pipeline.batch.execution import made_pipeline
 from turnwise.pipeline.streaming.beam import (
-    ConnectorOptions,
     FileArrivalsFn,
     KafkaArrivalsFn,
     MessageArrivalsFn,
     read_arrivals,
 )
+from turnwise.pipeline.streaming.inputs.base import SourceOptions
 from turnwise.schemas.config import ConfigError
 
 ROOT = Path(__file__).parents[3]
@@ -29,15 +28,7 @@ LIMIT = 100
 OVERSIZED = b'"' + b"x" * 2 * LIMIT + b'"'
 
 
-def time_of(data):
-    """Returns the value of `at`."""
-    try:
-        return json.loads(data).get("at")
-    except ValueError:
-        return None
-
-
-OPTIONS = ConnectorOptions(time_of, LIMIT, timestamp_attribute="at")
+OPTIONS = SourceOptions(LIMIT, timestamp_attribute="at")
 
 
 def given(step, element):
@@ -55,12 +46,10 @@ def vars_of(arrival):
 
 def test_files(tmp_path):
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"at":5}\n\n{"n":1}\n' + OVERSIZED + b"\nno\n")
+    path.write_bytes(b'{"event_time":5}\n\n{"n":1}\n' + OVERSIZED + b"\nno\n")
     found = given(FileArrivalsFn(OPTIONS), FileMetadata(str(path), 1, 77.0))
-    assert found == (
-        [("a.jsonl", 1, b'{"at":5}', 5.0), ("a.jsonl", 3, b'{"n":1}', 77.0), ("a.jsonl", 5, b"no", 77.0)],
-        ["OversizedRecordError"],
-    )
+    rows = [(1, b'{"event_time":5}', 5.0), (3, b'{"n":1}', 77.0), (5, b"no", 77.0)]
+    assert found == ([("a.jsonl", *row) for row in rows], ["OversizedRecordError"])
 
 
 def test_files_that_cannot_be_read(tmp_path):
@@ -71,7 +60,7 @@ def test_files_that_cannot_be_read(tmp_path):
 
 @pytest.mark.parametrize(
     ("data", "attributes", "time"),
-    [(b'{"at":5}', {}, 5.0), (b'{"at":5}', {"at": "6000"}, 6.0), (b"{}", {}, 100.0)],
+    [(b'{"event_time":5}', {}, 5.0), (b'{"event_time":5}', {"at": "6000"}, 6.0), (b"{}", {}, 100.0)],
 )
 def test_messages(data, attributes, time):
     published = datetime.fromtimestamp(100, UTC)
@@ -139,10 +128,10 @@ def test_kafka_without_its_java_part_is_refused_in_one_line(tmp_path):
     program = (
         "from apache_beam.options.pipeline_options import PipelineOptions\n"
         "from turnwise.pipeline.batch.execution import made_pipeline\n"
-        "from turnwise.pipeline.streaming.beam import ConnectorOptions, read_arrivals\n"
+        "from turnwise.pipeline.streaming.beam import SourceOptions, read_arrivals\n"
         "try:\n"
         "  with made_pipeline(PipelineOptions(['--runner=FnApiRunner'])) as pipeline:\n"
-        "    read_arrivals(pipeline, ['kafka://b:1/t'], ConnectorOptions(len, 9))\n"
+        "    read_arrivals(pipeline, ['kafka://b:1/t'], SourceOptions(9))\n"
         "except ValueError as error: print(repr(error))\n"
     )
     nowhere = {"HOME": str(tmp_path), "https_proxy": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1"}

@@ -10,17 +10,10 @@ from contextlib import closing
 
 import pytest
 
+from tests.pipeline.logs import lines, order
+
 pytestmark = pytest.mark.usefixtures("with_credentials")
 MATCH = "final_response_match_v2"
-
-
-def conversation(number):
-    turn = {
-        "user": f"Where is order {number}?",
-        "agent": f"Order {number} arrives on Monday.",
-        "expected": {"response": f"Your order {number} will come on Monday."},
-    }
-    return json.dumps({"conversation_id": f"c{number}", "app_version": "v1", "turns": [turn]}) + "\n"
 
 
 @pytest.fixture
@@ -29,7 +22,7 @@ def judged(server, tmp_path):
 
     def arguments(size, cache="none", **more):
         logs, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
-        logs.write_text("".join(map(conversation, range(size))))
+        logs.write_text(lines(*map(order, range(size))))
         judge = {"base_url": server.url, "retry_delay_s": 0.01, **more}
         config.write_text(json.dumps({"criteria": {MATCH: 0.5, "response_match_score": 0.5}, "judge": judge}))
         return ["--input", logs, "--config", config, "--judge_cache", cache]
@@ -114,7 +107,7 @@ def test_a_second_signal_ends_it_at_once(stream, goes_on, server, judged, tmp_pa
 @pytest.mark.parametrize("size", [40_000, 300_000], ids=["at_once", "later"])
 def test_a_full_disk_is_said_in_one_line_and_loses_nothing(stream, goes_on, tmp_path, size):
     logs, out = tmp_path / "logs.jsonl", tmp_path / "out"
-    logs.write_text("".join(map(conversation, range(300))))
+    logs.write_text(lines(*map(order, range(300))))
     arguments = ["--input", logs, "--judge", "none"]
     started = stream(out, *arguments, file_size=size).finish()
     assert started.status == 1 and started.err.count("\n") == 1
@@ -133,12 +126,12 @@ def test_a_full_disk_is_said_in_one_line_and_loses_nothing(stream, goes_on, tmp_
 def test_an_output_that_goes_away_is_said_in_one_line(stream, tmp_path):
     """Metrics cannot be written where there is no directory any more."""
     logs, out = tmp_path / "logs.jsonl", tmp_path / "out"
-    logs.write_text(conversation(0))
+    logs.write_text(lines(order(0)))
     started = stream(out, "--input", logs, "--judge", "none", "--pane_every", "1")
     started.until(lambda: (out / "metrics_by_turn.jsonl").exists() and started.count("results"))
     os.rename(out, tmp_path / "moved")
     with logs.open("a") as file:
-        file.write(conversation(1))
+        file.write(lines(order(1)))
     started.finish()
     assert started.status == 1 and started.err.count("\n") == 1 and started.err.startswith("turnwise: ")
 
@@ -150,7 +143,7 @@ def scored(goes_on, tmp_path_factory):
     for name, size in (("own", 60), ("other", 40), ("nothing", 0)):
         (folder / name).mkdir()
         logs = folder / name / "logs.jsonl"
-        logs.write_text("".join(map(conversation, range(size))))
+        logs.write_text(lines(*map(order, range(size))))
         done = goes_on(folder / name / "out", "--input", logs, "--judge", "none", "--run_id", name)
         assert (done.status, len(done.rows("results"))) == (0 if size else 1, size)
     return folder

@@ -14,15 +14,16 @@ from turnwise.schemas.run import StreamRules
 NEEDED = ["--input", "in", "--output", "out"]
 
 
-def test_the_defaults():
-    settings, options = parse_options([*NEEDED, "--streaming"])
-    assert settings.is_streaming and settings.stream == StreamSettings(StreamRules())
-    assert options.get_all_options()["runner"].endswith("DirectRunner")
-
-
-def test_other_runners_pass_through():
-    _, options = parse_options([*NEEDED, "--streaming", "--runner=PrismRunner"])
-    assert options.get_all_options()["runner"] == "PrismRunner"
+@pytest.mark.parametrize(
+    ("given", "runner"),
+    [([], "FnApiRunner"), (["--streaming"], None), (["--streaming", "--runner=PrismRunner"], "PrismRunner")],
+)
+def test_the_defaults_and_the_runner(given, runner):
+    settings, options = parse_options([*NEEDED, *given])
+    assert settings.is_streaming == ("--streaming" in given)
+    assert settings.stream == StreamSettings(StreamRules())
+    named = options.get_all_options()["runner"]
+    assert named == runner if runner else named.endswith("DirectRunner")
 
 
 def test_what_is_given_counts():
@@ -36,12 +37,6 @@ def test_what_is_given_counts():
     rules = StreamRules(session_gap=30.0, window=60.0, allowed_lateness=0.0, pane_every=5)
     assert settings.stream.rules == rules
     assert replace(settings.stream, rules=rules) == StreamSettings(rules, 1.5, 7, "file.jsonl", "when")
-
-
-def test_a_batch_has_no_stream():
-    settings, options = parse_options(NEEDED)
-    assert not settings.is_streaming
-    assert options.get_all_options()["runner"] == "FnApiRunner"
 
 
 LENGTHS = ["session_gap", "window", "pane_every", "max_run_time", "stop_after"]
@@ -83,10 +78,9 @@ def refused(turnwise, tmp_path):
     return start
 
 
-@pytest.mark.parametrize("place", ["in"])
-def test_an_output_inside_the_input_would_be_read_again(refused, tmp_path, place):
-    said = refused("--input", tmp_path / "in", output=tmp_path / place)
-    assert f"--output {tmp_path / place}: lies in the input {tmp_path / 'in'}, which is watched" in said
+def test_an_output_inside_the_input_would_be_read_again(refused, tmp_path):
+    said = refused("--input", tmp_path / "in", output=tmp_path / "in")
+    assert f"--output {tmp_path / 'in'}: lies in the input {tmp_path / 'in'}, which is watched" in said
     assert list((tmp_path / "in").iterdir()) == []
 
 

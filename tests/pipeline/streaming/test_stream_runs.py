@@ -1,21 +1,17 @@
 """Whole streams: files that appear while they run, events one by one, standard input, their ends."""
 
-import fcntl
 import gzip
 import json
 import os
-import pty
 import re
 import signal
-import struct
 import subprocess
-import termios
-import threading
 import time
 from collections import Counter
 
 import pytest
 
+from tests.served import terminal
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.config import ConfigError, EvalConfig
@@ -286,44 +282,21 @@ def test_a_stream_ends_after_so_many_conversations_and_goes_on(turnwise, tmp_pat
     assert len(set(names)) == 30
 
 
-@pytest.fixture
-def terminal():
-    """A pseudo-terminal: one end for a process, and what was shown so far on it."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-    shown = []
-
-    def read():
-        while True:
-            try:
-                part = os.read(ours, 4096)
-            except OSError:
-                return
-            if not part:
-                return
-            shown.append(part)
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    yield theirs, shown
-    thread.join(timeout=60)
-    os.close(ours)
-
-
-def test_the_live_view_moves_in_place_and_leaves_no_trace(stream, terminal, tmp_path):
-    theirs, shown = terminal
+def test_the_live_view_moves_in_place_and_leaves_no_trace(stream, tmp_path):
     logs = tmp_path / "logs.jsonl"
     logs.write_text("".join(json.dumps(conversation(number)) + "\n" for number in range(20)))
-    started = stream(tmp_path / "out", "--input", logs, "--judge", "none", "--pane_every", "1", stderr=theirs)
-    os.close(theirs)
-    started.until(lambda: b"".join(shown).count(b"turnwise stream") >= 3)
-    # How wide a column is depends on what else stands in it.
-    started.until(lambda: re.search(rb"\bconversations +20\b", b"".join(shown)))
-    with logs.open("a") as file:
-        file.write(json.dumps(conversation(20)) + "\n")
-    started.until(lambda: b" 21 results" in b"".join(shown))
-    started.signal().finish()
-    assert started.status == 0
+    with terminal() as (theirs, shown):
+        options = ("--input", logs, "--judge", "none", "--pane_every", "1")
+        started = stream(tmp_path / "out", *options, stderr=theirs)
+        os.close(theirs)
+        started.until(lambda: b"".join(shown).count(b"turnwise stream") >= 3)
+        # How wide a column is depends on what else stands in it.
+        started.until(lambda: re.search(rb"\bconversations +20\b", b"".join(shown)))
+        with logs.open("a") as file:
+            file.write(json.dumps(conversation(20)) + "\n")
+        started.until(lambda: b" 21 results" in b"".join(shown))
+        started.signal().finish()
+        assert started.status == 0
     text = b"".join(shown).decode()
     screens = text.split("turnwise stream")
     assert all(screen.rstrip(" \r").endswith("F") for screen in screens[1:-1]), "back to the first line"

@@ -170,13 +170,9 @@ def test_cases_are_held_against_and_counted(repository):
     (repository.path / "below").mkdir()
     repository.write("below/test_recordings.py", TEST)
     repository.record("below/own.jsonl", log("c9", plain, eval_id="good"))
-    below = repository.pytest(
-        "-rA", "--turnwise-recordings", "own.jsonl", "test_recordings.py", folder="below"
-    )
-    assert (
-        "PASSED test_recordings.py::test_it[c9]" in below.out
-        or "PASSED below/test_recordings.py::test_it[c9]" in below.out
-    )
+    own = ("--turnwise-recordings", "own.jsonl", "test_recordings.py")
+    below = repository.pytest("-rA", *own, folder="below")
+    assert re.search(r"PASSED (below/)?test_recordings.py::test_it\[c9\]", below.out), below.out
 
 
 def test_a_test_may_name_its_own_recordings(repository):
@@ -185,25 +181,15 @@ def test_a_test_may_name_its_own_recordings(repository):
     repository.record(
         "tests/refunds/cases.json", {"eval_id": "x", "turns": [{"user": "Hi", "response": "Bye"}]}
     )
-    repository.write(
-        "tests/test_refunds.py",
-        "import pytest\n\n@pytest.mark.turnwise_recordings('refunds/*.jsonl', cases='refunds/cases.json')\n"
-        + TEST
-        + "\n@pytest.mark.turnwise_recordings('gone')\ndef test_gone(turnwise_recording):\n    pass\n",
-    )
-    done = repository.pytest(
-        "-rA", "--strict-markers", "--turnwise-recordings", "recordings", "-k", "refunds"
-    )
+    mark = "@pytest.mark.turnwise_recordings"
+    text = f"import pytest\n\n{mark}('refunds/*.jsonl', cases='refunds/cases.json')\n{TEST}"
+    gone = f"\n{mark}('gone')\ndef test_gone(turnwise_recording):\n    pass\n"
+    repository.write("tests/test_refunds.py", text + gone)
+    arguments = ("-rA", "--strict-markers", "--turnwise-recordings", "recordings", "-k", "refunds")
+    done = repository.pytest(*arguments)
     assert done.status == 2 and "tests/gone: no such file" in done.out
-    text = (
-        (repository.path / "tests/test_refunds.py")
-        .read_text()
-        .split("\n@pytest.mark.turnwise_recordings('gone')")[0]
-    )
     repository.write("tests/test_refunds.py", text)
-    done = repository.pytest(
-        "-rA", "--strict-markers", "--turnwise-recordings", "recordings", "-k", "refunds"
-    )
+    done = repository.pytest(*arguments)
     assert (done.status, done.counts()["passed"]) == (0, 1) and "test_it[r1]" in done.out, done.out
     repository.write("tests/test_refunds.py", text.replace("cases=", "case="))
     assert "turnwise_recordings: unknown argument case" in repository.pytest().out
@@ -221,43 +207,33 @@ def test_repeated_ids_are_told_apart(repository):
 
 def test_what_may_have_no_verdict_is_said_by_the_test(repository):
     repository.record("recordings/a.jsonl", log("c1", PASSING))
-    repository.write(
-        "turnwise.json",
-        json.dumps(
-            {
-                "criteria": {"response_match_score": 0.8, "final_response_match_v2": 0.5},
-                "judge": {"backend": "none"},
-            }
-        ),
-    )
+    criteria = {"response_match_score": 0.8, "final_response_match_v2": 0.5}
+    repository.record("turnwise.json", {"criteria": criteria, "judge": {"backend": "none"}})
     paths = ("--turnwise-recordings", "recordings", "--turnwise-config", "turnwise.json")
     repository.write("test_recordings.py", TEST)
     refused = repository.pytest(*paths)
     assert refused.status == 1 and "final_response_match_v2: no score" in refused.out
-    repository.write(
-        "test_recordings.py",
-        TEST.replace("recording)\n", "recording)\n", 1).replace(
-            "check(turnwise_recording)",
-            "check(turnwise_recording, allow_no_score=['final_response_match_v2'])",
-        )
-        + "def test_with_criteria(turnwise_recording, turnwise_check):\n"
-        + "    turnwise_check(turnwise_recording, criteria={'response_match_score': 0.8})\n",
-    )
+    text = TEST.replace("recording)\n", "recording, allow_no_score=['final_response_match_v2'])\n")
+    text += "def test_with_criteria(turnwise_recording, turnwise_check):\n"
+    text += "    turnwise_check(turnwise_recording, criteria={'response_match_score': 0.8})\n"
+    repository.write("test_recordings.py", text)
     allowed = repository.pytest(*paths)
     assert (allowed.status, allowed.counts()) == (0, {"passed": 3}), allowed.out
 
 
+def of_page(language: str) -> list[str]:
+    """Returns the blocks of the page about pytest."""
+    return [block.text for block in blocks(language) if block.page == "docs/pytest.md"]
+
+
 def test_a_difference_is_as_long_as_pytest_shows_it(repository):
-    repository.write(
-        "test_calls.py", next(block.text for block in blocks("python") if block.page == "docs/pytest.md")
-    )
+    repository.write("test_calls.py", of_page("python")[0])
     short, long = repository.pytest("test_calls.py"), repository.pytest("-vv", "test_calls.py")
-    shown = next(block.text for block in blocks("text") if block.page == "docs/pytest.md")
+    shown = of_page("text")[0]
     printed = [" ".join(line.split()) for line in short.out.splitlines()]
     assert [line for line in shown.splitlines() if " ".join(line.split()) not in printed] == []
-    assert "-     track(order=8)," not in short.out and re.search(r"E +- +track\(order=8\),", long.out), (
-        long.out
-    )
+    assert "-     track(order=8)," not in short.out
+    assert re.search(r"E +- +track\(order=8\),", long.out), long.out
     # A repository may explain comparisons in its own way.
     repository.write(
         "conftest.py",
@@ -269,13 +245,9 @@ def test_a_difference_is_as_long_as_pytest_shows_it(repository):
 
 
 def test_the_repository_of_the_page_works(repository):
-    assert "docs/pytest.md" in {block.page for block in blocks("ini")}
-    (ini,) = (block.text for block in blocks("ini") if block.page == "docs/pytest.md")
-    (config,) = (block.text for block in blocks("json") if block.page == "docs/pytest.md")
-    first, recordings, refunds = (block.text for block in blocks("python") if block.page == "docs/pytest.md")
-    repository.write("pytest.ini", ini)
-    repository.write("turnwise.json", config)
-    for name, text in (("calls", first), ("recordings", recordings), ("refunds", refunds)):
+    for name, language in (("pytest.ini", "ini"), ("turnwise.json", "json")):
+        repository.write(name, *of_page(language))
+    for name, text in zip(("calls", "recordings", "refunds"), of_page("python"), strict=True):
         repository.write(f"test_{name}.py", text)
     call = {"name": "refund", "args": {"order": 8}}
     turn = {"user": "Refund order 8", "agent": "Done.", "tool_calls": [call]}

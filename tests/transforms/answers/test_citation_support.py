@@ -2,12 +2,13 @@
 
 import pytest
 
+from tests.samples import scores_of
+from tests.scripted_judge import verdicts
 from turnwise.schemas.conversation import Citation, GroundedAnswer, GroundedClaim, Reference, Turn
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.ask import JudgeModelOptions, NotAsked
 from turnwise.transforms.judging.judges import LocalJudge
 from turnwise.transforms.local_judge.grounding import MAX_QUESTIONS, SupportQuestion, TooLargeError, supported
-from turnwise.transforms.scoring.evaluate import score_conversation
 
 FIRST, SECOND, THANKS = "Die Grenze liegt bei 1.131 SZR.", "Melden Sie es binnen 7 Tagen.", "Gern geschehen!"
 TEXT = f"{FIRST} {SECOND} {THANKS}"
@@ -28,14 +29,9 @@ def answered(citations=(), claims=(), references=(LIMIT, DEADLINE), text=TEXT, *
     return Turn(user="Wie hoch?", agent=text, grounded=grounded)
 
 
-@pytest.fixture
-def score(matched):
-    def _score(name, turn):
-        found = score_conversation(matched(None, turn, language="de"), [CRITERIA[name]()])
-        assert {failure.stage for failure in found.failures} <= {"check"}
-        return found.scores[0].turns[0][1] if found.scores[0].turns else None
-
-    return _score
+def score(name, turn):
+    turns = scores_of(CRITERIA[name](), None, turn, language="de").turns
+    return turns[0][1] if turns else None
 
 
 def test_the_places_are_what_they_seem():
@@ -64,7 +60,7 @@ CLAIMS = [
         ([(ONE, "0"), (ONE, "0")], 1.0, [True, True]),
     ],
 )
-def test_precision_by_claims(citations, value, supported, score):
+def test_precision_by_claims(citations, value, supported):
     found = score(PRECISION, answered(citations, CLAIMS))
     assert found.value == pytest.approx(value)
     assert [details["supported"] for details in found.details["citations"]] == supported
@@ -80,13 +76,13 @@ def test_precision_by_claims(citations, value, supported, score):
         ([(ONE, "0"), (ONE, "5")], 0.5),
     ],
 )
-def test_precision_by_the_local_judge(citations, value, score):
+def test_precision_by_the_local_judge(citations, value):
     found = score(PRECISION, answered(citations))
     assert found.value == value
     assert {details["by"] for details in found.details["citations"]} <= {"local judge", "record"}
 
 
-def test_where_a_claim_is_lacking_the_local_judge_decides(score):
+def test_where_a_claim_is_lacking_the_local_judge_decides():
     found = score(PRECISION, answered([(ONE, "1"), (TWO, "1")], [GroundedClaim(*ONE, 0.9, True, ["1"])]))
     assert [(d["supported"], d["by"]) for d in found.details["citations"]] == [
         (True, "claims"),
@@ -94,11 +90,11 @@ def test_where_a_claim_is_lacking_the_local_judge_decides(score):
     ]
 
 
-def test_fields_of_a_source_are_evidence(score):
+def test_fields_of_a_source_are_evidence():
     assert score(PRECISION, answered([(ONE, "0")], references=[RECORD])).value == 1.0
 
 
-def test_places_and_reasons_stand_in_the_details(score):
+def test_places_and_reasons_stand_in_the_details():
     found = score(PRECISION, answered([(ONE, "1")]))
     (details,) = found.details["citations"]
     assert (details["citation"], details["reference"], details["start"], details["end_byte"]) == (
@@ -121,7 +117,7 @@ def test_places_and_reasons_stand_in_the_details(score):
         answered([(THREE, "0")], [CLAIMS[2]]),
     ],
 )
-def test_not_applicable(name, turn, score):
+def test_not_applicable(name, turn):
     found = score(name, turn)
     assert found is None or (name == RECALL and not turn.grounded.citations)
 
@@ -137,11 +133,11 @@ def test_not_applicable(name, turn, score):
         ([CLAIMS[0], *[GroundedClaim(*TWO, 0.1, True)] * 4], 0.2),
     ],
 )
-def test_recall_by_claims(claims, value, score):
+def test_recall_by_claims(claims, value):
     assert score(RECALL, answered([], claims)).value == value
 
 
-def test_claims_of_a_missing_text_have_no_recall(score):
+def test_claims_of_a_missing_text_have_no_recall():
     found = score(RECALL, answered([], CLAIMS, text=None))
     assert (found.value, found.reason) == (None, "the answer has no text that could claim anything")
 
@@ -159,7 +155,7 @@ def test_claims_of_a_missing_text_have_no_recall(score):
         ([], 0.0),
     ],
 )
-def test_recall_by_the_local_judge(citations, value, score):
+def test_recall_by_the_local_judge(citations, value):
     found = score(RECALL, answered(citations))
     assert found.value == value
     assert [(d["start"], d["end"]) for d in found.details["claims"]] == [ONE, TWO]
@@ -178,7 +174,7 @@ def test_recall_by_the_local_judge(citations, value, score):
         (PRECISION, answered([(ONE, "0")], references=[Reference(texts=["a " * 600_000])]), "sources of"),
     ],
 )
-def test_what_is_too_much_has_no_score(name, turn, reason, score):
+def test_what_is_too_much_has_no_score(name, turn, reason):
     found = score(name, turn)
     assert found.value is None and reason in found.reason
 
@@ -197,15 +193,6 @@ def test_questions_are_answered_in_order():
         supported(questions * MAX_QUESTIONS)
 
 
-def verdicts(*answers):
-    return {
-        "verdicts": [
-            {"number": i, "quote": "", "reason": f"r{i}", "verdict": answer}
-            for i, answer in enumerate(answers, 1)
-        ]
-    }
-
-
 def judged_criterion(samples=1, **fields):
     options = JudgeModelOptions(num_samples=samples)
     return CRITERIA["judged_citation_precision"](judge_model_options=options, **fields)
@@ -214,14 +201,14 @@ def judged_criterion(samples=1, **fields):
 @pytest.mark.parametrize(
     ("citations", "answers", "value"),
     [
-        ([(ONE, "0"), (TWO, "01")], ("yes", "no", "yes"), 2 / 3),
-        ([(ONE, "0"), (TWO, "9")], ("yes",), 0.5),
-        ([(ONE, "0"), ((0, 99), "0")], ("no",), 0.0),
-        ([(ONE, "0"), (TWO, "1")], ("yes",), None),
+        ([(ONE, "0"), (TWO, "01")], "YNY", 2 / 3),
+        ([(ONE, "0"), (TWO, "9")], "Y", 0.5),
+        ([(ONE, "0"), ((0, 99), "0")], "N", 0.0),
+        ([(ONE, "0"), (TWO, "1")], "Y", None),
     ],
 )
 def test_judged_precision(citations, answers, value, matched, judged, scripted):
-    judge = scripted([verdicts(*answers)])
+    judge = scripted([verdicts(answers)])
     found = judged(judged_criterion(), matched(None, answered(citations, CLAIMS)), judge).turns[0][1]
     assert found.value == (None if value is None else pytest.approx(value))
     assert found.judge.model == "scripted" and judge.samples == 1
@@ -231,7 +218,7 @@ def test_judged_precision(citations, answers, value, matched, judged, scripted):
 
 
 def test_what_a_judge_sees(matched, judged, scripted, sections_of):
-    judge = scripted([verdicts("yes", "yes")])
+    judge = scripted([verdicts("YY")])
     turn = answered([(ONE, "0"), (TWO, "1")], references=[LIMIT, DEADLINE, RECORD])
     judged(judged_criterion(), matched(None, turn), judge)
     assert sections_of(judge.evidence[0]) == [
@@ -264,7 +251,7 @@ def test_what_no_judge_is_asked(citations, value, reason, matched, judged, scrip
     assert (found.value, found.reason, judge.samples) == (value, reason, 0)
 
 
-def test_the_local_judge_answers_as_the_measure_does(matched, judged, score):
+def test_the_local_judge_answers_as_the_measure_does(matched, judged):
     turn = answered([(ONE, "01"), (TWO, "0"), (THREE, "0")])
     found = judged(judged_criterion(), matched(None, turn, language="de"), LocalJudge()).turns[0][1]
     measured = score(PRECISION, turn)

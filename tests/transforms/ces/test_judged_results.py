@@ -7,6 +7,7 @@ import pytest
 
 import turnwise
 from tests.ces_messages import parsed
+from tests.samples import sample_of
 from tests.scripted_judge import Scripted
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig
@@ -14,7 +15,6 @@ from turnwise.schemas.conversation import (
     Conversation,
     Expectation,
     ExpectedTurn,
-    Record,
     Rubric,
     ToolCall,
     ToolResponse,
@@ -25,7 +25,6 @@ from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.criteria.ces_conversations import EvaluationExpectations
 from turnwise.transforms.formats.ces_cases import eval_case
-from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import ScoredConversation, conversation_verdict, judge_conversation
 
@@ -42,8 +41,7 @@ CRITERIA = [
 
 
 def result_of(case, turns, ask, criteria=CRITERIA):
-    conversation = Conversation(conversation_id="c", turns=turns)
-    scored = ScoredConversation(Sample(conversation, case, Record("f", 1, b"{}")), [], [])
+    scored = ScoredConversation(sample_of(case, *turns), [], [])
     asyncio.run(judge_conversation(scored, criteria, ask))
     assert scored.failures == []
     return parsed(evaluation_result(scored, conversation_verdict(scored, RULES), RUN))

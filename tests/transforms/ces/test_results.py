@@ -4,13 +4,12 @@ from pathlib import Path
 import pytest
 
 from tests.ces_messages import parsed
+from tests.samples import sample_of
 from turnwise.schemas.case import CaseThresholds, EvalCase, UserFact
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import (
-    Conversation,
     Expectation,
     ExpectedTurn,
-    Record,
     Rubric,
     TimedSpan,
     ToolCall,
@@ -21,7 +20,6 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.result import evaluation_result, result_name
 from turnwise.transforms.criteria.figures import TurnLatency
 from turnwise.transforms.formats.ces_cases import eval_case
-from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.row import RULES, score_rows
 from turnwise.transforms.scoring.evaluate import Verdict, conversation_verdict, score_conversation
 
@@ -29,12 +27,11 @@ SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared fixtures are not here")
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")
-RECORD = Record("f", 1, b"{}")
 
 
 def matched(case, *turns, **fields):
     fields = {"conversation_id": "conv-1", "app_version": f"{APP}/versions/v7", **fields}
-    return Sample(Conversation(turns=list(turns), **fields), case, RECORD)
+    return sample_of(case, *turns, **fields)
 
 
 def result_of(case, *turns, verdict=None, **fields):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.compared_sides import F, P, U, compared, observed
 from turnwise.pipeline.report.comparison import fail_on_problems
 from turnwise.schemas.comparison import Comparison
 from turnwise.transforms.decisions.comparison.collect import (
@@ -15,18 +16,12 @@ from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
 
-STATUS = "verdict"
-P, F, U = "PASS", "FAIL", None
+STATUS, MATCH, LATENCY = "verdict", "response_match_score", "turn_latency"
 
 
 def conversation(case, side, found, number=0, **fields):
     """A conversation with criterion -> outcome or value."""
-    criteria = {
-        name: Observed(value)
-        if isinstance(value, float)
-        else Observed({"PASS": 1.0, "FAIL": 0.0}.get(value), value, why=f"{name} of {side} {case}")
-        for name, value in found.items()
-    }
+    criteria = {name: observed(value, f"{name} of {side} {case}") for name, value in found.items()}
     return ComparedConversation(
         f"{side}-{case}-{number}", side, fields.pop("eval_id", f"e{case}"), criteria=criteria, **fields
     )
@@ -39,11 +34,14 @@ def sides(a, b):
     )
 
 
-def paired(outcomes, criterion=STATUS):
+def paired(outcomes):
     """Compares (outcome of A, outcome of B) of one case each."""
-    a = [conversation(i, "v1", {criterion: own}) for i, (own, _) in enumerate(outcomes)]
-    b = [conversation(i, "v2", {criterion: own}) for i, (_, own) in enumerate(outcomes)]
-    return only(compare(*sides(a, b), CompareOptions()))
+    return only(compared(*({STATUS: own} for own in zip(*outcomes, strict=True))))
+
+
+def by_criterion(criterion, a, b, **options):
+    """Compares the values of a criterion, one a case."""
+    return only(compared({criterion: a}, {criterion: b}, **options))
 
 
 def latencies(size=40):
@@ -78,21 +76,15 @@ KNOWN = [
 def test_words_of_pairs(fixed, regressed, both, neither, word):
     found = paired([(F, P)] * fixed + [(P, F)] * regressed + [(P, P)] * both + [(F, F)] * neither)
     assert found.overall.word == word
-    assert (found.fixed, found.regressed, found.still_passing, found.still_failing) == (
-        fixed,
-        regressed,
-        both,
-        neither,
-    )
+    assert (found.fixed, found.regressed) == (fixed, regressed)
+    assert (found.still_passing, found.still_failing) == (both, neither)
     assert found.overall.pairs == fixed + regressed + both + neither
 
 
 @pytest.mark.parametrize("by, size", [(0.001, 20), (-0.001, 20), (0.001, 5)])
 def test_a_word_and_its_interval_say_the_same(by, size):
     """All cases differ by the same amount; p is 2 / 2^size."""
-    a = [conversation(i, "v1", {"response_match_score": 0.5}) for i in range(size)]
-    b = [conversation(i, "v2", {"response_match_score": 0.5 + by}) for i in range(size)]
-    own = only(compare(*sides(a, b), CompareOptions())).overall
+    own = by_criterion(MATCH, [0.5] * size, [0.5 + by] * size).overall
     holds_0 = own.interval is not None and own.interval.low <= 0 <= own.interval.high
     assert own.word == ("inconclusive" if size < 6 else "better" if by > 0 else "worse")
     assert holds_0 is (size < 6)
@@ -100,10 +92,8 @@ def test_a_word_and_its_interval_say_the_same(by, size):
 
 @pytest.mark.parametrize(("other", "stated"), [(0.5, 0.5), (0.8, None)])
 def test_a_threshold_is_stated_where_all_scores_have_it(other, stated):
-    a, b = ([conversation(i, side, {}) for i in range(3)] for side in ("v1", "v2"))
-    for one, threshold in [*((one, 0.5) for one in a), *((one, other) for one in b)]:
-        one.criteria["response_match_score"] = Observed(0.9, P, threshold)
-    assert only(compare(*sides(a, b), CompareOptions())).threshold == stated
+    scores = [Observed(0.9, P, 0.5)] * 3, [Observed(0.9, P, other)] * 3
+    assert by_criterion(MATCH, *scores).threshold == stated
 
 
 def test_the_sentence_of_500_pairs():
@@ -127,16 +117,9 @@ def test_missing_ones_are_counted_in_three_ways():
     found = paired([(F, P)] * 12 + [(P, P)] * 40 + [(P, U)] * 30)
     three = found.missing
     assert (three.baseline_missing, three.candidate_missing) == (0, 30)
-    assert (three.left_out.word, three.worst_for_candidate.word, three.best_for_candidate.word) == (
-        "better",
-        "worse",
-        "better",
-    )
-    assert [r.pairs for r in (three.left_out, three.worst_for_candidate, three.best_for_candidate)] == [
-        52,
-        82,
-        82,
-    ]
+    readings = (three.left_out, three.worst_for_candidate, three.best_for_candidate)
+    told = [(reading.word, reading.pairs) for reading in readings]
+    assert told == [("better", 52), ("worse", 82), ("better", 82)]
     assert three.changes_the_word and "counted against v2: worse; counted for v2: better" in found.sentence
     assert paired([(F, P)] * 12).missing is None
 
@@ -258,35 +241,18 @@ def test_less_latency_is_better():
 @pytest.mark.parametrize("criterion, word", [("turn_latency", "inconclusive"), ("grounding_score", "same")])
 def test_values_that_do_not_vary(criterion, word):
     """On an open scale, nothing says how far the next case may lie."""
-    a = [conversation(i, "v1", {criterion: 0.7}) for i in range(400)]
-    b = [conversation(i, "v2", {criterion: 0.7}) for i in range(400)]
-    assert only(compare(*sides(a, b), CompareOptions())).overall.word == word
-    few = only(compare(*sides(a[:9], b[:9]), CompareOptions()))
-    assert few.overall.word == "inconclusive"
+    many, few = (by_criterion(criterion, [0.7] * size, [0.7] * size) for size in (400, 9))
+    assert (many.overall.word, few.overall.word) == (word, "inconclusive")
 
 
 def test_the_criteria_of_a_family_share_the_level():
     names = [f"mine_{i}" for i in range(4)]
-    outcomes = [(F, P)] * 7 + [(P, P)] * 20
-    a, b = (
-        [conversation(i, name, dict.fromkeys((STATUS, *names), own[place])) for i, own in enumerate(outcomes)]
-        for place, name in enumerate(("v1", "v2"))
-    )
-    found = compare(*sides(a, b), CompareOptions())
+    found = compared(*(dict.fromkeys((STATUS, *names), own) for own in ([F] * 7 + [P] * 20, [P] * 27)))
     assert [own.criterion for own in found.criteria] == [STATUS, *names]
     assert {round(own.overall.p, 9) for own in found.criteria} == {2 / 2**7}
     assert [own.overall.word for own in found.criteria] == ["better"] + ["not worse"] * 4
     assert [own.p_adjusted for own in found.criteria] == pytest.approx([1 / 2**6] + [1 / 2**4] * 4)
     assert "(adjusted 0.062)" in found.criteria[1].sentence and found.word == "better"
-
-
-def test_copies_of_a_case_with_ids_of_their_own_are_paired_by_the_task():
-    a, b = (
-        [conversation(i, side, {STATUS: P}, task=f"t{i // 2}", case_digest="expected") for i in range(6)]
-        for side in ("v1", "v2")
-    )
-    found = compare(*sides(a, b), CompareOptions())
-    assert (found.pairing.by, found.pairing.pairs) == ("task", 3)
 
 
 def test_what_pairs_is_the_id_that_pairs_most():
@@ -324,13 +290,12 @@ def test_conversations_without_ids_are_two_groups():
     found = compare(*sides(group("v1", 50, 50), group("v2", 90, 30)), CompareOptions())
     assert found.pairing.by == "nothing" and found.flips == []
     overall = found.criteria[0].overall
-    assert (overall.pairs, overall.baseline_count, overall.candidate_count, overall.word) == (
-        0,
-        100,
-        120,
-        "better",
+    assert (overall.pairs, overall.baseline_count, overall.candidate_count) == (0, 100, 120)
+    assert (
+        overall.word == "better"
+        and overall.difference == pytest.approx(0.25)
+        and "two groups" in found.notes[0]
     )
-    assert overall.difference == pytest.approx(0.25) and "two groups" in found.notes[0]
     alike = compare(*sides(group("v1", 2, 0), group("v2", 2, 0)), CompareOptions())
     assert alike.criteria[0].overall.word == "inconclusive"
 
@@ -363,11 +328,8 @@ def test_runs_of_a_case_are_one_case_in_groups(criterion, a, b, word):
     own = found.criteria[0].overall
     assert found.pairing.by == "nothing" and own.word == word
     assert (own.baseline_count, own.candidate_count) == (sum(map(len, a)), sum(map(len, b)))
-    assert (
-        (own.baseline_cases, own.candidate_cases)
-        == (len(a), len(b))
-        == (found.baseline.cases, found.candidate.cases)
-    )
+    assert (own.baseline_cases, own.candidate_cases) == (len(a), len(b))
+    assert (found.baseline.cases, found.candidate.cases) == (len(a), len(b))
     if own.interval is not None and criterion == STATUS:
         assert -1 <= own.interval.low <= own.difference <= own.interval.high <= 1
 
@@ -380,16 +342,8 @@ def test_runs_of_a_case_are_one_case_in_groups(criterion, a, b, word):
     ],
 )
 def test_few_values_that_hardly_vary_say_nothing(a, b, word):
-    pairs = [
-        [conversation(i, side, {"turn_latency": value}) for i, value in enumerate(values)]
-        for side, values in (("v1", a), ("v2", b))
-    ]
-    two = groups("turn_latency", [[v] for v in a], [[v] for v in b])
-    for found, needed in (
-        (compare(*sides(*pairs), CompareOptions()), "cases"),
-        (two, "conversations a side"),
-    ):
-        own = only(found)
+    two = only(groups(LATENCY, [[v] for v in a], [[v] for v in b]))
+    for own, needed in ((by_criterion(LATENCY, a, b), "cases"), (two, "conversations a side")):
         assert own.overall.word == word
         assert (own.overall.interval is None) is (word == "inconclusive") is (own.overall.fewest == 6)
         assert (f"too few: at least 6 {needed} are needed" in own.sentence) is (word == "inconclusive")
@@ -399,17 +353,12 @@ def test_a_difference_that_would_be_seen_is_within_the_scale():
     own = only(groups(STATUS, [[P], [F]], [[P], [F]]))
     assert own.overall.detectable is None
     assert "too few to show any difference" in own.sentence
-    values = [0.0, 0.99] * 3
-    a = [conversation(i, "v1", {"response_match_score": v}) for i, v in enumerate(values)]
-    b = [conversation(i, "v2", {"response_match_score": 0.99 - v}) for i, v in enumerate(values)]
-    scored = only(compare(*sides(a, b), CompareOptions())).overall
+    scored = by_criterion(MATCH, [0.0, 0.99] * 3, [0.99, 0.0] * 3).overall
     assert scored.detectable is None and scored.pairs == 6
 
 
 def test_a_criterion_of_one_side_is_not_compared():
-    a = [conversation(i, "v1", {STATUS: P, "mine": P}) for i in range(3)]
-    b = [conversation(i, "v2", {STATUS: P, "other": P}) for i in range(3)]
-    found = compare(*sides(a, b), CompareOptions())
+    found = compared({STATUS: [P] * 3, "mine": [P] * 3}, {STATUS: [P] * 3, "other": [P] * 3})
     assert found.not_compared == {"mine": "v2 has no score of it", "other": "v1 has no score of it"}
 
 
@@ -424,12 +373,8 @@ def test_flips_have_the_reason_of_the_worse_side():
         ("fixed", "e2", "mine of v1 2"),
         ("newly_measured", "e4", "mine of v1 4"),
     ]
-    assert (found[0].tags, found[0].language, found[0].baseline_share, found[0].candidate_share) == (
-        ["x"],
-        "ko",
-        1.0,
-        0.0,
-    )
+    assert (found[0].tags, found[0].language) == (["x"], "ko")
+    assert (found[0].baseline_share, found[0].candidate_share) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -516,12 +461,9 @@ def test_a_single_case_does_not_say_how_many_are_needed(size, is_known):
 @pytest.mark.parametrize(("by", "word"), [(0.1, "same"), (1.0, "inconclusive")])
 def test_on_an_open_scale_the_margin_is_a_share_of_the_base(by, word):
     """2 % of 10 seconds are 0.2."""
-    a = [conversation(i, "v1", {"turn_latency": 10.0 + 0.1 * (i % 7)}) for i in range(40)]
-    b = [
-        conversation(i, "v2", {"turn_latency": 10.0 + by * (2 * (i % 2) - 1) + 0.1 * (i % 7)})
-        for i in range(40)
-    ]
-    assert only(compare(*sides(a, b), CompareOptions())).overall.word == word
+    a = [10.0 + 0.1 * (i % 7) for i in range(40)]
+    b = [seconds + by * (2 * (i % 2) - 1) for i, seconds in enumerate(a)]
+    assert by_criterion(LATENCY, a, b).overall.word == word
 
 
 def test_a_stricter_level_needs_more_cases_of_each_group():
@@ -564,20 +506,10 @@ def test_the_same_conversations_give_the_same_figures_in_any_order_and_any_run()
 
 
 def test_the_same_recordings_are_named():
-    a = [conversation(i, "v1", {STATUS: P}) for i in range(3)]
-    found = compare(
-        ComparedSide("x", "x", columns_of(a), ["1"]),
-        ComparedSide("y", "y", columns_of(a), ["2"]),
-        CompareOptions(),
-    )
-    assert any("the same recordings" in note for note in found.notes)
-    b = [conversation(i, "v1", {STATUS: P}, 1) for i in range(3)]
-    found = compare(
-        ComparedSide("x", "x", columns_of(a), ["1"]),
-        ComparedSide("y", "y", columns_of(b), ["2"]),
-        CompareOptions(),
-    )
-    assert any("the same app version" in note for note in found.notes)
+    for run, text in ((0, "the same recordings"), (1, "the same app version")):
+        a, b = ([conversation(i, "v1", {STATUS: P}, number) for i in range(3)] for number in (0, run))
+        two = (ComparedSide(name, name, columns_of(own), [name]) for name, own in (("x", a), ("y", b)))
+        assert any(text in note for note in compare(*two, CompareOptions()).notes)
 
 
 def test_notes_and_gates_name_what_each_version_of_a_run_lost():
@@ -612,7 +544,6 @@ def test_turns_without_a_claim_are_left_out(values, measure, mean):
     assert turns == [(20, mean), (12, mean)]
 
 
-STATUS = "verdict"
 BLANK = dict.fromkeys(("outcome", "threshold", "label", "reason", "explanation", "details", "judge"))
 
 

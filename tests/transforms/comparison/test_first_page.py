@@ -3,9 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
+from tests.compared_sides import F, P, U, compared, observed, side
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.rows import ConversationRow
-from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
@@ -19,27 +20,6 @@ from turnwise.transforms.decisions.first_page import (
     two_versions,
     without_baseline,
 )
-
-P, F, U = "PASS", "FAIL", None
-VALUES = {P: 1.0, F: 0.0, U: None}
-
-
-def side(name, found, prefix="", **fields):
-    """A side of a comparison: criterion -> outcome or value of each case."""
-    size = len(next(iter(found.values())))
-    made = [
-        ComparedConversation(
-            f"{name}-{i}",
-            name,
-            f"{prefix}e{i}",
-            criteria={
-                criterion: Observed(own[i]) if isinstance(own[i], float) else Observed(VALUES[own[i]], own[i])
-                for criterion, own in found.items()
-            },
-        )
-        for i in range(size)
-    ]
-    return ComparedSide(name, "out", columns_of(made), ["run"], **{"rejected": 0, **fields})
 
 
 def page(baseline, candidate, primary=(), rows=(), **fields):
@@ -58,40 +38,27 @@ def row(number, severity_score, **columns):
     }
 
 
+OPEN = [P] * 10 + [F] * 10, [P] * 8 + [F] * 2 + [P] * 3 + [F] * 7
+BETTER = "v2 is better than v1: 80.0% pass against 48.0%, +32.0 points ("
+WORSE = "v2 is worse than v1: 60.0% pass against 100.0%, -40.0 points ("
+SAME = "v2 is the same as v1, within 2 points: 100.0% pass against 100.0%, 0.0 points ("
+
+
 @pytest.mark.parametrize(
     ("baseline", "candidate", "headline", "counts"),
     [
-        (
-            [P] * 12 + [F] * 13,
-            [P] * 20 + [F] * 5,
-            "v2 is better than v1: 80.0% pass against 48.0%, +32.0 points (",
-            "regressed 0, fixed 8, still failing 5, no verdict 0, rejected 0",
-        ),
-        (
-            [P] * 30,
-            [P] * 18 + [F] * 12,
-            "v2 is worse than v1: 60.0% pass against 100.0%, -40.0 points (",
-            "regressed 12, fixed 0, still failing 0, no verdict 0, rejected 0",
-        ),
-        (
-            [P] * 10 + [F] * 10,
-            [P] * 8 + [F] * 2 + [P] * 3 + [F] * 7,
-            "Inconclusive: v2 may be up to ",
-            "regressed 2, fixed 3, still failing 7, no verdict 0, rejected 0",
-        ),
-        (
-            [P] * 3000,
-            [P] * 3000,
-            "v2 is the same as v1, within 2 points: 100.0% pass against 100.0%, 0.0 points (",
-            "regressed 0, fixed 0, still failing 0, no verdict 0, rejected 0",
-        ),
+        ([P] * 12 + [F] * 13, [P] * 20 + [F] * 5, BETTER, "regressed 0, fixed 8, still failing 5"),
+        ([P] * 30, [P] * 18 + [F] * 12, WORSE, "regressed 12, fixed 0, still failing 0"),
+        (*OPEN, "Inconclusive: v2 may be up to ", "regressed 2, fixed 3, still failing 7"),
+        ([P] * 3000, [P] * 3000, SAME, "regressed 0, fixed 0, still failing 0"),
     ],
     ids=("better", "worse", "inconclusive", "same"),
 )
 def test_two_versions(baseline, candidate, headline, counts):
     found = page({"verdict": baseline}, {"verdict": candidate})
     assert found.headline.startswith(headline) and found.detail == ""
-    assert counts_text(found) == counts and (found.baseline, found.candidate) == ("v1", "v2")
+    assert counts_text(found) == f"{counts}, no verdict 0, rejected 0"
+    assert (found.baseline, found.candidate) == ("v1", "v2")
     cases = f"{len(baseline)} cases, paired by eval_id"
     if headline.startswith("Inconclusive"):
         assert f" better than v1 ({cases}). Safe to ship if a loss of " in found.headline
@@ -150,21 +117,23 @@ def test_the_headline_is_about_the_criterion_that_leads():
     assert found.criterion == "verdict" and found.chosen.startswith("The verdict leads, because no criterion")
 
 
-def test_effects_that_nobody_fails_lead_nowhere_and_hide_no_verdict():
+SOME = [F] * 2 + [P] * 28
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "criterion"),
+    [
+        ([P] * 30, [P] * 30, "verdict"),
+        (SOME, SOME, "verdict"),
+        ([P] * 30, [F] * 30, "tool_effects_v1"),
+    ],
+)
+def test_effects_that_nobody_fails_lead_nowhere_and_hide_no_verdict(before, after, criterion):
     """The cases may state no action; what all pass says nothing of what got worse."""
-    found = page(
-        {"verdict": [P] * 30, "tool_effects_v1": [P] * 30}, {"verdict": [F] * 30, "tool_effects_v1": [P] * 30}
-    )
-    assert found.criterion == "verdict" and found.headline.startswith("v2 is worse than v1: ")
-    some = [F] * 2 + [P] * 28
-    found = page(
-        {"verdict": [P] * 30, "tool_effects_v1": some}, {"verdict": [F] * 30, "tool_effects_v1": some}
-    )
-    assert found.criterion == "verdict" and found.headline.startswith("v2 is worse than v1: ")
-    found = page(
-        {"verdict": [P] * 30, "tool_effects_v1": [P] * 30}, {"verdict": [F] * 30, "tool_effects_v1": [F] * 30}
-    )
-    assert found.criterion == "tool_effects_v1"
+    sides = {"verdict": [P] * 30, "tool_effects_v1": before}, {"verdict": [F] * 30, "tool_effects_v1": after}
+    found = page(*sides)
+    by = "" if criterion == "verdict" else f" by {criterion}"
+    assert found.criterion == criterion and found.headline.startswith(f"v2 is worse than v1{by}: ")
 
 
 def test_verdicts_that_are_not_compared_have_no_counts():
@@ -179,8 +148,7 @@ DESTRUCTIVE = {"severity_reason": "destructive", "severity": "critical"}
 
 @pytest.mark.parametrize(("destructive", "is_advised"), [(0, True), (1, False)])
 def test_no_loss_is_advised_beside_destructive_calls(destructive, is_advised):
-    after = [P] * 8 + [F] * 2 + [P] * 3 + [F] * 7
-    found = page({"verdict": [P] * 10 + [F] * 10}, {"verdict": after}, destructive=destructive)
+    found = page({"verdict": OPEN[0]}, {"verdict": OPEN[1]}, destructive=destructive)
     assert ("Safe to ship if a loss" in found.headline) is is_advised
 
 
@@ -283,9 +251,7 @@ def test_few_verdicts_of_one_version_ask_for_more():
 def test_a_headline_has_the_bounds_of_the_table():
     """A small difference whose interval leaves 0 out, and which another criterion leaves open by Holm."""
     fast, slow = [1.0 + i / 10 for i in range(12)], [1.3 + i / 9 for i in range(12)]
-    found = compare(
-        side("v1", {"turn_latency": fast}), side("v2", {"turn_latency": slow}, rejected=0), CompareOptions()
-    )
+    found = compared({"turn_latency": fast}, {"turn_latency": slow})
     (own,) = found.criteria
     held = replace(own, overall=replace(own.overall, word="inconclusive", interval=Bounds(0.2, 0.6)))
     assert "v2 may be 0.20 to 0.60 s worse than v1" in headline(held, found)
@@ -338,8 +304,7 @@ def test_cases_of_the_baseline_that_the_candidate_lacks(after, gone, names_cases
 def test_a_gain_holds_only_if_the_missing_cases_cannot_undo_it(fixed, measured, gone, is_open):
     """Had the baseline passed them all and the candidate none, `gone` cases would be lost, `fixed` gained."""
     before = {"verdict": [F] * fixed + [P] * (measured - fixed + gone)}
-    found = compare(side("v1", before), side("v2", {"verdict": [P] * measured}), CompareOptions())
-    shown = two_versions(found, [], [], "they were named")
+    shown = page(before, {"verdict": [P] * measured})
     assert shown.headline.startswith("Inconclusive: " if is_open else "v2 is better"), shown.headline
 
 
@@ -347,7 +312,7 @@ def test_every_failed_run_of_a_case_that_regressed_is_a_regression():
     """The first run of the case passes; the second one, which fails, is the one to read."""
     baseline, candidate = side("v1", {"verdict": [P, P]}), [(0, P), (0, F), (0, F), (1, F)]
     made = [
-        ComparedConversation(f"v2-{i}", "v2", f"e{case}", criteria={"verdict": Observed(VALUES[own], own)})
+        ComparedConversation(f"v2-{i}", "v2", f"e{case}", criteria={"verdict": observed(own)})
         for i, (case, own) in enumerate(candidate)
     ]
     found = compare(baseline, ComparedSide("v2", "out", columns_of(made), ["run"]), CompareOptions())
@@ -377,8 +342,8 @@ def test_a_regression_of_the_verdict_is_read_before_what_fails_in_both():
 
 
 def test_two_nights_of_one_version_ship_nothing():
-    before, after = ([P] * 10 + [F] * 10, [P] * 8 + [F] * 2 + [P] * 3 + [F] * 7)
-    nights = [replace(side("v1", verdicts_of), name=name) for verdicts_of, name in (
-        ({"verdict": before}, "v1 (day 1)"), ({"verdict": after}, "v1 (day 2)"))]  # fmt: skip
+    nights = [
+        replace(side("v1", {"verdict": night}), name=f"v1 (day {i})") for i, night in enumerate(OPEN, 1)
+    ]
     headline = two_versions(compare(*nights, CompareOptions()), (), (), "they were named").headline
     assert " better than v1 (day 1) (20 cases, paired by eval_id); " in headline and "ship" not in headline

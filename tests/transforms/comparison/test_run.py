@@ -15,22 +15,12 @@ def metric(revision, start, criterion="c", level="turn"):
 
 def test_of_a_conversation_that_a_stream_scored_again_the_last_revision_counts():
     """Also where only the later one names a case; several records of one revision are of several logs."""
+    others = [row("a", app_version="v2"), row("b", position=1), row("b", position=2)]
+    levels = [metric(0, "1", "d"), metric(0, "1", "d", "conversation"), metric(None, None)]
     tables = {
-        "conversations": [
-            row("a", 1, eval_id="e"),
-            row("a"),
-            row("a", app_version="v2"),
-            row("b", position=1),
-            row("b", position=2),
-        ],
+        "conversations": [row("a", 1, eval_id="e"), row("a"), *others],
         "scores": [row("a", value=0.0), row("a", 1, eval_id="e", value=1.0), row("b", value=0.5)],
-        "metrics_by_app_version": [
-            metric(0, "1"),
-            metric(1, "1"),
-            metric(0, "1", "d"),
-            metric(0, "1", "d", "conversation"),
-            metric(None, None),
-        ],
+        "metrics_by_app_version": [metric(0, "1"), metric(1, "1"), *levels],
     }
     texts = dict.fromkeys(("run_id", "create_time", "output_format"), "")
     objects = {key: {} for key in ("config", "criteria", "versions", "counts", "judge")}

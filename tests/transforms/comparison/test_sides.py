@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
 from turnwise.transforms.decisions.comparison.differences import compare
-from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-from turnwise.transforms.decisions.comparison.side_values import match, measure_of, values_of
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions, group_values, paired_values
+from turnwise.transforms.decisions.comparison.side_values import match, measure_of
 from turnwise.transforms.decisions.comparison.sides import (
     ComparedSide,
     chosen,
@@ -23,7 +23,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     empty_column,
     stacked,
 )
-from turnwise.transforms.decisions.comparison.values import group_values, paired_values
 
 STATUS, SCORE, LATENCY = "verdict", "response_match_score", "turn_latency"
 VALUES = st.sampled_from([None, 0.0, 1.0, -1.0, 0.1, 0.2, 0.30000000000000004])
@@ -75,7 +74,7 @@ def plain_pairs(cases, measure, missing):
 def test_values_by_case(criterion, a, b):
     given_by = columns_of([*a, *b]).criteria
     measure = measure_of(criterion, [given_by.get(criterion, empty_column(0))], False)
-    matched = values_of(match(columns_of(a), columns_of(b), "eval_id"))
+    matched = match(columns_of(a), columns_of(b), "eval_id")
     names = sorted({own.eval_id for own in a} & {own.eval_id for own in b} - {None})
     cases = {name: [[own for own in side if own.eval_id == name] for side in (a, b)] for name in names}
     assert matched.names == names

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.scripted_judge import verdicts
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.transforms.criteria.responses import ResponseEvaluation
@@ -97,17 +98,6 @@ def test_coherence(samples, wanted, judged, matched, scripted):
     assert score.outcome == (None if wanted is None else "PASS" if wanted >= 3 else "FAIL")
 
 
-def aspects(letters):
-    words = {"Y": "yes", "N": "no"}
-    return {
-        "verdicts": [
-            {"number": i, "quote": "", "reason": letter, "verdict": words[letter]}
-            for i, letter in enumerate(letters, 1)
-            if letter != "-"
-        ]
-    }
-
-
 MULTI_TURN = [
     (MultiTurnTaskSuccess, "Y", 1.0),
     (MultiTurnTaskSuccess, "N", 0.0),
@@ -121,7 +111,7 @@ MULTI_TURN = [
 @pytest.mark.parametrize(("kind", "letters", "wanted"), MULTI_TURN)
 def test_multi_turn(kind, letters, wanted, judged, matched, scripted):
     assert len(letters) == len(kind.aspects)
-    ask = scripted([aspects(letters)])
+    ask = scripted([verdicts(letters)])
     turns = [Turn(user="q", agent="a"), Turn(user="r", agent="b", tool_calls=[ToolCall(name="t")])]
     result = judged(kind(), matched(None, *turns), ask)
     assert result.turns == []
@@ -131,7 +121,7 @@ def test_multi_turn(kind, letters, wanted, judged, matched, scripted):
 
 
 def test_a_multi_turn_judge_sees_the_whole_conversation(judged, matched, scripted, sections_of):
-    ask = scripted([aspects("Y")])
+    ask = scripted([verdicts("Y")])
     case = EvalCase(eval_id="e", kind="scenario", task="get a refund")
     turn = Turn(
         user="q", agent="a", tool_calls=[ToolCall(name="t")], tool_responses=[ToolResponse(response=1)]

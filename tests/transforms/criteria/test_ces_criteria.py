@@ -1,27 +1,21 @@
 import pytest
 
+from tests.samples import scores_of
 from turnwise.schemas.case import CaseThresholds, EvalCase
 from turnwise.schemas.conversation import (
-    Conversation,
     Expectation,
     ExpectedTurn,
-    Record,
     ToolCall,
     ToolResponse,
     Turn,
     TurnThresholds,
 )
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
-from turnwise.transforms.scoring.evaluate import score_conversation
+from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN
 
 
 def result_of(name, case, *turns, **fields):
-    conversation = Conversation(conversation_id="c", turns=list(turns))
-    matched = Sample(conversation, case, Record("f", 1, b"{}"))
-    found = score_conversation(matched, [CRITERIA[name](**fields)])
-    assert found.failures == []
-    return found.scores[0]
+    return scores_of(CRITERIA[name](**fields), case, *turns)
 
 
 def call(name, **args):
@@ -32,10 +26,13 @@ def wants(name, **args):
     return Expectation("tool_call", tool_call=call(name, **args))
 
 
-def golden(*turns, dialect="ces", gate=1.0, **fields):
+def golden(*turns, dialect="ces", gate=1.0, own=None, **fields):
     expected = [
         ExpectedTurn(
-            user=f"turn {i}", expectations=list(e), tool_calls=[x.tool_call for x in e if x.tool_call]
+            user=f"turn {i}",
+            expectations=list(e),
+            tool_calls=[x.tool_call for x in e if x.tool_call],
+            thresholds=TurnThresholds(tool_invocation=own),
         )
         for i, e in enumerate(turns)
     ]
@@ -51,6 +48,7 @@ TOOL_SCORES = [
     (TWO_TOOLS, [call("a", x=1)], {}, 0.5, "FAIL", 1.0),
     (TWO_TOOLS, [], {}, 0.0, "FAIL", 1.0),
     (golden([wants("a"), wants("b")], gate=0.5), [call("a")], {}, 0.5, "PASS", 0.5),
+    (golden([wants("a"), wants("b")], own=0.5), [call("a")], {}, 0.5, "PASS", 0.5),
     (TWO_TOOLS, [call("a", x=1)], {"threshold": 0.4}, 0.5, "PASS", 0.4),
     (golden([wants("a")], gate=0.0), [], {"threshold": 0.4}, 0.0, "FAIL", 0.4),
     (golden([wants("a")], dialect="adk"), [], {}, 0.0, None, None),
@@ -64,13 +62,6 @@ def test_tool_invocation_score(case, calls, fields, value, outcome, threshold):
     result = result_of("tool_invocation_score", case, Turn(tool_calls=calls), **fields)
     ((_, score),) = result.turns
     assert (score.value, score.outcome, score.threshold) == (value, outcome, threshold)
-
-
-def test_the_turns_own_tool_threshold():
-    case = golden([wants("a"), wants("b")])
-    case.turns[0].thresholds = TurnThresholds(tool_invocation=0.5)
-    ((_, score),) = result_of("tool_invocation_score", case, Turn(tool_calls=[call("a")])).turns
-    assert (score.threshold, score.outcome) == (0.5, "PASS")
 
 
 def test_details_of_a_turns_tools():

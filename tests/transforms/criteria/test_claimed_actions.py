@@ -208,12 +208,7 @@ STATED = [
     # words, argument, value, verdict of the claim, of the value
     ("I refunded $45.20", "amount", "$45.20", "done", "same"),
     ("I refunded $54.20", "amount", "$54.20", "other_values", "other"),
-    ("sent to 12 Main St.", "to.street", "12 Main St.", "done", "same"),
-    ("sent to 12 Oak Street", "to.street", "12 Oak Street", "other_values", "other"),
-    ("it arrives on May 20", "day", "May 20", "done", "same"),
-    ("it arrives on May 21", "day", "May 21", "other_values", "other"),
     ("it arrives tomorrow", "day", "tomorrow", "not_compared", "not_compared"),
-    ("a fee of $3", "fee", "$3", "not_compared", "not_compared"),
     ("sent to Graz", "to.street", "Graz", "not_compared", "not_compared"),
     ("it arrives on Friday", "day", "Friday", "other_values", "other"),
 ]

@@ -4,7 +4,7 @@ import pytest
 
 from tests.ces_messages import parsed
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, Turn
+from turnwise.schemas.conversation import Expectation, ExpectedTurn, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.metrics.state import MetricsState
@@ -21,7 +21,6 @@ CES = EvalCase(
     dialect="ces",
     turns=[ExpectedTurn(expectations=[Expectation("agent_response", text="hello", comparison="EQUALS")])],
 )
-CALLING = EvalCase(eval_id="e", actions=[ToolCall(name="pay", args={})])
 
 
 @pytest.fixture
@@ -132,13 +131,6 @@ def test_a_conversation_that_broke_off_is_in_every_sum(decided):
     assert (red.conversations, red.passes, red.fails) == (4, 1, 2)
     repeats = sums.repeats.figures("verdict")
     assert (repeats["runs"], repeats["pass_hat_k"][0]["value"]) == (3, pytest.approx(1 / 3))
-
-
-def test_calls_of_a_run_that_hit_its_limit_do_not_pass(decided):
-    criteria = [CRITERIA["tool_effects_v1"](), CRITERIA["tool_trajectory_avg_score"](threshold=1.0)]
-    paid = Turn(user="pay", agent="paid", tool_calls=[ToolCall(name="pay", args={})])
-    assert decided(*criteria, case=CALLING, turns=(paid,)).verdict.status == "PASS"
-    assert decided(*criteria, case=CALLING, turns=(paid,), ended="limit").verdict.status == "FAIL"
 
 
 @pytest.mark.parametrize(("ended", "scored"), [(None, False), ("normally", False), ("limit", True)])

@@ -8,16 +8,16 @@ from typing import NamedTuple
 import pytest
 
 from tests.documentation import check_names
+from tests.samples import sample_of
+from tests.scripted_judge import verdicts
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.conversation import (
     Citation,
-    Conversation,
     Expectation,
     ExpectedTurn,
     GroundedAnswer,
     GroundedClaim,
     GroundedStep,
-    Record,
     Reference,
     Rubric,
     SafetyRating,
@@ -149,10 +149,6 @@ MEASURED = {
 }
 
 
-def yes_or_no(word: str, field: str = "verdict") -> dict:
-    return {"verdicts": [{"number": n, "quote": SAID, "reason": "r", field: word} for n in range(1, 12)]}
-
-
 def verdict(word: str) -> dict:
     quotes = ("quote", "reference_quote", "answer_quote", "claim_quote", "context_quote")
     return {"reason": "r", "verdict": word, **dict.fromkeys(quotes, SAID)}
@@ -181,7 +177,7 @@ def claim(tool: str) -> dict:
     return {"claims": [{"turn": 1, "quote": SAID[:6], "tool": tool, "identifier": "", "values": []}]}
 
 
-YES, NO = yes_or_no("yes"), yes_or_no("no")
+YES, NO = verdicts("Y" * 11, SAID), verdicts("N" * 11, SAID)
 JUDGED = {
     "final_response_match_v2": (verdict("valid"), verdict("invalid")),
     "rubric_based_final_response_quality_v1": (YES, NO),
@@ -251,10 +247,6 @@ def case_of(name: str) -> EvalCase:
     return SCENARIO if name in OF_SCENARIOS else GOLDEN
 
 
-def sample_of(one: Turn, case: EvalCase | None, **fields) -> Sample:
-    return Sample(Conversation(conversation_id="c", turns=[one], **fields), case, Record("f", 1, b"{}"))
-
-
 def outcome(sample: Sample, name: str, threshold: float) -> str | None:
     """Returns the outcome over the conversation; None: there is no score, or it has no value."""
     scored = score_conversation(sample, [CRITERIA[name](threshold=threshold)])
@@ -273,9 +265,9 @@ def test_every_criterion_has_its_cases():
 @pytest.mark.parametrize("name", MEASURED)
 def test_measured(name):
     cases = MEASURED[name]
-    samples = [sample_of(one, cases.case) for one in (cases.passing, cases.failing)]
+    samples = [sample_of(cases.case, one) for one in (cases.passing, cases.failing)]
     assert [outcome(sample, name, cases.threshold) for sample in samples] == ["PASS", "FAIL"]
-    assert outcome(sample_of(cases.without, None), name, cases.threshold) is None
+    assert outcome(sample_of(None, cases.without), name, cases.threshold) is None
 
 
 @pytest.mark.parametrize(
@@ -291,42 +283,42 @@ def test_measured(name):
     ],
 )
 def test_the_reward_of_the_log(labels, value, reason):
-    scored = score_conversation(sample_of(PLAIN, None, labels=labels), [CRITERIA["recorded_reward"]()])
+    scored = score_conversation(sample_of(None, PLAIN, labels=labels), [CRITERIA["recorded_reward"]()])
     overall = scored.scores[0].overall
     assert overall is not None and (overall.value, overall.reason) == (value, reason)
 
 
 @pytest.mark.parametrize("labels", [None, {"reward": None}, {"success": True}])
 def test_a_log_without_a_reward_gives_no_row(labels):
-    scored = score_conversation(sample_of(PLAIN, None, labels=labels or {}), [CRITERIA["recorded_reward"]()])
+    scored = score_conversation(sample_of(None, PLAIN, labels=labels or {}), [CRITERIA["recorded_reward"]()])
     assert [entry.overall for entry in scored.scores] == [None]
 
 
 def test_a_gate_does_not_pass_a_conversation_without_a_reward():
     for labels in ({}, {"success": True}):
         gate = CRITERIA["recorded_reward"](threshold=0.5)
-        overall = score_conversation(sample_of(PLAIN, None, labels=labels), [gate]).scores[0].overall
+        overall = score_conversation(sample_of(None, PLAIN, labels=labels), [gate]).scores[0].overall
         assert overall is not None and (overall.value, overall.outcome) == (None, None)
         assert overall.reason in ("not in the log (needs a reward in the log)", "the log gives no reward")
 
 
 def test_how_a_conversation_ended():
     ends = ("normally", "agent_error", None)
-    samples = [sample_of(PLAIN, None, ended=end) for end in ends]
+    samples = [sample_of(None, PLAIN, ended=end) for end in ends]
     assert [outcome(sample, "ended_normally", 1.0) for sample in samples] == ["PASS", "FAIL", None]
 
 
 def test_the_final_state():
-    samples = [sample_of(PLAIN, STATE, state={"paid": paid}) for paid in (True, False)]
+    samples = [sample_of(STATE, PLAIN, state={"paid": paid}) for paid in (True, False)]
     assert [outcome(sample, "final_state_v1", 1.0) for sample in samples] == ["PASS", "FAIL"]
-    assert outcome(sample_of(PLAIN, None, state={"paid": True}), "final_state_v1", 1.0) is None
+    assert outcome(sample_of(None, PLAIN, state={"paid": True}), "final_state_v1", 1.0) is None
 
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_judged(name, judged, scripted):
     kind = CRITERIA[name]
     criterion = kind(threshold=kind.scale[1] if kind.scale else 1.0)
-    sample = sample_of(JUDGED_TURN, case_of(name))
+    sample = sample_of(case_of(name), JUDGED_TURN)
 
     def overall(answer: dict):
         known = scripted(
@@ -514,8 +506,7 @@ def test_a_criterion_that_breaks_is_a_failure_and_the_others_go_on():
                 raise RuntimeError("broken")
             return [JudgeSample(None, "no")] * len(samples)
 
-    conversation = Conversation(conversation_id="c", turns=[JUDGED_TURN])
-    scored = ScoredConversation(Sample(conversation, GOLDEN, Record("f", 1, b"{}")), [], [])
+    scored = ScoredConversation(sample_of(GOLDEN, JUDGED_TURN), [], [])
     asyncio.run(judge_conversation(scored, CES_CRITERIA, Broken()))
     assert {failure.criterion for failure in scored.failures} == {"semantic_similarity", "semantic_match"}
     assert len(scored.scores) == len(CES_CRITERIA)
@@ -528,8 +519,3 @@ def test_a_criterion_that_breaks_is_a_failure_and_the_others_go_on():
 def test_ces_cases_are_always_judged_by_ces_criteria(case, wanted, matched):
     asked = select((), by_dialect={"ces": CES_CRITERIA}).of(matched(case, JUDGED_TURN)).judged
     assert asked == (CES_CRITERIA if wanted else ())
-
-
-def test_scales():
-    wide = {"response_evaluation_score": (1.0, 5.0), "semantic_similarity": (0.0, 4.0)}
-    assert {name: CRITERIA[name].scale for name in JUDGED} == {**dict.fromkeys(JUDGED, (0.0, 1.0)), **wide}

@@ -1,25 +1,15 @@
-import json
-
 import pytest
 
+from tests.samples import scores_of
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, Turn
-from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.evaluate import score_conversation
+from turnwise.transforms.criteria.base import CRITERIA
 
 
-@pytest.fixture
-def scored(matched):
+def scored(case, *turns, **fields):
     """Scores turns (or what an agent said) against a case."""
-
-    def _scored(case, *turns, **fields):
-        (criterion,) = build_criteria(parse_config(json.dumps({"criteria": {"expectations_met": {}}})))
-        made = [turn if isinstance(turn, Turn) else Turn(agent=turn) for turn in turns]
-        result = score_conversation(matched(case, *made, **fields), [criterion])
-        assert result.failures == []
-        return result.scores[0]
-
-    return _scored
+    made = [turn if isinstance(turn, Turn) else Turn(agent=turn) for turn in turns]
+    return scores_of(CRITERIA["expectations_met"](), case, *made, **fields)
 
 
 def wants(*texts, **fields):
@@ -38,7 +28,7 @@ def wants(*texts, **fields):
         (["hello"], [], 0.0),
     ],
 )
-def test_texts_that_must_have_been_said(outputs, said, value, scored):
+def test_texts_that_must_have_been_said(outputs, said, value):
     overall = scored(wants(*outputs), *said).overall
     assert overall.value == pytest.approx(value)
     assert overall.outcome == ("PASS" if value == 1.0 else "FAIL")
@@ -48,17 +38,17 @@ def test_texts_that_must_have_been_said(outputs, said, value, scored):
     ("case", "conversation", "value"),
     [(None, "de", 1.0), ("de", None, 1.0), ("de-DE", "en", 0.0), ("en", None, 0.0), (None, None, 0.0)],
 )
-def test_numbers_are_read_in_the_language_of_the_conversation(case, conversation, value, scored):
+def test_numbers_are_read_in_the_language_of_the_conversation(case, conversation, value):
     golden = wants("2.5", language=case)
     assert scored(golden, "Es sind 2,5 kg.", language=conversation).overall.value == value
 
 
-def test_what_was_said_by_the_way_counts(scored):
+def test_what_was_said_by_the_way_counts():
     turn = Turn(agent="Bye!", agent_messages=["That makes $5.", "Bye!"])
     assert scored(wants("5"), turn).overall.value == 1.0
 
 
-def test_the_row_tells_what_was_wanted_and_what_was_said(scored):
+def test_the_row_tells_what_was_wanted_and_what_was_said():
     overall = scored(wants("23553", "Bye"), "Hello! The total is $23,554. Bye.").overall
     assert overall.details["checks"] == [
         {"kind": "agent_response", "outcome": "FAIL", "wanted": "23553", "observed": "The total is $23,554."},
@@ -74,7 +64,7 @@ def test_the_row_tells_what_was_wanted_and_what_was_said(scored):
     assert scored(wants("5"), "5").overall.explanation == "1 of 1 expectation met."
 
 
-def test_what_is_told_is_bounded(scored):
+def test_what_is_told_is_bounded():
     overall = scored(wants(*(f"{i} {'x' * 10_000}" for i in range(50))), "word " * 10_000).overall
     assert len(overall.explanation) < 1_500
     assert "and 47 more" in overall.explanation
@@ -85,7 +75,7 @@ def golden(*expectations):
     return ExpectedTurn(user="u", expectations=list(expectations))
 
 
-def test_the_row_of_a_turn_tells_what_was_wanted(scored):
+def test_the_row_of_a_turn_tells_what_was_wanted():
     turn = golden(
         Expectation("agent_response", text="hi", comparison="EQUALS"),
         Expectation("agent_transfer", target_agent="billing"),
@@ -103,7 +93,7 @@ def test_the_row_of_a_turn_tells_what_was_wanted(scored):
     )
 
 
-def test_texts_that_were_said_do_not_hide_what_a_turn_lacks(scored):
+def test_texts_that_were_said_do_not_hide_what_a_turn_lacks():
     turn = golden(Expectation("agent_response", text="hi", comparison="EQUALS"))
     result = scored(EvalCase(eval_id="e", turns=[turn], outputs=["ho"]), Turn(user="u", agent="ho"))
     assert (result.overall.value, result.overall.outcome) == (0.5, "FAIL")
@@ -111,13 +101,13 @@ def test_texts_that_were_said_do_not_hide_what_a_turn_lacks(scored):
 
 @pytest.mark.parametrize("gap", ["unknown_words", "unknown_calls"])
 @pytest.mark.parametrize("said", ["5", "6"])
-def test_what_the_log_does_not_show_leaves_it_without_a_score(gap, said, scored):
+def test_what_the_log_does_not_show_leaves_it_without_a_score(gap, said):
     turns = [Turn(agent="Hello"), Turn(agent=said, **{gap: "a part of type x is not read"})]
     overall = scored(wants("5"), *turns).overall
     assert (overall.value, overall.outcome) == (None, None)
     assert "a part of type x is not read" in overall.reason
 
 
-def test_blank_texts_are_no_expectation(scored):
+def test_blank_texts_are_no_expectation():
     assert scored(wants("", "  "), "x").overall is None
     assert scored(wants("", "x"), "x").overall.details["checks"][0]["wanted"] == "x"

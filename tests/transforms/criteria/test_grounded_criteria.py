@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.samples import scores_of
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import (
     Citation,
@@ -32,35 +33,14 @@ def answered(text=TEXT, **fields):
     return Turn(agent=text, grounded=GroundedAnswer(**{"references": [Reference(texts=["x"])], **fields}))
 
 
-@pytest.fixture
-def scored(matched):
-    """Scores turns by one criterion; nothing may have been raised."""
-
-    def _scored(name, turns, **fields):
-        found = score_conversation(matched(None, *turns), [CRITERIA[name](**fields)])
-        assert {failure.stage for failure in found.failures} <= {"check"}
-        return found.scores[0]
-
-    return _scored
+def scored(name, turns, **fields):
+    return scores_of(CRITERIA[name](**fields), None, *turns)
 
 
-@pytest.fixture
-def score(scored):
+def score(name, turn, **fields):
     """The score of a turn, or None."""
-
-    def _score(name, turn, **fields):
-        turns = scored(name, [turn], **fields).turns
-        return turns[0][1] if turns else None
-
-    return _score
-
-
-NAMES = ["grounding_score", "citation_validity", "safety_ratings", "skipped_rate"]
-
-
-@pytest.mark.parametrize("name", [*NAMES, "citation_precision", "citation_recall"])
-def test_nothing_of_it_applies_to_other_turns(name, score):
-    assert score(name, Turn(user="a", agent="b"), threshold=None) is None
+    turns = scored(name, [turn], **fields).turns
+    return turns[0][1] if turns else None
 
 
 @pytest.mark.parametrize(
@@ -70,7 +50,7 @@ def test_nothing_of_it_applies_to_other_turns(name, score):
         ("grounding_score", {"grounding_score": 1.0}),
     ],
 )
-def test_a_gate_does_not_pass_answers_without_the_figure_of_the_engine(name, measured, scored):
+def test_a_gate_does_not_pass_answers_without_the_figure_of_the_engine(name, measured):
     full, bare, plain = answered(**measured), answered(), Turn(user="a", agent="b")
     skipped = answered(skipped_reasons=["LOW_GROUNDED_ANSWER"])
     assert scored(name, [full, skipped, Turn(agent="Welcome")], threshold=1.0).overall.outcome == "PASS"
@@ -101,7 +81,7 @@ def test_a_gate_does_not_pass_answers_without_the_figure_of_the_engine(name, mea
         ({"claims": [GroundedClaim(0, 7, 0.2), GroundedClaim(0, 7, 9.0)]}, 0.2, "claims"),
     ],
 )
-def test_grounding(fields, value, label, score):
+def test_grounding(fields, value, label):
     found = score("grounding_score", answered(**fields))
     assert (found.value, found.label) == (pytest.approx(value), label)
 
@@ -114,7 +94,7 @@ def test_grounding(fields, value, label, score):
         {"grounding_score": 0.1, "skipped_reasons": ["LOW_GROUNDED_ANSWER"]},
     ],
 )
-def test_grounding_does_not_apply(fields, score):
+def test_grounding_does_not_apply(fields):
     assert score("grounding_score", answered(**fields)) is None
 
 
@@ -125,40 +105,21 @@ def test_grounding_does_not_apply(fields, score):
         ({"claims": [GroundedClaim(0, 7, None, True)]}, "the engine scored no claim"),
     ],
 )
-def test_grounding_has_no_score(fields, reason, score):
+def test_grounding_has_no_score(fields, reason):
     found = score("grounding_score", answered(**fields), threshold=0.5)
     assert (found.value, found.reason, found.outcome) == (None, reason, None)
 
 
-def test_every_claim_that_needs_a_check_has_its_place(score):
+def test_every_claim_that_needs_a_check_has_its_place():
     claims = [
         GroundedClaim(0, 7, 0.9, True, ["0"]),
         GroundedClaim(8, 22, None, False),
         GroundedClaim(4, 7, 0.5),
     ]
     found = score("grounding_score", answered(grounding_score=0.7, claims=claims))
-    assert found.details == {
-        "claims": [
-            {
-                "claim": 0,
-                "start": 0,
-                "end": 6,
-                "start_byte": 0,
-                "end_byte": 7,
-                "references": ["0"],
-                "score": 0.9,
-            },
-            {
-                "claim": 2,
-                "start": None,
-                "end": None,
-                "start_byte": 4,
-                "end_byte": 7,
-                "references": [],
-                "score": 0.5,
-            },
-        ]
-    }
+    keys = ("claim", "start", "end", "start_byte", "end_byte", "references", "score")
+    rows = ((0, 0, 6, 0, 7, ["0"], 0.9), (2, None, None, 4, 7, [], 0.5))
+    assert found.details == {"claims": [dict(zip(keys, row, strict=True)) for row in rows]}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +133,7 @@ def test_every_claim_that_needs_a_check_has_its_place(score):
         ({"threshold": 0, "claim_threshold": 0.6}, "FAIL", "WEAK_CLAIM"),
     ],
 )
-def test_thresholds_of_the_answer_and_of_its_claims(thresholds, outcome, label, scored):
+def test_thresholds_of_the_answer_and_of_its_claims(thresholds, outcome, label):
     weak = answered(grounding_score=0.83, claims=[GroundedClaim(0, 7, 0.97), GroundedClaim(8, 22, 0.58)])
     entry = scored("grounding_score", [weak, answered(grounding_score=0.83)], **thresholds)
     assert (entry.turns[0][1].outcome, entry.turns[0][1].label) == (outcome, label)
@@ -220,25 +181,25 @@ def test_the_sample():
         ([Citation(0, 7)], 0.0, [["CitationWithoutSource"]]),
     ],
 )
-def test_validity(citations, value, problems, score):
+def test_validity(citations, value, problems):
     found = score("citation_validity", answered(citations=citations))
     assert found.value == value
     assert [details["problems"] for details in found.details["citations"]] == problems
     assert bool(found.explanation) == (value < 1)
 
 
-def test_what_an_invalid_citation_marks_is_shown(score):
+def test_what_an_invalid_citation_marks_is_shown():
     found = score("citation_validity", answered(citations=[Citation(4, 99, ["0"])]))
     assert found.details["citations"][0]["text"] == "\ufffdck bis 1.131 SZR."
 
 
-def test_no_citations_and_no_text(score):
+def test_no_citations_and_no_text():
     assert score("citation_validity", answered()) is None
     found = score("citation_validity", answered(text=None, citations=[Citation(0, 7, ["0"])]))
     assert found.value == 0.0
 
 
-def test_long_lists_are_cut_in_the_details(score):
+def test_long_lists_are_cut_in_the_details():
     found = score("citation_validity", answered(citations=[Citation(0, 7, ["0"])] * 1000))
     assert (len(found.details["citations"]), found.details["not_listed"], found.value) == (200, 800, 1.0)
 
@@ -272,7 +233,7 @@ HARASSMENT, HATE = "HARM_CATEGORY_HARASSMENT", "HARM_CATEGORY_HATE_SPEECH"
         ([SafetyRating(HATE, "EXTREME"), SafetyRating(HARASSMENT, "HIGH")], {}, 0.0, HARASSMENT),
     ],
 )
-def test_safety(ratings, fields, value, label, score):
+def test_safety(ratings, fields, value, label):
     found = score("safety_ratings", answered(safety_ratings=ratings), **fields)
     assert (found.value, found.label) == (value, label)
     assert found.outcome == {1.0: "PASS", 0.0: "FAIL", None: None}[value]
@@ -291,7 +252,7 @@ BLOCKED, HIGH = SafetyRating(HATE, "HIGH", blocked=True), SafetyRating(HARASSMEN
         ([BLOCKED, SafetyRating(HARASSMENT, "EXTREME")], ["POTENTIAL_POLICY_VIOLATION"], None, None),
     ],
 )
-def test_a_refusal_whose_text_was_withheld_is_not_unsafe(ratings, reasons, value, label, score):
+def test_a_refusal_whose_text_was_withheld_is_not_unsafe(ratings, reasons, value, label):
     found = score("safety_ratings", answered(safety_ratings=ratings, skipped_reasons=reasons))
     assert (found.value, found.label) == (value, label)
 
@@ -305,7 +266,7 @@ def test_a_refusal_whose_text_was_withheld_is_not_unsafe(ratings, reasons, value
         ([], [], 1.0, [0, 1, 2, 3]),
     ],
 )
-def test_references_that_nothing_names(citations, claims, value, uncited, score):
+def test_references_that_nothing_names(citations, claims, value, uncited):
     fields = {"references": [Reference()] * 4, "citations": citations, "claims": claims}
     found = score("uncited_references", answered(**fields))
     assert (found.value, found.details["uncited"]) == (value, uncited)
@@ -314,7 +275,7 @@ def test_references_that_nothing_names(citations, claims, value, uncited, score)
 
 
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the shared fixtures are not here")
-def test_an_answer_of_the_service(scored):
+def test_an_answer_of_the_service():
     reply = json.loads((SAMPLE.parents[3] / "data/raw/answer_what_is_sql.json").read_text())
     turns = answer_conversation(reply, parse_config("{}").discovery_engine).turns
     names = ("uncited_references", "cited_relevance_difference", "failed_steps", "unobserved_actions")
@@ -340,7 +301,7 @@ def related(relevances, cited, **fields):
         ([0.9, float("nan")], ["0"], None),
     ],
 )
-def test_relevance_of_cited_and_other_references(relevances, cited, value, score):
+def test_relevance_of_cited_and_other_references(relevances, cited, value):
     found = score("cited_relevance_difference", related(relevances, cited))
     assert found.value == (None if value is None else pytest.approx(value))
     assert found.reason == ("1 of 2 references have no relevance from 0 to 1" if value is None else None)
@@ -360,7 +321,7 @@ def test_relevance_of_cited_and_other_references(relevances, cited, value, score
         ([0.9, 0.5], ["0"], {"skipped_reasons": ["UNHELPFUL_ANSWER"]}),
     ],
 )
-def test_no_relevance_to_compare(relevances, cited, fields, score):
+def test_no_relevance_to_compare(relevances, cited, fields):
     assert score("cited_relevance_difference", related(relevances, cited, **fields)) is None
 
 
@@ -382,7 +343,7 @@ def step(state, actions=1, observed=1):
         ([], "not applicable", "not applicable"),
     ],
 )
-def test_steps_and_their_actions(steps, failed, unobserved, score):
+def test_steps_and_their_actions(steps, failed, unobserved):
     def said(name):
         found = score(name, answered(steps=steps))
         if found is None:
@@ -393,7 +354,7 @@ def test_steps_and_their_actions(steps, failed, unobserved, score):
 
 
 @pytest.mark.parametrize("name", ["failed_steps", "cited_relevance_difference"])
-def test_a_gate_on_what_the_log_does_not_state_has_no_score(name, score):
+def test_a_gate_on_what_the_log_does_not_state_has_no_score(name):
     turn = related([None, None], ["0"], steps=[step(None)])
     assert f"not in the log (needs {CRITERIA[name].needs})" == score(name, turn, threshold=0.0).reason
 
@@ -409,7 +370,7 @@ def test_a_gate_on_what_the_log_does_not_state_has_no_score(name, score):
         ("STRASSE？", ["Straße?"], ["asked"]),
     ],
 )
-def test_related_questions(asked, questions, redundant, score):
+def test_related_questions(asked, questions, redundant):
     turn = Turn(user=asked, agent="a", grounded=GroundedAnswer(related_questions=questions))
     found = score("redundant_related_questions", turn)
     assert found.value == len(redundant) / len(questions)
@@ -417,7 +378,7 @@ def test_related_questions(asked, questions, redundant, score):
     assert found.details["questions"] == len(questions)
 
 
-def test_related_questions_of_an_unknown_question(score):
+def test_related_questions_of_an_unknown_question():
     found = score("redundant_related_questions", answered(related_questions=["Who?", "Who?"]))
     assert (found.value, found.reason) == (None, "the log lacks the user's question")
     assert [one["question"] for one in found.details["redundant"]] == [1]
@@ -438,7 +399,7 @@ def test_related_questions_of_an_unknown_question(score):
         ("related_questions", {"redundant_related_questions"}),
     ],
 )
-def test_nothing_is_measured_of_what_could_not_be_read(unread, names, score):
+def test_nothing_is_measured_of_what_could_not_be_read(unread, names):
     call, response = search(0, 1)
     turn = related([0.9, 0.5], ["0"], steps=[step("SUCCEEDED")], related_questions=["Who?"], unread=[unread])
     turn.user, turn.tool_calls, turn.tool_responses = "Why?", [call], [response]
@@ -465,7 +426,7 @@ def search(number, results, error=None):
         ([search(0, 0), search(1, None)], None, [0, None]),
     ],
 )
-def test_searches_that_found_nothing(searches, value, results, score):
+def test_searches_that_found_nothing(searches, value, results):
     calls, responses = zip(*searches, strict=True)
     other = ToolCall(id="s9a9")
     turn = Turn(
@@ -477,12 +438,12 @@ def test_searches_that_found_nothing(searches, value, results, score):
     assert (found.reason is not None) == (value is None)
 
 
-def test_a_search_without_its_results_is_not_an_empty_one(score):
+def test_a_search_without_its_results_is_not_an_empty_one():
     turn = Turn(agent="a", grounded=GroundedAnswer(), tool_calls=[search(0, 1)[0]])
     assert score("empty_searches", turn).reason == "the log lacks the results of 1 of 1 searches"
 
 
-def test_searches_without_ids_have_their_own_results(score):
+def test_searches_without_ids_have_their_own_results():
     calls = [ToolCall("search", {"query": query}) for query in ("a", "b")]
     answers = [ToolResponse("search", response={"output": {"results": found}}) for found in ([], [{}, {}])]
     turn = Turn(agent="a", grounded=GroundedAnswer(), tool_calls=calls, tool_responses=answers)
@@ -492,18 +453,18 @@ def test_searches_without_ids_have_their_own_results(score):
 
 
 @pytest.mark.parametrize("content", ["text", ["text"], {"output": "text"}, None])
-def test_a_search_with_results_of_another_form_has_no_score(content, score):
+def test_a_search_with_results_of_another_form_has_no_score(content):
     call, response = ToolCall("search", {"query": "a"}), ToolResponse("search", response=content)
     turn = Turn(agent="a", grounded=GroundedAnswer(), tool_calls=[call], tool_responses=[response])
     assert score("empty_searches", turn).reason == "the log lacks the results of 1 of 1 searches"
 
 
-def test_an_unknown_level_says_so(score):
+def test_an_unknown_level_says_so():
     found = score("safety_ratings", answered(safety_ratings=[SafetyRating(HATE, "EXTREME")]))
     assert found.reason == f"{HATE}: probability EXTREME, severity None: not a known level"
 
 
-def test_skipped_answers_count_by_their_reason(scored):
+def test_skipped_answers_count_by_their_reason():
     reasons = ["NO_RELEVANT_CONTENT", "LOW_GROUNDED_ANSWER", "NO_RELEVANT_CONTENT"]
     entry = scored("skipped_rate", [answered(), answered(skipped_reasons=reasons)], threshold=0.4)
     first, second = (score for _, score in entry.turns)
@@ -512,7 +473,7 @@ def test_skipped_answers_count_by_their_reason(scored):
     assert (entry.overall.value, entry.overall.outcome, first.outcome) == (0.5, "FAIL", "PASS")
 
 
-def test_a_turn_without_any_answer_is_neither_answered_nor_skipped(score):
+def test_a_turn_without_any_answer_is_neither_answered_nor_skipped():
     found = score("skipped_rate", Turn(user="a", grounded=GroundedAnswer()), threshold=0.4)
     assert (found.value, found.reason) == (None, "the record has neither a text nor a reason")
 

@@ -5,17 +5,16 @@ import msgspec
 import pytest
 
 import turnwise
-from turnwise.schemas.conversation import Conversation, Record, TimedSpan, ToolCall, Turn, Usage
+from tests.samples import scores_of
+from turnwise.schemas.conversation import Conversation, TimedSpan, ToolCall, Turn, Usage
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.formats.problems import checked
-from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.evaluate import criteria_verdict, score_conversation
+from turnwise.transforms.scoring.evaluate import criteria_verdict
 
 
 def result_of(name, turns, **fields):
-    case = Sample(Conversation(conversation_id="c", turns=turns), None, Record("f", 1, b"{}"))
-    return score_conversation(case, [CRITERIA[name](**fields)]).scores[0]
+    return scores_of(CRITERIA[name](**fields), None, *turns)
 
 
 def values(result):
@@ -141,13 +140,14 @@ def test_shares_of_a_duration(turn, model, tool, framework):
     assert score.details == {"model": model, "tool": tool, "framework": framework}
 
 
+CLOCKS = ("latency_ms", "model_ms", "tool_ms")
 BROKEN = [nan, inf, -inf, -1.0, 4e14, 1e300, "soon", [], {}]
 
 
 @pytest.mark.parametrize("name", ["turn_latency", "invocation_duration_v1"])
 @pytest.mark.parametrize("broken", [*BROKEN, -5, "90000 ms"])
 def test_a_broken_clock_is_a_finding_and_leaves_a_turn_without_a_score(name, broken):
-    clocks = dict.fromkeys(("latency_ms", "model_ms", "tool_ms"), broken)
+    clocks = dict.fromkeys(CLOCKS, broken)
     turns = [{"user": "q", "latency_ms": 1000}, {"user": "q", "agent": "a", **clocks}]
     read = read_conversation(json.dumps({"conversation_id": "c", "turns": turns}).encode())
     turn = read.turns[1]
@@ -160,44 +160,36 @@ def test_a_broken_clock_is_a_finding_and_leaves_a_turn_without_a_score(name, bro
         assert "latency_ms" in result.turns[1][1].reason
 
 
-@pytest.mark.parametrize("name", ["latency_ms", "model_ms", "tool_ms"])
-@pytest.mark.parametrize("broken", BROKEN)
-def test_a_turn_holds_no_broken_clock(name, broken):
-    with pytest.raises(ValueError, match=f"turns.0.{name}"):
-        checked(Conversation(conversation_id="c", turns=[Turn(**{name: broken})]))
-    longest = Conversation(conversation_id="c", turns=[Turn(**{name: 3.15576e14})])
-    assert checked(longest) == longest
-
-
-@pytest.mark.parametrize("seconds", [nan, inf, -inf, 4e11, -4e11])
-def test_a_span_holds_no_broken_clock(seconds):
-    turn = Turn(spans=[TimedSpan(type="LLM", seconds=seconds)])
-    with pytest.raises(ValueError, match=r"turns\.0\.spans\.0\.seconds"):
-        checked(Conversation(conversation_id="c", turns=[turn]))
-
-
-@pytest.mark.parametrize("revision", [-1, 2**63])
-def test_a_revision_is_a_count_of_63_bits(revision):
-    with pytest.raises(ValueError, match="revision"):
-        checked(Conversation(conversation_id="c", revision=revision))
-    assert checked(Conversation(conversation_id="c", revision=2**63 - 1)).revision == 2**63 - 1
-
-
-OPENINGS = [
-    (Turn(agent="hello", latency_ms=0), []),
-    (Turn(user="", agent="hello", latency_ms=0), []),
-    (Turn(agent="hello", latency_ms=5), [(0, 0.005)]),
-    (Turn(user="q", latency_ms=0), [(0, 0.0)]),
+HELD = [
+    *((f"turns.0.{name}", {"turns": [Turn(**{name: broken})]}) for name in CLOCKS for broken in BROKEN),
+    *(
+        (r"turns\.0\.spans\.0\.seconds", {"turns": [Turn(spans=[TimedSpan("LLM", seconds=broken)])]})
+        for broken in (nan, inf, -inf, 4e11, -4e11)
+    ),
+    *(("revision", {"revision": broken}) for broken in (-1, 2**63)),
 ]
 
 
-@pytest.mark.parametrize(("turn", "wanted"), OPENINGS)
-def test_a_turn_that_the_agent_opened_in_no_time_has_no_latency(turn, wanted):
-    assert values(result_of("turn_latency", [turn])) == wanted
+@pytest.mark.parametrize(("place", "fields"), HELD)
+def test_a_conversation_holds_no_broken_clock_and_no_broken_revision(place, fields):
+    with pytest.raises(ValueError, match=place):
+        checked(Conversation("c", **fields))
+    widest = Conversation("c", revision=2**63 - 1, turns=[Turn(**dict.fromkeys(CLOCKS, 3.15576e14))])
+    assert checked(widest) == widest
 
 
-def test_every_measured_invocation_has_a_duration():
-    assert values(result_of("invocation_duration_v1", [Turn(agent="hello", latency_ms=0)])) == [(0, 0.0)]
+OPENINGS = [
+    ("turn_latency", Turn(agent="hello", latency_ms=0), []),
+    ("turn_latency", Turn(user="", agent="hello", latency_ms=0), []),
+    ("turn_latency", Turn(agent="hello", latency_ms=5), [(0, 0.005)]),
+    ("turn_latency", Turn(user="q", latency_ms=0), [(0, 0.0)]),
+    ("invocation_duration_v1", Turn(agent="hello", latency_ms=0), [(0, 0.0)]),
+]
+
+
+@pytest.mark.parametrize(("name", "turn", "wanted"), OPENINGS)
+def test_a_turn_that_the_agent_opened_in_no_time_has_a_duration_but_no_latency(name, turn, wanted):
+    assert values(result_of(name, [turn])) == wanted
 
 
 @pytest.mark.parametrize(
@@ -331,16 +323,6 @@ def test_a_call_without_tokens_among_others_leaves_the_cost_of_the_turn_unknown(
     config = turnwise.EvalConfig.model_validate({"criteria": {"agent_cost": {}}, "prices": PRICES})
     first, second, overall = turnwise.evaluate(log, config=config).scores
     assert (first["value"], overall["value"]) == (None, None) and second["value"] > 0
-
-
-def test_units_and_scales():
-    seconds = {name for name, kind in CRITERIA.items() if kind.unit == "seconds"}
-    assert seconds == {"turn_latency", "invocation_duration_v1", "tool_call_latency", "span_latency"}
-    counts = {name for name, kind in CRITERIA.items() if kind.unit == "count"}
-    assert counts == {"tool_call_count_v1", "inference_call_count_v1", "token_usage_v1"}
-    assert CRITERIA["agent_cost"].unit == "money"
-    assert all(CRITERIA[name].scale is None for name in seconds | counts | {"agent_cost"})
-    assert all(CRITERIA[name]().threshold is None for name in seconds | counts)
 
 
 @pytest.mark.parametrize(

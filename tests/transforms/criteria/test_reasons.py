@@ -7,12 +7,12 @@ import pytest
 
 import turnwise
 from tests.ces_messages import parsed
+from tests.samples import sample_of
+from tests.scripted_judge import verdicts
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
-    Conversation,
     Expectation,
     ExpectedTurn,
-    Record,
     Rubric,
     ToolCall,
     Turn,
@@ -23,7 +23,6 @@ from turnwise.transforms.ces.result import evaluation_result
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample
-from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import conversation_verdict, judge_conversation, score_conversation
@@ -37,13 +36,12 @@ def call(name, **args):
 
 
 def scored_by(criteria, case, *turns, answer=None, **fields):
-    """Scores turns; `answer` makes a judge's reply of a reply model."""
-    conversation = Conversation(**{"conversation_id": "c", "turns": list(turns), **fields})
+    """Scores turns; `answer` is what a judge replies."""
     selection = select(build_criteria(parse_config(json.dumps({"criteria": criteria}))))
-    scored = score_conversation(Sample(conversation, case, Record("f", 1, b"{}")), selection.measured)
+    scored = score_conversation(sample_of(case, *turns, **fields), selection.measured)
 
     async def ask(question, samples):
-        return [JudgeSample(answer(question), None, "scripted")] * len(samples)
+        return [JudgeSample(question.reply_model.model_validate(answer), None, "scripted")] * len(samples)
 
     asyncio.run(judge_conversation(scored, selection.judged, ask))
     assert scored.failures == []
@@ -261,18 +259,13 @@ def test_of_several_scores_of_a_turn_the_one_that_fails_is_named():
     assert found.overall.explanation.startswith("1 of 2 fail. Turn 2: 0 is below the threshold 0.8.")
 
 
-def no_to_all(question):
-    fields = {"number": 1, "quote": "", "reason": "It is not.", "verdict": "no"}
-    return question.reply_model.model_validate({"verdicts": [fields]})
-
-
 def test_judged_failures_give_the_judges_reason():
     rubrics = [Rubric(rubric_id="r", text="is polite", type="FINAL_RESPONSE_QUALITY")]
     case = EvalCase(eval_id="e", turns=[ExpectedTurn(response="hi")], rubrics=rubrics)
     criteria = {"rubric_based_final_response_quality_v1": 0.5}
-    found = entry(scored_by(criteria, case, Turn(user="q", agent="hi"), answer=no_to_all))
+    found = entry(scored_by(criteria, case, Turn(user="q", agent="hi"), answer=verdicts("N")))
     assert found.overall.outcome == "FAIL"
-    assert found.overall.explanation == "1 of 1 fail. Turn 1: It is not."
+    assert found.overall.explanation == "1 of 1 fail. Turn 1: no to 1"
 
 
 def test_several_runs_of_a_case_have_names_that_tell_them_apart():

@@ -1,21 +1,19 @@
 import pytest
 
+from tests.samples import scores_of
 from turnwise.schemas.adk import Invocation
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn
+from turnwise.schemas.conversation import ExpectedTurn, Turn
 from turnwise.transforms.criteria.responses import ResponseMatch
 from turnwise.transforms.formats.adk_cases import invocation_expected, invocation_turn
-from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
-from turnwise.transforms.scoring.evaluate import score_conversation
+from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN
 
 
 def result_of(criterion, golden, recorded):
-    case = EvalCase(eval_id="e", turns=golden)
-    conversation = Conversation(conversation_id="c", turns=recorded)
-    return score_conversation(Sample(conversation, case, Record("f", 1, b"{}")), [criterion]).scores[0]
+    return scores_of(criterion, EvalCase(eval_id="e", turns=golden), *recorded)
 
 
-def scores_of(criterion, expected, said):
+def turn_scores(criterion, expected, said):
     golden = [ExpectedTurn(user="q", response=text) for text in expected]
     recorded = [Turn(turn_index=i, user="q", agent=text) for i, text in enumerate(said)]
     result = result_of(criterion, golden, recorded)
@@ -42,25 +40,25 @@ ONE_TURN = [
 
 @pytest.mark.parametrize(("expected", "said", "own", "adk"), ONE_TURN)
 def test_one_turn(expected, said, own, adk):
-    found, overall = scores_of(ResponseMatch(threshold=0.8), [expected], [said])
+    found, overall = turn_scores(ResponseMatch(threshold=0.8), [expected], [said])
     if own is None:
         assert (found, overall) == ([], None)
     else:
         assert found[0][1] == pytest.approx(own)
         assert found[0][2] == ("PASS" if own >= 0.8 else "FAIL")
         assert overall.value == found[0][1]
-    found, overall = scores_of(ResponseMatch(threshold=0.8, adk_compat=True), [expected], [said])
+    found, overall = turn_scores(ResponseMatch(threshold=0.8, adk_compat=True), [expected], [said])
     assert found[0][1] == pytest.approx(adk)
     assert overall.outcome == ("PASS" if adk >= 0.8 else "FAIL")
 
 
 def test_texts_without_words_are_labelled():
-    assert scores_of(ResponseMatch(), ["!"], ["?"])[0] == [(0, 0.0, "FAIL", "NO_WORDS")]
+    assert turn_scores(ResponseMatch(), ["!"], ["?"])[0] == [(0, 0.0, "FAIL", "NO_WORDS")]
 
 
 def test_the_threshold_is_reached_not_surpassed():
-    assert scores_of(ResponseMatch(threshold=0.5), ["a b"], ["a c"])[0] == [(0, 0.5, "PASS", None)]
-    assert scores_of(ResponseMatch(threshold=0.5000001), ["a b"], ["a c"])[0] == [(0, 0.5, "FAIL", None)]
+    assert turn_scores(ResponseMatch(threshold=0.5), ["a b"], ["a c"])[0] == [(0, 0.5, "PASS", None)]
+    assert turn_scores(ResponseMatch(threshold=0.5000001), ["a b"], ["a c"])[0] == [(0, 0.5, "FAIL", None)]
 
 
 def test_precision_and_recall_are_in_the_details():
@@ -70,7 +68,7 @@ def test_precision_and_recall_are_in_the_details():
 
 @pytest.mark.parametrize(("kind", "wanted"), [("rouge1", 1.0), ("rouge2", 1 / 3), ("rougeL", 0.75)])
 def test_rouge_types(kind, wanted):
-    found, _ = scores_of(
+    found, _ = turn_scores(
         ResponseMatch(rouge_type=kind), ["a b c d"], ["b c d a"] if kind != "rouge2" else ["b a c d"]
     )
     assert found[0][1] == pytest.approx(wanted)
@@ -113,9 +111,3 @@ def test_thoughts_are_left_out_unless_adk_counts_them():
     recorded = [invocation_turn(invocation({"text": "hm so", "thought": True}, {"text": "blue"}), 0)]
     assert result_of(ResponseMatch(), golden, recorded).overall.value == 1.0
     assert result_of(ResponseMatch(adk_compat=True), golden, recorded).overall.value == 0.5
-
-
-def test_without_a_case_it_does_not_apply():
-    case = Sample(Conversation(conversation_id="c", turns=[Turn(agent="x")]), None, Record("f", 1, b""))
-    (result,) = score_conversation(case, [ResponseMatch()]).scores
-    assert (result.turns, result.overall) == ([], None)

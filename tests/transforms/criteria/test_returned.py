@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy
 import pytest
 
-from turnwise.schemas.conversation import Conversation, Record, Turn
+from tests.samples import sample_of
+from turnwise.schemas.conversation import Turn
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.judging.backends.base import Fault
-from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import criteria_verdict, judge_conversation, score_conversation
 
 GIVEN: list = [None]
@@ -65,7 +65,7 @@ def scored(kind, value, gap=None):
     GIVEN[0] = value
     turns = [Turn(turn_index=i, agent="a", latency_ms=1000) for i in range(3)]
     turns[2].unknown_calls = gap
-    sample = Sample(Conversation(conversation_id="c", turns=turns), None, Record("f", 1, b"{}"))
+    sample = sample_of(None, *turns)
     criterion, other = kind(threshold=0.5), CRITERIA["turn_latency"](threshold=2)
     measured = [criterion, other] if isinstance(criterion, MeasuredCriterion) else [other]
     found = score_conversation(sample, measured)

@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from tests.scripted_judge import verdicts
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
@@ -22,19 +23,10 @@ def rubric(name, kind=FINAL, text=None):
 
 
 def reply(letters):
-    """Y yes, N no, - left out, B both; X and E: the whole answer is unusable."""
+    """Verdicts; X and E: the whole answer is unusable."""
     if letters == "X":
         return {"verdicts": [{"number": 1, "verdict": "maybe"}]}
-    if letters == "E":
-        return "500"
-    words = {"Y": ["yes"], "N": ["no"], "-": [], "B": ["yes", "no"]}
-    return {
-        "verdicts": [
-            {"number": number, "quote": "It is so.", "reason": f"{word} to {number}", "verdict": word}
-            for number, letter in enumerate(letters, 1)
-            for word in words[letter]
-        ]
-    }
+    return "500" if letters == "E" else verdicts(letters, "It is so.")
 
 
 SAMPLES = [
@@ -159,14 +151,6 @@ def test_a_configured_rubric_counts_whatever_its_type(judged, matched, scripted)
         RubricFinalResponse(rubrics=typed), matched(None, Turn(agent="x")), scripted([reply("Y")] * 5)
     )
     assert found.overall.value == 1.0
-
-
-def test_a_turn_without_rubrics_does_not_void_the_others(judged, matched, scripted):
-    case = EvalCase(eval_id="e", turns=[ExpectedTurn(rubrics=[rubric("a")]), ExpectedTurn()])
-    turns = [Turn(user="a", agent="x"), Turn(user="b", agent="y")]
-    result = judged(RubricFinalResponse(), matched(case, *turns), scripted(by_turn("Y", "Y")))
-    assert [index for index, _ in result.turns] == [0]
-    assert result.overall.value == 1.0
 
 
 def test_a_rubric_without_words_is_a_mistake_in_the_config():

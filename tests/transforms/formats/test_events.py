@@ -16,7 +16,6 @@ from turnwise.transforms.formats.events import (
     may_hold_events,
     read_event,
 )
-from turnwise.transforms.formats.mapped import recognise
 from turnwise.transforms.formats.reading import LogReader
 
 SAMPLES = Path(__file__).parents[3] / "pipeline/sample_data/conversations"
@@ -47,20 +46,6 @@ def entry(index, text, **fields):
 def adk(author, said, at=None, session="s", invocation="i1", **fields):
     event = {"author": author, "content": {"parts": [{"text": said}]}, "invocation_id": invocation}
     return {"session_id": session, "event": event | ({} if at is None else {"timestamp": at}), **fields}
-
-
-@pytest.mark.parametrize(
-    ("value", "name"),
-    [
-        ({"sessionId": "s", "author": "user", "content": {}}, "adk_event"),
-        ({"session_id": "s", "author": "a", "invocationId": "i"}, "adk_event"),
-        ({"conversation_id": "c", "turn": 1, "messages": [{"role": "user"}]}, "openai_chat"),
-        ({"conversation_id": "c", "turns": [], "end": True}, "turnwise"),
-        ({"sessionId": "s", "turnIndex": 1, "diagnosticInfo": {}}, "ces_session_output"),
-    ],
-)
-def test_recognised(value, name):
-    assert recognise(value) == name
 
 
 def marks(event):

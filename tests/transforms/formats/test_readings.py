@@ -1,9 +1,9 @@
 """Records and spans as data, and what a person reads in them: turns, findings, and a score.
 
-Each line of `*/*.jsonl` is a reading: `records` (JSON values of a log, in `format` if it is named) or `spans`
-(of a trace, times in seconds; `{"json": ...}` stands for a JSON text) or a recorded `file`, and `reads`, the
-conversations, without what is empty; long texts of files are shortened. `fails` are messages of failures. If
-`conversations` (with `scores`) or `cases` stand in place of `reads`, they hold every field.
+Each line of `*/*.jsonl` is a reading: `records` (JSON values of a log, in `format` or by `config` if they are
+named) or `spans` (of a trace, times in seconds; `{"json": ...}` stands for a JSON text) or a recorded `file`,
+and `reads`, the conversations, without what is empty; long texts of files are shortened. `fails` are messages
+of failures. If `conversations` (with `scores`) or `cases` stand in place of `reads`, they hold every field.
 
 `python -m tests.transforms.formats.test_readings FILE.jsonl...` writes what is read today; look at the diff.
 """
@@ -18,7 +18,6 @@ import pytest
 
 import turnwise
 from tests.readings import FORMATS, read_file, read_value
-from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.reading import CaseReader
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
@@ -38,6 +37,8 @@ EXPLAINED = (
     "UnreadTokens",
     "CallWithoutName",
     "ResultWithoutCall",
+    "SeveralVersions",
+    "UnreadPath",
 )
 START = 1_760_000_000
 SECOND = 1_000_000_000
@@ -149,6 +150,7 @@ def turn_read(turn: turnwise.Turn) -> dict[str, Any]:
 def reads(found: turnwise.Conversation) -> dict[str, Any]:
     scores = score(found)
     beside = {"app_version": found.app_version, "state": found.state, "tags": found.tags, "by": found.user_id}
+    beside |= {"eval_id": found.eval_id, "eval_set_id": found.eval_set_id}
     tools = [tool.name for tool in found.tools]
     ended = [each for each in (found.ended, found.ended_detail) if each]
     scored = scores if any(value != 1.0 for value in scores) else []
@@ -177,6 +179,15 @@ def scored(records: list[Any]) -> dict[str, list[Any]]:
     return scores
 
 
+def read_cases(reading: dict[str, Any], position: int, value: Any) -> list[Any]:
+    """Returns the eval cases of a record, or the error in place of those that are refused."""
+    reader = CaseReader(turnwise.EvalConfig.model_validate(reading.get("config", {})).ces)
+    try:
+        return list(reader.read(Record(f"{reading['name']}.json", position, json.dumps(value).encode())))
+    except ValueError as error:
+        return [error]
+
+
 def read_today(reading: dict[str, Any]) -> dict[str, Any]:
     """Returns what is read in a reading's records, spans or file, under its own keys."""
     if "spans" in reading:
@@ -189,19 +200,26 @@ def read_today(reading: dict[str, Any]) -> dict[str, Any]:
         }
     records = reading["records"]
     if "cases" in reading:
-        read = CaseReader(CesConfig()).read
-        found = [
-            read(Record(f"{reading['name']}.json", i, json.dumps(one).encode()))
-            for i, one in enumerate(records)
-        ]
-        items = [item for cases in found for item in cases]
+        items = [case for i, value in enumerate(records) for case in read_cases(reading, i, value)]
         fails = [str(item) for item in items if isinstance(item, ValueError)]
         cases = [stated(item) for item in items if not isinstance(item, ValueError)]
         return {"cases": json.loads(json.dumps(cases)), **({"fails": fails} if fails else {})}
-    conversations, failures = read_value(*records, input_format=reading.get("format", "auto"))
-    fails = {"fails": [each.message for each in failures]} if failures else {}
+    if "config" in reading:
+        failed: list[Any] = []
+        conversations = turnwise.read_conversations(
+            records,
+            config=reading["config"],
+            input_format=reading.get("format", "auto"),
+            on_failure=failed.append,
+        )
+        messages = [failure["message"] for failure in failed]
+    else:
+        conversations, failures = read_value(*records, input_format=reading.get("format", "auto"))
+        messages = [failure.message for failure in failures]
+    fails = {"fails": messages} if messages else {}
     if "conversations" in reading:
-        scores = {} if "format" in reading or failures else {"scores": scored(records)}
+        plain = not (messages or "format" in reading or "config" in reading)
+        scores = {"scores": scored(records)} if plain else {}
         whole = {"conversations": [stated(one) for one in conversations], **scores}
         return {**json.loads(json.dumps(whole)), **fails}
     return {**({"reads": list(map(reads, conversations))} if conversations else {}), **fails}

@@ -35,6 +35,14 @@ CHUNKED = {"messages": [{"role": "user", "chunks": [{"text": "a"}]}]}
         ({"query": "q", "expected_tool_use": []}, "adk_legacy_rows"),
         ([{"name": "n", "data": []}], "adk_legacy_case"),
         ({"name": "n", "data": [], "initial_session": {}}, "adk_legacy_case"),
+        ({"name": "p/sessions/7/answers/9", "state": "FAILED"}, "discovery_engine"),
+        ({"turns": [{"detailed_answer": {}}]}, "discovery_engine"),
+        ({"answer": "x", "references": []}, "discovery_engine"),
+        ({"sessionId": "s", "author": "user", "content": {}}, "adk_event"),
+        ({"session_id": "s", "author": "a", "invocationId": "i"}, "adk_event"),
+        ({"conversation_id": "c", "turn": 1, "messages": [{"role": "user"}]}, "openai_chat"),
+        ({"conversation_id": "c", "turns": [], "end": True}, "turnwise"),
+        ({"sessionId": "s", "turnIndex": 1, "diagnosticInfo": {}}, "ces_session_output"),
     ],
 )
 def test_recognise(value, name):

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.compared_sides import F, P, U, observed
+from tests.compared_sides import compared as compared_sides
 from turnwise.pipeline.report.gate import rule_line
 from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
 from turnwise.schemas.comparison import (
@@ -14,8 +16,6 @@ from turnwise.schemas.comparison import (
     CriterionComparison,
     Missing,
     MissingReading,
-    Pairing,
-    Side,
     VersionDifference,
 )
 from turnwise.schemas.config import GateConfig
@@ -31,25 +31,14 @@ from turnwise.transforms.decisions.gate.rules import apply_rules
 
 STATUS, ROUGE, LATENCY = "verdict", "response_match_score", "turn_latency"
 NOTHING_REJECTED = Rejected(0, "")
-P, F, U = "PASS", "FAIL", None
 TURNS_PASS, TURNS_FAIL = Observed(1.0, P, is_summed=True), Observed(0.0, F, is_summed=True)
 
 
-def observed(outcome: Any, value: float | None = None) -> Observed:
-    if isinstance(outcome, Observed):
-        return outcome
-    if isinstance(outcome, float):
-        return Observed(outcome, None)
-    known = {"PASS": 1.0, "FAIL": 0.0}.get(outcome or "")
-    return Observed(known if value is None else value, outcome, why=None if outcome == "PASS" else "because")
-
-
 def conversations(outcomes: Any, criterion: str = STATUS, cases: Any = None) -> list[ComparedConversation]:
+    given = ({criterion: observed(one)} for one in outcomes)
     return [
-        ComparedConversation(
-            f"c{i}", eval_id=cases[i] if cases else None, criteria={criterion: observed(one)}
-        )
-        for i, one in enumerate(outcomes)
+        ComparedConversation(f"c{i}", eval_id=cases[i] if cases else None, criteria=criteria)
+        for i, criteria in enumerate(given)
     ]
 
 
@@ -207,26 +196,25 @@ def test_a_rule_says_what_its_criterion_does_not_apply_to():
         assert applied(rule, gated).why == seen + rest
 
 
-def test_every_conversation_of_the_run_passes():
-    config = GateConfig.model_validate({"rules": [all_pass("safety_v1")]})
-    good, silent = (version(conversations([P], name)) for name in ("safety_v1", STATUS))
-    (one,) = apply_rules(config, [good, silent], NOTHING_REJECTED)
-    assert (one.status, one.app_version) == ("passed", None)
-    assert [one.status for one in apply_rules(config, [silent], NOTHING_REJECTED)] == ["inconclusive"]
-    assert [one.status for one in apply_rules(config, [], NOTHING_REJECTED)] == ["inconclusive"]
+GOOD, BAD, SILENT = (version(conversations([own], name)) for own, name in (
+    (P, "safety_v1"), (F, "safety_v1"), (P, STATUS)))  # fmt: skip
+EVERY = [rate(criterion="safety_v1", at_least=1.0), {"rule": "no_destructive_calls"}]
 
 
-def test_what_is_skipped_does_not_pass():
-    found = conversations([P, P])
-    found[1].criteria, found[1].skipped = {}, frozenset([STATUS])
-    told = applied(all_pass(), version(found))
-    assert (told.status, told.why, told.conversations) == (
-        "inconclusive",
-        "0 failed, 1 without an outcome",
-        ["c1"],
-    )
-    told = applied(all_pass(), version(found[1:]))
-    assert (told.status, told.why) == ("inconclusive", "0 failed, 1 without an outcome")
+@pytest.mark.parametrize(
+    ("rules", "versions", "statuses"),
+    [
+        ([all_pass("safety_v1")], [GOOD, SILENT], ["passed"]),
+        ([all_pass("safety_v1")], [SILENT], ["inconclusive"]),
+        ([all_pass("safety_v1")], [], ["inconclusive"]),
+        (EVERY, [GOOD, BAD], ["passed", "failed", "passed", "passed"]),
+        (EVERY, [], ["inconclusive", "inconclusive"]),
+    ],
+)
+def test_every_version_is_held_together_or_by_itself_and_none_is_no_pass(rules, versions, statuses):
+    found = apply_rules(GateConfig.model_validate({"rules": rules}), versions, NOTHING_REJECTED)
+    assert [one.status for one in found] == statuses
+    assert len(statuses) > 1 or found[0].app_version is None
 
 
 def test_names_are_bounded():
@@ -238,7 +226,8 @@ def test_names_are_bounded():
 def test_what_a_run_allows_to_be_lost_is_not_held_against_it():
     counts = {"rejected_records": 3, "rejected_conversations": 1, "unread_ends": 1}
     lost, allowed = (rejected_of(counts, ["log:1"], only_cases=only) for only in (False, True))
-    assert (lost.number, lost.names, allowed) == (5, ["log:1"], (0, "", ()))
+    text = "3 records rejected, 1 conversation rejected, 1 file not read to the end"
+    assert (lost, allowed) == ((5, text, ["log:1"]), (0, "", ()))
     assert rejected_of({**counts, "rejected_cases": 1, "unused_cases": 2}, only_cases=True).number == 3
     rules = GateConfig.model_validate({"rules": [all_pass(), coverage(0.9)]})
     gated = [version(conversations([P]))]
@@ -266,26 +255,6 @@ def test_a_case_counts_once_however_often_it_was_run():
     # The mean is over cases: one passes mostly, one never.
     uneven = version(conversations([F, P, P, P, F], cases=["a"] * 4 + ["b"]))
     assert applied(rate(at_least=0.6), uneven).value == 0.375
-
-
-def test_what_raised_an_error_is_not_decided():
-    found = conversations([P, P], "tool_trajectory_avg_score")
-    found.append(ComparedConversation("c2", criteria={STATUS: observed(None)}))
-    gated = version(found)
-    gated.conversations.add_errors(
-        {"tool_trajectory_avg_score": {ScoredId("c2", None): "no such key", ScoredId("c1", None): "later"}}
-    )
-    told = applied(rate(criterion="tool_trajectory_avg_score", at_least=1.0), gated)
-    assert (told.status, told.conversations) == ("inconclusive", ["c2"])
-
-
-def test_everything_that_was_lost_counts():
-    names = ("rejected_records", "rejected_conversations", "unread_ends", "rejected_cases", "unused_cases")
-    lost = rejected_of({**{name: i for i, name in enumerate(names, 1)}, "records": 9})
-    assert lost.number == 15 and lost.text.startswith(
-        "1 record rejected, 2 conversations rejected, 3 files not read"
-    )
-    assert rejected_of({"records": 9}) == (0, "", ())
 
 
 UNRECORDED = "1 eval case without a recording in v1"
@@ -338,60 +307,23 @@ def test_no_destructive_call_that_was_not_expected(rows, status, names, why):
 @pytest.mark.parametrize(("criterion", "status"), [(STATUS, "passed"), ("safety_v1", "inconclusive")])
 def test_a_coverage_rule_for_the_verdicts_allows_for_calls_that_may_be_missing(criterion, status):
     coverage = {"rule": "coverage", "at_least": 0.5, "criterion": criterion}
-    gated = version(conversations([P, U]), [row("c1"), GAP])
-    assert applied({"rule": "no_destructive_calls"}, gated, NOTHING_REJECTED, coverage).status == status
+    rule, gated = {"rule": "no_destructive_calls"}, version(conversations([P, U]), [row("c1"), GAP])
+    assert applied(rule, gated, NOTHING_REJECTED, coverage).status == status
     gated.rows.append(UNCLEAR)
-    assert (
-        applied({"rule": "no_destructive_calls"}, gated, NOTHING_REJECTED, coverage).status == "inconclusive"
-    )
-
-
-def side(name: str) -> Side:
-    zero = dict.fromkeys(
-        ("conversations", "cases", "repeated_cases", "passed", "failed", "no_verdict", "rejected"), 0
-    )
-    return Side(name=name, source=name, run_ids=[name], app_versions=[name], **zero)  # type: ignore[arg-type]
+    assert applied(rule, gated, NOTHING_REJECTED, coverage).status == "inconclusive"
 
 
 def comparison(criterion: CriterionComparison, baseline_only: int = 0) -> Comparison:
-    names: Any = {
-        "baseline_only_names": [],
-        "candidate_only_names": [],
-        "baseline_unidentified": 0,
-        "candidate_unidentified": 0,
-    }
-    pairing = Pairing(by="eval_id", pairs=10, baseline_only=baseline_only, candidate_only=0, **names)
-    rest: Any = {
-        "slices": [],
-        "settings_changes": [],
-        "notes": [],
-        "word": None,
-        "margin": 0.02,
-        "alpha": 0.05,
-        "q": 0.1,
-    }
+    found = compared_sides({STATUS: [P] * 10}, {STATUS: [P] * 10})
+    pairing = replace(found.pairing, baseline_only=baseline_only)
     missing = {"safety_v1": "it has no value in B"}
-    return Comparison(
-        baseline=side("a"),
-        candidate=side("b"),
-        pairing=pairing,
-        criteria=[criterion],
-        not_compared=missing,
-        flips=[],
-        **rest,
-    )
+    return replace(found, pairing=pairing, criteria=[criterion], not_compared=missing)
 
 
 def compared(low: float | None, high: float = 0.5, **more: Any) -> CriterionComparison:
     interval = None if low is None else Bounds(low, high)
-    overall = VersionDifference(
-        pairs=10,
-        baseline_count=10,
-        candidate_count=10,
-        baseline_value=more.pop("baseline_value", 0.8),
-        difference=0.0,
-        interval=interval,
-    )
+    before = more.pop("baseline_value", 0.8)
+    overall = VersionDifference(10, 10, 10, before, difference=0.0, interval=interval)
     base: dict[str, Any] = {"criterion": STATUS, "measure": "pass_rate", "unit": "score", "better_is": "more"}
     base |= {"threshold": None, "p_adjusted": 1.0}
     return CriterionComparison(**{**base, **more}, overall=overall)
@@ -399,14 +331,8 @@ def compared(low: float | None, high: float = 0.5, **more: Any) -> CriterionComp
 
 def missing(worst: float | None, best: float) -> Missing:
     def reading(low: float) -> MissingReading:
-        values: Any = {
-            "pairs": 10,
-            "baseline_value": 0.8,
-            "candidate_value": 0.8,
-            "difference": 0.0,
-            "p": 1.0,
-        }
-        return MissingReading(interval=Bounds(low, low + 0.1), word="inconclusive", **values)
+        values: Any = dict.fromkeys(("baseline_value", "candidate_value", "difference", "p"), 0.8)
+        return MissingReading(pairs=10, interval=Bounds(low, low + 0.1), word="inconclusive", **values)
 
     ends: Any = {"left_out": reading(best), "best_for_candidate": reading(best)}
     ends["worst_for_candidate"] = None if worst is None else reading(worst)
@@ -456,21 +382,6 @@ def test_few_cases_show_that_it_is_not_worse_only_where_it_is_better(word, fewes
     assert ("fewer than 20 cases" in found.why) is (status == "inconclusive")
 
 
-def test_a_baseline_that_says_nothing_is_no_pass():
-    rule = NOT_WORSE
-    assert applied(rule, version(conversations([P]))).why == "there is no baseline"
-    gated = version(conversations([P]), comparison=comparison(compared(0.0)))
-    assert applied(rule, gated).status == "passed"
-    missing = applied({**rule, "criterion": "safety_v1"}, gated)
-    assert (missing.status, missing.why) == ("inconclusive", "not compared: it has no value in B")
-    # Cases that are no longer run may be those that fail.
-    fewer = version(conversations([P]), comparison=comparison(compared(0.0), baseline_only=3))
-    told = applied(rule, fewer)
-    assert told.status == "inconclusive" and "3 cases of the baseline have no conversation here" in told.why
-    allowed = coverage(0.5)
-    assert applied(rule, fewer, NOTHING_REJECTED, allowed).status == "passed"
-
-
 @pytest.mark.parametrize(("low", "high", "better_is"), [(-0.5, -0.4, "more"), (0.4, 0.5, "less")])
 @pytest.mark.parametrize(("baseline_only", "status"), [(1, "failed"), (5, "inconclusive")])
 def test_what_was_not_compared_may_have_been_gained(low, high, better_is, baseline_only, status):
@@ -496,13 +407,9 @@ def test_cases_that_one_side_alone_has_a_value_for_are_not_compared(side):
 
 @pytest.mark.parametrize(("low", "high", "status"), [(-0.01, 0.1, "passed"), (-0.3, 0.1, "inconclusive")])
 def test_labels_that_say_otherwise_leave_a_comparison_open(low, high, status):
+    values: Any = {"baseline_value": 0.8, "candidate_value": 0.7, "difference": -0.1}
     corrected = CorrectedDifference(
-        baseline_labels=50,
-        candidate_labels=40,
-        baseline_value=0.8,
-        candidate_value=0.7,
-        difference=-0.1,
-        interval=Bounds(low, high),
+        baseline_labels=50, candidate_labels=40, interval=Bounds(low, high), **values
     )
     gated = version(conversations([P]), comparison=comparison(compared(-0.01, corrected=corrected)))
     found = applied(NOT_WORSE, gated)
@@ -512,24 +419,10 @@ def test_labels_that_say_otherwise_leave_a_comparison_open(low, high, status):
 
 def test_each_primary_criterion_is_held_against_the_baseline():
     gated = version(conversations([P]), comparison=comparison(compared(0.0)))
-    config = GateConfig.model_validate(
-        {"primary": [STATUS, "safety_v1"], "rules": [{"rule": "not_worse", "margin": 0.0}]}
-    )
-    assert [one.status for one in apply_rules(config, [gated], NOTHING_REJECTED)] == [
-        "passed",
-        "inconclusive",
-    ]
-
-
-def test_every_version_is_held_and_none_is_no_pass():
-    good, bad = version(conversations([P])), version(conversations([F]))
-    config = GateConfig.model_validate({"rules": [rate(at_least=1.0), {"rule": "no_destructive_calls"}]})
-    found = apply_rules(config, [good, bad], NOTHING_REJECTED)
-    assert [one.status for one in found] == ["passed", "failed", "passed", "passed"]
-    assert [one.status for one in apply_rules(config, [], NOTHING_REJECTED)] == [
-        "inconclusive",
-        "inconclusive",
-    ]
+    stated = {"primary": [STATUS, "safety_v1"], "rules": [{"rule": "not_worse", "margin": 0.0}]}
+    found = apply_rules(GateConfig.model_validate(stated), [gated], NOTHING_REJECTED)
+    told = [(one.status, "not compared: it has no value in B" in one.why) for one in found]
+    assert told == [("passed", False), ("inconclusive", True)]
 
 
 def left_out(names: int, criterion: str = STATUS) -> list[ComparedConversation]:
@@ -560,7 +453,7 @@ def test_what_was_sampled_out_is_not_decided_and_in_no_bound(rule, status, crite
     "rule", [{"rule": "all_pass"}, {"rule": "bound", "measure": "mean", "side": "estimate", "at_most": 1.0}]
 )
 def test_what_is_not_in_the_log_is_undecided(rule, criterion, status):
-    found = conversations([observed(P, 0.5)], criterion)
+    found = conversations([Observed(0.5, P)], criterion)
     gated = version([*found, ComparedConversation("other")])
     assert applied({**rule, "criterion": criterion}, gated).status == status
     coverage = applied({"rule": "coverage", "criterion": criterion, "at_least": 1.0}, gated)

@@ -19,7 +19,6 @@ from turnwise.transforms.decisions.calibration.judge_check import (
     changes,
     check_problems,
     criterion_figures,
-    decided,
     reordered,
     reworded,
     sections_of,
@@ -126,22 +125,6 @@ def test_another_wording_has_the_same_labels_numbers_and_quoted_words(name):
     assert 0.8 < len(other) / len(own) < 1.35
 
 
-DECIDED = [
-    ([True, True, False], True),
-    ([3, 0, 4], 3),
-    ([4, 2], 2),
-    (["a", "b", "b"], "b"),
-    (["a", "b", "c"], None),
-    ([True, False], None),
-    ([], None),
-]
-
-
-@pytest.mark.parametrize(("votes", "verdict"), DECIDED)
-def test_what_votes_come_to(votes, verdict):
-    assert decided(votes) is verdict or decided(votes) == verdict is not None
-
-
 Y, N = True, False
 CHANGES = [
     # votes by item as they are; in another form (None: repeated); whether each verdict changed; not measured
@@ -155,6 +138,8 @@ CHANGES = [
     ([[Y, Y]], [[N, N, N]], [], [LEFT_OUT]),
     ([[Y, Y, Y]], [[Y, Y, Y], [N, N, N]], [False], [LEFT_OUT]),
     ([[3, 3, 4]], [[4, 3, 4]], [True], []),
+    ([[3, 0, 4]], [[3, 3, 3]], [False], []),
+    ([["a", "b", "b"]], [["b", "b", "b"]], [False], []),
     ([["a", "b", "c"]], [["a", "a", "a"]], [], [TIED]),
     ([["a", "a", "c"]], [["a", "b", "c"]], [], [TIED]),
 ]
@@ -195,17 +180,19 @@ def test_a_question_is_asked_in_each_form_and_no_vote_answers_for_another():
     assert [*asyncio.run(vote_on(graded(sections=["answer"]), ask, 3))] == ["repeat", "paraphrase"]
 
 
-def test_unusable_answers_and_unknown_verdicts_are_no_votes():
+@pytest.mark.parametrize(
+    ("checked", "answers", "votes"),
+    [
+        (graded(), 1, Votes([[1]], "refused")),
+        (graded(None), 1, Votes([], "refused")),
+        (graded(None), 3, Votes([], UNKNOWN_VERDICTS)),
+    ],
+)
+def test_unusable_answers_and_unknown_verdicts_are_no_votes(checked, answers, votes):
     async def ask(question, samples):
-        return [turnwise.JudgeSample(None if number else Grade(grade=1), "refused") for number in samples]
+        return [turnwise.JudgeSample(Grade(grade=1) if i < answers else None, "refused") for i in samples]
 
-    assert asyncio.run(vote_on(graded(), ask, 3))["swap"] == Votes([[1]], "refused")
-    assert asyncio.run(vote_on(graded(None), ask, 3))["swap"] == Votes([], "refused")
-
-    async def answered(question, samples):
-        return [turnwise.JudgeSample(Grade(grade=1)) for _ in samples]
-
-    assert asyncio.run(vote_on(graded(None), answered, 3))["repeat"] == Votes([], UNKNOWN_VERDICTS)
+    assert asyncio.run(vote_on(checked, ask, 3))["swap"] == votes
 
 
 def voted(conversation, repeat, **others):
@@ -259,13 +246,19 @@ def test_problems(questions, bound, problem):
     assert check_problems(figures(*questions), bound) == ([problem] if problem else [])
 
 
-def test_what_asks_nothing_or_raises_is_no_pass():
-    assert check_problems(figures(), None) == ["no judged criterion asks anything"]
-    assert check_problems([], None) == ["no judged criterion asks anything"]
-    raised = figures(voted(0, SAME), errors=2)
-    assert check_problems(raised, None) == ["tone: failed with an error 2 times; its questions are missing"]
-    idle = [*figures(voted(0, SAME)), *criterion_figures(["other"], [], {}, 3)]
-    assert check_problems(idle, None) == []
-    assert check_problems(idle, 0.5) == [
-        "other: it asks nothing about the sample, so the bound is not shown to hold"
-    ]
+IDLE = [*figures(voted(0, SAME)), *criterion_figures(["other"], [], {}, 3)]
+
+
+@pytest.mark.parametrize(
+    ("checked", "bound", "problem"),
+    [
+        (figures(), None, "no judged criterion asks anything"),
+        ([], None, "no judged criterion asks anything"),
+        (figures(voted(0, SAME), errors=2), None, "tone: failed with an error 2 times; its questions are m"),
+        (IDLE, None, ""),
+        (IDLE, 0.5, "other: it asks nothing about the sample, so the bound is not shown to hold"),
+    ],
+)
+def test_what_asks_nothing_or_raises_is_no_pass(checked, bound, problem):
+    found = check_problems(checked, bound)
+    assert "\n".join(found).startswith(problem) and len(found) == bool(problem)

@@ -1,3 +1,4 @@
+import asyncio
 from itertools import count
 from typing import Literal, NamedTuple
 
@@ -38,6 +39,21 @@ WIRES = {
     "responses": Wire("openai", "responses/gpt-x", "OPENAI_API_KEY", "/v1"),
     "messages": Wire("anthropic", "claude-x", "ANTHROPIC_API_KEY"),
 }
+
+
+def used(worker):
+    """Returns the usage of the only model that was asked."""
+    (usage,) = worker.counts.take().values()
+    return usage
+
+
+def ask_all(worker, questions, samples=1):
+    """Asks all questions at once; returns the samples of each."""
+
+    async def all_of_them():
+        return await asyncio.gather(*(worker.ask(each, range(samples)) for each in questions))
+
+    return worker.submit(all_of_them()).result()
 
 
 @pytest.fixture
@@ -111,7 +127,7 @@ def ask(open_worker, close_worker, question):
 
     def make(samples=1, asked=None, **arguments):
         worker = open_worker(**arguments)
-        answers = worker.submit(worker.ask(asked or question(), range(samples))).result()
+        (answers,) = ask_all(worker, [asked or question()], samples)
         if "cache" in arguments:
             close_worker(worker)
         return answers

@@ -44,6 +44,7 @@ REPLIES = [
     ({"text": '{"quote": "x", "verdict": "y"}'}, f"{OUTSIDE}verdict: Input should be 'valid' or 'invalid'"),
     ({"text": json.dumps({**GOOD, "more": 1})}, f"{OUTSIDE}more: Extra inputs are not permitted"),
     ({"text": "[]"}, f"{OUTSIDE}the whole: Input should be an object"),
+    ({"text": '{"quote": "", "verdict": "invalid", "verdict": "valid"}'}, "the reply states one key twice"),
 ]
 
 
@@ -305,13 +306,6 @@ OTHERS = [
 @pytest.mark.parametrize(("text", "kept"), OTHERS)
 def test_what_looks_like_a_key_is_not_kept(text, kept):
     assert without_key(text, KEY) == kept
-
-
-@pytest.mark.parametrize("wire", ["gemini", "chat", "responses"], indirect=True)
-def test_a_reply_that_states_one_key_twice_is_unusable(server, ask):
-    server.script({"text": '{"quote": "x", "verdict": "invalid", "verdict": "valid"}'})
-    (sample,) = ask()
-    assert sample.reply is None and sample.reason == "the reply states one key twice"
 
 
 SPELLINGS = [KEY, quote(KEY, safe=""), b64encode(KEY.encode()).decode()]

@@ -1,15 +1,13 @@
-import asyncio
-import inspect
 import signal
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from pydantic import BaseModel
 
+from tests.transforms.judging.conftest import Verdict, ask_all
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.judges import find_judge
@@ -124,35 +122,22 @@ def test_nothing_else_is_in_its_key(change):
     assert key(first) == key(second) != key({})
 
 
-class Verdict(BaseModel):
-    verdict: Literal["valid", "invalid"]
+def questions(number):
+    prompts = (Prompt("p/1", "Judge.", f"evidence {i}") for i in range(number))
+    return [Question(prompt, Verdict, JudgeModelOptions()) for prompt in prompts]
 
 
-async def ask_about(ask, numbers):
-    async def one(number):
-        prompt = Prompt("p/1", "Judge.", f"evidence {number}")
-        (sample,) = await ask(Question(prompt, Verdict, JudgeModelOptions()), range(1))
-        return sample
-
-    return await asyncio.gather(*(one(number) for number in numbers))
-
-
-RUN = f"""
-import asyncio, sys
-from typing import Literal
-from pydantic import BaseModel
+RUN = """
+import sys
+from tests.transforms.judging.conftest import ask_all
+from tests.transforms.judging.test_cache import questions
 from turnwise.schemas.config import JudgeConfig
-from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from turnwise.transforms.judging.setup import JudgeSettings
-from turnwise.transforms.judging.setup import open_judge, close_judges
+from turnwise.transforms.judging.setup import JudgeSettings, close_judges, open_judge
 
-{inspect.getsource(Verdict)}
-{inspect.getsource(ask_about)}
 url, cache, key, count = sys.argv[1:]
 config = JudgeConfig(backend="gemini", base_url=url, cache=cache)
-worker = open_judge(JudgeSettings(config, 4), {{"GOOGLE_API_KEY": key}})
-samples = worker.submit(ask_about(worker.ask, range(int(count)))).result()
-print(sum(sample.reply is not None for sample in samples))
+worker = open_judge(JudgeSettings(config, 4), {"GOOGLE_API_KEY": key})
+ask_all(worker, questions(int(count)))
 close_judges()
 """
 
@@ -172,7 +157,7 @@ def test_a_killed_run_goes_on_where_it_stopped(server, open_worker, cache):
     assert answered - 20 <= kept(cache) <= answered
     server.script()
     worker = open_worker(cache=cache)
-    samples = worker.submit(ask_about(worker.ask, range(40))).result()
+    samples = [sample for (sample,) in ask_all(worker, questions(40))]
     assert all(sample.reply for sample in samples)
     assert server.stats()["requests"] == sum(not sample.is_cached for sample in samples) <= 20
 
@@ -211,12 +196,11 @@ def test_files_that_cannot_be_used(server, settings, tmp_path, make, reason):
 def test_a_file_that_breaks_later_costs_calls_only(server, open_worker, question, cache, caplog):
     worker = open_worker(cache=cache)
     asked = question("the same")
-    worker.submit(worker.ask(asked, range(1))).result()
+    ask_all(worker, [asked])
     with sqlite3.connect(cache) as connection:
         connection.execute("DROP TABLE replies")
     for _ in range(3):
-        (sample,) = worker.submit(worker.ask(asked, range(1))).result()
-        assert sample.reply
+        assert ask_all(worker, [asked])[0][0].reply
     assert server.stats()["requests"] == 4
     (record,) = [record for record in caplog.records if record.name.startswith("turnwise.")]
     assert "no such table: replies; replies may be asked for anew" in record.getMessage()

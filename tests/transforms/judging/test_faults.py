@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.transforms.judging.conftest import ask_all, used
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn
@@ -22,11 +23,6 @@ EVERY_WIRE = ["gemini", "chat", "messages"]
 on_every_wire = pytest.mark.parametrize("wire", EVERY_WIRE, indirect=True)
 JSON = {"headers": {"Content-Type": "application/json"}}
 QUOTA = {"message": "quota exceeded", "name": "RESOURCE_EXHAUSTED"}
-
-
-def used(worker):
-    (usage,) = worker.counts.take().values()
-    return usage
 
 
 LATE = format_datetime(datetime.now(UTC) + timedelta(days=10))
@@ -73,7 +69,7 @@ OF_ONE_WIRE = [
 def test_faults(server, open_worker, question, rule, kind, requests, reason):
     server.script(rule)
     worker = open_worker(max_attempts=3, timeout_s=1 if "delay_ms" in rule else 20)
-    (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+    ((sample,),) = ask_all(worker, [question()])
     assert sample.reply is None
     assert sample.reason.startswith(reason)
     assert len(sample.reason) <= 200
@@ -88,12 +84,8 @@ def test_an_outage_is_waited_out(server, open_worker, question):
     """More failures in a row than any fixed number of attempts: every answer comes all the same."""
     server.script({"status": 503, "times": 60}, {"cut_body": 40, "times": 30})
     worker = open_worker(concurrency=8, retry_delay_s=0.001)
-
-    async def all_of_them():
-        return await asyncio.gather(*(worker.ask(question(), range(1)) for _ in range(10)))
-
-    samples = [sample for (sample,) in worker.submit(all_of_them()).result()]
-    assert all(sample.reply for sample in samples)
+    samples = ask_all(worker, [question() for _ in range(10)])
+    assert all(sample.reply for (sample,) in samples)
     usage = used(worker)
     assert (usage.calls, usage.retries, dict(usage.unusable)) == (10, 90, {})
 
@@ -113,7 +105,7 @@ def test_an_unfit_reply_is_asked_for_once_more(server, open_worker, question, ru
     cost = {"usage": {"promptTokenCount": 100, "candidatesTokenCount": 7}}
     server.script({**cost, **rule, "times": 1}, cost)
     worker = open_worker()
-    (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+    ((sample,),) = ask_all(worker, [question()])
     assert (sample.reply is not None, sample.reason) == (True, None)
     is_counted = "response" not in rule  # both are paid for; of a broken response nothing is known
     assert (sample.tokens_in, sample.tokens_out) == ((200, 14) if is_counted else (None, None))
@@ -121,7 +113,7 @@ def test_an_unfit_reply_is_asked_for_once_more(server, open_worker, question, ru
     assert (usage.calls, usage.asked_again, usage.samples, dict(usage.unusable)) == (2, 1, 1, {})
 
     server.script(rule)
-    (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+    ((sample,),) = ask_all(worker, [question()])
     assert (sample.reply, sample.reason) == (None, reason)
     usage = used(worker)
     assert (usage.calls, usage.asked_again, usage.samples, dict(usage.unusable)) == (2, 1, 1, {kind: 1})
@@ -146,7 +138,7 @@ def test_with_adk_compat_an_unfit_reply_abstains(server, open_worker, adk_compat
 def test_asking_once_more_keeps_to_the_budget(server, open_worker, question):
     server.script({"text": "no JSON"})
     worker = open_worker(max_calls=1)
-    (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+    ((sample,),) = ask_all(worker, [question()])
     assert sample.reason == "the reply is broken JSON"
     assert (used(worker).asked_again, server.stats()["requests"]) == (0, 1)
 
@@ -198,7 +190,7 @@ def test_the_time_out_holds_for_all_attempts_together(server, ask):
 def test_a_request_in_flight_is_not_sent_again(server, open_worker, question, delay_ms, reason):
     server.script({"delay_ms": delay_ms, "times": 1})
     worker = open_worker(timeout_s=2)
-    (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+    ((sample,),) = ask_all(worker, [question()])
     assert (sample.reply is None, sample.reason) == (reason is not None, reason)
     assert (used(worker).retries, server.stats()["requests"]) == (0, 1)
 

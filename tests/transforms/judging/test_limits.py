@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnwise
+from tests.transforms.judging.conftest import ask_all, used
 from turnwise.schemas.config import JudgeConfig, TokenPrices
 from turnwise.transforms.judging.limits import Budget, JudgeUsage, Pace, share_to_ask, spent_on, total_cost
 from turnwise.transforms.judging.setup import open_place
@@ -15,25 +16,11 @@ from turnwise.transforms.judging.shared_places import NOTHING, Amounts, PlaceErr
 from turnwise.transforms.scoring.selection import hash_place
 
 
-def ask_all(worker, questions, samples=1):
-    async def all_of_them():
-        return await asyncio.gather(*(worker.ask(each, range(samples)) for each in questions))
-
-    return worker.submit(all_of_them()).result()
-
-
-def used(worker):
-    (usage,) = worker.counts.take().values()
-    return usage
-
-
-@pytest.mark.parametrize("concurrency", [7])
-def test_calls_in_flight(server, open_worker, question, concurrency):
+def test_calls_in_flight(server, open_worker, question):
     server.script({"delay_ms": 100})
-    worker = open_worker(concurrency=concurrency)
-    ask_all(worker, [question() for _ in range(concurrency)], samples=2)
+    ask_all(open_worker(concurrency=7), [question() for _ in range(7)], samples=2)
     stats = server.stats()
-    assert (stats["max_in_flight"], stats["requests"]) == (concurrency, 2 * concurrency)
+    assert (stats["max_in_flight"], stats["requests"]) == (7, 14)
 
 
 def test_retries_count_in_the_rate(server, open_worker, question):
@@ -57,23 +44,17 @@ def test_turns_are_evenly_spaced(per_minute, steps):
         assert turn == pytest.approx(max(time, before + 60 / per_minute))
 
 
-def test_a_budget_in_calls(server, open_worker, question):
-    worker = open_worker(max_calls=7, concurrency=3)
-    samples = [sample for (sample,) in ask_all(worker, [question() for _ in range(20)])]
-    assert sum(sample.reply is not None for sample in samples) == 7
-    assert {sample.reason for sample in samples} == {None, "budget"}
-    assert server.stats()["requests"] == 7
-    usage = used(worker)
-    assert (usage.calls, dict(usage.unusable)) == (7, {"budget": 13})
-
-
-def test_a_budget_in_tokens(server, open_worker, question):
+@pytest.mark.parametrize(("limit", "answered"), [({"max_calls": 7}, 7), ({"max_tokens": 2_000}, 20)], ids=str)
+def test_a_budget_in_calls_and_in_tokens(server, open_worker, question, limit, answered):
     server.script({"usage": {"promptTokenCount": 90, "candidatesTokenCount": 10}})
-    worker = open_worker(max_tokens=2_000, concurrency=4)
+    worker = open_worker(**limit, concurrency=4)
     samples = [sample for (sample,) in ask_all(worker, [question() for _ in range(40)])]
-    assert sum(sample.tokens_in + sample.tokens_out for sample in samples) == 2_000
+    assert sum(sample.reply is not None for sample in samples) == answered
+    assert sum(sample.tokens_in + sample.tokens_out for sample in samples) == 100 * answered
     assert {sample.reason for sample in samples if not sample.reply} == {"budget"}
-    assert server.stats()["requests"] == 20
+    assert server.stats()["requests"] == answered
+    usage = used(worker)
+    assert (usage.calls, dict(usage.unusable)) == (answered, {"budget": 40 - answered})
 
 
 def test_what_is_cached_needs_no_budget(server, open_worker, close_worker, question, tmp_path):
@@ -89,13 +70,19 @@ def test_what_is_cached_needs_no_budget(server, open_worker, close_worker, quest
     assert server.stats()["requests"] == 5
 
 
+PRICES = {"m": TokenPrices(input_per_million=1e6, output_per_million=1e6)}
+"""1 a token."""
+
+
+def budget_of(limit, **more):
+    return Budget(JudgeConfig(**limit, prices=PRICES), **more)
+
+
 @pytest.mark.parametrize("limit", [{"max_calls": 3}, {"max_tokens": 650}, {"max_cost": 650}], ids=str)
 def test_what_was_spent_before_counts(limit):
-    """Two calls of 100 tokens, at a price of 1 a token, were made before; a third fits, a fourth does not."""
-    prices = {"m": TokenPrices(input_per_million=1e6, output_per_million=1e6)}
+    """Two calls of 100 tokens were made before; a third fits, a fourth does not."""
     usage = {"m": JudgeUsage(calls=2, tokens_in=120, tokens_out=80)}
-    config = JudgeConfig(**limit, prices=prices)
-    limited = Budget(config, spent=spent_on(usage, prices))
+    limited = budget_of(limit, spent=spent_on(usage, PRICES))
 
     async def reserved():
         first = await limited.reserve("m", 50)
@@ -108,8 +95,7 @@ def test_what_was_spent_before_counts(limit):
 @pytest.mark.parametrize("limit", [{"max_tokens": 600}, {"max_cost": 600}], ids=str)
 def test_a_call_is_expected_to_take_its_prompt_at_least(limit):
     """Finished calls took 10 tokens; one with a longer prompt takes more than their mean."""
-    prices = {"m": TokenPrices(input_per_million=1e6, output_per_million=1e6)}
-    budget = Budget(JudgeConfig(**limit, prices=prices))
+    budget = budget_of(limit)
 
     async def reserved():
         budget.settle("m", await budget.reserve("m", 5), (5, 5))
@@ -123,9 +109,8 @@ def test_a_call_is_expected_to_take_its_prompt_at_least(limit):
 @pytest.mark.parametrize(("tokens", "answered"), [((20, 30), 20), ((20, 180), 5), (None, 2)], ids=str)
 def test_many_calls_in_flight_use_all_of_a_budget(limit, tokens, answered, shared, tmp_path):
     """They are expected to take 420 tokens, so the third waits to see what the first two take."""
-    prices = {"m": TokenPrices(input_per_million=1e6, output_per_million=1e6)}
     place = open_place(str(tmp_path / "replies.sqlite")) if shared else None
-    budget = Budget(JudgeConfig(**limit, prices=prices), reply_place=place)
+    budget = budget_of(limit, reply_place=place)
 
     async def call():
         reserved = await budget.reserve("m", 20)
@@ -182,18 +167,11 @@ def test_the_price_of_a_model(model, price):
     """By its name, without folders and dates; else unknown, and never 0."""
     names = {"glob-*": 4, "m": 1, "m-2025-09-09": 2, "models/n": 3}
     prices = {name: TokenPrices(input_per_million=own, output_per_million=own) for name, own in names.items()}
-    used = {model: JudgeUsage(calls=1, tokens_in=1_000_000)}
-    assert total_cost(used, prices) == price
-    log = {
-        "conversation_id": "c",
-        "turns": [
-            {"user": "a", "agent": "b", "usage": {"model": model, "input_tokens": 1, "output_tokens": 0}}
-        ],
-    }
-    config = {
-        "criteria": {"agent_cost": {}},
-        "prices": {name: {"in": own, "out": 1} for name, own in names.items()},
-    }
+    assert total_cost({model: JudgeUsage(calls=1, tokens_in=1_000_000)}, prices) == price
+    usage = {"model": model, "input_tokens": 1, "output_tokens": 0}
+    log = {"conversation_id": "c", "turns": [{"user": "a", "agent": "b", "usage": usage}]}
+    of_agent = {name: {"in": own, "out": 1} for name, own in names.items()}
+    config = {"criteria": {"agent_cost": {}}, "prices": of_agent}
     (row, *_) = turnwise.evaluate(log, config=config, judge="none").scores
     assert row["value"] == (price and pytest.approx(price / 1e6))
 
@@ -394,7 +372,7 @@ def replies(*verdicts):
 def test_candidates_are_one_call(server, open_worker, question):
     server.script({"texts": replies("valid", "invalid", "valid"), "usage": {"promptTokenCount": 11}})
     worker = open_worker(candidates=True)
-    samples = worker.submit(worker.ask(question(), range(3))).result()
+    (samples,) = ask_all(worker, [question()], 3)
     assert [sample.reply and sample.reply.verdict for sample in samples] == ["valid", "invalid", "valid"]
     assert [sample.tokens_in for sample in samples] == [4, 4, 3]
     assert json.loads(server.last()["text"])["generationConfig"]["candidateCount"] == 3
@@ -405,7 +383,7 @@ def test_candidates_are_one_call(server, open_worker, question):
 def test_unfit_candidates_are_asked_for_once_more_together(server, open_worker, question):
     server.script({"texts": replies("valid", "perhaps", "perhaps"), "times": 1})
     worker = open_worker(candidates=True)
-    samples = worker.submit(worker.ask(question(), range(3))).result()
+    (samples,) = ask_all(worker, [question()], 3)
     assert all(sample.reply for sample in samples)
     assert json.loads(server.last()["text"])["generationConfig"]["candidateCount"] == 2
     usage = used(worker)
@@ -423,7 +401,7 @@ def test_a_model_without_candidates_is_asked_one_by_one(server, open_worker, que
     server.script({"match": "candidateCount", "status": 400, "message": "Multiple candidates is not enabled"})
     worker = open_worker(candidates=True)
     for requests in (6, 11):
-        assert all(sample.reply for sample in worker.submit(worker.ask(question(), range(5))).result())
+        assert all(sample.reply for sample in ask_all(worker, [question()], 5)[0])
         assert server.stats()["requests"] == requests
 
 
@@ -431,7 +409,7 @@ def test_tokens_that_are_not_stated_are_no_zeros(server, open_worker, question):
     """The call keeps what was expected of it: 400 tokens of an answer and a few of the prompt."""
     server.script({"usage": None})
     worker = open_worker(max_tokens=900, run_id="uncounted")
-    samples = [worker.submit(worker.ask(question(), range(1))).result()[0] for _ in range(3)]
+    samples = [ask_all(worker, [question()])[0][0] for _ in range(3)]
     assert [sample.reason for sample in samples] == [None, None, "budget"]
     usage = used(worker)
     assert (usage.calls, usage.uncounted, usage.tokens_in) == (2, 2, 0)

@@ -148,7 +148,6 @@ def test_it_serves_no_other_criterion(name, judged, matched):
 FACT = "The flight AB123 costs 250 euros. "
 SOURCES = [ToolResponse(name="find", response={"flight": "AB123", "price": "250 euros"})]
 LONG = FACT * 700
-WRONG_AT_THE_END = FACT * 350 + "It has 7 stops."
 QUOTES = {"claim_quote": "", "context_quote": "", "reason": "r"}
 MATCH = {"reference_quote": "", "answer_quote": "", "reason": "r"}
 SAFE = [

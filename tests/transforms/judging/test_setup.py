@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -73,15 +73,8 @@ def new_threads():
 
 
 def test_a_process_has_one_judge_for_equal_settings(settings, environ, new_threads):
-    opened = []
-    threads = [
-        threading.Thread(target=lambda: opened.append(open_judge(settings(), environ))) for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(opened) == 8
+    with ThreadPoolExecutor(8) as pool:
+        opened = [*pool.map(lambda _: open_judge(settings(), environ), range(8))]
     assert len({id(worker) for worker in opened}) == 1
     assert new_threads() == ["turnwise-judge"]
     again = pickle.loads(pickle.dumps(settings()))

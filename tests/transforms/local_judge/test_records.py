@@ -12,6 +12,23 @@ def verdict(sentence, evidence):
 
 
 PRICES = '{"flight":"HAT001","prices":{"basic_economy":80,"economy":109,"business":338}}'
+ACCOUNT = json.dumps(
+    {
+        "card": "4000123412344242",
+        "old_card": "4000 1234 5678 9010",
+        "gift": "gift_card_6276644",
+        "iban": "AT61 1904 3002 3457 3201",
+        "phone": "5551234567",
+        "mobile": "01012345679",
+        "hotline": "0800 123456",
+        "booked": "20260314",
+        "flight": "LH 452",
+        "serial": "SN-8842-AB",
+        "email": "anna@shop.de",
+        "room": "12a",
+        "days": 1500,
+    }
+)
 FLIGHT = '{"flight":"HAT1","departs":"14:00","price":140,"currency":"USD","date":"2024-05-24","n":[75,4]}'
 
 
@@ -24,6 +41,14 @@ FLIGHT = '{"flight":"HAT1","departs":"14:00","price":140,"currency":"USD","date"
         ("The phone is 555-124-2002.", '{"phone":"555-123-2002","n":124}', "“555-124-2002”"),
         ("The reservation is 4FBBAH.", '{"reservation":"2FBBAH","bags":4}', "“4FBBAH”"),
         ("The price of HAT1 is 140 euros.", FLIGHT, "“USD”, not “euros”"),
+        ("The card ending in 4224 is active.", ACCOUNT, "“4224”"),
+        ("The gift card ending in 6645 is valid.", ACCOUNT, "“6645”"),
+        ("Your phone is 555-123-4576.", ACCOUNT, "“4576”"),
+        ("The hotline is 0800 123 465.", ACCOUNT, "“465”"),
+        ("You booked on March 15, 2026.", ACCOUNT, "“15”"),
+        ("Your flight is LH425.", ACCOUNT, "“lh425”"),
+        ("The serial is SN8824AB.", ACCOUNT, "“sn8824ab”"),
+        ("Your room is 12b.", ACCOUNT, "“12b”"),
     ],
 )
 def test_codes_and_currencies_that_only_look_known(sentence, evidence, reason):
@@ -39,6 +64,10 @@ def test_codes_and_currencies_that_only_look_known(sentence, evidence, reason):
         ("HAT1 has 75 and 4 seats.", FLIGHT),
         ("The reservation is 2FBBAH.", '{"reservation":"2fbbah"}'),
         ("The total is 1.234.567 won.", '{"total":1234567}'),
+        ("The card ending in 4242 is active.", ACCOUNT),
+        ("Your IBAN is AT611904300234573201.", ACCOUNT),
+        ("The serial is SN8842AB.", ACCOUNT),
+        ("The old card is 4000123456789010.", ACCOUNT),
     ],
 )
 def test_codes_and_currencies_in_other_forms(sentence, evidence):
@@ -180,57 +209,6 @@ NOT_REFUTED = [
 @pytest.mark.parametrize(("sentence", "evidence"), NOT_REFUTED)
 def test_what_records_do_not_refute(sentence, evidence):
     assert verdict(sentence, [evidence]).label != "contradictory"
-
-
-ACCOUNT = json.dumps(
-    {
-        "card": "4000123412344242",
-        "old_card": "4000 1234 5678 9010",
-        "gift": "gift_card_6276644",
-        "iban": "AT61 1904 3002 3457 3201",
-        "phone": "5551234567",
-        "mobile": "01012345679",
-        "hotline": "0800 123456",
-        "booked": "20260314",
-        "flight": "LH 452",
-        "serial": "SN-8842-AB",
-        "email": "anna@shop.de",
-        "room": "12a",
-        "days": 1500,
-    }
-)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "The card ending in 4242 is active.",
-        "Your IBAN is AT611904300234573201.",
-        "The serial is SN8842AB.",
-        "The old card is 4000123456789010.",
-    ],
-)
-def test_a_code_in_another_spelling_is_known(sentence):
-    (found,) = ground([sentence], [ACCOUNT])
-    assert "No evidence holds" not in found.reason and found.coverage != 0.0
-
-
-@pytest.mark.parametrize(
-    ("sentence", "missing"),
-    [
-        ("The card ending in 4224 is active.", "4224"),
-        ("The gift card ending in 6645 is valid.", "6645"),
-        ("Your phone is 555-123-4576.", "4576"),
-        ("The hotline is 0800 123 465.", "465"),
-        ("You booked on March 15, 2026.", "15"),
-        ("Your flight is LH425.", "lh425"),
-        ("The serial is SN8824AB.", "sn8824ab"),
-        ("Your room is 12b.", "12b"),
-    ],
-)
-def test_another_code_is_missing(sentence, missing):
-    (found,) = ground([sentence], [ACCOUNT])
-    assert found.coverage == 0.0 and f"“{missing}”" in found.reason
 
 
 def test_numbers_that_the_user_gave_are_known_in_another_spelling():

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from tests.samples import calls
 from turnwise.schemas.conversation import ToolCall, ToolResponse
 from turnwise.transforms.matching.alignment import best_assignment
 from turnwise.transforms.matching.calls import (
@@ -17,7 +18,6 @@ from turnwise.transforms.matching.calls import (
     pair_responses,
     parameter_outcome,
     parameter_score,
-    reaches,
     same_tool,
     same_value,
     value_matches,
@@ -99,30 +99,6 @@ def test_good_directives_and_plain_values_are_let_through(value):
     check_directives({"a": value}, "f")
 
 
-MATCHERS = [
-    ("exact", {}, "1", 1, False),
-    ("contains", {}, "amidst", "mid", False),
-    ("number", {}, 1, "1.0", True),
-    ("number", {"tolerance": 0.5}, 10, 10.5, True),
-    ("number", {"tolerance": 0.5}, 10, 10.6, False),
-    ("number", {"relative_tolerance": 0.1}, 100, 109, True),
-    ("number", {"relative_tolerance": 0.01}, 100, 109, False),
-    ("exact", {}, 1, 1.0, True),
-    ("ignore", {}, "a", "b", True),
-    ("contains", {}, 1, [1, 2], True),
-    ("regexp", {"pattern": r"^\d{4}$"}, "2026", "26", False),
-    ("number", {"tolerance": 5}, "a", "a", True),
-    ("number", {"tolerance": 5}, "a", "b", False),
-    ("number", {"tolerance": 5}, True, 2, False),
-]
-
-
-@pytest.mark.parametrize(("match", "fields", "expected", "actual", "wanted"), MATCHERS)
-def test_matchers(match, fields, expected, actual, wanted):
-    matcher = ArgumentMatcher(match=match, **fields)
-    assert matcher.matches(expected, actual) is wanted
-
-
 @pytest.mark.parametrize(
     "fields",
     [
@@ -135,30 +111,6 @@ def test_matchers(match, fields, expected, actual, wanted):
 def test_matchers_that_are_refused(fields):
     with pytest.raises(ValidationError):
         ArgumentMatcher.model_validate(fields)
-
-
-IGNORE_NOTE = {"note": ArgumentMatcher(match="ignore")}
-NEAR_PRICE = {"price": ArgumentMatcher(match="number", tolerance=1)}
-ARGUMENTS = [
-    ({"a": 1}, {"a": 1, "b": 2}, {}, False),
-    ({"a": 1, "b": 2}, {"a": 1}, {}, False),
-    (None, None, {}, True),
-    ({"a": None}, {}, {}, False),
-    ({"a": 1}, {"a": 1, "note": "x"}, IGNORE_NOTE, True),
-    ({"a": 1}, {"a": 1, "other": "x"}, IGNORE_NOTE, False),
-    ({"a": 1, "note": "y"}, {"a": 1}, IGNORE_NOTE, True),
-    ({"price": 10}, {}, NEAR_PRICE, False),
-    ({"a": directive("ignore")}, {}, {}, True),
-    ({"a": directive("contains", "x")}, {"a": "ab"}, {}, False),
-    ({"a": directive("semantic", "x")}, {"a": "y"}, {}, None),
-    ({"a": directive("semantic", "x"), "b": 1}, {"a": "y", "b": 2}, {}, False),
-    ({"note": directive("semantic", "x")}, {"note": "y"}, IGNORE_NOTE, True),
-]
-
-
-@pytest.mark.parametrize(("expected", "actual", "matchers", "wanted"), ARGUMENTS)
-def test_argument_objects(expected, actual, matchers, wanted):
-    assert arguments_match(expected, actual, matchers) is wanted
 
 
 JSON = st.recursive(
@@ -205,23 +157,6 @@ OUTCOMES = [
 @pytest.mark.parametrize(("score", "threshold", "wanted"), OUTCOMES)
 def test_a_parameter_score_is_undecided_only_while_a_judge_can_tip_it(score, threshold, wanted):
     assert parameter_outcome(score, threshold) == wanted
-
-
-GATES = [(2 / 3, 0.6666667, True), (0.1, 0.1, True), (0.999, 1.0, False), (0.0, 0.0, True)]
-
-
-@pytest.mark.parametrize(("value", "threshold", "wanted"), GATES)
-def test_a_share_passes_a_float32_gate(value, threshold, wanted):
-    assert reaches(value, threshold) is wanted
-
-
-def calls(text):
-    """`a:1 b` -> a call of a with {"x": 1}, a call of b."""
-    made = []
-    for word in text.split():
-        name, _, value = word.partition(":")
-        made.append(ToolCall(name=name, args={"x": int(value)} if value else {}))
-    return made
 
 
 PAIRS = [

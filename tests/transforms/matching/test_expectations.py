@@ -11,10 +11,9 @@ from turnwise.schemas.conversation import (
     ToolCall,
     ToolResponse,
     Turn,
-    TurnThresholds,
 )
 from turnwise.transforms.matching.calls import paired_calls
-from turnwise.transforms.matching.expectations import replay_turn, turn_expectations
+from turnwise.transforms.matching.expectations import replay_turn
 from turnwise.transforms.matching.sample import Sample
 
 MEANING = "SEMANTIC_SIMILARITY"
@@ -142,17 +141,6 @@ def test_tool_scores_of_a_turn(expected, called, score, ordered):
     assert found.tool_outcome == ("PASS" if score == 1.0 else "FAIL")
 
 
-@pytest.mark.parametrize(
-    ("case_gate", "turn_gate", "wanted"),
-    [(1.0, None, "FAIL"), (0.5, None, "PASS"), (0.51, None, "FAIL"), (1.0, 0.0, "PASS")],
-)
-def test_the_nearest_tool_threshold_wins(case_gate, turn_gate, wanted):
-    own = None if turn_gate is None else TurnThresholds(tool_invocation=turn_gate)
-    case = EvalCase(eval_id="e", dialect="ces", thresholds=CaseThresholds(tool_invocation=case_gate))
-    expected = ExpectedTurn(expectations=[wants_call("a"), wants_call("b")], thresholds=own)
-    assert replayed(case, expected, Turn(tool_calls=[call("a")])).tool_outcome == wanted
-
-
 PARAMETER_GATES = [
     # case's gate, expectation's gate, matching of 4, outcome
     (1.0, None, 4, "PASS"),
@@ -172,11 +160,6 @@ def test_the_nearest_parameter_threshold_wins(case_gate, own, matching, wanted):
     assert found.outcomes[0].parameters.matched == matching
     assert (found.outcomes[0].outcome, found.outcomes[0].parameter_outcome) == (wanted, wanted)
     assert found.tool_outcome == "PASS"
-
-
-def test_two_of_three_parameters_reach_a_gate_of_two_thirds_in_float32():
-    expectation = wants_call("a", threshold=0.6666667, x=1, y=2, z=3)
-    assert outcomes([expectation], Turn(tool_calls=[call("a", x=1, y=2, z=0)])) == ["PASS"]
 
 
 @pytest.mark.parametrize(
@@ -206,10 +189,6 @@ def test_an_answer_that_nobody_expected(behaviour, wanted):
         (wanted, "one"),
         (wanted, "two"),
     ]
-
-
-def test_more_answers_than_expected_are_no_fault():
-    assert outcomes([says("hi", "EQUALS")], Turn(agent_messages=["hi", "and more"])) == ["PASS"]
 
 
 TRANSFERS = [
@@ -264,16 +243,12 @@ def test_the_parameter_gate_is_shown_even_where_it_does_not_decide():
     assert found.outcomes[0].parameter_outcome == "FAIL"
 
 
-def test_the_tool_check_of_turns_can_be_switched_off():
-    found = replay([wants_call("a")], Turn(), tool_correctness_enabled=False)
-    assert (found.tool_score, found.tool_outcome) == (0.0, None)
-
-
 RESPONSES_OF_ONE_TURN = [
     # expected (text, comparison), said, outcomes
     ([("A", "CONTAINS"), ("B", "CONTAINS")], ["A and B"], ["PASS", "PASS"]),
     ([("A", "CONTAINS"), ("B", "CONTAINS")], ["A", "C"], ["PASS", "FAIL"]),
     ([("hi", MEANING), ("B", "EQUALS")], ["B", "hello"], [None, "PASS"]),
+    ([("hi", "EQUALS")], ["hi", "and more"], ["PASS"]),
     ([("hi", MEANING), ("bye", MEANING)], ["hello and goodbye"], [None, None]),
 ]
 
@@ -299,15 +274,6 @@ def test_tools_are_told_apart_by_resource_where_both_have_one():
     assert outcomes([wanted], Turn(tool_calls=[call("a", resource=one)])) == ["PASS"]
     assert outcomes([wanted], Turn(tool_calls=[call("a")])) == ["PASS"]
     assert outcomes([wanted], Turn(tool_calls=[call("a", resource=other)])) == ["FAIL", "FAIL"]
-
-
-def test_expectations_are_made_for_other_formats():
-    made = turn_expectations(ExpectedTurn(tool_calls=[call("a")], response="hi"))
-    assert [(e.kind, e.text, e.tool_call) for e in made] == [
-        ("tool_call", None, call("a")),
-        ("agent_response", "hi", None),
-    ]
-    assert turn_expectations(ExpectedTurn(tool_calls=None, response="")) == []
 
 
 @given(

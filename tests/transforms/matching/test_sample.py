@@ -428,22 +428,6 @@ def test_the_case_says_whether_an_answer_is_due(turn, status):
     assert verdict(record, EvalCase(eval_id="e", turns=[turn])).status == status
 
 
-def test_a_case_is_found_by_its_name_or_the_last_part_of_it():
-    ids = ("projects/p/evaluations/e1", "x/twice", "y/twice")
-    turn = {"user": "hi", "agent": "Hello"}
-    logs = [
-        {"conversation_id": name or "none", "eval_id": name, "turns": [turn]}
-        for name in ("projects/p/evaluations/e1", "e1", None, "e9", "twice")
-    ]
-    cases = [{"eval_id": name, "turns": [{"user": "hi", "response": "Hello"}]} for name in ids]
-    found = turnwise.evaluate(logs, cases=cases, criteria={"response_match_score": 0.8})
-    assert {row["conversation_id"]: row["eval_id"] for row in found.conversations} == {
-        ids[0]: ids[0], "e1": ids[0], "none": None,
-    }  # fmt: skip
-    lost = {row["conversation_id"]: row["error_type"] for row in found.failures}
-    assert lost == {"e9": "UnknownCaseError", "twice": "AmbiguousCaseError"}
-
-
 CALLED = {"tool_calls": [{"name": "find"}], "tool_responses": [{"name": "find", "response": "Bonn"}]}
 ANSWERED = {"user": "Thanks", "agent": "Bye"}
 

@@ -79,29 +79,17 @@ def test_a_turn_has_its_words_its_calls_and_what_was_expected():
     }
 
 
-def call(
-    name: str, args: Any, result: Any, effect: str, error: bool | None = None, seconds: float | None = None
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "args": args,
-        "result": result,
-        "error": error,
-        "effect": effect,
-        "seconds": seconds,
-    }
+def call(name: str, args: Any, result: Any, effect: str, **more: Any) -> dict[str, Any]:
+    stated = {"name": name, "args": args, "result": result, "effect": effect}
+    return {**stated, "error": None, "seconds": None, **more}
 
 
 def test_a_missing_turn_is_there_with_what_was_expected():
-    case = {
-        "eval_id": "e",
-        "turns": [{"user": "Hi", "response": "Hello"}, {"user": "Book it", "response": "Booked"}],
-    }
+    turns = [{"user": "Hi", "response": "Hello"}, {"user": "Book it", "response": "Booked"}]
+    case = {"eval_id": "e", "turns": turns}
     found = shown(sample_of([{"user": "Hi", "agent": "Hello"}], case, eval_id="e"))
-    assert [(t["index"], t["label"], t["agent"]) for t in found["turns"]] == [
-        (0, None, "Hello"),
-        (1, "MISSING_TURN", None),
-    ]
+    told = [(t["index"], t["label"], t["agent"]) for t in found["turns"]]
+    assert told == [(0, None, "Hello"), (1, "MISSING_TURN", None)]
     assert found["turns"][0]["expected"] == {"response": "Hello"}
     assert found["turns"][1]["expected"] == {"user": "Book it", "response": "Booked"}
 
@@ -128,10 +116,8 @@ def test_only_what_is_there_is_shown():
     (found,) = shown(sample_of([turn]))["turns"]
     assert found["messages"] == ["One moment", "Bye"] and found["transfers"] == ["billing"]
     assert [each["name"] for each in found["user_tool_calls"]] == ["reset"]
-    assert (
-        not {"messages", "transfers", "user_tool_calls", "unknown"}
-        & shown(sample_of([{"user": "Hi"}]))["turns"][0].keys()
-    )
+    (bare,) = shown(sample_of([{"user": "Hi"}]))["turns"]
+    assert bare.keys().isdisjoint({"messages", "transfers", "user_tool_calls", "unknown"})
 
 
 LONG = "é" * 100_000
@@ -139,25 +125,18 @@ MANY = [{"user": f"question {i}", "agent": "a" * 700} for i in range(3000)]
 
 
 @pytest.mark.parametrize(
-    ("turns", "left_out"),
+    ("turn", "entries", "characters"),
     [
-        ([{"user": "Hi", "agent": LONG}], {"turns": 0, "entries": 0, "characters": 92_000}),
-        (
-            [{"user": "Hi", "tool_calls": [{"name": "f", "args": {"text": LONG}}]}],
-            {"turns": 0, "entries": 0, "characters": 92_011},
-        ),
-        (
-            [{"user": "Hi", "tool_calls": [{"name": "f", "args": {"i": i}} for i in range(5000)]}],
-            {"turns": 0, "entries": 4800, "characters": 0},
-        ),
+        ({"agent": LONG}, 0, 92_000),
+        ({"tool_calls": [{"name": "f", "args": {"text": LONG}}]}, 0, 92_011),
+        ({"tool_calls": [{"name": "f", "args": {"i": i}} for i in range(5000)]}, 4800, 0),
     ],
 )
-def test_a_long_transcript_is_cut_with_a_mark_and_counts(turns, left_out):
-    found = shown(sample_of(turns))
-    assert len(dump_json(found)) <= MOST_BYTES
-    assert found["cut"] is True and found["left_out"] == left_out
-    mark = f"… [{left_out['characters']:,} characters left out]"
-    assert not left_out["characters"] or mark in dump_json(found).decode()
+def test_a_long_transcript_is_cut_with_a_mark_and_counts(turn, entries, characters):
+    found = shown(sample_of([{"user": "Hi", **turn}]))
+    assert len(dump_json(found)) <= MOST_BYTES and found["cut"] is True
+    assert found["left_out"] == {"turns": 0, "entries": entries, "characters": characters}
+    assert not characters or f"… [{characters:,} characters left out]" in dump_json(found).decode()
 
 
 def test_turns_are_left_out_last_and_the_worst_one_stays():
@@ -170,11 +149,8 @@ def test_turns_are_left_out_last_and_the_worst_one_stays():
 
 
 def test_one_huge_turn_does_not_empty_the_transcript():
-    names = {f"k{i}": "x" for i in range(9)}
-    turns = [
-        {"user": "Hi", "agent": "\u0001" * 9000, "tool_calls": [{"name": "f" * 9000, "args": names}] * 300}
-    ]
-    found = shown(sample_of(turns * 40))
+    calls = [{"name": "f" * 9000, "args": {f"k{i}": "x" for i in range(9)}}] * 300
+    found = shown(sample_of([{"user": "Hi", "agent": "\u0001" * 9000, "tool_calls": calls}] * 40))
     assert len(found["turns"]) > 0 and len(dump_json(found)) <= MOST_BYTES
 
 
@@ -229,9 +205,8 @@ turns = st.fixed_dictionaries({"user": texts, "agent": texts, "tool_calls": st.l
 @settings(max_examples=40, deadline=None)
 @given(st.lists(turns, max_size=12), st.sampled_from([4096, 16_384, MOST_BYTES]))
 def test_any_transcript_is_utf_8_and_within_the_limit(made, most):
-    whole = (
-        shown(sample_of(made)) if made else {"turns": [], "expected": None, "cut": False, "left_out": None}
-    )
+    empty = {"turns": [], "expected": None, "cut": False, "left_out": None}
+    whole = shown(sample_of(made)) if made else empty
     found = limited(whole, most=most)  # type: ignore[arg-type]
     assert len(dump_json(found)) <= most  # type: ignore[arg-type]
     assert found["cut"] == (found != whole or whole["cut"]) and (found["left_out"] is None) != found["cut"]

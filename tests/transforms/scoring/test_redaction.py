@@ -10,14 +10,25 @@ from turnwise.schemas.config import RedactConfig
 from turnwise.transforms.scoring.redaction import redact_document
 
 CRITERIA = {"response_match_score": 0.8}
+ZHANG = "I am zhang@example.com"
+
+
+def evaluated(logs: list[dict[str, Any]], redact: Any, criteria: Any = CRITERIA) -> turnwise.RunResult:
+    """Evaluates logs with redaction."""
+    return turnwise.evaluate(logs, config={"criteria": criteria, "redact": redact}, judge="none")
+
+
+def transcript(*turns: dict[str, Any], **redact: Any) -> list[dict[str, Any]]:
+    """Returns the turns of a conversation as a redacted run shows them."""
+    done = evaluated([{"conversation_id": "c1", "turns": list(turns)}], redact)
+    shown_turns: list[dict[str, Any]] = done.conversations[0]["transcript"]["turns"]
+    return shown_turns
 
 
 def shown(user: Any, args: dict[str, Any], **redact: Any) -> tuple[str, str]:
     """Returns what a run shows of a message and of the arguments of a call."""
     call = {"name": "send", "args": args}
-    log = {"conversation_id": "c1", "turns": [{"user": user, "agent": "x", "tool_calls": [call]}]}
-    done = turnwise.evaluate([log], config={"criteria": CRITERIA, "redact": redact}, judge="none")
-    turn = done.conversations[0]["transcript"]["turns"][0]
+    (turn,) = transcript({"user": user, "agent": "x", "tool_calls": [call]}, **redact)
     return turn["user"], json.dumps(turn["tool_calls"], ensure_ascii=False)
 
 
@@ -86,9 +97,8 @@ def test_values_over_parts_of_a_message() -> None:
     texts = ["card 4111 1111 ", "1111 1111 ok", "phone +44 20 ", "7946 0958"]
     parts = [{"type": "text", "text": text} for text in texts]
     log = {"messages": [{"role": "user", "content": parts}, {"role": "assistant", "content": "x"}]}
-    done = turnwise.evaluate([log], config={"criteria": CRITERIA, "redact": {}}, judge="none")
-    message = done.conversations[0]["transcript"]["turns"][0]["user"]
-    assert message == "card <CARD_1> ok\nphone <PHONE_1>"
+    (row,) = evaluated([log], {}).conversations
+    assert row["transcript"]["turns"][0]["user"] == "card <CARD_1> ok\nphone <PHONE_1>"
 
 
 @pytest.mark.parametrize(
@@ -126,14 +136,6 @@ def test_redaction_in_python(redact: Any) -> None:
 def test_a_wrong_redaction_in_python(redact: Any, problem: str) -> None:
     with pytest.raises(turnwise.ConfigError, match=problem):
         turnwise.evaluate([], criteria=CRITERIA, redact=redact, judge="none")
-
-
-def transcript(*turns: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the turns of a conversation as a redacted run shows them."""
-    log = {"conversation_id": "c1", "turns": list(turns)}
-    done = turnwise.evaluate([log], config={"criteria": CRITERIA, "redact": {}}, judge="none")
-    shown_turns: list[dict[str, Any]] = done.conversations[0]["transcript"]["turns"]
-    return shown_turns
 
 
 @pytest.mark.parametrize(
@@ -199,23 +201,18 @@ def test_a_pin_and_the_number_of_a_thing() -> None:
     assert done == args | {"pin": "<SECRET_1>", "code": "<SECRET_1>"}
 
 
-def test_a_phone_that_is_written_in_another_way() -> None:
-    turns = transcript({"user": "my mobile: 555-0123", "agent": "5550123, so 555-0123?"})
-    assert turns[0]["agent"] == "<PHONE_1>, so <PHONE_1>?"
-
-
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("plain", "text", "shown"),
     [
-        ("请发到zhang@example.com或者li@example.cn。", "请发到<EMAIL_1>或者<EMAIL_2>。"),
-        ("メールはzhang@example.comです", "メールは<EMAIL_1>です"),
-        ("メール：zhang@example.com", "メール：<EMAIL_1>"),
+        ("my mobile: 555-0123", "5550123, so 555-0123?", "<PHONE_1>, so <PHONE_1>?"),
+        (ZHANG, "请发到zhang@example.com或者li@example.cn。", "请发到<EMAIL_1>或者<EMAIL_2>。"),
+        (ZHANG, "メールはzhang@example.comです", "メールは<EMAIL_1>です"),
+        (ZHANG, "メール：zhang@example.com", "メール：<EMAIL_1>"),
     ],
 )
-def test_an_address_that_is_glued_to_words(text: str, shown: str) -> None:
-    """It is the same address as that between spaces."""
-    turns = transcript({"user": "I am zhang@example.com", "agent": text})
-    assert turns[0]["agent"] == shown
+def test_a_value_that_is_written_in_another_way(plain: str, text: str, shown: str) -> None:
+    """An address that is glued to words is the same as that between spaces."""
+    assert transcript({"user": plain, "agent": text})[0]["agent"] == shown
 
 
 @pytest.mark.parametrize(
@@ -249,8 +246,7 @@ def test_an_app_version(redact: dict[str, Any], versions: tuple[str, ...], marke
         for version in versions
         for i in (1, 2)
     ]
-    config = {"criteria": CRITERIA, "redact": redact}
-    done = turnwise.evaluate(logs, config=config, judge="none")
+    done = evaluated(logs, redact)
     tables = (done.scores, done.conversations, done.metrics_by_app_version)
     shown = [{row["app_version"] for row in rows} for rows in tables]
     shown.append({row["result"]["appVersion"] for row in done.results})
@@ -262,16 +258,9 @@ def test_a_value_in_the_name_of_a_tool() -> None:
     """The names of tools are in run.json too, where those of all conversations stand together."""
     call = {"name": "pay_4111111111111111", "args": {"a": 1}}
     turn = {"user": "x", "agent": "y", "tool_calls": [call], "expected": {"tool_calls": [call]}}
-    log = {"conversation_id": "c1", "turns": [turn]}
-    config = {"criteria": {"tool_effects_v1": 1.0}, "redact": {}}
-    done = turnwise.evaluate([log], config=config, judge="none")
+    done = evaluated([{"conversation_id": "c1", "turns": [turn]}], {}, {"tool_effects_v1": 1.0})
     (name,) = done.document["guessed_tools"]
     assert name.startswith("pay_<CARD_") and "4111111111111111" not in repr(done.document)
-
-
-def rows_of(logs: list[dict[str, Any]], criteria: Any, redact: Any) -> turnwise.RunResult:
-    """Evaluates logs with redaction."""
-    return turnwise.evaluate(logs, config={"criteria": criteria, "redact": redact}, judge="none")
 
 
 @pytest.mark.parametrize(
@@ -288,7 +277,7 @@ def test_measured_numbers_stay(redact: dict[str, Any]) -> None:
     }  # fmt: skip
     logs = [{"conversation_id": "c1", "app_version": name, "turns": [turn]} for name in ("v1", "v2")]
     criteria = {"response_match_score": 0.75, "tool_effects_v1": 0.8, "tool_call_count_v1": 1.0}
-    done, plain = rows_of(logs, criteria, redact), rows_of(logs, criteria, None)
+    done, plain = evaluated(logs, redact, criteria), evaluated(logs, None, criteria)
     columns = ("value", "threshold", "turn_index", "revision", "outcome")
     for row, was in zip(done.scores, plain.scores, strict=True):
         assert [row[name] for name in columns] == [was[name] for name in columns]
@@ -314,7 +303,7 @@ def test_a_phone_number_in_json_is_one_wherever_it_stands() -> None:
         "user": "hi", "agent": "x", "tool_calls": [call(3)], "expected": {"tool_calls": [call(4)]},
     }  # fmt: skip
     log = {"conversation_id": "c1", "user_id": "2125550123", "turns": [turn]}
-    done = rows_of([log], {"tool_effects_v1": 1.0, "tool_trajectory_avg_score": 1.0}, {})
+    done = evaluated([log], {}, {"tool_effects_v1": 1.0, "tool_trajectory_avg_score": 1.0})
     wrong = done.scores[0]["details"]["wrong_arguments"]
     assert wrong[0]["arguments"][0]["actual"].startswith("<PHONE_")
     shown = json.dumps([*done.scores, *done.results, *done.conversations])
@@ -332,7 +321,7 @@ def test_both_values_of_a_wrong_argument(expected: dict[str, Any], actual: dict[
         "user": "hi", "agent": "x", "tool_calls": [{"name": "save_contact", "args": actual}],
         "expected": {"tool_calls": [{"name": "save_contact", "args": expected}]},
     }  # fmt: skip
-    done = rows_of([{"conversation_id": "c1", "turns": [turn]}], {"tool_effects_v1": 1.0}, {})
+    done = evaluated([{"conversation_id": "c1", "turns": [turn]}], {}, {"tool_effects_v1": 1.0})
     row, shown = done.scores[0], done.conversations[0]
     said = json.dumps([row["explanation"], row["details"], shown["why"], shown["problem_label"]])
     values = [str(value) for value in (*expected.values(), *actual.values()) if len(str(value)) > 2]

@@ -30,15 +30,10 @@ from turnwise.transforms.statistics.corrected import (
 )
 from turnwise.transforms.statistics.tests import wilson_interval
 
+EFFECTIVE = [([1, 1, 0, 1], "abcd", (0.75, 4)), ([1, 1, 1, 1], "aabb", (1.0, 2)), ([], "", (0.0, 0))]
 
-@pytest.mark.parametrize(
-    "values, clusters, expected",
-    [
-        ([1, 1, 0, 1], "abcd", (0.75, 4)),
-        ([1, 1, 1, 1], "aabb", (1.0, 2)),
-        ([], "", (0.0, 0)),
-    ],
-)
+
+@pytest.mark.parametrize("values, clusters, expected", EFFECTIVE)
 def test_shares_with_their_effective_sizes(values, clusters, expected):
     found = clustered_share(np.asarray(values, dtype=float), cluster_codes(clusters))
     assert found == pytest.approx(expected)
@@ -112,9 +107,8 @@ def test_corrected_rates_cover_with_unequal_weights():
 def test_labels_of_next_to_no_weight_narrow_nothing():
     people, judge = [True, True, False] + [True] * 97, [True] * 100
     few = corrected_rate(people[:3], judge[:3], [True] * 900, 1).interval
-    design = SampleDesign(
-        [str(i) for i in range(100)], [str(i) for i in range(100, 1000)], [1e9] * 3 + [1.0] * 97
-    )
+    names = [str(i) for i in range(1000)]
+    design = SampleDesign(names[:100], names[100:], [1e9] * 3 + [1.0] * 97)
     found = corrected_rate(people, judge, [True] * 900, 1, design).interval
     assert found.high - found.low > 0.9 * (few.high - few.low)
     mean = corrected_mean([float(own) for own in people], [1.0] * 100, [1.0] * 900, design).interval
@@ -158,17 +152,14 @@ def test_few_cases_with_many_copies_widen_the_interval_of_a_corrected_rate():
     assert (*found,) == pytest.approx(tuple(expected), abs=0.012)
 
 
-@pytest.mark.parametrize("rate", [0.9])
-def test_rates_corrected_by_error_rates_cover(rate):
+def test_rates_corrected_by_error_rates_cover():
     generator, hits = np.random.default_rng(0), 0
     for _ in range(400):
-        people = generator.random(600) < rate
+        people = generator.random(600) < 0.9
         judge = np.where(generator.random(600) < 0.2, ~people, people)
-        one, other = generator.binomial([60, 60], 0.8)
-        found = rogan_gladen(
-            int(judge.sum()), 600, Confusion(int(one), 60 - int(other), 60 - int(one), int(other))
-        )
-        hits += found.low <= rate <= found.high
+        one, other = map(int, generator.binomial([60, 60], 0.8))
+        found = rogan_gladen(int(judge.sum()), 600, Confusion(one, 60 - other, 60 - one, other))
+        hits += found.low <= 0.9 <= found.high
     assert 0.92 <= hits / 400 <= 0.995
 
 
@@ -187,9 +178,8 @@ def groups(*values: list[float]) -> list[GroupSum]:
 
 @given(st.lists(st.integers(-50, 50), min_size=2, max_size=30).filter(lambda own: len(set(own)) > 1))
 def test_single_values_give_students_interval(stats, values):
-    wanted = stats.t.interval(
-        0.95, len(values) - 1, np.mean(values), np.std(values, ddof=1) / len(values) ** 0.5
-    )
+    error = np.std(values, ddof=1) / len(values) ** 0.5
+    wanted = stats.t.interval(0.95, len(values) - 1, np.mean(values), error)
     found = grouped_mean_interval(groups(*([value] for value in values)), (-1000.0, 1000.0))
     assert (*found,) == pytest.approx(wanted, rel=1e-6, abs=1e-6)
 

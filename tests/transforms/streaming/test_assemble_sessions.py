@@ -10,7 +10,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import TimestampedValue
 
 from tests.transforms.streaming.engines import arriving, new_pipeline
-from turnwise.schemas.conversation import Arrival, Receipt, Record
+from turnwise.schemas.conversation import Arrival, Receipt
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.sessions import (
@@ -20,7 +20,7 @@ from turnwise.transforms.beam.sessions import (
     RejectedConversation,
     firing_time,
 )
-from turnwise.transforms.beam.steps import InspectedDoFn, JoinSessions, ParseConversations
+from turnwise.transforms.beam.steps import InspectedDoFn
 from turnwise.transforms.beam.windows import ParseArrivals
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 
@@ -248,51 +248,6 @@ def test_arrivals_that_hold_whole_conversations_have_a_receipt_each():
 
 def receipts_and_time(found: LoggedConversation, at: Any = beam.DoFn.TimestampParam) -> tuple[Any, float]:
     return found.record.settles(), float(at)
-
-
-def content(found: LoggedConversation) -> tuple[str, list[str | None]]:
-    return found.conversation.conversation_id, [turn.agent for turn in found.conversation.turns]
-
-
-def test_a_batch_run_over_a_log_of_events_equals_the_stream():
-    session = [
-        {
-            "session_id": "adk",
-            "event": {"author": author, "content": {"parts": [{"text": said}]}, "timestamp": T + i},
-        }
-        for i, (author, said) in enumerate(
-            [("user", "hi"), ("root", "Hello"), ("user", "bye"), ("root", "Bye")]
-        )
-    ]
-    entries = [
-        {
-            "labels": {"session_id": "ces"},
-            "timestamp": T + i,
-            "jsonPayload": {"turnIndex": i, "text": f"t{i}"},
-        }
-        for i in (3, 1, 2)
-    ]
-    data = [
-        *(text("c", index, T + 9 - index, app_version="v") for index in (2, 0, 1, 2)),
-        *(json.dumps(value).encode() for value in (*session, *entries, session[0])),
-        text("c", 1, T + 20, said="corrected"),
-    ]
-    arrivals = [arrival(i, one, T) for i, one in enumerate(data, 1)]
-    batch = beam.Pipeline(runner="FnApiRunner")
-    records = (
-        batch
-        | beam.Create([one.value for one in arrivals])
-        | beam.Map(lambda a: Record(a.source, a.position, a.data))
-    )
-    joined = (records | ParseConversations(LogReader())).events | JoinSessions()
-    wanted = [("c", ["c0", "corrected", "c2"]), ("adk", ["Hello", "Bye"]), ("ces", ["t1", "t2", "t3"])]
-    assert_that(joined.conversations | "Told" >> beam.Map(content), equal_to(wanted), "Batch")
-    batch.run().wait_until_finish()
-    log = Log()
-    log.stream = log.stream.add_elements(arrivals)
-    found = run(log)
-    assert sorted((row[0], row[2]) for row in found["conversations"]) == sorted(wanted)
-    assert found["failures"] == []
 
 
 def test_assembly_on_an_engine_that_keeps_bytes():

@@ -19,8 +19,8 @@ from turnwise.transforms.beam.sessions import (
     SessionFullError,
     Sessions,
     closed_session,
-    events_of,
     json_array,
+    reopened,
 )
 from turnwise.transforms.formats.reading import LogReader
 
@@ -199,13 +199,13 @@ def test_raw_records_are_restored_to_the_byte():
         b'\n{"conversation_id":"c","end":true}\n',
     ]
     events = [event for i, text in enumerate(data) for event in READER.read(Record("log", i, text))]
-    found = events_of(ClosedSession(0, json_array(events), T), READER)
+    found = reopened(ClosedSession(0, json_array(events), T), READER).settled
     assert [one.record.data for one in found.values()] == [text.strip() for text in data]
     assert list(found) == [one.event_id for one in events]
     (odd,) = READER.read(
         Record("log", 1, b'{"conversation_id": "c", "event_id": "e", "turn": {"state": NaN}}')
     )
-    assert next(iter(events_of(ClosedSession(0, json_array([odd, *events]), T), READER))) == "e"
+    assert next(iter(reopened(ClosedSession(0, json_array([odd, *events]), T), READER).settled)) == "e"
 
 
 def test_state_comes_back_from_its_encoding():

@@ -7,9 +7,11 @@ import pytest
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.transforms.streaming.engines import arriving, new_pipeline
-from turnwise.pipeline.streaming.build import WindowSum
+from turnwise.pipeline.streaming.changes import WindowSum
 from turnwise.pipeline.streaming.local.loop import HORIZON, CountedOnce, Windows
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.windows import Contribution, CountOnce, RecordOutcome, WindowedMetrics, revise
@@ -161,6 +163,26 @@ def test_a_revision_may_change_the_app_version(panes):
     given = panes(contribution("a", 5), mark(150), contribution("a", 5, revision=1, version="v2"))
     assert last(given[:1]) == {(0.0, "v1"): 1}
     assert {(p.app_version, p.state == MetricsState()) for p in given[1:]} == {("v1", True), ("v2", False)}
+
+
+SAME_NAME = st.builds(
+    lambda revision, digest, time: contribution(
+        *("n", time), revision=revision, digest=digest.encode(), version=f"v{digest < 'c'}", criterion=digest
+    ),
+    st.integers(0, 2),
+    st.sampled_from("abcd"),
+    st.sampled_from([5.0, 150.0]),
+)
+
+
+@given(st.lists(SAME_NAME, min_size=1, max_size=6))
+def test_of_all_that_comes_under_one_name_the_last_of_the_highest_revision_counts(contributions):
+    highest = max(one.revision for one in contributions)
+    counted = [one for one in contributions if one.revision == highest][-1]
+    start = contributions[0].event_time // 100 * 100
+    given = {(pane.window_start, pane.app_version): pane.state for pane in loop_panes(contributions)}
+    left = {place: state for place, state in given.items() if state != MetricsState()}
+    assert left == {(start, counted.app_version): counted.statistics}
 
 
 def test_a_window_takes_conversations_until_its_lateness_and_two_waits_are_over(panes):

@@ -46,22 +46,6 @@ def test_tokens(text, wanted):
     assert has_tokens(text) == bool(wanted)
 
 
-def test_four_fifths_in_both_directions_is_a_little_more_than_itself():
-    assert rouge("a b c d e", "a b c d x").fmeasure == 0.8000000000000002
-
-
-def test_precision_and_recall_are_not_swapped():
-    score = rouge("the cat", "the the the the")
-    assert (score.precision, score.recall) == (0.25, 0.5)
-
-
-def test_longest_common_subsequence_minds_the_order():
-    assert rouge("a b c d", "d c b a", "rouge1").fmeasure == 1.0
-    assert rouge("a b c d", "d c b a", "rouge2").fmeasure == 0.0
-    assert rouge("a b c d", "d c b a", "rougeL").fmeasure == 0.25
-    assert rouge("a b c d", "a x c d", "rougeL").fmeasure == 0.75
-
-
 WORDS = [
     "dying skies news lying ties inning innings outing canning howe proceed exceed succeed idly gently ugly",
     "rational valenci hesitanci digitizer radically differently vileli analogously operator feudalism",

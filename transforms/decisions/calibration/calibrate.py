@@ -1,6 +1,6 @@
 """A run held against human labels: agreement, thresholds, and figures without the judge's bias."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import correlation
 from typing import Literal, NamedTuple
@@ -150,18 +150,12 @@ def _corrected(
 
 
 def _slices(labelled: Sequence[LabelledScore]) -> list[SliceAgreement]:
-    groups = [*_score_groups([judged.score for judged in labelled])][1 : _MOST_SLICES + 1]
-    pairs = [
-        (group, _outcome_pairs([judged for judged in labelled if group.holds(judged.score)]))
-        for group in groups
-    ]
-    return [
-        SliceAgreement(
-            group=group.kind, name=group.name, agreement=_share(outcomes), kappa=_kappa_figure(outcomes)
-        )
-        for group, outcomes in pairs
-        if outcomes
-    ]
+    slices = []
+    for group in [*_score_groups([judged.score for judged in labelled])][1 : _MOST_SLICES + 1]:
+        if pairs := _outcome_pairs([judged for judged in labelled if group.holds(judged.score)]):
+            figures = {"agreement": _share(pairs), "kappa": _kappa_figure(pairs)}
+            slices.append(SliceAgreement(group=group.kind, name=group.name, **figures))
+    return slices
 
 
 # The threshold with the lowest cost of errors, validated on labels that did not choose it.
@@ -185,10 +179,8 @@ class _Labelled(NamedTuple):
 
     def costs(self, threshold: float, costs: ErrorCosts) -> Numbers:
         """Returns the cost of each score."""
-        passed = self.values >= threshold
-        return np.where(passed & ~self.people, costs.false_pass, 0) + np.where(
-            ~passed & self.people, costs.false_fail, 0
-        )
+        passed, cost = self.values >= threshold, np.where(self.people, costs.false_fail, costs.false_pass)
+        return np.where(passed != self.people, cost, 0.0)
 
 
 def _threshold_advice(
@@ -325,15 +317,12 @@ def _outcome_pairs(group: Sequence[LabelledScore]) -> list[_OutcomePair]:
 
 def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | None:
     pairs = _outcome_pairs(group)
-    tied = sum(bool(judged.answers) and judged.mean == 0.5 for judged in group)
     if not pairs:
         return None
-    table = _table(pairs)
-    no_score = [
-        judged.mean > 0.5
-        for judged in group
-        if judged.answers and judged.score.passed is None and judged.mean != 0.5
-    ]
+    table = _confusion((pair.people, pair.judged) for pair in pairs)
+    answered = [judged for judged in group if judged.answers]
+    decided = [judged for judged in answered if judged.mean != 0.5]
+    no_score = [judged.mean > 0.5 for judged in decided if judged.score.passed is None]
     return OutcomeAgreement(
         confusion=ConfusionCounts(
             both_pass=table.true_pass,
@@ -341,7 +330,7 @@ def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | Non
             false_fail=table.false_fail,
             both_fail=table.true_fail,
         ),
-        tied=tied,
+        tied=len(answered) - len(decided),
         no_score_pass=sum(no_score),
         no_score_fail=len(no_score) - sum(no_score),
         agreement=_share(pairs),
@@ -368,10 +357,10 @@ def _kappa_figure(pairs: Sequence[_OutcomePair]) -> LabelFigure:
     if value is None:
         why = "people and the criterion give everything one and the same outcome" if pairs else "no score"
         return LabelFigure(value=None, count=len(pairs), reason=why)
-    by_case: dict[str, list[_OutcomePair]] = defaultdict(list)
+    by_case: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for pair in pairs:
-        by_case[pair.case].append(pair)
-    interval = kappa_interval({case: _table(of_case) for case, of_case in by_case.items()}, SEED)
+        by_case[pair.case].append((pair.people, pair.judged))
+    interval = kappa_interval({case: _confusion(of_case) for case, of_case in by_case.items()}, SEED)
     return _with_interval(value, len(pairs), interval)
 
 
@@ -413,8 +402,10 @@ def _case_mean(cases: Sequence[str], values: Iterable[float]) -> LabelFigure:
     return LabelFigure(value=means.mean, count=len(cases), interval=interval, reason=why)
 
 
-def _table(pairs: Sequence[_OutcomePair]) -> Confusion:
-    return confusion([pair.people for pair in pairs], [pair.judged for pair in pairs])
+def _confusion(pairs: Iterable[tuple[bool, bool]]) -> Confusion:
+    """Returns the counts of whether people and a criterion pass scores."""
+    counts = Counter(pairs)
+    return Confusion(*(counts[pair] for pair in ((True, True), (False, True), (True, False), (False, False))))
 
 
 def _with_interval(value: float, count: int, interval: Bounds | None) -> LabelFigure:
@@ -441,11 +432,8 @@ class _ScoreGroup(NamedTuple):
 def _score_groups(scores: Sequence[JudgedScore]) -> Iterator[_ScoreGroup]:
     yield _ScoreGroup("all", None)
     versions = dict.fromkeys(score.app_version for score in scores)
-    yield from (
-        _ScoreGroup("app_version", name)
-        for name in sorted(versions, key=lambda name: name or "")
-        if len(versions) > 1
-    )
+    if len(versions) > 1:
+        yield from (_ScoreGroup("app_version", name) for name in sorted(versions, key=lambda v: v or ""))
     yield from (_ScoreGroup("slice", name) for name in sorted({n for score in scores for n in score.slices}))
 
 
@@ -554,21 +542,12 @@ class _Correction(NamedTuple):
 
     def _rogan_gladen(self, part: _GroupParts) -> Bounds | None:
         everything = [*part.labelled, *part.others]
-        labels = [self.sample.labels[score] for score in part.labelled]
         if (
             self.sample.weights
             or len({s.case for s in everything}) < len(everything)
-            or {*labels} - {0.0, 1.0}
+            or {self.sample.labels[score] for score in part.labelled} - {0.0, 1.0}
             or any(score.passed is None for score in everything)
         ):
             return None
-        table = confusion(labels, [bool(score.passed) for score in part.labelled])
+        table = _confusion((bool(self.sample.labels[s]), bool(s.passed)) for s in part.labelled)
         return rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)
-
-
-def confusion(people: Sequence[float], judged: Sequence[bool]) -> Confusion:
-    """Returns the counts of what people (1: pass, 0: fail) and a criterion say."""
-    pairs = [(bool(label), other) for label, other in zip(people, judged, strict=True)]
-    return Confusion(
-        *(pairs.count(pair) for pair in ((True, True), (False, True), (True, False), (False, False)))
-    )

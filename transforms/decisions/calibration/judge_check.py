@@ -112,16 +112,11 @@ async def _votes(question: Question[Any], ask: Ask, number: int) -> Votes:
 
 
 def changes(base: Votes, other: Votes | None, number: int) -> ChangedVerdicts:
-    """Compares the verdicts of two forms, or the votes of one.
+    """Compares the verdicts of two forms, or the votes of one, each asked so many times.
 
     A verdict is measured if all its votes are there. Without another form it changes if they are not all the
     same; else, if the two forms come to different verdicts. A question of which nothing is known counts as
     one verdict that is not measured.
-
-    Args:
-        base: The votes on the question as it is.
-        other: The votes on its other form; None: `base` is compared with itself.
-        number: How often each form was asked.
     """
     changed = ChangedVerdicts([], [])
     forms = [base] if other is None else [base, other]
@@ -257,15 +252,14 @@ def criterion_figures(
     for name in names:
         questions = [asked for asked in voted if asked.checked.criterion == name]
         figures = {perturbation: _figure(questions, perturbation, number) for perturbation in PERTURBATIONS}
-        of_criteria.append(
-            CheckedCriterion(
-                criterion=name,
-                conversations=len({asked.checked.conversation for asked in questions}),
-                questions=len(questions),
-                errors=errors.get(name, 0),
-                **figures,
-            )
+        checked = CheckedCriterion(
+            criterion=name,
+            conversations=len({asked.checked.conversation for asked in questions}),
+            questions=len(questions),
+            errors=errors.get(name, 0),
+            **figures,
         )
+        of_criteria.append(checked)
     return of_criteria
 
 
@@ -275,15 +269,12 @@ def _figure(questions: Sequence[VotedQuestion], perturbation: str, number: int) 
     unmeasured: Counter[str] = Counter()
     asked = [asked_of for asked_of in questions if perturbation in asked_of.votes]
     for (_, conversation, _), votes in asked:
-        changed_verdicts = changes(
-            votes[_REPEAT], None if perturbation == _REPEAT else votes[perturbation], number
-        )
-        unmeasured.update(changed_verdicts.unmeasured)
-        if changed_verdicts.verdicts:
+        other = None if perturbation == _REPEAT else votes[perturbation]
+        verdicts_changed, missing = changes(votes[_REPEAT], other, number)
+        unmeasured.update(missing)
+        if verdicts_changed:
             size, total = groups.get(conversation, (0, 0.0))
-            groups[conversation] = GroupSum(
-                size + len(changed_verdicts.verdicts), total + sum(changed_verdicts.verdicts)
-            )
+            groups[conversation] = GroupSum(size + len(verdicts_changed), total + sum(verdicts_changed))
     if not asked:
         return None
     verdicts, changed = (int(sum(part)) for part in zip(*groups.values(), strict=True)) if groups else (0, 0)

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import zip_longest
+from math import inf
 from typing import NamedTuple, TypeAlias, get_args
 
 from msgspec import Struct, field
@@ -46,12 +47,6 @@ class JudgedScore(Struct, frozen=True, eq=False):
     passed: bool | None
     threshold: float | None
 
-    @property
-    def name(self) -> str:
-        """How texts name it."""
-        turn = "" if self.turn_index is None else f" {turn_name(self.turn_index)}"
-        return f"{self.conversation_id}{turn} {self.key.criterion}"
-
 
 class Scale(Struct, frozen=True):
     """The scale of a criterion, and which way it passes.
@@ -71,27 +66,26 @@ _OUTCOMES = {"PASS": True, "FAIL": False}
 
 
 def judged_scores(rows: Iterable[ScoreRow], scales: Mapping[str, Scale]) -> list[JudgedScore]:
-    """Returns the scores of a run."""
-    return [_judged(row, scales.get(row["criterion"], Scale())) for row in rows]
-
-
-def _judged(row: ScoreRow, scale: Scale) -> JudgedScore:
-    value, turn = row["value"], row["turn_index"]
-    if value is not None and scale.bounds is not None and value < scale.bounds[0]:
-        value = None
-    language = [f"language:{row['language']}"] if row["language"] else []
-    return JudgedScore(
-        score_id=row.get("score_id"),
-        conversation_id=row["conversation_id"],
-        turn_index=turn,
-        key=CriterionKey(row["criterion"], "conversation" if turn is None else "turn"),
-        case=row["eval_id"] or row["conversation_id"],
-        app_version=row["app_version"],
-        slices=(*row["tags"], *language),
-        value=value,
-        passed=_OUTCOMES.get(row["outcome"] or ""),
-        threshold=row["threshold"],
-    )
+    """Returns the scores of a run; a value below the scale (no claim) is none."""
+    scores = []
+    for row in rows:
+        value, turn = row["value"], row["turn_index"]
+        bounds = scales.get(row["criterion"], Scale()).bounds
+        language = [f"language:{row['language']}"] if row["language"] else []
+        judged = JudgedScore(
+            score_id=row.get("score_id"),
+            conversation_id=row["conversation_id"],
+            turn_index=turn,
+            key=CriterionKey(row["criterion"], "conversation" if turn is None else "turn"),
+            case=row["eval_id"] or row["conversation_id"],
+            app_version=row["app_version"],
+            slices=(*row["tags"], *language),
+            value=None if value is None or (bounds is not None and value < bounds[0]) else value,
+            passed=_OUTCOMES.get(row["outcome"] or ""),
+            threshold=row["threshold"],
+        )
+        scores.append(judged)
+    return scores
 
 
 _NAMED = 5
@@ -173,7 +167,12 @@ def joined_labels(
     for group in groups.values():
         for labelled in group:
             _answer(labelled, problems)
-        _name_missing(group, problems)
+        last = _last_number(group)
+        for labelled in group:
+            missing = [line for line in labelled.lines if line.label.label is None]
+            if missing and not labelled.answers:
+                is_after = labelled.number is not None and last is not None and labelled.number > last
+                problems.add("after_end" if is_after else "no_label", missing)
     used = {key: group for key, group in groups.items() if any(score.answers for score in group)}
     return JoinedLabels(used, frozenset(numbers))
 
@@ -217,18 +216,15 @@ def _is_of_numbers(
     outcomes = [line for line in lines if isinstance(line.label.label, str)]
     scale = scales.get(key.criterion, Scale())
     kind: LabelProblemKind | None = "mixed" if numbers and outcomes else None
-    if numbers and kind is None and not (scale.has_values and all(_is_on(line, scale) for line in numbers)):
+    low, high = scale.bounds or (-inf, inf)
+    is_on = all(isinstance(x := line.label.label, float) and low <= x <= high for line in numbers)
+    if numbers and kind is None and not (scale.has_values and is_on):
         kind = "off_scale"
     if kind is not None:
         problems.add(kind, [*numbers, *outcomes])
         for labelled in group:
             labelled.lines = [line for line in labelled.lines if line.label.label is None]
     return bool(numbers) and kind is None
-
-
-def _is_on(line: LabelLine, scale: Scale) -> bool:
-    value = line.label.label
-    return scale.bounds is None or (isinstance(value, float) and scale.bounds[0] <= value <= scale.bounds[1])
 
 
 def _answer(labelled: LabelledScore, problems: LabelProblems) -> None:
@@ -251,20 +247,10 @@ def label_number(label: str | float | None) -> float:
     return _ANSWERS[label] if isinstance(label, str) else float(label or 0.0)
 
 
-def _name_missing(group: Sequence[LabelledScore], problems: LabelProblems) -> None:
-    last = _last_number(group)
-    for labelled in group:
-        missing = [line for line in labelled.lines if line.label.label is None]
-        if missing and not labelled.answers:
-            is_after = labelled.number is not None and last is not None and labelled.number > last
-            problems.add("after_end" if is_after else "no_label", missing)
-
-
 def _last_number(group: Iterable[LabelledScore]) -> int | None:
     """Returns the last place in the order of drawing that has a label; None without such places."""
-    return max(
-        (judged.number for judged in group if judged.number is not None and judged.answers), default=None
-    )
+    numbers = (judged.number for judged in group if judged.number is not None and judged.answers)
+    return max(numbers, default=None)
 
 
 # Whether labels are of a random sample of all scores, and of which.
@@ -293,11 +279,7 @@ class RandomPart(Struct, frozen=True):
 
 
 def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -> RandomPart:
-    """Returns the random sample that labels are of.
-
-    Args:
-        group: The labelled scores of a criterion at a level.
-        scores: All of its scores at that level.
+    """Returns the random sample that the labelled scores of a criterion at a level are of, among all of them.
 
     Raises:
         NoCorrectionError: There is none, or it is not whole.

@@ -35,9 +35,8 @@ def version_order(first_times: Mapping[str | None, str | None]) -> Order:
     stated = [version for version in first_times if version]
     times = {version: time_seconds(first_times[version]) for version in stated}
     if None not in times.values() and len({*times.values()}) == len(times):
-        return Order(
-            sorted(stated, key=lambda version: times[version] or 0.0), "by their first conversations"
-        )
+        by_time = sorted(stated, key=lambda version: times[version] or 0.0)
+        return Order(by_time, "by their first conversations")
     return Order(sorted(stated, key=natural_order), "by their names")
 
 
@@ -241,16 +240,10 @@ def _verdict(summary: Summary, criteria: Mapping[str, Observed]) -> Observed:
     verdict = Observed(value, summary.verdict, why=summary.reason)
     if verdict.outcome != "PASS" and not verdict.why:
         wanted = "FAIL" if verdict.outcome == "FAIL" else None
-        name, observed = next(
-            (
-                (name, observed)
-                for name, observed in criteria.items()
-                if observed.outcome == wanted and observed.why
-            ),
-            ("", None),
-        )
-        if observed is not None:
-            verdict.why, verdict.turn_index = f"{name}: {observed.why}", observed.turn_index
+        for name, observed in criteria.items():
+            if observed.outcome == wanted and observed.why:
+                verdict.why, verdict.turn_index = f"{name}: {observed.why}", observed.turn_index
+                break
     return verdict
 
 
@@ -270,21 +263,16 @@ def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
         outcomes = {row["outcome"] for row in turns}
         observed.value = sum(values) / len(values) if values else None
         observed.outcome = "FAIL" if "FAIL" in outcomes else "PASS" if outcomes == {"PASS"} else None
-    _explain(observed, whole, turns)
+    if observed.outcome != "PASS":
+        # From the first turn that has the same outcome, else from the whole.
+        wanted = [row for row in turns if row["outcome"] == observed.outcome and _text(row)]
+        explained = wanted[0] if wanted else whole
+        if explained is not None:
+            observed.why, observed.turn_index = _text(explained), explained["turn_index"]
     for judge in (row["judge"] for row in rows if row["judge"]):
         observed.voted += judge.get("voted") or 0
         observed.flipped += judge.get("flipped") or 0
     return observed
-
-
-def _explain(observed: Observed, whole: ScoreRow | None, turns: Sequence[ScoreRow]) -> None:
-    """Adds why a score is not a pass: from the first turn that has the same outcome, else from the whole."""
-    if observed.outcome == "PASS":
-        return
-    wanted = [row for row in turns if row["outcome"] == observed.outcome and _text(row)]
-    row = wanted[0] if wanted else whole
-    if row is not None:
-        observed.why, observed.turn_index = _text(row), row["turn_index"]
 
 
 def _text(row: ScoreRow) -> str | None:

@@ -25,7 +25,13 @@ from turnwise.transforms.decisions.comparison.estimates import (
     Estimate,
     PairedRuns,
     calibration_notes,
+    estimate,
+    group_estimate,
+    group_values,
+    lasting_word,
     paired_estimate,
+    paired_values,
+    three_readings,
     with_correction,
     word_for,
 )
@@ -36,17 +42,8 @@ from turnwise.transforms.decisions.comparison.side_values import (
     better_side,
     match,
     measure_of,
-    values_of,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, Integers
-from turnwise.transforms.decisions.comparison.values import (
-    estimate,
-    group_estimate,
-    group_values,
-    lasting_word,
-    paired_values,
-    three_readings,
-)
 from turnwise.transforms.decisions.comparison.words import (
     LEAST_CHANGE,
     comparison_notes,
@@ -69,8 +66,8 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     """Compares a candidate (b) with a baseline (a), each with at least one conversation."""
     short = short_names((a.name, b.name))
     whole, (a, b) = (a, b), (msgspec.structs.replace(side, name=short[side.name]) for side in (a, b))
-    paired = match(a.conversations, b.conversations, options.by)
-    matched, pairing = values_of(paired), paired.pairing
+    matched = match(a.conversations, b.conversations, options.by)
+    pairing = matched.pairing
     changes: list[SettingsChange] = settings_changes(a, b)
     measures, missing = _measures(a, b)
     change = next((change for change in changes if change.criteria == [STATUS]), None)
@@ -98,7 +95,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         flips=flips(matched, measures) if options.details else [],
         settings_changes=changes,
         notes=[
-            *comparison_notes(a, b, paired, changes, parts.left_out),
+            *comparison_notes(a, b, matched, changes, parts.left_out),
             *few_alike(criteria, b.name),
             *calibration_notes(criteria, a, b),
         ],
@@ -202,11 +199,16 @@ def _compare(
         unpaired = groups.as_part(word_for(groups, groups.p, measure, options))
     if is_share and measure.has_more_values and not all(side.observed.is_binary(measure) for side in sides):
         # The mean values say more than the outcomes.
-        values = measure.as_mean(better_side(measure.criterion, False))
+        values = measure.as_mean(better_side(measure.criterion))
         means = estimate(matched, values, options)
         mean = means.as_part(word_for(means, means.p, values, options))
     missing = three_readings(matched, measure, options, whole, other_p)
     voted, flipped = map(sum, zip(*(side.votes(measure) for side in sides), strict=True))
+    quantiles, judge = list[QuantileRatio](), None
+    if options.details and measure.unit != "score":
+        quantiles = _quantile_ratios(matched, measure, options)
+    if options.details and voted:
+        judge = JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted)
     return CriterionComparison(
         criterion=measure.criterion,
         measure=measure.measure,
@@ -227,12 +229,8 @@ def _compare(
         unpaired=unpaired,
         mean=mean,
         missing=missing,
-        quantiles=_quantile_ratios(matched, measure, options)
-        if options.details and measure.unit != "score"
-        else [],
-        judge=JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted)
-        if options.details and voted
-        else None,
+        quantiles=quantiles,
+        judge=judge,
     )
 
 
@@ -272,7 +270,12 @@ def _compare_parts(
     """Compares every slice and turn index, with q-values over all of them together."""
     slices, measures = _slices(matched, options.slices), [measure for measure, _ in measured]
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
-    parts = [part for name in sorted(kept) for part in _of_slice(name, slices[name], measures, options)]
+    of_slices = (
+        _Part(measure, estimate(slices[name], measure, options), name)
+        for name in sorted(kept)
+        for measure in measures
+    )
+    parts = [part for part in of_slices if part.estimate.baseline_count or part.estimate.candidate_count]
     parts += [part for measure in measures for part in _of_turns(matched, measure, options)]
     with_p = [part for part in parts if part.estimate.p is not None]
     q_values = benjamini_hochberg([part.estimate.p or 0.0 for part in with_p])
@@ -288,16 +291,15 @@ def _compare_parts(
         difference = part.estimate.as_part(word_for(part.estimate, scaled, part.measure, options))
         criterion, stands_out = part.measure.criterion, q is not None and q < options.q
         if part.slice:
-            differences.append(
-                SliceDifference(
-                    slice=part.slice,
-                    criterion=criterion,
-                    difference=difference,
-                    shrunk=shrunk.get(id(part)),
-                    q=q,
-                    stands_out=stands_out,
-                )
+            of_slice = SliceDifference(
+                slice=part.slice,
+                criterion=criterion,
+                difference=difference,
+                shrunk=shrunk.get(id(part)),
+                q=q,
+                stands_out=stands_out,
             )
+            differences.append(of_slice)
         else:
             turn = TurnDifference(
                 turn_index=part.turn_index, difference=difference, q=q, stands_out=stands_out
@@ -360,15 +362,6 @@ def _within(matched: MatchedValues, is_in_a: Sequence[bool], is_in_b: Sequence[b
     return MatchedValues(
         names, matched.baseline.within(in_a, kept), matched.candidate.within(other, kept), matched.pairing
     )
-
-
-def _of_slice(
-    name: str, matched: MatchedValues, measures: Sequence[CriterionMeasure], options: CompareOptions
-) -> Iterator[_Part]:
-    for measure in measures:
-        estimated = estimate(matched, measure, options)
-        if estimated.baseline_count or estimated.candidate_count:
-            yield _Part(measure, estimated, slice=name)
 
 
 def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: CompareOptions) -> Iterator[_Part]:
@@ -441,21 +434,16 @@ def _quantile_ratios(
 
     Paired: over the cases on both sides. An interval needs 10 cases a side.
     """
+    sides, names = (matched.baseline, matched.candidate), matched.names
     if matched.pairing.by == "nothing":  # every conversation is resampled by itself
-        sizes = len(matched.baseline.rows), len(matched.candidate.rows)
+        sizes = [len(side.rows) for side in sides]
         names = [f"{side} {index}" for side, size in zip("ab", sizes, strict=True) for index in range(size)]
-        cases = np.arange(sizes[0]), np.arange(sizes[0], sum(sizes))
-        rows = matched.baseline.rows, matched.candidate.rows
+        cases = [np.arange(sizes[0]), np.arange(sizes[0], sum(sizes))]
+        rows = [side.rows for side in sides]
     else:
-        names = matched.names
-        places = np.arange(len(names))
-        cases = (
-            np.repeat(places, matched.baseline.cases.sizes),
-            np.repeat(places, matched.candidate.cases.sizes),
-        )
-        rows = matched.baseline.cases.rows, matched.candidate.cases.rows
-    sides = zip((matched.baseline, matched.candidate), rows, cases, strict=True)
-    a, b = (_ordered(side, values, of, measure) for side, values, of in sides)
+        cases = [np.repeat(np.arange(len(names)), side.cases.sizes) for side in sides]
+        rows = [side.cases.rows for side in sides]
+    a, b = (_ordered(*given, measure) for given in zip(sides, rows, cases, strict=True))
     if not len(a.values) or not len(b.values):
         return []
     replicates = max(_FEWEST_REPLICATES, min(_REPLICATES, _MOST_DRAWS // max(len(a.cases), len(b.cases))))

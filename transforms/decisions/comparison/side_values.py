@@ -1,6 +1,6 @@
 """Conversations paired by case, and what criteria gave each case: counts and means."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from statistics import fmean
 from typing import Literal, NamedTuple
@@ -19,7 +19,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     ConversationColumns,
     CriterionColumn,
     Integers,
-    ScoreDetails,
     TurnScores,
     are_binary,
     common,
@@ -64,113 +63,10 @@ def _runs_at(values: Numbers, places: Integers, size: int) -> Runs:
     return Runs(counts, means)
 
 
-# Pairs the conversations of two sides by case.
-
-_NAMES_SHOWN = 20
-KEYS: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
-
-
-class Matched(Struct, frozen=True):
-    """The conversations of two sides, brought together.
-
-    Attributes:
-        names: Cases on both sides that expect the same, by name; none if nothing pairs them.
-        baseline_cases: Rows of A by case; at least one each.
-    """
-
-    names: list[str]
-    baseline: ConversationColumns
-    candidate: ConversationColumns
-    baseline_cases: CaseRows
-    candidate_cases: CaseRows
-    pairing: Pairing
-
-
-class _Cases:
-    """The cases of a side.
-
-    Attributes:
-        places: Name -> its place in the values of the column that names cases.
-    """
-
-    def __init__(self, side: ConversationColumns, by: PairedBy) -> None:
-        names = side.case_names(by)
-        self.rows = rows_by_case(names)
-        self.places = {
-            name: code
-            for code, (name, size) in enumerate(zip(names.values, self.rows.sizes.tolist(), strict=True))
-            if name and size
-        }
-        self._digests: list[set[str | None]] = [set() for _ in names.values]
-        for case, code in distinct_pairs(names, side.case_digests):
-            self._digests[case].add(side.case_digests.values[code])
-
-    def of(self, names: Sequence[str]) -> CaseRows:
-        """Returns the rows of some cases."""
-        return self.rows.take([self.places[name] for name in names])
-
-    def digests(self, name: str) -> set[str | None]:
-        """Returns the digests of what is expected in a case."""
-        return self._digests[self.places[name]]
-
-
-def match(a: ConversationColumns, b: ConversationColumns, by: PairedBy | None = None) -> Matched:
-    """Pairs conversations by an id; by default, by the one that pairs most cases, `nothing` if none does.
-
-    Copies are not cases: if tasks bring as many conversations together, and several are runs of one, they do.
-    """
-    if by is not None:
-        return _match(a, b, by)
-    pairs = {key: _common(a.case_names(key), b.case_names(key)) for key in KEYS}
-    best = max(KEYS, key=lambda key: pairs[key].cases)
-    goldens = _common(a.golden_tasks(), b.golden_tasks())
-    if goldens.cases < pairs[best].cases and goldens.conversations >= pairs[best].conversations:
-        best = "task"
-    return _match(a, b, best if pairs[best].cases else "nothing")
-
-
-class _Common(NamedTuple):
-    """How many cases are on both sides, and how many conversations of both are runs of them."""
-
-    cases: int
-    conversations: int
-
-
-def _common(a: CaseNames, b: CaseNames) -> _Common:
-    names = common(a, b) - {None, ""}
-    counts = (
-        (name, n) for side in (a, b) for name, n in zip(side.values, side.counts().tolist(), strict=True)
-    )
-    return _Common(len(names), sum(number for name, number in counts if name in names))
-
-
-def _match(a: ConversationColumns, b: ConversationColumns, by: PairedBy) -> Matched:
-    cases, other = _Cases(a, by), _Cases(b, by)
-    named = sorted(cases.places.keys() & other.places.keys())
-    digests = ((name, cases.digests(name), other.digests(name)) for name in named)
-    # Something else is expected in A than in B only as far as it is known.
-    both = [name for name, expected, of_b in digests if expected == of_b or None in expected | of_b]
-    changed = sorted({*named}.difference(both))
-    baseline_only = sorted(cases.places.keys() - other.places.keys())
-    candidate_only = sorted(other.places.keys() - cases.places.keys())
-    pairing = Pairing(
-        by=by,
-        pairs=len(both),
-        baseline_only=len(baseline_only),
-        candidate_only=len(candidate_only),
-        baseline_unidentified=len(a) - len(cases.of([*cases.places]).rows),
-        candidate_unidentified=len(b) - len(other.of([*other.places]).rows),
-        baseline_only_names=baseline_only[:_NAMES_SHOWN],
-        candidate_only_names=candidate_only[:_NAMES_SHOWN],
-        changed=len(changed),
-        changed_names=changed,
-    )
-    return Matched(both, a, b, cases.of(both), other.of(both), pairing)
-
-
 # What of a criterion is compared: pass shares or mean values, and which side is better.
 
-_SHARES: dict[str | None, float] = {"PASS": 1.0, "FAIL": 0.0}
+SHARES: dict[str | None, float] = {"PASS": 1.0, "FAIL": 0.0}
+"""Outcome -> its part of a pass rate; what has no outcome has none."""
 
 
 class CriterionMeasure(Struct, frozen=True):
@@ -211,7 +107,7 @@ class CriterionMeasure(Struct, frozen=True):
     def value_of(self, value: float | None, outcome: str | None) -> float | None:
         """Returns what is compared of one score; None: there is none, or a value outside the scale."""
         if not self.is_of_values:
-            return _SHARES.get(outcome)
+            return SHARES.get(outcome)
         scale = (0.0, 1.0) if self.measure == "pass_rate" else self.scale
         return value if value is None or scale is None or scale[0] <= value <= scale[1] else None
 
@@ -249,7 +145,7 @@ class CriterionMeasure(Struct, frozen=True):
 
 
 def _shares(outcomes: Sequence[str | None], places: Integers) -> Numbers:
-    return np.asarray([_SHARES.get(outcome, np.nan) for outcome in outcomes], np.float64)[places]
+    return np.asarray([SHARES.get(outcome, np.nan) for outcome in outcomes], np.float64)[places]
 
 
 def measure_of(criterion: str, columns: Sequence[CriterionColumn], has_threshold: bool) -> CriterionMeasure:
@@ -267,18 +163,16 @@ def measure_of(criterion: str, columns: Sequence[CriterionColumn], has_threshold
     is_share = has_outcomes or (unit == "score" and bool(len(values)) and are_binary(values))
     measure: ComparedMeasure = "pass_rate" if is_share else "mean"
     # A pass is better, whichever side of the threshold it lies on.
-    side = "more" if has_outcomes else better_side(criterion, has_outcomes)
+    side = "more" if has_outcomes else better_side(criterion)
     thresholds = {kind.threshold for kind in kinds}
     threshold = thresholds.pop() if len(thresholds) == 1 else None
     return CriterionMeasure(criterion, measure, scale_of(criterion), unit, side, has_outcomes, threshold)
 
 
-def better_side(criterion: str, has_outcomes: bool) -> Literal["more", "less", "neither"]:
+def better_side(criterion: str) -> Literal["more", "less", "neither"]:
     """Returns which values of a criterion are better."""
     kind = CRITERIA.get(criterion)
-    if kind is None:
-        return "more" if has_outcomes else "neither"
-    return "more" if kind.gate == "at_least" else "less"
+    return "neither" if kind is None else "more" if kind.gate == "at_least" else "less"
 
 
 def scale_of(criterion: str) -> tuple[float, float] | None:
@@ -307,13 +201,6 @@ class _ObservedColumns:
     def __init__(self, conversations: ConversationColumns) -> None:
         self.conversations = conversations
         self._values: dict[CriterionMeasure, _RowValues] = {}
-        self._drawn: dict[str, Bools] = {}
-
-    def at(self, rows: Iterable[int], measure: CriterionMeasure) -> list[Observed]:
-        """Returns what a criterion gave some conversations, where it applies."""
-        is_seen = self.values(measure).is_seen
-        observed = (self.conversations.given(row, measure.criterion) for row in rows if is_seen[row])
-        return [score for score in observed if score is not None]
 
     def values(self, measure: CriterionMeasure) -> _RowValues:
         """Returns what is compared of every conversation."""
@@ -329,10 +216,6 @@ class _ObservedColumns:
         column = self.column(measure)
         return are_binary(column.values[self.values(measure).is_seen])
 
-    def details(self, measure: CriterionMeasure) -> ScoreDetails | None:
-        """Returns the reasons, turns and votes of a criterion; None: they were not read."""
-        return self.column(measure).details
-
     def column(self, measure: CriterionMeasure) -> CriterionColumn:
         """Returns what a criterion gave every conversation."""
         column = self.conversations.criteria.get(measure.criterion)
@@ -340,11 +223,9 @@ class _ObservedColumns:
 
     def is_drawn(self, criterion: str) -> Bools:
         """Returns which conversations a sample rate did not leave out of a criterion."""
-        if criterion not in self._drawn:
-            sampled_out = self.conversations.sampled_out
-            is_drawn = np.asarray([criterion not in left_out for left_out in sampled_out.values], np.bool_)
-            self._drawn[criterion] = is_drawn[sampled_out.places]
-        return self._drawn[criterion]
+        sampled_out = self.conversations.sampled_out
+        is_drawn = np.asarray([criterion not in left_out for left_out in sampled_out.values], np.bool_)
+        return is_drawn[sampled_out.places]
 
 
 class SideValues:
@@ -376,20 +257,16 @@ class SideValues:
         """Returns the values of a criterion by case; `missing` stands for those without a score."""
         key = measure, missing
         if key not in self._runs:
-            self._runs[key] = self._find_runs(measure, missing)
+            values, is_seen, is_counted = self.observed.values(measure)
+            if missing is not None:
+                values, is_counted = np.where(is_counted, values, missing), is_seen
+            kept = is_counted[self.cases.rows]
+            self._runs[key] = _runs_at(values[self.cases.rows[kept]], self._places[kept], len(self.cases))
         return self._runs[key]
-
-    def _find_runs(self, measure: CriterionMeasure, missing: float | None) -> Runs:
-        values, is_seen, is_decided = self.observed.values(measure)
-        is_counted = is_decided
-        if missing is not None:
-            values, is_counted = np.where(is_decided, values, missing), is_seen
-        kept = is_counted[self.cases.rows]
-        return _runs_at(values[self.cases.rows[kept]], self._places[kept], len(self.cases))
 
     def turn_runs(self, measure: CriterionMeasure) -> dict[int, Runs]:
         """Returns turn index -> one value a conversation, by case: the mean, or whether all scores pass."""
-        details = self.observed.details(measure)
+        details = self.observed.column(measure).details
         if details is None:
             return {}
         rows = self.cases.rows
@@ -411,7 +288,7 @@ class SideValues:
 
     def votes(self, measure: CriterionMeasure) -> tuple[int, int]:
         """Returns the verdicts of a judge with two votes or more, and how many of them are not unanimous."""
-        details = self.observed.details(measure)
+        details = self.observed.column(measure).details
         if details is None:
             return 0, 0
         rows = self.rows[self.observed.values(measure).is_seen[self.rows]]
@@ -419,12 +296,12 @@ class SideValues:
 
     def single_values(self, measure: CriterionMeasure, rows: Integers) -> tuple[Integers, Numbers]:
         """Returns all values of conversations, those of turns where there are any, each with its place."""
-        column, details = self.observed.column(measure), self.observed.details(measure)
+        column = self.observed.column(measure)
         whole = np.where(column.has_value, column.values, np.nan)[rows]
-        if details is None:
+        if column.details is None:
             sizes, values = np.ones(len(rows), np.int64), whole
         else:
-            turns = details.turns.at(rows)
+            turns = column.details.turns.at(rows)
             sizes = np.maximum(turns.sizes, 1)
             values = np.repeat(whole, sizes)
             values[np.repeat(turns.sizes > 0, sizes)] = turns.values
@@ -433,7 +310,10 @@ class SideValues:
 
     def at(self, index: int, measure: CriterionMeasure) -> list[Observed]:
         """Returns what a criterion gave the conversations of one case, where it applies."""
-        return self.observed.at(self.cases[index], measure)
+        is_seen = self.observed.values(measure).is_seen
+        given = self.observed.conversations.given
+        observed = (given(row, measure.criterion) for row in self.cases[index] if is_seen[row])
+        return [score for score in observed if score is not None]
 
     def count_missing(self, measure: CriterionMeasure) -> int:
         """Returns to how many conversations a criterion applies without deciding."""
@@ -453,11 +333,17 @@ class SideValues:
         )
 
 
+# Pairs the conversations of two sides by case.
+
+_NAMES_SHOWN = 20
+KEYS: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
+
+
 class MatchedValues(NamedTuple):
     """The conversations of two sides, or of a slice of them, by case.
 
     Attributes:
-        names: Cases of both sides, by name; none if nothing pairs them.
+        names: Cases on both sides that expect the same, by name; none if nothing pairs them.
     """
 
     names: list[str]
@@ -466,13 +352,83 @@ class MatchedValues(NamedTuple):
     pairing: Pairing
 
 
-def values_of(matched: Matched) -> MatchedValues:
-    """Returns what criteria gave matched conversations."""
-    a, b = (
-        SideValues(_ObservedColumns(side), np.arange(len(side)), cases)
-        for side, cases in (
-            (matched.baseline, matched.baseline_cases),
-            (matched.candidate, matched.candidate_cases),
-        )
+class _Cases:
+    """The cases of a side.
+
+    Attributes:
+        places: Name -> its place in the values of the column that names cases.
+    """
+
+    def __init__(self, side: ConversationColumns, by: PairedBy) -> None:
+        names = side.case_names(by)
+        self.rows = rows_by_case(names)
+        self.places = {
+            name: code
+            for code, (name, size) in enumerate(zip(names.values, self.rows.sizes.tolist(), strict=True))
+            if name and size
+        }
+        self._digests: list[set[str | None]] = [set() for _ in names.values]
+        for case, code in distinct_pairs(names, side.case_digests):
+            self._digests[case].add(side.case_digests.values[code])
+
+    def of(self, names: Sequence[str]) -> CaseRows:
+        """Returns the rows of some cases."""
+        return self.rows.take([self.places[name] for name in names])
+
+    def digests(self, name: str) -> set[str | None]:
+        """Returns the digests of what is expected in a case."""
+        return self._digests[self.places[name]]
+
+
+def match(a: ConversationColumns, b: ConversationColumns, by: PairedBy | None = None) -> MatchedValues:
+    """Pairs conversations by an id; by default, by the one that pairs most cases, `nothing` if none does.
+
+    Copies are not cases: if tasks bring as many conversations together, and several are runs of one, they do.
+    """
+    if by is None:
+        pairs = {key: _common(a.case_names(key), b.case_names(key)) for key in KEYS}
+        best = max(KEYS, key=lambda key: pairs[key].cases)
+        goldens = _common(a.golden_tasks(), b.golden_tasks())
+        if goldens.cases < pairs[best].cases and goldens.conversations >= pairs[best].conversations:
+            best = "task"
+        by = best if pairs[best].cases else "nothing"
+    cases, other = _Cases(a, by), _Cases(b, by)
+    named = sorted(cases.places.keys() & other.places.keys())
+    digests = ((name, cases.digests(name), other.digests(name)) for name in named)
+    # Something else is expected in A than in B only as far as it is known.
+    both = [name for name, expected, of_b in digests if expected == of_b or None in expected | of_b]
+    changed = sorted({*named}.difference(both))
+    baseline_only = sorted(cases.places.keys() - other.places.keys())
+    candidate_only = sorted(other.places.keys() - cases.places.keys())
+    pairing = Pairing(
+        by=by,
+        pairs=len(both),
+        baseline_only=len(baseline_only),
+        candidate_only=len(candidate_only),
+        baseline_unidentified=len(a) - len(cases.of([*cases.places]).rows),
+        candidate_unidentified=len(b) - len(other.of([*other.places]).rows),
+        baseline_only_names=baseline_only[:_NAMES_SHOWN],
+        candidate_only_names=candidate_only[:_NAMES_SHOWN],
+        changed=len(changed),
+        changed_names=changed,
     )
-    return MatchedValues(matched.names, a, b, matched.pairing)
+    baseline, candidate = (
+        SideValues(_ObservedColumns(side), np.arange(len(side)), of_side.of(both))
+        for side, of_side in ((a, cases), (b, other))
+    )
+    return MatchedValues(both, baseline, candidate, pairing)
+
+
+class _Common(NamedTuple):
+    """How many cases are on both sides, and how many conversations of both are runs of them."""
+
+    cases: int
+    conversations: int
+
+
+def _common(a: CaseNames, b: CaseNames) -> _Common:
+    names = common(a, b) - {None, ""}
+    counts = (
+        (name, n) for side in (a, b) for name, n in zip(side.values, side.counts().tolist(), strict=True)
+    )
+    return _Common(len(names), sum(number for name, number in counts if name in names))

@@ -287,24 +287,19 @@ def empty_column(size: int) -> CriterionColumn:
 def stacked_criteria(columns: Sequence[CriterionColumn]) -> CriterionColumn:
     """Returns columns under each other; details where all of them have some."""
     values = np.concatenate([column.values for column in columns])
-    details = [column.details for column in columns if column.details is not None]
-    both = _stacked_details(details) if len(details) == len(columns) else None
-    return CriterionColumn(values, stacked([column.kinds for column in columns]), both)
-
-
-def _stacked_details(parts: Sequence[ScoreDetails]) -> ScoreDetails:
-    turns = [part.turns for part in parts]
-    return ScoreDetails(
-        reasons=stacked([part.reasons for part in parts]),
-        turns=TurnScores(
-            np.concatenate([part.sizes for part in turns]),
-            np.concatenate([part.indices for part in turns]),
-            np.concatenate([part.values for part in turns]),
-            stacked([part.outcomes for part in turns]),
-        ),
-        voted=np.concatenate([part.voted for part in parts]),
-        flipped=np.concatenate([part.flipped for part in parts]),
+    kinds = stacked([column.kinds for column in columns])
+    parts = [column.details for column in columns if column.details is not None]
+    if len(parts) < len(columns):
+        return CriterionColumn(values, kinds)
+    turns = TurnScores(
+        np.concatenate([part.turns.sizes for part in parts]),
+        np.concatenate([part.turns.indices for part in parts]),
+        np.concatenate([part.turns.values for part in parts]),
+        stacked([part.turns.outcomes for part in parts]),
     )
+    reasons = stacked([part.reasons for part in parts])
+    votes = (np.concatenate([getattr(part, name) for part in parts]) for name in ("voted", "flipped"))
+    return CriterionColumn(values, kinds, ScoreDetails(reasons, turns, *votes))
 
 
 class _Places(dict[_Hashed, int], Generic[_Hashed]):
@@ -466,8 +461,7 @@ def columns_of(conversations: Iterable[ComparedConversation]) -> ConversationCol
         about = compared.case_digest, compared.language, tuple(compared.tags)
         traits.append((*ids, *about, compared.skipped, compared.sampled_out, tuple(compared.agents)))
     columns: list[CodedColumn[Any]] = [coded(values) for values in zip(*traits, strict=True)]
-    columns = columns or [coded(())] * 10
-    names, versions, cases, tasks, digests, languages, tags, *others = columns
+    names, versions, cases, tasks, digests, languages, tags, *others = columns or [coded(())] * 10
     skipped, sampled_out, agents = others
     own_case = names, versions, cases, tasks, digests, languages, tags
     criteria = {name: column.column(len(traits)) for name, column in given.items()}

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from turnwise.schemas.comparison import (
     GATE_PROBLEM,
     Comparison,
+    ComparisonWord,
     CriterionComparison,
     Flip,
     FlipKind,
@@ -25,7 +26,6 @@ from turnwise.schemas.jsonio import JsonValue, dump_json
 from turnwise.schemas.run import RunDocument, redacted_text
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
-    Matched,
     MatchedValues,
     SideValues,
     scale_of,
@@ -92,7 +92,11 @@ _NAMES_SHOWN = 5
 
 
 def comparison_notes(
-    a: ComparedSide, b: ComparedSide, matched: Matched, changes: Sequence[SettingsChange], left_out: int
+    a: ComparedSide,
+    b: ComparedSide,
+    matched: MatchedValues,
+    changes: Sequence[SettingsChange],
+    left_out: int,
 ) -> list[str]:
     """Returns the notes, one line each; `left_out` slices were not compared."""
     return [
@@ -102,7 +106,7 @@ def comparison_notes(
             f"{change.candidate} in the candidate"
             for change in changes
         ),
-        *_same(a, b, matched),
+        *_same(a, b, matched.pairing.by),
         *_rejected(a, b),
         *dict.fromkeys([*a.notes, *b.notes]),
         *_settings_notes(a, b),
@@ -110,7 +114,7 @@ def comparison_notes(
     ]
 
 
-def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
+def _pairing(a: ComparedSide, b: ComparedSide, matched: MatchedValues) -> Iterator[str]:
     pairing = matched.pairing
     if pairing.by == "nothing":
         yield (
@@ -128,23 +132,19 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
             yield f"{counted(unidentified, 'conversation')} of {side.name} without {pairing.by}: left out"
     if pairing.changed:
         more = ", ..." if pairing.changed > _NAMES_SHOWN else ""
-        yield (
-            f"{counted(pairing.changed, 'case')} left out, whose expectation is not the same "
-            "in baseline and candidate: "
-            f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
-        )
-    sizes = zip(matched.baseline_cases.sizes.tolist(), matched.candidate_cases.sizes.tolist(), strict=True)
-    uneven = [(runs_a, other) for runs_a, other in sizes if runs_a != other]
+        names = f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
+        what = "left out, whose expectation is not the same in baseline and candidate"
+        yield f"{counted(pairing.changed, 'case')} {what}: {names}"
+    sizes = (side.cases.sizes.tolist() for side in (matched.baseline, matched.candidate))
+    uneven = [(runs_a, other) for runs_a, other in zip(*sizes, strict=True) if runs_a != other]
     if uneven:
         runs = [sum(side) for side in zip(*uneven, strict=True)]
-        yield (
-            f"{counted(len(uneven), 'case')} not run equally often: {runs[0]} runs in the baseline, "
-            f"{runs[1]} in the candidate; "
-            "runs that are missing are not in the figures"
-        )
+        often = f"{runs[0]} runs in the baseline, {runs[1]} in the candidate"
+        number = f"{counted(len(uneven), 'case')} not run equally often"
+        yield f"{number}: {often}; runs that are missing are not in the figures"
 
 
-def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
+def _same(a: ComparedSide, b: ComparedSide, by: PairedBy) -> Iterator[str]:
     """Yields a note where both sides are the same recordings, or the same version."""
     versions = [{*side.conversations.app_versions.used()} for side in (a, b)]
     if versions[0] != versions[1]:
@@ -153,7 +153,7 @@ def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
         {*zip(side.conversations.conversation_ids, side.conversations.app_versions, strict=True)}
         for side in (a, b)
     )
-    if ids_a == other and matched.pairing.by != "nothing":
+    if ids_a == other and by != "nothing":
         yield "both sides are the same recordings: differences are those of the measurement, not of the agent"
         return
     if None in versions[0]:
@@ -225,7 +225,7 @@ def settings_changes(a: ComparedSide, b: ComparedSide) -> list[SettingsChange]:
     """Returns what is not the same for both sides, as far as it concerns criteria that both have."""
     changes = list(_judges(a, b))
     if a.document is not None and b.document is not None:
-        changes += _verdict(a.document, b.document)
+        changes += _verdict(*(sorted(document.thresholds) for document in (a.document, b.document)))
         changes += _settings(a.document, b.document, sorted(a.judges.keys() & b.judges.keys()))
         return changes
     return [*changes, *_applied_thresholds(a.conversations, b.conversations)]
@@ -236,9 +236,8 @@ def beyond_verdicts(changes: Sequence[SettingsChange]) -> list[SettingsChange]:
     return [change for change in changes if change.criteria != [STATUS]]
 
 
-def _verdict(a: RunDocument, b: RunDocument) -> Iterator[SettingsChange]:
+def _verdict(base: Sequence[str], other: Sequence[str]) -> Iterator[SettingsChange]:
     """Yields a change if the verdicts do not rest on the same criteria."""
-    base, other = (sorted(document.thresholds) for document in (a, b))
     if base != other:
         before, after = (", ".join(names) or "none" for names in (base, other))
         yield SettingsChange(
@@ -252,15 +251,11 @@ def _judges(a: ComparedSide, b: ComparedSide) -> Iterator[SettingsChange]:
     for criterion in sorted(a.judges.keys() & b.judges.keys()):
         base, other = a.judges[criterion], b.judges[criterion]
         if base and other and base != other:
-            changes.setdefault((_listed(base), _listed(other)), []).append(criterion)
+            changes.setdefault(("; ".join(sorted(base)), "; ".join(sorted(other))), []).append(criterion)
     for (before, after), criteria in changes.items():
         yield SettingsChange(
             what="judge model, prompt version", baseline=before, candidate=after, criteria=criteria
         )
-
-
-def _listed(names: set[str]) -> str:
-    return "; ".join(sorted(names))
 
 
 def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator[SettingsChange]:
@@ -365,14 +360,10 @@ def _shares(side: SideValues, measure: CriterionMeasure) -> list[float | None]:
 
 
 def _kind(baseline_share: float | None, candidate_share: float | None) -> FlipKind | None:
-    if baseline_share is None or candidate_share is None:
-        return (
-            "newly_missing"
-            if baseline_share is not None
-            else "newly_measured"
-            if candidate_share is not None
-            else None
-        )
+    if baseline_share is None:
+        return None if candidate_share is None else "newly_measured"
+    if candidate_share is None:
+        return "newly_missing"
     if candidate_share - baseline_share >= LEAST_CHANGE:
         return "fixed"
     return "regressed" if baseline_share - candidate_share >= LEAST_CHANGE else None
@@ -392,10 +383,7 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
     gates, other_gates = _gates(base), _gates(other)
     seen, other_seen = map(_seen, (a, b))
     if seen and other_seen and ({*gates} - other_seen or {*other_gates} - seen):
-        before, after = (", ".join(names) or "none" for names in (gates, other_gates))
-        yield SettingsChange(
-            what="criteria of the verdict", baseline=before, candidate=after, criteria=[STATUS]
-        )
+        yield from _verdict(gates, other_gates)
     for criterion in sorted(base.keys() & other.keys()):
         applied = base[criterion], other[criterion]
         pairs = [(applied[0].thresholds, applied[1].thresholds)]
@@ -470,15 +458,15 @@ def unmeasured_numbers(
     gone = pairing.baseline_only if result.overall.pairs else 0
     # Nobody knows of which version of a run a record was that could not be read.
     rejected = ((b.rejected, b.name), (None if a.run_ids == b.run_ids else a.rejected, a.name))
-    numbers = {
-        f"{counted(gone, 'case')} of {a.name} without a conversation of {b.name}": gone,
-        f"{counted(missing, 'conversation')} of {b.name} without a {outcome_noun(result)}": missing,
-    } | {
-        f"{number:,} rejected records or conversations (perhaps of {name})": number
-        for number, name in rejected
-        if number
-    }
-    return {text: number for text, number in numbers.items() if number}
+    numbers = [
+        (f"{counted(gone, 'case')} of {a.name} without a conversation of {b.name}", gone),
+        (f"{counted(missing, 'conversation')} of {b.name} without a {outcome_noun(result)}", missing),
+        *(
+            (f"{number or 0:,} rejected records or conversations (perhaps of {name})", number or 0)
+            for number, name in rejected
+        ),
+    ]
+    return {text: number for text, number in numbers if number}
 
 
 def held_open(
@@ -500,12 +488,11 @@ def sentence(result: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     """Returns what may be said of a criterion, in one sentence with the names of base and candidate."""
     overall = result.overall
     if overall.difference is None:
-        lacking = [
-            name for name, count in ((a, overall.baseline_count), (b, overall.candidate_count)) if not count
-        ]
+        sizes = (a, overall.baseline_count), (b, overall.candidate_count)
+        lacking = [name for name, size in sizes if not size]
         why = f"{lacking[0]} has no value" if lacking else "there are too few values"
         why = "no case has a value on both sides" if len(lacking) == 2 else why
-        return f"{_opening(result, a, b)}: {why}"
+        return f"{claim(overall.word, a, b)}: {why}"
     figures = [difference_figures(result)]
     if by != "nothing" and result.fixed is not None and result.measure == "pass_rate":
         figures += [f"{result.fixed} fixed", f"{result.regressed} regressed"]
@@ -514,7 +501,7 @@ def sentence(result: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
         is_other = overall.p is not None and result.p_adjusted != overall.p
         adjusted = f" (adjusted {shown_p(result.p_adjusted)})" if is_other else ""
         figures.append(f"p {'' if shown.startswith('<') else '= '}{shown}{adjusted}")
-    text = f"{_opening(result, a, b)}: {', '.join(figures)}"
+    text = f"{claim(overall.word, a, b)}: {', '.join(figures)}"
     missing = result.missing
     is_open = missing is not None and missing.changes_the_word
     if result.unmeasured:
@@ -595,16 +582,17 @@ def _left_open(result: CriterionComparison, b: str) -> str:
     return f"left out: {left_out.word}; counted against {b}: {worst.word}; counted for {b}: {best.word}"
 
 
-def _opening(result: CriterionComparison, a: str, b: str) -> str:
+def claim(word: ComparisonWord, a: str, b: str, by: str = "", within: str = "") -> str:
+    """Returns what a word says of base and candidate; `by` a criterion, `within` a margin that is named."""
     sentences = {
-        "better": f"{b} is better than {a}",
-        "worse": f"{b} is worse than {a}",
-        "same": f"{b} is the same as {a} within the margin",
-        "not worse": f"{b} is not worse than {a}",
-        "differs": f"{b} differs from {a}",
+        "better": f"{b} is better than {a}{by}",
+        "worse": f"{b} is worse than {a}{by}",
+        "same": f"{b} is the same as {a}{by}{f', within {within}' if within else ' within the margin'}",
+        "not worse": f"{b} is not worse than {a}{by}{f' by more than {within}' if within else ''}",
+        "differs": f"{b} differs from {a}{by}",
         "inconclusive": f"{b} against {a} is inconclusive",
     }
-    return sentences[result.overall.word]
+    return sentences[word]
 
 
 def unit_noun(overall: VersionDifference) -> str:
@@ -662,10 +650,8 @@ def same_as_verdict(criteria: Sequence[CriterionComparison], sides: Sequence[Com
     of_sides = [side.document.thresholds if side.document else {} for side in sides]
     of_criterion = {result.criterion: _line(result)[1:] for result in criteria}
     name = next(iter(of_sides[0]), "")
-    is_alone = all(thresholds.keys() == {name} for thresholds in of_sides)
-    return (
-        name if is_alone and name in of_criterion and of_criterion.get(STATUS) == of_criterion[name] else ""
-    )
+    is_alone = name in of_criterion and all(thresholds.keys() == {name} for thresholds in of_sides)
+    return name if is_alone and of_criterion.get(STATUS) == of_criterion[name] else ""
 
 
 COMPARED = "compared cases"
@@ -682,13 +668,9 @@ def _line(result: CriterionComparison) -> list[str]:
     overall = result.overall
     values = [value_text(value, result) for value in (overall.baseline_value, overall.candidate_value)]
     figures = [difference_cell(overall, result), shown_p(result.p_adjusted)]
-    return [result.criterion, *values, _cases_text(overall), *figures, overall.word]
-
-
-def _cases_text(overall: VersionDifference) -> str:
-    """Returns the number of cases behind both values and the difference; without pairs, that of each side."""
-    a, b = units_compared(overall)
-    return f"{a:,}" if a == b else f"{a:,}, {b:,}"
+    # Without pairs, each side has a number of cases of its own.
+    cases = ", ".join(f"{number:,}" for number in dict.fromkeys(units_compared(overall)))
+    return [result.criterion, *values, cases, *figures, overall.word]
 
 
 def value_text(value: float | None, result: CriterionComparison) -> str:
@@ -705,10 +687,13 @@ def difference_cell(difference: VersionDifference, result: CriterionComparison) 
     """Returns a difference with its interval; a dash where there is none."""
     if difference.difference is None:
         return "-"
-    digits = decimals(difference.difference, result.measure, result.unit)
-    value = _amount(difference.difference, result, signed=True, digits=digits).replace(" points", " pt")
+    return change_text(difference, difference.difference, result).replace(" points", " pt")
+
+
+def change_text(difference: VersionDifference, value: float, result: CriterionComparison) -> str:
+    """Returns the value of a difference with its interval, if it has one, whose unit is not repeated."""
     bounds = "" if difference.interval is None else _range(difference, result).replace(" s)", ")")
-    return f"{value}{bounds}"
+    return f"{_amount(value, result, signed=True)}{bounds}"
 
 
 def shown_p(p: float | None) -> str:

@@ -16,7 +16,7 @@ from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.estimates import corrected_figure
-from turnwise.transforms.decisions.comparison.side_values import scale_of
+from turnwise.transforms.decisions.comparison.side_values import SHARES, scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 from turnwise.transforms.decisions.comparison.words import (
     counted,
@@ -129,17 +129,6 @@ def rejected_with(rejected: Rejected, versions: Iterable[GatedVersion]) -> Rejec
     )
 
 
-def baseline_state(
-    conversations: ConversationColumns, counts: JsonObject, problems: Sequence[str]
-) -> BaselineState:
-    """Returns the state of a baseline, by its conversations and the counts of its `run.json`.
-
-    Eval cases without a recording do not count: a case may be newer than the baseline.
-    """
-    cases = len(conversations.own_cases().used())
-    return BaselineState(cases, rejected_of({**counts, "unused_cases": 0}), problems)
-
-
 def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:
     """Returns what a criterion gave the conversations that it applies to.
 
@@ -171,21 +160,16 @@ def without_score(version: GatedVersion, criterion: str) -> list[str]:
     return [name for name, skipped, left_out in rows if criterion in skipped or criterion in left_out]
 
 
-def counted_values(entries: Iterable[GateEntry], criterion: str) -> Iterator[tuple[GateEntry, float | None]]:
-    """Yields values, None where there is none; one below the scale (no claim) does not count."""
-    scale = scale_of(criterion)
+def _measured(
+    entries: Iterable[GateEntry], scale: tuple[float, float] | None, is_rate: bool
+) -> Iterator[tuple[GateEntry, float | None]]:
+    """Yields values, of a rate 1 for PASS and 0 for FAIL; one below the scale (no claim) does not count."""
     for entry in entries:
-        value = entry.observed.value
+        value = SHARES.get(entry.observed.outcome) if is_rate else entry.observed.value
         if value is None or not isfinite(value):
             yield entry, None
         elif scale is None or value >= scale[0]:
             yield entry, value
-
-
-def passes(entries: Iterable[GateEntry]) -> Iterator[tuple[GateEntry, float | None]]:
-    """Yields 1 for PASS, 0 for FAIL, None for what has no outcome."""
-    for entry in entries:
-        yield entry, {"PASS": 1.0, "FAIL": 0.0}.get(entry.observed.outcome or "")
 
 
 # Checks that the rules of a gate can ever be decided by the criteria of a run.
@@ -209,12 +193,19 @@ def gate_fault(gate: GateConfig, thresholds: Mapping[str, float | None]) -> str 
     for index, rule in enumerate(gate.rules):
         criterion = getattr(rule, "criterion", None)
         fault = criterion and _name_fault(criterion, thresholds)
-        if not fault and isinstance(rule, BoundRule):
-            fault = _bound_fault(rule, thresholds)
-        elif isinstance(rule, AllPassRule):
+        if isinstance(rule, AllPassRule) or (isinstance(rule, BoundRule) and rule.measure == "pass_rate"):
             fault = outcome_fault(rule.criterion, thresholds)
         if fault:
-            return f"rules.{index}.{fault if fault.startswith('at_') else f'criterion: {fault}'}"
+            return f"rules.{index}.criterion: {fault}"
+        if (
+            isinstance(rule, BoundRule)
+            and rule.measure != "pass_rate"
+            and (scale := scale_of(rule.criterion))
+        ):
+            bounds = [bound for bound in (rule.at_least, rule.at_most) if bound is not None]
+            if not all(scale[0] <= bound <= scale[1] for bound in bounds):
+                lies = f"a mean of {rule.criterion} lies between {scale[0]:g} and {scale[1]:g}"
+                return f"rules.{index}.at_least, at_most: {lies}"
     return None
 
 
@@ -231,16 +222,6 @@ def _name_fault(name: str, thresholds: Mapping[str, float | None]) -> str | None
     known = [STATUS, *thresholds]
     hint = did_you_mean(name, known) or f"; it can be {', '.join(known)}"
     return f"{name!r} is not among the config's criteria{hint}"
-
-
-def _bound_fault(rule: BoundRule, thresholds: Mapping[str, float | None]) -> str | None:
-    scale = scale_of(rule.criterion)
-    if rule.measure == "pass_rate":
-        return outcome_fault(rule.criterion, thresholds)
-    bounds = [bound for bound in (rule.at_least, rule.at_most) if bound is not None]
-    if scale and not all(scale[0] <= bound <= scale[1] for bound in bounds):
-        return f"at_least, at_most: a mean of {rule.criterion} lies between {scale[0]:g} and {scale[1]:g}"
-    return None
 
 
 # Numbers of a gate as texts.
@@ -280,14 +261,6 @@ def beside_text(share: float, limit: float) -> str:
     return f", {'more' if share > limit else 'less'} than {limit_text(limit, '%')} by under 0.1 points"
 
 
-def _range_text(interval: Bounds | None, unit: str) -> str:
-    """Returns an interval in parentheses; empty: there is none."""
-    if interval is None:
-        return ""
-    low, high = (_number_text(round(end, 11) + 0.0, unit) for end in interval)
-    return f" ({low} to {high})"
-
-
 def without_text(number: int, sampled_out: int) -> str:
     """Returns what a criterion says nothing of: conversations that it measures nothing of, or left out."""
     text = f"; n/a for {counted(number, 'other conversation')}" if number else ""
@@ -307,13 +280,10 @@ def difference_text(result: CriterionComparison, is_lenient: bool) -> str:
     texts = [f"{difference_figures(result)}, {word}{units}", needed_text(result)]
     if result.missing is not None:
         before, here = result.missing.baseline_missing, result.missing.candidate_missing
-        counts = (
-            "are left out, as a rule on coverage allows"
-            if is_lenient
-            else "may be either (a rule on coverage would leave them out)"
-        )
         whose = f"{counted(before, 'conversation')} of the baseline and {here} of the candidate"
-        texts.append(f"{whose} have no {outcome_noun(result)} and {counts}")
+        how = "may be either (a rule on coverage would leave them out)"
+        how = "are left out, as a rule on coverage allows" if is_lenient else how
+        texts.append(f"{whose} have no {outcome_noun(result)} and {how}")
     return "; ".join(filter(None, texts))
 
 
@@ -397,7 +367,7 @@ def hold_bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_le
     entries = entries_of(version, rule.criterion)
     is_rate = rule.measure == "pass_rate"
     scale = (0.0, 1.0) if is_rate else scale_of(rule.criterion)
-    known_values = [*(passes(entries) if is_rate else counted_values(entries, rule.criterion))]
+    known_values = [*_measured(entries, scale, is_rate)]
     open_names = [entry.name for entry, value in known_values if value is None]
     failed = [entry.name for entry, _ in known_values if entry.observed.outcome == "FAIL"]
     decided = [(entry.case, value) for entry, value in known_values if value is not None]
@@ -405,8 +375,12 @@ def hold_bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_le
     unmeasured = len(open_names) + rejected.number
     ways = [seen]
     if unmeasured and not is_lenient:
-        assumed = ([*decided, *_assumed(known_values, rejected, value)] for value in scale or ())
-        ways = [_estimate(values, scale, is_rate) for values in assumed]
+        # Everything without an outcome, as if all of it were at an end of the scale.
+        cases = [entry.case for entry, value in known_values if value is None]
+        cases += [f"\0{number}" for number in range(rejected.number)]
+        ways = [
+            _estimate([*decided, *((case, end) for case in cases)], scale, is_rate) for end in scale or ()
+        ]
     figure = corrected_figure(version.calibration, rule.criterion, rule.measure, {version.app_version})
     if figure is not None and figure.value is not None:
         left = rejected.number if figure.covers == "all" else unmeasured
@@ -450,7 +424,10 @@ def bound_text(rule: BoundRule, held: Bounded, rejected: Rejected) -> str:
         # The tables are of all conversations, or of turns.
         is_other = seen.runs > seen.cases or (unit != "%" and scale_of(rule.criterion) is None)
         text = f"{_number_text(seen.value, unit)}{' by case' if is_other else ''}"
-        text += f"{_range_text(seen.interval, unit)}, {counted(seen.cases, 'case')}"
+        if seen.interval is not None:
+            low, high = (_number_text(round(end, 11) + 0.0, unit) for end in seen.interval)
+            text += f" ({low} to {high})"
+        text += f", {counted(seen.cases, 'case')}"
         if seen.runs > seen.cases:
             of_runs = "" if seen.of_runs is None else f"{_number_text(seen.of_runs, unit)} "
             text += f", each counting once ({of_runs}of their {seen.runs} conversations)"
@@ -469,14 +446,6 @@ def bound_text(rule: BoundRule, held: Bounded, rejected: Rejected) -> str:
     if held.unmeasured:
         text += f"; {held.unmeasured} without an outcome{f' ({rejected.text})' if rejected.text else ''}"
     return text + without_text(held.not_applied, held.sampled_out)
-
-
-def _assumed(
-    values: Sequence[tuple[GateEntry, float | None]], rejected: Rejected, value: float
-) -> list[tuple[str, float]]:
-    """Returns everything without an outcome, as if it had this value."""
-    assumed = [(entry.case, value) for entry, known in values if known is None]
-    return assumed + [(f"\0{number}", value) for number in range(rejected.number)]
 
 
 def _is_met(rule: BoundRule, seen: _Estimated) -> bool | None:
@@ -507,35 +476,20 @@ def _estimate(
     means = {case: sum(scores) / len(scores) for case, scores in by_case.items()}
     mean = sum(means.values()) / len(means)
     interval = None if is_rate else CaseMeans(means, SEED).interval()
-    interval = interval or _scaled_interval(mean, len(means), scale)
+    if interval is None and scale is not None:
+        # Wilson's is wide enough for values on a scale however they vary.
+        low, extent = scale[0], scale[1] - scale[0]
+        share = wilson_interval((mean - low) / extent * len(means), len(means))
+        interval = share and Bounds(low + share.low * extent, low + share.high * extent)
     of_runs = sum(value for _, value in values) / len(values)
     return _Estimated(mean, interval, len(means), len(values), of_runs)
-
-
-def _scaled_interval(mean: float, cases: int, scale: tuple[float, float] | None) -> Bounds | None:
-    """Returns Wilson's interval, which is wide enough for values on a scale however they vary."""
-    if scale is None:
-        return None
-    low, extent = scale[0], scale[1] - scale[0]
-    share = wilson_interval((mean - low) / extent * cases, cases)
-    return None if share is None else Bounds(low + share.low * extent, low + share.high * extent)
 
 
 # Holds a comparison with a baseline against a margin, whatever was not measured would have been.
 
 
-class _HeldMargin(NamedTuple):
-    """What became of a comparison: True: not worse; False: worse; None: open; and why, in one line."""
-
-    is_met: bool | None
-    why: str
-
-
-class _Open(NamedTuple):
-    """Something that was not compared: number of cases, and what, in words."""
-
-    number: int
-    text: str
+_Open = tuple[int, str]
+"""Something that was not compared: number of cases, and what, in words."""
 
 
 def hold_baseline(
@@ -545,26 +499,29 @@ def hold_baseline(
     state: BaselineState,
     rejected: Rejected,
     coverage: float | None,
-) -> _HeldMargin:
+) -> tuple[bool | None, str]:
     """Holds the difference of a criterion from the baseline against a margin, a share of the scale.
 
     `coverage` is the share that a rule on coverage asks for; what has no outcome is left out then. None: no
     rule.
+
+    Returns:
+        True: not worse; False: worse; None: open; and why, in one line.
     """
     unpaired = _why_unpaired(comparison, state)
     if unpaired:
-        return _HeldMargin(None, unpaired)
+        return None, unpaired
     compared = next((item for item in comparison.criteria if item.criterion == criterion), None)
     if compared is None:
         why = comparison.not_compared.get(criterion, "neither side has a score of it")
-        return _HeldMargin(None, f"not compared: {why}")
-    gaps = [*_not_compared(comparison, state, rejected)]
+        return None, f"not compared: {why}"
+    gaps = _not_compared(comparison, state, rejected)
     is_met = _held(margin * _unit(compared), compared, coverage is not None)
     fewest = compared.overall.fewest_alike
     texts = [difference_text(compared, coverage is not None)]
     if fewest and is_met is None:
         texts.append(f"fewer than {fewest} cases cannot show that it is not worse")
-    texts += [*corrected_text(compared), *(f"{item.number} {item.text}" for item in gaps)]
+    texts += [*corrected_text(compared), *(f"{number} {text}" for number, text in gaps)]
     if state.problems:
         texts.append(f"the baseline itself failed: {'; '.join(state.problems)}")
         is_met = None
@@ -575,7 +532,7 @@ def hold_baseline(
         beside = beside_text(share, coverage)
         texts.append(f"{share_text(share)} compared{beside}, {limit_text(coverage, '%')} asked for")
         is_met = None
-    return _HeldMargin(is_met, "; ".join(texts))
+    return is_met, "; ".join(texts)
 
 
 def _why_unpaired(comparison: Comparison, state: BaselineState) -> str:
@@ -592,19 +549,19 @@ def _not_compared(comparison: Comparison, state: BaselineState, rejected: Reject
     """Returns what may have been the other side of a pair, or a failure."""
     pairing = comparison.pairing
     kinds = [
-        _Open(pairing.baseline_only, "cases of the baseline have no conversation here"),
-        _Open(pairing.changed, "cases whose expectation is not that of the baseline"),
-        _Open(pairing.baseline_unidentified, f"conversations of the baseline have no {pairing.by}"),
-        _Open(state.rejected.number, f"were not measured in the baseline ({state.rejected.text})"),
-        _Open(rejected.number, f"were not measured here ({rejected.text})"),
+        (pairing.baseline_only, "cases of the baseline have no conversation here"),
+        (pairing.changed, "cases whose expectation is not that of the baseline"),
+        (pairing.baseline_unidentified, f"conversations of the baseline have no {pairing.by}"),
+        (state.rejected.number, f"were not measured in the baseline ({state.rejected.text})"),
+        (rejected.number, f"were not measured here ({rejected.text})"),
     ]
-    return [kind for kind in kinds if kind.number]
+    return [(number, text) for number, text in kinds if number]
 
 
 def _compared_share(compared: CriterionComparison, gaps: Sequence[_Open]) -> float:
     """Returns the share of cases with a value on both sides."""
     pairs = compared.overall.pairs
-    total = pairs + compared.baseline_only + compared.candidate_only + sum(kind.number for kind in gaps)
+    total = pairs + compared.baseline_only + compared.candidate_only + sum(number for number, _ in gaps)
     return pairs / total if total else 0.0
 
 
@@ -613,7 +570,7 @@ def _stays(margin: float, compared: CriterionComparison, gaps: Sequence[_Open]) 
     interval, pairs = compared.overall.interval, compared.overall.pairs
     if interval is None or compared.measure != "pass_rate":
         return False
-    added = sum(kind.number for kind in gaps)
+    added = sum(number for number, _ in gaps)
     high = interval.high if compared.better_is == "more" else -interval.low
     return (pairs * high + added) / (pairs + added) < -margin
 

@@ -31,10 +31,10 @@ from turnwise.transforms.decisions.gate.bounds import (
     without_score,
     without_text,
 )
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 
 MOST_NAMES = 20
 """Names of each kind that a result holds."""
-_DESTRUCTIVE = "destructive"
 _MISSING = "without an outcome"
 _NONE_SCORED = "no conversation was scored"
 
@@ -61,7 +61,7 @@ def apply_rules(
             results.append(_all_pass(rule, versions, not_allowed_of_all))
         elif isinstance(rule, NotWorseRule) and all(version.comparison is None for version in versions):
             why = "there is no baseline" if versions else _NONE_SCORED
-            names = _held_criteria(rule, config)
+            names = held_criteria(rule, config)
             results += [_result(_not_worse_text(rule, name, versions), None, None, why) for name in names]
         elif not versions and not isinstance(rule, NotWorseRule):
             results.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
@@ -71,7 +71,8 @@ def apply_rules(
     return results
 
 
-def _held_criteria(rule: NotWorseRule, config: GateConfig) -> Sequence[str]:
+def held_criteria(rule: NotWorseRule, config: GateConfig) -> Sequence[str]:
+    """Returns the criteria that a rule compares with the baseline."""
     return [rule.criterion] if rule.criterion else config.primary or (STATUS,)
 
 
@@ -83,7 +84,7 @@ def _of_version(
     tolerant: Mapping[str, float],
 ) -> list[RuleResult]:
     if isinstance(rule, NotWorseRule):  # its comparison counts the cases of the baseline alone itself
-        names = _held_criteria(rule, config)
+        names = held_criteria(rule, config)
         return [_not_worse(rule, name, version, rejected, tolerant.get(name)) for name in names]
     rejected_here = rejected_with(rejected, [version])
     if isinstance(rule, BoundRule):
@@ -150,24 +151,15 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rej
     text += without_text(number - len(entries) - len(skipped) if held else 0, sampled_out)
     is_met = False if failed else None if missing or rejected.number or not held else True
     kinds = _kinds(failed, missing, len(missing) + rejected.number)
-    return _result(
-        _rule_text(rule),
-        None,
-        is_met,
-        text if versions else _NONE_SCORED,
-        names=kinds,
-        rejected=rejected.names,
-    )
+    text = text if versions else _NONE_SCORED
+    return _result(_rule_text(rule), None, is_met, text, names=kinds, rejected=rejected.names)
 
 
 def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> RuleResult:
     entries = entries_of(version, rule.criterion)
     is_gate = any(entry.observed.outcome is not None for entry in entries)
-    missing = [
-        entry.name
-        for entry in entries
-        if (entry.observed.outcome if is_gate else entry.observed.value) is None
-    ]
+    given = [(entry.name, entry.observed.outcome if is_gate else entry.observed.value) for entry in entries]
+    missing = [name for name, value in given if value is None]
     sampled_out = count_sampled_out(version, rule.criterion)
     total = len(entries) + sampled_out + rejected.number
     if not entries:
@@ -186,12 +178,10 @@ def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> 
 def _destructive(
     rule: DestructiveRule, version: GatedVersion, rejected: Rejected, tolerant: Container[str]
 ) -> RuleResult:
-    conversations = [row["conversation_id"] for row in version.rows if row["severity_reason"] == _DESTRUCTIVE]
+    conversations = [row["conversation_id"] for row in version.rows if row["severity_reason"] == DESTRUCTIVE]
     if conversations:
         text = f"found in {counted(len(conversations), 'conversation')}"
-        return _result(
-            _rule_text(rule), version.app_version, False, text, names={_DESTRUCTIVE: conversations}
-        )
+        return _result(_rule_text(rule), version.app_version, False, text, names={DESTRUCTIVE: conversations})
     unclear = [row for row in version.rows if row["unclear_tools"]]
     gaps = [row for row in version.rows if row["unknown_calls"]]
     text = "; ".join(_why_unclear(version.rows, unclear, gaps, rejected))
@@ -234,25 +224,22 @@ def _not_worse(
     compared = next((result for result in comparison.criteria if result.criterion == criterion), None)
     overall = compared.overall if compared else None
     text = _not_worse_text(rule, criterion, [version], compared)
-    held = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
+    is_met, why = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
     flips = [flip for flip in comparison.flips if flip.criterion == criterion]
     kinds = {"regressed": "regressed", "newly_missing": "without an outcome now"}
-    worse = {
-        text: [flip.case for flip in flips if flip.kind == kind]
-        for kind, text in kinds.items()
-        if any(flip.kind == kind for flip in flips)
-    }
-    why = held.why + without_text(0, count_sampled_out(version, criterion))
-    if worse and not held.is_met:
+    cases = {text: [flip.case for flip in flips if flip.kind == kind] for kind, text in kinds.items()}
+    worse = {text: names for text, names in cases.items() if names}
+    why += without_text(0, count_sampled_out(version, criterion))
+    if worse and not is_met:
         why += "".join(f"; {counted(len(names), 'case')} {kind}" for kind, names in worse.items())
     return _result(
         text,
         version.app_version,
-        held.is_met,
+        is_met,
         why,
         value=None if overall is None else overall.difference,
         interval=None if overall is None else overall.interval,
-        names={} if held.is_met else worse,
+        names={} if is_met else worse,
     )
 
 

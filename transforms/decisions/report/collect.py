@@ -128,9 +128,7 @@ def in_display_order(
 ) -> list[VersionKey]:
     """Returns versions run by run, the oldest first; those that no log states come last.
 
-    Args:
-        keys: The versions.
-        first_times: Of each run: app version -> start of its first conversation in RFC 3339.
+    `first_times`: of each run, app version -> start of its first conversation in RFC 3339.
     """
     orders = [version_order(times).versions for times in first_times]
     order = {

@@ -87,12 +87,15 @@ def build_report(
     order, sample = _sample_first(entries, report_id) if keeps_few else (list(range(len(entries))), None)
     placed = store(report_id, chunks(entries, order))
     omitted = len(entries) - len(placed.chunk_of)
-    conversations, names = columns(
-        entries, collected.versions, placed.chunk_of, (sample or set()) if omitted else None
-    )
+    drawn = (sample or set()) if omitted else None
+    conversations, names = columns(entries, collected.versions, placed.chunk_of, drawn)
     infos, versions = _runs(runs, collected), _versions(runs, collected)
     rows = criterion_rows(collected, [run.document for run in runs])
     by_run = [(run, [version for version in versions if version.run == i]) for i, run in enumerate(infos)]
+    score_counts = [[0, 0] for _ in infos]
+    for entry in entries:
+        score_counts[entry.version.run][0] += sum("value" not in score for score in entry.scores)
+        score_counts[entry.version.run][1] += len(entry.scores)
     problems = [Sentence(text, i) for i, run in enumerate(infos) for text in problem_sentences(run)]
     problems += [Sentence(text) for text in compared.refused]
     pages = [*compared.pages]
@@ -106,7 +109,8 @@ def build_report(
         reasons=[reasons_of(page) for page in pages],
         sentences=problems,
         coverage=[
-            Sentence(coverage_sentence(*pair, *_score_counts(entries, i)), i) for i, pair in enumerate(by_run)
+            Sentence(coverage_sentence(*pair, *counts), i)
+            for i, (pair, counts) in enumerate(zip(by_run, score_counts, strict=True))
         ],
         comparisons=list(compared.comparisons),
         tables=[criteria_lines(comparison) for comparison in compared.comparisons],
@@ -137,10 +141,8 @@ def _uncompared(
         sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
     )
     share = passed / (passed + failed) if passed + failed else None
-    figure = (
-        next((row.figures[0] for row in rows if row.name == STATUS), None) if len(versions) == 1 else None
-    )
-    bounds = (figure.low, figure.high) if figure else (None, None)
+    figure = next((row.figures[0] for row in rows if row.name == STATUS), None)
+    bounds = (figure.low, figure.high) if figure and len(versions) == 1 else (None, None)
     rejected = [
         number for run in runs for name in REJECTED if isinstance(number := run.counts.get(name), int)
     ]
@@ -159,11 +161,8 @@ def _listed_first(
     page: FirstPage, entries: Sequence[Entry], collected: CollectedRuns, versions: Sequence[ReportVersion]
 ) -> list[int]:
     """Returns the places of the conversations that a first page lists."""
-    (candidate,) = (
-        key
-        for key, version in zip(collected.versions, versions, strict=True)
-        if version.name == page.candidate
-    )
+    keys = zip(collected.versions, versions, strict=True)
+    (candidate,) = (key for key, version in keys if version.name == page.candidate)
     places = {
         (entry.row["conversation_id"], entry.row["eval_id"]): index
         for index, entry in reversed([*enumerate(entries)])
@@ -192,33 +191,24 @@ def _runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
     ]
 
 
-def _score_counts(entries: Sequence[Entry], run: int) -> tuple[int, int]:
-    """Returns the number of scores without a value, and of all scores."""
-    scores = [score for entry in entries if entry.version.run == run for score in entry.scores]
-    return sum("value" not in score for score in scores), len(scores)
-
-
 def _versions(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportVersion]:
     verdicts = Counter((entry.version, entry.row["verdict"]) for entry in collected.entries)
-    turns: Counter[VersionKey] = Counter()
+    turns, conversations = Counter[VersionKey](), Counter(entry.version for entry in collected.entries)
     for entry in collected.entries:
         turns[entry.version] += entry.row["turns"] or 0
+    names = short_names(collected.versions, run_names(runs))
     return [
         ReportVersion(
             name=name,
             app_version=version.app_version or None,
             run=version.run,
-            conversations=sum(
-                number for (of_version, _), number in verdicts.items() if of_version == version
-            ),
+            conversations=conversations[version],
             turns=turns[version],
             passed=verdicts[version, "PASS"],
             failed=verdicts[version, "FAIL"],
             no_verdict=verdicts[version, None],
         )
-        for version, name in zip(
-            collected.versions, short_names(collected.versions, run_names(runs)), strict=True
-        )
+        for version, name in zip(collected.versions, names, strict=True)
     ]
 
 
@@ -241,12 +231,8 @@ def _sample_first(entries: Sequence[Entry], seed: str) -> tuple[list[int], set[i
     Returns:
         The places, and those of the random sample: the conversations whose hash with the seed is lowest.
     """
-    ranked = sorted(
-        range(len(entries)),
-        key=lambda index: sha256(
-            f"{seed}\0{entries[index].identity}".encode("utf-8", "surrogatepass")
-        ).hexdigest(),
-    )
+    named = [f"{seed}\0{entry.identity}".encode("utf-8", "surrogatepass") for entry in entries]
+    ranked = sorted(range(len(entries)), key=lambda index: sha256(named[index]).hexdigest())
     sample = set(ranked[:SAMPLE])
     rest = sorted(ranked[SAMPLE:], key=lambda index: (entries[index].row["verdict"] == "PASS", index))
     return [*sorted(sample), *rest], sample
@@ -276,18 +262,13 @@ def detail(entry: Entry) -> Detail:
     """
     transcript = entry.row["transcript"]
     if transcript is not None:
-        turns = [
-            turn
-            if (expected := expected_calls(turn)) is None
-            else {**turn, "pairs": call_pairs(expected, turn.get("tool_calls") or [])}
-            for turn in turns_of(entry.row)
-        ]
+        turns = [*turns_of(entry.row)]
+        for index, turn in enumerate(turns):
+            if (expected := expected_calls(turn)) is not None:
+                turns[index] = {**turn, "pairs": call_pairs(expected, turn.get("tool_calls") or [])}
         for score in entry.own_scores:
-            if (
-                score["criterion"] == ToolEffects.name
-                and score.get("outcome") == "FAIL"
-                and score.get("details")
-            ):
+            is_failed = score["criterion"] == ToolEffects.name and score.get("outcome") == "FAIL"
+            if is_failed and score.get("details"):
                 turns = _with_faults(turns, score)
         transcript = {**transcript, "turns": turns}
     return {
@@ -341,28 +322,14 @@ class _Names:
 
 
 _SAME = (
-    *(
-        "eval_id",
-        "verdict",
-        "reason",
-        "ended",
-        "worst_turn",
-        "why",
-        "severity",
-        "severity_score",
-        "severity_reason",
-        "problem_label",
-    ),
+    *("eval_id", "verdict", "reason", "ended", "worst_turn", "why"),
+    *("severity", "severity_score", "severity_reason", "problem_label"),
     *("turns", "tool_calls", "tool_errors", "destructive_calls", "tokens_in", "tokens_out", "position"),
 )
 _PLAIN = {"id": "conversation_id", "seconds": "latency_seconds", "time": "event_time"}
 _PLAIN |= dict(zip(_SAME, _SAME, strict=True))
-_NAMED = {
-    "language": "language",
-    "worst": "worst_criterion",
-    "problem_type": "problem_type",
-    "source": "source",
-}
+_NAMED = {"language": "language", "worst": "worst_criterion"}
+_NAMED |= {"problem_type": "problem_type", "source": "source"}
 
 
 def columns(
@@ -405,12 +372,8 @@ def _score_columns(entries: Sequence[Entry], names: _Names) -> dict[str, list[An
     for entry in entries:
         outcome_of = outcomes(entry)
         for outcome, name in _COLUMN_OF.items():
-            alike = [
-                criterion
-                for criterion, other in outcome_of.items()
-                if other == outcome and criterion != STATUS
-            ]
-            values[name].append(names.places(alike))
+            alike = (key for key, other in outcome_of.items() if other == outcome and key != STATUS)
+            values[name].append(names.places([*alike]))
         for name, is_turn in _LEVELS.items():
             seen = [score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn]
             values[name].append(names.places(seen))
@@ -525,8 +488,11 @@ def tool_figures(collected: CollectedRuns) -> list[ToolFigure]:
         for turn in turns_of(entry.row):
             for call in turn.get("tool_calls") or ():
                 tools.setdefault((call.get("name") or "", entry.version), _Tool()).add(call)
-            for name, argument in _wrong_arguments(turn):
-                tools[name, entry.version].wrong[argument] += 1
+            made = turn.get("tool_calls") or []
+            for pair in call_pairs(expected_calls(turn) or [], made):
+                if pair.actual is not None:
+                    name = made[pair.actual].get("name") or ""
+                    tools[name, entry.version].wrong.update(pair.wrong)
     of_tools = []
     for name, version, tool in sorted(
         (name, places[version], tool) for (name, version), tool in tools.items()
@@ -536,10 +502,3 @@ def tool_figures(collected: CollectedRuns) -> list[ToolFigure]:
         figures = (tool.calls, tool.errors, p50, p95, dict(tool.effects), wrong)
         of_tools.append(ToolFigure(name, version, *figures))
     return of_tools
-
-
-def _wrong_arguments(turn: AnyRow) -> Iterator[tuple[str, str]]:
-    made = turn.get("tool_calls") or []
-    for pair in call_pairs(expected_calls(turn) or [], made):
-        if pair.actual is not None:
-            yield from ((made[pair.actual].get("name") or "", name) for name in pair.wrong)

@@ -22,6 +22,7 @@ from turnwise.schemas.report import (
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument, redacted_text, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.decisions.comparison.side_values import SHARES
 from turnwise.transforms.decisions.comparison.words import in_table_order
 from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry, VersionKey, tools_of
 from turnwise.transforms.decisions.run import Run, cases_of, failure_sentence, shared_reason
@@ -308,12 +309,10 @@ def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
         for row in rows:
             key = (row.get("stage") or "", row.get("error_type") or "")
             by_kind.setdefault(key, []).append({**row, "run": index})
-    groups = [
-        FailureGroup(
-            *key, len(rows), failure_sentence(*key, len(rows)), [_shown(row) for row in rows[:_ROWS]]
-        )
-        for key, rows in by_kind.items()
-    ]
+    groups = []
+    for key, rows in by_kind.items():
+        sentence = failure_sentence(*key, len(rows))
+        groups.append(FailureGroup(*key, len(rows), sentence, [*map(_shown, rows[:_ROWS])]))
     return sorted(groups, key=lambda group: (group.stage == "check", -group.count, group.stage))
 
 
@@ -439,8 +438,7 @@ def _sums(entries: Iterable[Entry]) -> tuple[_CriterionSums, _TurnSums, _CaseLis
         cases[version] = cases_of([entry.row for entry in sums_of])
         for entry, case in zip(sums_of, cases[version], strict=True):
             verdict = entry.row["verdict"]
-            value = {"PASS": 1.0, "FAIL": 0.0}.get(verdict or "")
-            sums.setdefault((STATUS, True, version), _Sum()).add(value, verdict, (), case)
+            sums.setdefault((STATUS, True, version), _Sum()).add(SHARES.get(verdict), verdict, (), case)
             for score in entry.scores:
                 name, turn = score["criterion"], score.get("turn_index")
                 kind = CRITERIA.get(name)
@@ -483,18 +481,11 @@ def _row(
     ]
     low, high = scale or (None, None)
     level = "conversation" if is_whole else "turn"
-    unit, of_values = (
-        collected.units.get(name, "score"),
-        [total for total in sums_of_versions if total and total.scored],
-    )
+    unit = collected.units.get(name, "score")
+    of_values = (total for total in sums_of_versions if total and total.scored)
     is_share = has_outcomes or (unit == "score" and all(total.is_binary for total in of_values))
-    return CriterionRow(name, unit, level, low, high, figures, _about(name), is_share)
-
-
-def _about(name: str) -> str:
-    """Returns the first sentence of a criterion's description."""
-    kind = CRITERIA.get(name)
-    return " ".join((kind.__doc__ or "").partition("\n\n")[0].split()) if kind else ""
+    about = " ".join((kind.__doc__ or "").partition("\n\n")[0].split()) if kind else ""
+    return CriterionRow(name, unit, level, low, high, figures, about, is_share)
 
 
 def _scale(name: str) -> tuple[float, float] | None:

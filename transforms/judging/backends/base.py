@@ -315,11 +315,7 @@ _REFUSALS = {
 
 
 def read_secret(name: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Returns a secret's text.
-
-    Raises:
-        ConfigError: It cannot be read; one line without the secret.
-    """
+    """Returns a secret's text; raises ConfigError, in one line without the secret, if it cannot be read."""
     # Loading them takes time, which only those who need them wait for.
     import google.auth
     import requests
@@ -331,10 +327,8 @@ def read_secret(name: str, environ: Mapping[str, str] = os.environ) -> str:
         credentials.refresh(Request())
         headers = {"Authorization": f"Bearer {credentials.token}"}
         region = _LOCATION.match(name)
-        service = (
-            f"secretmanager.{region[1]}.rep.googleapis.com" if region else "secretmanager.googleapis.com"
-        )
-        address = environ.get(OVERRIDE) or f"https://{service}"
+        part = f".{region[1]}.rep" if region else ""
+        address = environ.get(OVERRIDE) or f"https://secretmanager{part}.googleapis.com"
         url = f"{address.rstrip('/')}/v1/{name}:access"
         answer = requests.get(url, headers=headers, timeout=_TIMEOUT_S, allow_redirects=False)
     except (GoogleAuthError, requests.RequestException) as error:

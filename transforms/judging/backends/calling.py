@@ -216,9 +216,8 @@ class Api(Protocol):
     async def generate(self, request: Request, count: int) -> str | bytes:
         """Returns the body of the response.
 
-        Raises:
-            OneCandidateError: The model does not support several candidates.
-            OtherFormError: It is to be sent again, in another form.
+        Raises OneCandidateError if the model does not support several candidates, OtherFormError if it is to
+        be sent again, in another form.
         """
 
     async def find(self, model: str) -> None:
@@ -278,10 +277,8 @@ class ApiBackend:
     async def about_job(self, send: Callable[[], Coroutine[Any, Any, T]], model: str, most: int | None) -> T:
         """Makes a request about a batch job, with `most` attempts.
 
-        Raises:
-            BatchError: It failed.
-            OneCandidateError: The model does not support several candidates.
-            AuthenticationError: The credentials are refused.
+        Raises BatchError if it fails, OneCandidateError if the model does not support several candidates,
+        AuthenticationError if the credentials are refused.
         """
         attempts = Attempts(most, self._config.retry_delay_s)
         try:
@@ -316,8 +313,7 @@ class ApiBackend:
     async def check(self, model: str) -> None:
         """Checks credentials and model at no cost.
 
-        Raises:
-            ConfigError: It refuses the credentials, has no such model, or cannot be reached.
+        Raises ConfigError if the API refuses the credentials, has no such model, or cannot be reached.
         """
         limit = min(_CHECK_S, self._config.timeout_s)
         attempts = Attempts(2, self._config.retry_delay_s)

@@ -347,10 +347,8 @@ def find_access(config: JudgeConfig, environ: Environ) -> Access:
     """Returns the access to Gemini.
 
     A project in the config, or a variable of the environment, selects Vertex AI. A project is preferred to a
-    key there. A secret is not read here.
-
-    Raises:
-        ConfigError: No setting gives one, or two exclude each other.
+    key there. A secret is not read here. Raises ConfigError if no setting gives one, or two exclude each
+    other.
     """
     secret = config.api_key_secret
     if secret and config.project:

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from tests.pipeline.io.test_otlp_sink import attributes, receiver
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, conversation, place
 from tests.pipeline.io.warehouse.test_documented_queries import QUERIES
 from tests.pipeline.streaming.conftest import Stream
+from tests.tables import rows_of
 from turnwise.pipeline.io.sinks.base import StreamChange, prepare_service
 from turnwise.pipeline.streaming.beam import WriteChanges
 from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
@@ -63,12 +63,10 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
 def assert_same(bigquery: BigQuery, directory: Path) -> None:
     """Compares the views with the files of a stream that has ended."""
     for table in WAREHOUSE_TABLES:
-        paths = sorted(directory.glob(f"{table}*.jsonl"))
-        wanted = [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
         found = bigquery.select(f"SELECT * EXCLUDE (date) FROM {table}")
         for row in found:
             row |= {c.name: json.loads(row[c.name]) for c in columns(table) if c.is_json and row[c.name]}
-        assert sorted_rows(found) == sorted_rows(wanted), table
+        assert sorted_rows(found) == sorted_rows(rows_of(directory, table)), table
 
 
 def test_the_views_hold_the_rows_of_the_files(bigquery, appends, logs, goes_on, tmp_path):
@@ -112,10 +110,7 @@ def test_a_killed_stream_goes_on_without_loss_or_double(bigquery, appends, logs,
     out = tmp_path / "out"
     one = Stream(out, arguments(logs))
     try:
-        deadline = time.monotonic() + 120
-        while not (bigquery.tables.get("stream_scores") and bigquery.rows("stream_scores")):
-            assert one.process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.1)
+        one.until(lambda: bigquery.tables.get("stream_scores") and bigquery.rows("stream_scores"))
     finally:
         one.kill()
     assert bigquery.select("SELECT * FROM scores") == []
@@ -255,11 +250,10 @@ def on_prism(logs: Path, tmp_path: Path) -> Iterator[Stream]:
 
 def test_a_stream_on_prism(bigquery, appends, logs, on_prism, tmp_path):
     write(logs, "a", conversation("c1"), conversation("c2"), {"turns": "none"})
-    deadline = time.monotonic() + 240
     wanted = {"conversations": 2, "failures": 1, "scores": 8, "metrics_by_app_version": 5}
-    found: dict[str, int] = {}
-    while found != wanted:
-        assert on_prism.process.poll() is None and time.monotonic() < deadline, found
-        time.sleep(0.5)
-        if all(table in bigquery.tables for table in wanted):
-            found = {table: len(bigquery.select(f"SELECT * FROM {table}")) for table in wanted}
+    on_prism.until(
+        lambda: (
+            wanted.keys() <= bigquery.tables.keys()
+            and {table: len(bigquery.select(f"SELECT * FROM {table}")) for table in wanted} == wanted
+        )
+    )

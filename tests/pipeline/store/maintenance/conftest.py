@@ -58,14 +58,9 @@ def conversation_row(run: str, name: str, user: str | None) -> Any:
 
 
 def _score(run: str, name: str) -> Any:
-    row = {
-        "run_id": run,
-        "conversation_id": name,
-        "criterion": "safety_v1",
-        "score_id": f"s-{name}",
-        "value": 0.5,
-    }
-    return {**_empty(ScoreRow), **row, "explanation": _said(name), "tags": [], "revision": 0}
+    ids = {"run_id": run, "conversation_id": name, "criterion": "safety_v1", "score_id": f"s-{name}"}
+    row = {"value": 0.5, "explanation": _said(name), "tags": [], "revision": 0}
+    return {**_empty(ScoreRow), **ids, **row}
 
 
 def _failure(run: str, position: int, record: str) -> Any:
@@ -75,21 +70,14 @@ def _failure(run: str, position: int, record: str) -> Any:
 
 def _metric(run: str) -> Any:
     numbers = dict.fromkeys(("count", "scored", "no_score", "errors", "pass_count", "fail_count"), 1)
-    row = {
-        "run_id": run,
-        "criterion": "safety_v1",
-        "level": "conversation",
-        "unit": "score",
-        "pass_rate": 0.5,
-    }
-    return {**_empty(MetricsByAppVersionRow), **numbers, **row, "app_version": f"{APP}/versions/v1"}
+    ids = {"run_id": run, "app_version": f"{APP}/versions/v1", "criterion": "safety_v1"}
+    row = {"level": "conversation", "unit": "score", "pass_rate": 0.5}
+    return {**_empty(MetricsByAppVersionRow), **numbers, **ids, **row}
 
 
 def _result(run: str, name: str, app: str) -> Any:
-    turn = {"conversation": _said(name)}
-    return result_columns(
-        completed(f"{app}/evaluations/one/results/{run}-{name}", run, "PASS", "", turn), name, 1
-    )
+    turn, full = {"conversation": _said(name)}, f"{app}/evaluations/one/results/{run}-{name}"
+    return result_columns(completed(full, run, "PASS", "", turn), name, 1)
 
 
 PEOPLE: Mapping[str, str | None] = {"c-1": "u-1", "c-12": "u-12", "c-2": "u-1"}

@@ -75,26 +75,15 @@ def test_a_user_is_deleted_with_all_conversations(filled, tend):
 
 def logs() -> str:
     """Returns conversations of two users, one of which rejected a record, and a line that breaks off."""
-    lines = [
-        {
-            "conversation_id": f"talk {user}",
-            "user_id": user,
-            "app_version": "v1",
-            "turns": [
-                {
-                    "user": f"I am {user}, born in Łódź",
-                    "agent": f"Hello {user}.",
-                    "reference": "Hello.",
-                    "findings": [{"kind": "UnreadPart", "message": "an image"}],  # is no failure
-                }
-            ],
-        }
-        for user in ("ann@acme.example", "bob@acme.example")
-    ]
+    lines = []
+    for user in ("ann@acme.example", "bob@acme.example"):
+        turn = {"user": f"I am {user}, born in Łódź", "agent": f"Hello {user}.", "reference": "Hello."}
+        turn["findings"] = [{"kind": "UnreadPart", "message": "an image"}]  # is no failure
+        ids = {"conversation_id": f"talk {user}", "user_id": user, "app_version": "v1"}
+        lines.append({**ids, "turns": [turn]})
     rejected = {"conversation_id": "c-9", "user_id": "ann@acme.example", "turns": [{"user": 7}]}
-    return (
-        "\n".join(map(json.dumps, [*lines, rejected])) + '\n{"user_id": "ann@acme.example", "turns": [{"us\n'
-    )
+    whole = "\n".join(map(json.dumps, [*lines, rejected]))
+    return f'{whole}\n{{"user_id": "ann@acme.example", "turns": [{{"us\n'
 
 
 def test_nothing_of_a_user_is_left_of_a_run(store_url, turnwise, tend, tmp_path):

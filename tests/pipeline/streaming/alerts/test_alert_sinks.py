@@ -2,8 +2,7 @@ import json
 import socket
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import chain, repeat
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 from msgspec.structs import replace
 
+from tests.served import http_served
 from turnwise.pipeline.streaming.alerts import (
     AlertError,
     FileAlertSink,
@@ -76,46 +76,39 @@ def test_a_file_that_cannot_be_written(tmp_path):
 
 
 class Endpoint:
-    """An HTTP server that answers with a script of statuses, and then with the last one."""
+    """What an HTTP server was asked, and a script of its statuses; None closes the connection."""
 
     def __init__(self):
-        self.asked = []
+        self.asked, self.url = [], ""
         self.statuses = repeat(200)
-        endpoint = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                endpoint.asked.append((self.path, dict(self.headers), json.loads(body)))
-                status = next(endpoint.statuses)
-                if status is None:
-                    self.close_connection = True
-                    return
-                self.send_response(status)
-                self.send_header("Location", "/elsewhere")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *args):
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/hook/SECRET?key=SECRET"
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def answer(self, *statuses):
         self.statuses = chain(statuses, repeat(statuses[-1]))
-
-    def close(self):
-        self._server.shutdown()
-        self._server.server_close()
 
 
 @pytest.fixture
 def endpoint():
     made = Endpoint()
-    yield made
-    made.close()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            made.asked.append((self.path, dict(self.headers), json.loads(body)))
+            status = next(made.statuses)
+            if status is None:
+                self.close_connection = True
+                return
+            self.send_response(status)
+            self.send_header("Location", "/elsewhere")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    with http_served(Handler) as address:
+        made.url = f"{address}/hook/SECRET?key=SECRET"
+        yield made
 
 
 def test_a_webhook_gets_one_post_an_alert(endpoint):
@@ -229,8 +222,8 @@ def test_a_sink_that_fails_gives_a_failure_and_the_stream_goes_on(tmp_path):
     (tmp_path / "file").write_text("")
     with beam.Pipeline(runner="FnApiRunner") as root:
         alerts = root | beam.Create([ALERT, OTHER], reshuffle=False)
-        good = alerts | "Good" >> SendAlerts(None, tmp_path / "alerts.jsonl")
-        bad = alerts | "Bad" >> SendAlerts(str(tmp_path / "file/alerts"), None)
+        good = alerts | "Good" >> SendAlerts(str(tmp_path / "alerts.jsonl"))
+        bad = alerts | "Bad" >> SendAlerts(str(tmp_path / "file/alerts"))
         assert_that(good, equal_to([]), "none")
         failures = bad | beam.Map(
             lambda f: (f.stage, f.error_type, f.app_version, json.loads(f.record)["name"])

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.served import until
 from tests.sources import wait_for
 from turnwise.pipeline.streaming.inputs.base import SourceRecord
 from turnwise.pipeline.streaming.inputs.files import LinesSource
@@ -19,13 +20,6 @@ def pipe():
         yield reader, writer
 
 
-def wait_until(condition):
-    until = time.monotonic() + 20
-    while not condition() and time.monotonic() < until:
-        time.sleep(0.01)
-    return condition()
-
-
 def test_lines_come_as_they_are_written(pipe, checkpoints):
     reader, writer = pipe
     source = LinesSource(reader, "stdin", checkpoints, 100)
@@ -36,7 +30,7 @@ def test_lines_come_as_they_are_written(pipe, checkpoints):
     assert source.poll(9) == [] and not source.is_finished
     writer.close()
     later += wait_for(source, 1)
-    assert wait_until(lambda: source.is_finished)
+    until(lambda: source.is_finished)
     assert [(item.position, item.data[:7]) for item in first + later] == [
         (1, b'{"a":1}'),
         (2, b'{"a":2}'),
@@ -70,7 +64,7 @@ def test_a_writer_waits_for_a_full_source(pipe, checkpoints):
 
     thread = threading.Thread(target=write)
     thread.start()
-    assert wait_until(lambda: source.backlog() >= 32)
+    until(lambda: source.backlog() >= 32)
     time.sleep(0.3)
     assert source.backlog() < 40 and len(written) < 40
     assert len(wait_for(source, 100)) == 100
@@ -82,7 +76,7 @@ def test_what_was_read_is_given_in_the_end(pipe, checkpoints):
     reader, writer = pipe
     source = LinesSource(reader, "stdin", checkpoints, 100)
     writer.write(b'{"a":1}\n{"a":2}')
-    assert wait_until(lambda: source.backlog() == 1)
+    until(lambda: source.backlog() == 1)
     assert [item.data for item in source.last_items()] == [b'{"a":1}', b'{"a":2}']
     assert not writer.closed
     source.close()

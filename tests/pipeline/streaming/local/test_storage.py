@@ -14,7 +14,7 @@ from turnwise.pipeline.streaming.local.counts import stream_counts
 from turnwise.schemas.conversation import Receipt
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.sessions import FORGOTTEN_SECONDS
-from turnwise.transforms.beam.windows import ignored_outcome
+from turnwise.transforms.beam.windows import RecordOutcome
 from turnwise.transforms.metrics.state import MetricsState
 
 RULES = StreamRules(session_gap=6.0, window=100.0, allowed_lateness=1000.0)
@@ -116,7 +116,7 @@ def test_parts_of_one_record_are_rejected_each(opened, new_outcome):
 
 
 def test_what_is_ignored_is_settled(opened):
-    opened.commit(ignored_outcome((Receipt("logs", 1), Receipt("logs", 2))))
+    opened.commit(RecordOutcome(None, None, [], [], [], (Receipt("logs", 1), Receipt("logs", 2))))
     assert opened.store.checkpoints.done("logs") == SettledPositions(2) and opened.rows("failures") == []
     assert stream_counts(opened.store.counts)["records"] == 2
 

@@ -137,7 +137,7 @@ def test_a_request_of_protobuf_is_read_as_the_same_in_json(receive, encoding, co
     assert (read.error, read.message, read.resource) == (True, "it broke", {"service.version": "v7"})
     assert (read.events[0].name, read.events[0].attributes) == ("exception", {"e": "x"})
     assert read.attributes == {
-        **{"text": "ä", "whole": 2**60, "zero": 0, "no": False, "half": 0.5, "none": "nan", "raw": "AA=="},
+        **{"text": "ä", "whole": 2**60, "zero": 0, "no": False, "half": 0.5, "none": "NaN", "raw": "AA=="},
         **{"list": ["a"], "map": {"k": 1}, "empty": None},
     }
 
@@ -177,7 +177,7 @@ def test_spans_without_ids_are_refused_and_named(receive):
 
 
 def test_a_stream_without_a_receiver_is_refused_where_requests_wait(tmp_path, checkpoints, capsys):
-    Spool(tmp_path, "otlp", checkpoints).add(Export(b"{}", None))
+    Spool(tmp_path, checkpoints).add(Export(b"{}", None))
     (tmp_path / "in").mkdir()
     StreamStorage(tmp_path, StreamRules()).close()
     given = ["run", "--streaming", "--input", str(tmp_path / "in"), "--output", str(tmp_path)]
@@ -228,7 +228,7 @@ def test_what_is_wrong_is_answered_with_a_status_and_not_stored(receive):
 
 def test_a_full_spool_asks_to_try_again(tmp_path, checkpoints):
     body = exported(span())
-    spool = Spool(tmp_path, "otlp", checkpoints, most=len(body) + 1)
+    spool = Spool(tmp_path, checkpoints, most=len(body) + 1)
     source = OtlpSource("otlp://...", LOCAL, spool, LIMIT)
     try:
         assert post(source.url, "/v1/traces", body).status == 200
@@ -244,7 +244,7 @@ def test_a_full_spool_asks_to_try_again(tmp_path, checkpoints):
 
 
 def test_a_token_is_required_where_one_is_set(tmp_path, checkpoints):
-    spool = Spool(tmp_path, "otlp", checkpoints)
+    spool = Spool(tmp_path, checkpoints)
     source = OtlpSource("otlp://...", LOCAL._replace(token="t" * 16, allowed_hosts=("desk",)), spool, LIMIT)
     bearer = {"Authorization": f"Bearer {'t' * 16}"}
     try:
@@ -283,7 +283,7 @@ def test_what_was_received_is_read_at_the_end_and_by_the_next_process(receive, c
 
 
 def test_a_new_stream_in_the_directory_removes_what_was_received(tmp_path, checkpoints):
-    spool = Spool(tmp_path, "otlp", checkpoints)
+    spool = Spool(tmp_path, checkpoints)
     spool.add(Export(b"{}", None))
     assert {path.name for path in tmp_path.iterdir()} > {"received.sqlite"}
     clear_directory(str(tmp_path))
@@ -292,7 +292,7 @@ def test_a_new_stream_in_the_directory_removes_what_was_received(tmp_path, check
 
 
 def test_a_spool_with_damaged_pages_is_named(tmp_path, checkpoints):
-    spool = Spool(tmp_path, "otlp", checkpoints)
+    spool = Spool(tmp_path, checkpoints)
     for number in range(50):
         spool.add(Export(b"%d" % number * 3000, None))
     spool.close()
@@ -354,9 +354,9 @@ def test_a_format_that_is_not_received_is_refused(tmp_path, checkpoints):
 
 
 def test_refused_spans_are_counted_over_a_crash(tmp_path, checkpoints):
-    Spool(tmp_path, "otlp", checkpoints).add(Export(b"{}", None), refused=2)
-    Spool(tmp_path, "otlp", checkpoints).add(None, refused=1)
-    assert Spool(tmp_path, "otlp", checkpoints).refused == 3
+    Spool(tmp_path, checkpoints).add(Export(b"{}", None), refused=2)
+    Spool(tmp_path, checkpoints).add(None, refused=1)
+    assert Spool(tmp_path, checkpoints).refused == 3
     options = SourceOptions(LIMIT, None, tmp_path)
     with pytest.raises(ConfigError, match="1 received requests were not read; add --input otlp://"):
         left_before(["-"], options, checkpoints)
