@@ -47,7 +47,9 @@ def tool(name):
     return f"{APP}/tools/{name}"
 
 
-REBOOK = f"{APP}/toolsets/reservations/tools/rebook"
+TOOLSET = f"{APP}/toolsets/reservations"
+REBOOK = f"{TOOLSET}/tools/rebook"
+OF_TOOLSET = {"toolset": TOOLSET, "toolId": "rebook"}
 LOOKED_UP = {"flight": "AC123", "date": "2026-03-02"}
 REBOOKED = {"bags": 1, "bookingRef": "K7Q2ZP", "flight": "AC457", "seatNote": "aisle"}
 
@@ -114,8 +116,7 @@ def test_a_golden_that_was_met():
     }
     assert lookup["observedToolCall"] == {"tool": tool("lookup_booking"), "id": "1", "args": LOOKED_UP}
     rebook = turns[2]["expectationOutcome"][0]
-    toolset = {"toolset": f"{APP}/toolsets/reservations", "toolId": "rebook"}
-    assert rebook["observedToolCall"]["toolsetTool"] == toolset
+    assert rebook["observedToolCall"]["toolsetTool"] == OF_TOOLSET
     assert rebook["toolInvocationResult"]["parameterCorrectnessScore"] == 1.0
     assert turns[2]["expectationOutcome"][1]["observedToolResponse"]["response"] == {"confirmed": False}
     assert turns[3]["expectationOutcome"][2] == {
@@ -138,9 +139,8 @@ def test_latencies_of_spans():
         }
     ]
     found = [{k: v for k, v in span.items() if not k.endswith("Time")} for span in turn["spanLatencies"]]
-    toolset = {"toolset": f"{APP}/toolsets/reservations", "toolId": "rebook"}
     assert found == [
-        {"type": "TOOL", "displayName": "rebook", "toolset": toolset, "executionLatency": "1.200s"},
+        {"type": "TOOL", "displayName": "rebook", "toolset": OF_TOOLSET, "executionLatency": "1.200s"},
         {"type": "LLM", "model": "gemini-2.5-flash", "executionLatency": "0.500s"},
         {"type": "GUARDRAIL", "displayName": "safety", "resource": "safety", "executionLatency": "0.010s"},
         {"type": "USER_CALLBACK", "callback": "before_model", "executionLatency": "0s"},
@@ -399,49 +399,39 @@ def test_a_turn_with_a_strange_clock_still_has_its_rows(timestamp, wanted):
     assert [(row.turn_index, row.event_time) for row in rows] == [(0, wanted), (None, None)]
 
 
-@pytest.mark.parametrize(
-    ("expectation", "turn", "message"),
-    [
-        (
-            Expectation("agent_response", text="Booked."),
-            Turn(user="Hi"),
-            "Turn 1: Not met: “Booked.” was not said, the agent said nothing.",
-        ),
-        (
-            Expectation("agent_response", text="Booked.", comparison="EQUALS"),
-            Turn(user="Hi", agent="No."),
-            "Turn 1: Not met: “Booked.” was not said, said instead: “No.”.",
-        ),
-        (
-            Expectation("agent_transfer", target_agent="desk"),
-            Turn(user="Hi", agent="No."),
-            "Turn 1: Not met: agent_transfer desk. Answer not expected: “No.”.",
-        ),
-        (
-            Expectation("no_tool_calls"),
-            Turn(user="Hi", tool_calls=[ToolCall(name="pay", args={})]),
-            "Turn 1: Not met: a tool was called where none was to be. Not expected: pay().",
-        ),
-        (
-            Expectation("tool_call", tool_call=ToolCall(name="pay", args={"x": 1})),
-            Turn(user="Hi", agent="No."),
-            "Turn 1: Not met: tool_call pay(x: 1). Answer not expected: “No.”.",
-        ),
-        (
-            Expectation("agent_response", text="Hi", comparison="EQUALS"),
-            Turn(user="Hi", agent="Hi", tool_calls=[ToolCall(name="pay", args={"x": 1})]),
-            "Turn 1: Not expected: pay(x: 1).",
-        ),
-        (
-            Expectation("tool_call", tool_call=ToolCall(name="pay", args={})),
-            Turn(user="Hi", agent="Done.", tool_calls=[ToolCall(name="pay", args={})]),
-            "Turn 1: Answer not expected: “Done.”.",
-        ),
-    ],
-)
-def test_a_failed_golden_says_what_was_not_met_in_its_turn(expectation, turn, message):
-    expected = ExpectedTurn(user="Hi", expectations=[expectation])
-    result = result_of(EvalCase(eval_id="e", kind="golden", dialect="ces", turns=[expected]), turn)
+BOOKED, PAY = Expectation("agent_response", text="Booked."), ToolCall("pay", {"x": 1})
+WANTS_PAY = Expectation("tool_call", tool_call=PAY)
+UNMET = [
+    # expectation, the agent's answer, its calls, message
+    (BOOKED, None, [], "Not met: “Booked.” was not said, the agent said nothing."),
+    (
+        Expectation("agent_response", text="Booked.", comparison="EQUALS"),
+        "No.",
+        [],
+        "Not met: “Booked.” was not said, said instead: “No.”.",
+    ),
+    (
+        Expectation("agent_transfer", target_agent="desk"),
+        "No.",
+        [],
+        "Not met: agent_transfer desk. Answer not expected: “No.”.",
+    ),
+    (
+        Expectation("no_tool_calls"),
+        None,
+        [ToolCall("pay", {})],
+        "Not met: a tool was called where none was to be. Not expected: pay().",
+    ),
+    (WANTS_PAY, "No.", [], "Not met: tool_call pay(x: 1). Answer not expected: “No.”."),
+    (Expectation("agent_response", text="Hi", comparison="EQUALS"), "Hi", [PAY], "Not expected: pay(x: 1)."),
+    (WANTS_PAY, "Done.", [PAY], "Answer not expected: “Done.”."),
+]
+
+
+@pytest.mark.parametrize(("expectation", "said", "calls", "message"), UNMET)
+def test_a_failed_golden_says_what_was_not_met_in_its_turn(expectation, said, calls, message):
+    case = EvalCase("e", dialect="ces", turns=[ExpectedTurn(user="Hi", expectations=[expectation])])
+    result = result_of(case, Turn(user="Hi", agent=said, tool_calls=calls))
     assert result["evaluationStatus"] == "FAIL" and "errorInfo" not in result
     (replay,) = result["goldenResult"]["turnReplayResults"]
-    assert replay["errorInfo"] == {"errorMessage": message}
+    assert replay["errorInfo"] == {"errorMessage": f"Turn 1: {message}"}

@@ -28,6 +28,20 @@ def claim(turn, tool, identifier, quote, *values):
     return {"turn": turn, "tool": tool, "identifier": identifier, "quote": quote, "values": stated}
 
 
+@pytest.fixture
+def overall_of(judged, matched, scripted):
+    """What the criterion says of turns of which a judge lists these claims."""
+
+    def _overall_of(turns, *said, **fields):
+        return judged(KIND(**fields), matched(None, *turns), scripted([claims(*said)])).overall
+
+    return _overall_of
+
+
+def refunded(words, calls=None):
+    return [Turn(user="please", agent=words, tool_calls=calls or [ToolCall("refund", REFUND)])]
+
+
 UNKNOWN = [
     # turns, claims, threshold, value
     ([did("zorp A1", said="Anything else?")], [], 1.0, None),
@@ -102,8 +116,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("turns", "said", "value", "verdicts", "unsaid"), CASES)
-def test_words_beside_deeds(turns, said, value, verdicts, unsaid, judged, matched, scripted):
-    overall = judged(KIND(), matched(None, *turns), scripted([claims(*said)])).overall
+def test_words_beside_deeds(turns, said, value, verdicts, unsaid, overall_of):
+    overall = overall_of(turns, *said)
     assert overall.value == pytest.approx(value)
     assert overall.outcome == ("PASS" if value == 1.0 else "FAIL")
     assert [claim["verdict"] for claim in overall.details["claims"]] == verdicts
@@ -114,22 +128,21 @@ def test_words_beside_deeds(turns, said, value, verdicts, unsaid, judged, matche
 
 
 @pytest.mark.parametrize(("turns", "said", "threshold", "value"), UNKNOWN)
-def test_calls_of_which_it_is_unknown_what_they_do(turns, said, threshold, value, judged, matched, scripted):
-    overall = judged(KIND(threshold=threshold), matched(None, *turns), scripted([claims(*said)])).overall
+def test_calls_of_which_it_is_unknown_what_they_do(turns, said, threshold, value, overall_of):
+    overall = overall_of(turns, *said, threshold=threshold)
     assert overall.value == value
     assert overall.outcome == {None: None, 1.0: "PASS", 0.0: "FAIL"}[value]
     assert value is not None or "(zorp): state its effect in `tools`" in overall.reason
     assert overall.details["guessed"].get("zorp") == "unknown"
 
 
-def test_spans_and_words_of_the_details(judged, matched, scripted):
+def test_spans_and_words_of_the_details(overall_of):
     turns = [
         did(said="Hello."),
         did("cancel A1", agent_messages=["One moment.", "Well,  I’ve 🎉 cancelled\nA1 now."]),
         did("send B2", said=""),
     ]
-    reply = claims("2|cancel|A1|I’ve 🎉 cancelled A1", "1|pay||Hello")
-    details = judged(KIND(), matched(None, *turns), scripted([reply])).overall.details
+    details = overall_of(turns, "2|cancel|A1|I’ve 🎉 cancelled A1", "1|pay||Hello").details
     first, second = details["claims"]
     assert first == {
         "turn": 1,
@@ -148,18 +161,15 @@ def test_spans_and_words_of_the_details(judged, matched, scripted):
     assert details["guessed"] == {"cancel": "write", "send": "write"}
 
 
-def test_a_quote_is_found_in_whatever_turn_it_stands(judged, matched, scripted):
-    turns = [did("cancel A1"), did(said="I cancelled A1.")]
-    overall = judged(KIND(), matched(None, *turns), scripted([claims("1|cancel||I cancelled A1")])).overall
+def test_a_quote_is_found_in_whatever_turn_it_stands(overall_of):
+    overall = overall_of([did("cancel A1"), did(said="I cancelled A1.")], "1|cancel||I cancelled A1")
     assert overall.details["claims"][0]["turn"] == 1
 
 
 def test_an_answer_that_quotes_what_nobody_said_does_not_count(judged, matched, scripted):
     turn = did("cancel A1", said="I cancelled A1.")
-    made_up, good = (
-        claims("1|cancel||I refunded you", "1|cancel||I cancelled"),
-        claims("1|cancel||I cancelled"),
-    )
+    good = claims("1|cancel||I cancelled")
+    made_up = claims("1|cancel||I refunded you", "1|cancel||I cancelled")
     overall = judged(KIND(), matched(None, turn), scripted([made_up])).overall
     assert (overall.value, overall.reason) == (None, "1 of 2 quotes are not the agent's words")
     several = KIND(judge_model_options={"num_samples": 2})
@@ -215,12 +225,8 @@ STATED = [
 
 
 @pytest.mark.parametrize(("words", "argument", "text", "verdict", "compared"), STATED)
-def test_stated_values_beside_the_arguments_of_the_call(
-    words, argument, text, verdict, compared, judged, matched, scripted
-):
-    turn = Turn(user="please", agent=f"{words}.", tool_calls=[ToolCall("refund", REFUND)])
-    reply = claims(f"1|refund|A1|{words}|{argument}={text}")
-    overall = judged(KIND(), matched(None, turn), scripted([reply])).overall
+def test_stated_values_beside_the_arguments_of_the_call(words, argument, text, verdict, compared, overall_of):
+    overall = overall_of(refunded(f"{words}."), f"1|refund|A1|{words}|{argument}={text}")
     found = overall.details["claims"][0]
     assert found["verdict"] == verdict
     assert found["values"] == [{"argument": argument, "text": text, "verdict": compared}]
@@ -246,32 +252,24 @@ UNLISTED = [
 
 
 @pytest.mark.parametrize(("words", "identifier", "numbers"), UNLISTED)
-def test_numbers_that_the_judge_does_not_list_are_no_pass(
-    words, identifier, numbers, judged, matched, scripted
-):
-    turn = Turn(user="please", agent=f"{words}.", tool_calls=[ToolCall("refund", REFUND)])
-    overall = judged(
-        KIND(), matched(None, turn), scripted([claims(f"1|refund|{identifier}|{words}")])
-    ).overall
+def test_numbers_that_the_judge_does_not_list_are_no_pass(words, identifier, numbers, overall_of):
+    overall = overall_of(refunded(f"{words}."), f"1|refund|{identifier}|{words}")
     values = overall.details["claims"][0]["values"]
     assert [value["text"] for value in values if value["verdict"] == "not_compared"] == numbers
     assert overall.value == (None if numbers else 1.0)
 
 
-def test_what_is_wrong_decides_beside_what_is_not_compared(judged, matched, scripted):
-    turn = Turn(user="please", agent="Sent to Graz, paid.", tool_calls=[ToolCall("refund", REFUND)])
-    reply = claims("1|refund||Sent to Graz|to.street=Graz", "1|pay||paid")
-    overall = judged(KIND(), matched(None, turn), scripted([reply])).overall
-    assert (overall.value, overall.outcome) == (0.5, "FAIL")
-    lower = judged(KIND(threshold=0.5), matched(None, turn), scripted([reply])).overall
-    assert (lower.value, lower.outcome) == (None, None)
+@pytest.mark.parametrize(("fields", "wanted"), [({}, (0.5, "FAIL")), ({"threshold": 0.5}, (None, None))])
+def test_what_is_wrong_decides_beside_what_is_not_compared(fields, wanted, overall_of):
+    said = ("1|refund||Sent to Graz|to.street=Graz", "1|pay||paid")
+    overall = overall_of(refunded("Sent to Graz, paid."), *said, **fields)
+    assert (overall.value, overall.outcome) == wanted
 
 
-def test_of_several_actions_a_claim_means_the_one_with_its_values(judged, matched, scripted):
+def test_of_several_actions_a_claim_means_the_one_with_its_values(overall_of):
     calls = [ToolCall("refund", {"order_id": "A1", "amount": amount}) for amount in (10, 20)]
-    turn = Turn(user="please", agent="I refunded $20 and $10.", tool_calls=calls)
-    reply = claims("1|refund||refunded $20|amount=$20", "1|refund||$10|amount=$10")
-    overall = judged(KIND(), matched(None, turn), scripted([reply])).overall
+    said = ("1|refund||refunded $20|amount=$20", "1|refund||$10|amount=$10")
+    overall = overall_of(refunded("I refunded $20 and $10.", calls=calls), *said)
     assert overall.value == 1.0
     assert [found["call"] for found in overall.details["claims"]] == [
         "refund(order_id: A1, amount: 20)",
@@ -279,8 +277,6 @@ def test_of_several_actions_a_claim_means_the_one_with_its_values(judged, matche
     ]
 
 
-def test_values_that_nobody_said_make_an_answer_unusable(judged, matched, scripted):
-    turn = did("cancel A1", said="I cancelled A1.")
-    reply = claims("1|cancel|A1|I cancelled A1|id=B2")
-    overall = judged(KIND(), matched(None, turn), scripted([reply])).overall
+def test_values_that_nobody_said_make_an_answer_unusable(overall_of):
+    overall = overall_of([did("cancel A1", said="I cancelled A1.")], "1|cancel|A1|I cancelled A1|id=B2")
     assert (overall.value, overall.reason) == (None, "1 of 1 quotes are not the agent's words")
