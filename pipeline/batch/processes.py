@@ -15,7 +15,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import islice
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from signal import SIGKILL, Signals
@@ -261,7 +260,10 @@ def _work(work: Work) -> bool:
     Returns whether they did their part; False: they stopped at records that only one process can join.
     """
     count = work.settings.workers
-    context = _context()
+    # A fork has all imports. It copies none of the threads, but the locks that they hold, and libraries of
+    # macOS do not allow it: then processes are started anew.
+    is_safe = sys.platform == "linux" and threading.active_count() == 1
+    context = multiprocessing.get_context("fork") if is_safe else multiprocessing.get_context("spawn")
     queue, feed = context.Pipe(duplex=False)
     pipes = [context.Pipe(duplex=False) for _ in range(count)]
     links = Links(
@@ -310,15 +312,6 @@ def _wait_for_replies(workers: Sequence[BaseProcess], is_told: bool) -> None:
             if not is_told and monotonic() > start + _PROCESSES_EVERY:
                 is_told = True
                 complain(WAITING)
-
-
-def _context() -> SpawnContext | ForkContext:
-    """Returns how processes are started: by a fork, which has all imports, where it is safe.
-
-    A fork copies none of the threads, but the locks that they hold. Libraries of macOS do not allow it.
-    """
-    is_safe = sys.platform == "linux" and threading.active_count() == 1
-    return multiprocessing.get_context("fork") if is_safe else multiprocessing.get_context("spawn")
 
 
 def _wait(

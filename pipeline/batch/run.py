@@ -118,10 +118,12 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
             was_killed=killed is not None,
         )
         _clear(settings)
-        if killed and settings.store_place:
-            _record_killed(
-                settings.store_place._replace(run_id=killed.run_id, create_time=killed.create_time)
-            )
+        if killed and killed.run_id and settings.store_place:
+            # A process that was killed could not write itself that its run broke off.
+            run_id, time = killed.run_id, killed.create_time
+            sink_place = settings.store_place._replace(run_id=run_id, create_time=time)
+            if record := find_service("--store", sink_place.url).record:
+                record.break_off(sink_place, "ERROR", "its process was killed")
         try:
             with _recorded(settings), interrupted_by_signal():
                 work()
@@ -151,13 +153,6 @@ def _recorded(settings: RunSettings) -> AbstractContextManager[None]:
     if sink_place is None or record is None:
         return nullcontext()
     return recorded(record, sink_place, begun_document(settings), goes_on=settings.is_distributed)
-
-
-def _record_killed(sink_place: SinkPlace) -> None:
-    """Writes into the service that a run broke off whose process could not do so."""
-    record = find_service("--store", sink_place.url).record
-    if record and sink_place.run_id:
-        record.break_off(sink_place, "ERROR", "its process was killed")
 
 
 def _kept(settings: RunSettings) -> str:

@@ -9,7 +9,6 @@ from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
 from turnwise.pipeline.streaming.inputs.files import LinesSource
-from turnwise.pipeline.streaming.inputs.otlp_spool import refused_before
 from turnwise.schemas.config import ConfigError
 
 
@@ -149,7 +148,7 @@ INPUT_KINDS = (
         deferred("streaming.inputs.otlp", "open_receiver"),
         True,
         True,
-        refused_before,
+        deferred("streaming.inputs.otlp_spool", "refused_before"),
     ),
 )
 

@@ -44,7 +44,9 @@ def tool(name):
     return f"{APP}/tools/{name}"
 
 
-REBOOK = f"{APP}/toolsets/reservations/tools/rebook"
+TOOLSET = f"{APP}/toolsets/reservations"
+REBOOK = f"{TOOLSET}/tools/rebook"
+OF_TOOLSET = {"toolset": TOOLSET, "toolId": "rebook"}
 LOOKED_UP = {"flight": "AC123", "date": "2026-03-02"}
 REBOOKED = {"bags": 1, "bookingRef": "K7Q2ZP", "flight": "AC457", "seatNote": "aisle"}
 
@@ -111,8 +113,7 @@ def test_a_golden_that_was_met():
     }
     assert lookup["observedToolCall"] == {"tool": tool("lookup_booking"), "id": "1", "args": LOOKED_UP}
     rebook = turns[2]["expectationOutcome"][0]
-    toolset = {"toolset": f"{APP}/toolsets/reservations", "toolId": "rebook"}
-    assert rebook["observedToolCall"]["toolsetTool"] == toolset
+    assert rebook["observedToolCall"]["toolsetTool"] == OF_TOOLSET
     assert rebook["toolInvocationResult"]["parameterCorrectnessScore"] == 1.0
     assert turns[2]["expectationOutcome"][1]["observedToolResponse"]["response"] == {"confirmed": False}
     assert turns[3]["expectationOutcome"][2] == {
@@ -135,9 +136,8 @@ def test_latencies_of_spans():
         }
     ]
     found = [{k: v for k, v in span.items() if not k.endswith("Time")} for span in turn["spanLatencies"]]
-    toolset = {"toolset": f"{APP}/toolsets/reservations", "toolId": "rebook"}
     assert found == [
-        {"type": "TOOL", "displayName": "rebook", "toolset": toolset, "executionLatency": "1.200s"},
+        {"type": "TOOL", "displayName": "rebook", "toolset": OF_TOOLSET, "executionLatency": "1.200s"},
         {"type": "LLM", "model": "gemini-2.5-flash", "executionLatency": "0.500s"},
         {"type": "GUARDRAIL", "displayName": "safety", "resource": "safety", "executionLatency": "0.010s"},
         {"type": "USER_CALLBACK", "callback": "before_model", "executionLatency": "0s"},
