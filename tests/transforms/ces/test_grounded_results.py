@@ -2,11 +2,7 @@
 
 import pytest
 
-from turnwise.schemas.conversation import (
-    GroundedAnswer,
-    Reference,
-    Turn,
-)
+from turnwise.schemas.conversation import GroundedAnswer, Reference, Turn
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.judges import LocalJudge
 from turnwise.transforms.judging.prompts import MAX_REFERENCES, context_sections, facts

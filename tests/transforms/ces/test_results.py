@@ -7,12 +7,7 @@ from tests.ces_messages import parsed
 from tests.samples import sample_of
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig
-from turnwise.schemas.conversation import (
-    TimedSpan,
-    ToolCall,
-    ToolResponse,
-    Turn,
-)
+from turnwise.schemas.conversation import TimedSpan, ToolCall, ToolResponse, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.result import evaluation_result, result_name
 from turnwise.transforms.criteria.figures import TurnLatency

@@ -1,14 +1,10 @@
-"""safety_v1, response_evaluation_score, the multi_turn criteria, and the user simulator's."""
+"""The user simulator of google-adk: what its judge is shown."""
 
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.conversation import Turn
-from turnwise.transforms.criteria.rubrics import (
-    PerTurnUserSimulatorQuality,
-)
+from turnwise.transforms.criteria.rubrics import PerTurnUserSimulatorQuality
 from turnwise.transforms.formats.adk_cases import eval_cases
 from turnwise.transforms.judging.prompts import rules_of
-
-# per_turn_user_simulator_quality_v1
 
 
 def scenario(start="I want a refund.", **fields):

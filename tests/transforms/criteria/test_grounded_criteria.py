@@ -1,4 +1,4 @@
-"""grounding_score, citation_validity, safety_ratings and skipped_rate."""
+"""What the criteria of answers say of recorded ones."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.samples import scores_of
-from turnwise.schemas.conversation import (
-    Record,
-)
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.answers import answer_conversation
 from turnwise.transforms.matching.sample import Sample

@@ -22,9 +22,6 @@ def test_an_endless_answer_is_not_judged_by_sentences(said, reason, judged, matc
     assert reason in score.reason
 
 
-# CES's hallucination
-
-
 @pytest.mark.parametrize(("value", "wanted"), [(1.0, True), (0.0, True), (-1.0, False), (None, True)])
 def test_which_scores_enter_means(value, wanted):
     assert Hallucination().counts(Score(value)) is wanted

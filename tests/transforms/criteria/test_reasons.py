@@ -9,14 +9,7 @@ import turnwise
 from tests.ces_messages import parsed
 from tests.samples import sample_of, scores_of
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import (
-    Citation,
-    ExpectedTurn,
-    GroundedAnswer,
-    Reference,
-    ToolCall,
-    Turn,
-)
+from turnwise.schemas.conversation import Citation, ExpectedTurn, GroundedAnswer, Reference, ToolCall, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.result import evaluation_result

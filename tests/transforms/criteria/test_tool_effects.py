@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 import turnwise
 from tests.samples import scores_of
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import (
-    ExpectedTurn,
-    ToolCall,
-    ToolResponse,
-    Turn,
-)
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.matching.sample import inline_case
 from turnwise.transforms.scoring.config import build_criteria, parse_config

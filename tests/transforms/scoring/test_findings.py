@@ -5,13 +5,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.schemas.conversation import (
-    Citation,
-    Conversation,
-    GroundedAnswer,
-    Record,
-    Turn,
-)
+from turnwise.schemas.conversation import Citation, Conversation, GroundedAnswer, Record, Turn
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample
