@@ -6,30 +6,16 @@ from turnwise.transforms.criteria.rubrics import PerTurnUserSimulatorQuality
 from turnwise.transforms.formats.adk_cases import eval_cases
 from turnwise.transforms.judging.prompts import rules_of
 
-
-def scenario(start="I want a refund.", **fields):
-    facts = [UserFact(name="starting_prompt", value=start)] if start else []
-    fields = {"task": "Ask for a refund, then thank.", "user_facts": facts, **fields}
-    return EvalCase(eval_id="e", kind="scenario", dialect="adk", **fields)
-
-
-V = {"quote": "", "reason": "fine", "verdict": "valid"}
-OPENS = Turn(user=" I want a refund.\n", agent="Which flight?")
-
-
-def by_message(stop=V, **messages):
-    """Answers by the message that is judged."""
-
-    def _answer(question, number):
-        judged = question.prompt.evidence.split(": to be judged]\n")[1].split("\n[")[0]
-        return stop if judged == "</finished>" else messages[judged.strip("!")]
-
-    return _answer
+FINE = {"quote": "", "reason": "fine", "verdict": "valid"}
 
 
 def test_the_opening_needs_no_judge_and_the_stop_check_does(judged, matched, scripted, sections_of):
-    ask = scripted(by_message())
-    judged(PerTurnUserSimulatorQuality(), matched(scenario(), OPENS), ask)
+    ask = scripted(lambda *_: FINE)
+    facts = [UserFact(name="starting_prompt", value="I want a refund.")]
+    plan = {"task": "Ask for a refund, then thank.", "user_facts": facts}
+    case = EvalCase(eval_id="e", kind="scenario", dialect="adk", **plan)
+    turn = Turn(user=" I want a refund.\n", agent="Which flight?")
+    judged(PerTurnUserSimulatorQuality(), matched(case, turn), ask)
     sections = sections_of(ask.evidence[0])
     assert ask.samples == 3
     assert sections[-2:] == [("stop signal", "</finished>"), ("to be judged", "</finished>")]
@@ -48,7 +34,7 @@ def test_the_behaviours_of_adks_persona_are_the_rules(judged, matched, scripted,
     persona = {"id": "p", "description": "A busy person", "behaviors": [behavior]}
     plan = {"starting_prompt": "hi", "conversation_plan": "chat", "user_persona": persona}
     (case,) = eval_cases({"eval_id": "e", "conversation_scenario": plan})
-    ask = scripted(by_message())
+    ask = scripted(lambda *_: FINE)
     judged(PerTurnUserSimulatorQuality(), matched(case, Turn(user="hi", agent="ho")), ask)
     sections = sections_of(ask.evidence[0])
     assert [text for name, text in sections if name.startswith("rule")] == [
