@@ -236,6 +236,7 @@ def test_what_is_expected_passes_whoever_does_it_and_nothing_less_or_more_does(b
 
 FAIL_AT = {"threshold": 0.1}
 ALLOW_MISSING, FAIL_MISSING = {"missing_handoffs": "allow"}, {"missing_handoffs": "fail", **FAIL_AT}
+WEIGH_EXTRA, FAIL_EXTRA = {"extra_handoffs": "weigh"}, {"extra_handoffs": "fail", **FAIL_AT}
 
 
 @pytest.mark.parametrize(
@@ -254,27 +255,15 @@ ALLOW_MISSING, FAIL_MISSING = {"missing_handoffs": "allow"}, {"missing_handoffs"
         ("transfer_to_human", "", ALLOW_MISSING, 1.0, "PASS"),
         ("add:1 transfer_to_human", "", ALLOW_MISSING, 0.0, "FAIL"),
         ("transfer_to_agent:A", "transfer_to_agent:B", ALLOW_MISSING, 1.0, "PASS"),
-        (
-            "transfer_to_agent:A",
-            "transfer_to_agent:B",
-            ALLOW_MISSING | {"extra_handoffs": "weigh"},
-            2 / 2.2,
-            "FAIL",
-        ),
+        ("transfer_to_agent:A", "transfer_to_agent:B", ALLOW_MISSING | WEIGH_EXTRA, 2 / 2.2, "FAIL"),
         ("add:1 transfer_to_human", "add:1", FAIL_MISSING, 2 / 2.1, "FAIL"),
         ("transfer_to_human", "transfer_to_human", FAIL_MISSING, 1.0, "PASS"),
         ("add:1", "add:1 transfer_to_human", {"extra_handoffs": "allow"}, 1.0, "PASS"),
-        ("add:1", "add:1 transfer_to_human", {"extra_handoffs": "weigh"}, 2.0 / 2.1, "FAIL"),
-        ("", "transfer_to_human", {"extra_handoffs": "weigh", **FAIL_AT}, 2 / 2.1, "PASS"),
-        ("", "transfer_to_human", {"extra_handoffs": "fail", **FAIL_AT}, 2 / 2.1, "FAIL"),
-        ("transfer_to_human", "", {"extra_handoffs": "fail", **FAIL_AT}, 2 / 2.1, "PASS"),
-        (
-            "transfer_to_agent:A",
-            "transfer_to_agent:B",
-            {"extra_handoffs": "fail", **FAIL_AT},
-            2 / 2.2,
-            "FAIL",
-        ),
+        ("add:1", "add:1 transfer_to_human", WEIGH_EXTRA, 2.0 / 2.1, "FAIL"),
+        ("", "transfer_to_human", WEIGH_EXTRA | FAIL_AT, 2 / 2.1, "PASS"),
+        ("", "transfer_to_human", FAIL_EXTRA, 2 / 2.1, "FAIL"),
+        ("transfer_to_human", "", FAIL_EXTRA, 2 / 2.1, "PASS"),
+        ("transfer_to_agent:A", "transfer_to_agent:B", FAIL_EXTRA, 2 / 2.2, "FAIL"),
     ],
 )
 def test_extra_and_missing_calls(expected, actual, fields, value, outcome):

@@ -162,17 +162,13 @@ def test_argument_matchers(tool, matchers, expected, actual, wanted):
         assert found == value
 
 
-@pytest.mark.parametrize(("match_type", "wanted"), [("ANY_ORDER", 0.0), ("SUBSET", 0.0), ("EXACT", 0.0)])
-def test_thousands_of_calls_of_one_tool_are_compared(match_type, wanted):
+@pytest.mark.parametrize("match_type", ["ANY_ORDER", "SUBSET", "EXACT"])
+def test_thousands_of_calls_of_one_tool_are_compared(match_type):
     expected = [ToolCall(name="get", args={"page": i, "of": [3000]}) for i in range(3000)]
     made = [ToolCall(name="get", args={"page": i + 1, "of": [3000]}) for i in reversed(range(3000))]
     score = result_of(ToolTrajectory(match_type=match_type), [expected], [made]).turns[0][1]
-    assert score.value == wanted
-    assert (score.details["matched"], score.details["expected"], score.details["actual"]) == (
-        2999,
-        3000,
-        3000,
-    )
+    counts = [score.details[name] for name in ("matched", "expected", "actual")]
+    assert (score.value, counts) == (0.0, [2999, 3000, 3000])
     assert (score.details["missing"], score.details["extra"]) == (["get"], ["get"])
     shuffled = result_of(ToolTrajectory(match_type="ANY_ORDER"), [expected], [list(reversed(expected))])
     assert shuffled.turns[0][1].value == 1.0
