@@ -131,26 +131,17 @@ WRONG_CRITERIA = [
     ({"grounding_score": {"claim_threshold": 0.5}}, "claim_threshold needs a threshold"),
     ({"safety_ratings": {"max_probability": "low"}}, "max_probability: "),
     ({"safety_ratings": {"categories": {"HATE": {}}}}, "categories.HATE"),
-    (
-        {"safety_ratings": {"categories": {"HARM_CATEGORY_HATE_SPEECH": {"max_probabilty": "LOW"}}}},
-        "unknown field",
-    ),
+    ({"safety_ratings": {"categories": {"HARM_CATEGORY_HARASSMENT": {"max": "LOW"}}}}, "unknown field"),
     ({"response_match_score": {"treshold": 1}}, "treshold: unknown field (did you mean threshold?)"),
     ({"response_match_score": {"rouge_type": "rouge9"}}, "criteria.response_match_score: rouge_type: "),
     *(
-        (
-            {"tool_trajectory_avg_score": {"match_type": one}},
-            f"match_type: {one!r} is none of EXACT, IN_ORDER,",
-        )
+        ({"tool_trajectory_avg_score": {"match_type": one}}, f"match_type: {one!r} is none of EXACT, IN")
         for one in ("InOrder", "0", "", None, 3, 1.5, -1, [])
     ),
     (matching("fuzzy"), "argument_matchers.*.x.match: "),
     ({"tool_effects_v1": {"tools": {"a": "read"}}}, "criteria.tool_effects_v1.tools: "),
     ({"tool_effects_v1": {"ordered_lists": {"a": "b"}}}, "criteria.tool_effects_v1: ordered_lists.a: "),
-    (
-        {"tool_effects_v1": {"extra_writes": "deny"}},
-        "Input should be 'allow', 'weigh' or 'fail'",
-    ),
+    ({"tool_effects_v1": {"extra_writes": "deny"}}, "Input should be 'allow', 'weigh' or 'fail'"),
     ({"tool_effects_v1": {"argument_matchers": {"*": {"x": "fuzzy"}}}}, "argument_matchers.*.x.match: "),
     (matching({"match": "regexp", "pattern": "("}), "not a regular expression of RE2: '('"),
     (matching({"match": "number", "tolerance": -1}), "argument_matchers.*.x.tolerance: "),
