@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Table, delete, func, select, update
 
 import turnwise
-from tests.store_rows import DOCUMENT, ENDED
+from tests.store_rows import put_tables
 from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.computed_fields import FiguresCache
 from turnwise.pipeline.store import summaries
@@ -26,7 +26,7 @@ from turnwise.pipeline.store.database import (
     Store,
 )
 from turnwise.pipeline.store.rows import ROW_TABLES, figures_of, read_figures
-from turnwise.pipeline.store.runs import Execution, begin, complete, delete_forgotten, forget_run, write_rows
+from turnwise.pipeline.store.runs import Execution, delete_forgotten, forget_run
 from turnwise.pipeline.store.summaries import COLUMNS, DETAILS, RESULT_GROUPS, counted_runs, keep_summaries
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.transforms.decisions.comparison.differences import compare
@@ -55,12 +55,12 @@ def put(store: Store) -> Callable[..., None]:
         records = [*(record(rng, f"c-{number}", version) for number in names), *more]
         found = turnwise.evaluate(records, criteria=CRITERIA, run_id=run)
         execution = Execution(run, time_ns(), APP, "2026-11-01")
-        store.write(lambda c: begin(c, execution, DOCUMENT, time_ns()))
-        for name in ("results", "conversations", "scores"):
-            table, columns_of = ROW_TABLES[name]
-            columns = [columns_of(row, execution, time_ns()) for row in getattr(found, name)]
-            store.write(lambda c, table=table, rows=columns: write_rows(c, execution, table, rows, time_ns()))
-        store.write(lambda c: complete(c, execution, ENDED, time_ns()))
+        tables = {name: ROW_TABLES[name] for name in ("results", "conversations", "scores")}
+        rows = {
+            table: [columns_of(row, execution, time_ns()) for row in getattr(found, name)]
+            for name, (table, columns_of) in tables.items()
+        }
+        put_tables(store, execution, rows)
 
     return write
 
