@@ -342,11 +342,3 @@ class AnswerSession(Message, proto="Session"):
     end_time: Timestamp | None = field()
     is_pinned: Bool = field()
     pending_async_assist_operation_id: Text = field()
-
-
-class AnswerQueryResponse(Message):
-    """Reply of the service to a question."""
-
-    answer: Answer | None = field()
-    session: AnswerSession | None = field()
-    answer_query_token: Text = field()

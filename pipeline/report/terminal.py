@@ -685,15 +685,13 @@ def gate_problems(
     rejected = counts["rejected_records"] + counts["rejected_conversations"] + unread
     total = counts["rejected_records"] + counts["conversations"] + unread
     limit = settings.max_failure_ratio
-    what = f"{rejected} of {total}"
     if limit is not None and total and rejected / total > limit:
-        problems.append(
-            f"{what} records and conversations were rejected, more than --max_failure_ratio {limit:g}"
-        )
+        what = f"{rejected} of {total} records and conversations were rejected, more than --max_failure_ratio"
+        problems.append(f"{what} {limit:g}")
     elif limit is None and counts["results"] and rejected > total / 2:
         option = "; --max_failure_ratio SHARE allows more" if settings.output else ""
-        why = f"{what} records and conversations were rejected, more than half"
-        problems.append(f"{why}: {_see(settings, 'failures')}{option}")
+        what = f"{rejected} of {total} records and conversations were rejected, more than half"
+        problems.append(f"{what}: {_see(settings, 'failures')}{option}")
     if files := counts.get("unread_files", 0):
         problem = f"{counted(files, 'named file')} could not be read at all"
         problems.append(f"{problem}; {_see(settings, 'failures')}")

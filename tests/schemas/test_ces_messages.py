@@ -195,7 +195,7 @@ def elements(field, depth):
 
 
 # What is kept as an object is a plain object here.
-WITH_OBJECTS = ("Session", "Session.Turn", "AnswerQueryResponse")
+WITH_OBJECTS = ("Session", "Session.Turn")
 COMPARED = [message for message in INSTALLED if message.PROTO not in WITH_OBJECTS]
 
 

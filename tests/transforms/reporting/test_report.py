@@ -81,6 +81,7 @@ def test_values_that_say_that_nothing_was_claimed_are_in_no_mean():
     assert found.figures[0] is not None and found.figures[0].mean == 1.0
 
 
+BOTH = {"x": 1, "y": 1}
 CONTAINS = {"$matchType": "contains", "$matchValue": "ab"}
 IGNORE = {"$matchType": "ignore"}
 BROKEN = {"$matchType": "regexp", "$matchValue": "("}
@@ -91,7 +92,9 @@ BROKEN = {"$matchType": "regexp", "$matchValue": "("}
     [
         ([("a", {"x": 1})], [("a", {"x": 2})], [(0, 0, ("x",))]),
         ([("a", {"x": 1})], [("a", {"x": 2}), ("a", {"x": 1})], [(0, 1, ()), (None, 0, ())]),
+        ([("a", {"x": 1}), ("a", BOTH)], [("a", BOTH), ("a", {"x": 1})], [(0, 1, ()), (1, 0, ())]),
         ([("a", {})], [("b", {})], [(0, None, ()), (None, 0, ())]),
+        ([("a", {"x": 1})], [("a", '{"x": 1… [9 characters left out]')], [(0, 0, ())]),
         ([("a", {"x": CONTAINS})], [("a", {"x": "cabd"})], [(0, 0, ())]),
         ([("a", {"x": IGNORE})], [("a", {})], [(0, 0, ())]),
         ([("a", {"x": BROKEN})], [("a", {"x": "y"})], [(0, 0, ())]),

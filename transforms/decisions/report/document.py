@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -52,7 +53,7 @@ from turnwise.transforms.decisions.report.figures import (
 from turnwise.transforms.decisions.run import REJECTED, Run
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.effects.changes import call_text
-from turnwise.transforms.matching.calls import parameter_score
+from turnwise.transforms.matching.calls import PairedCalls, check_directives, parameter_score
 from turnwise.transforms.review.problems import reading_key, to_read
 
 
@@ -425,37 +426,24 @@ class CallPair(NamedTuple):
 
 
 def call_pairs(expected: Sequence[AnyRow], actual: Sequence[AnyRow]) -> list[CallPair]:
-    """Pairs the calls of one turn by tool, those with the fewest wrong arguments first, then in order.
-
-    Directives of a case (`$matchType`) are followed.
-    """
-    free = dict(enumerate(actual))
-    by_index: dict[int, CallPair] = {}
-    ranked = sorted(
-        (len(wrong), i, j, wrong)
-        for i, want in enumerate(expected)
-        for j, call in free.items()
-        if (wrong := _wrong(want, call)) is not None
-    )
-    for _, i, j, wrong in ranked:
-        if i not in by_index and j in free:
-            by_index[i] = CallPair(i, j, wrong)
-            del free[j]
-    pairs = [by_index.get(i, CallPair(i, None, ())) for i in range(len(expected))]
-    return [*pairs, *(CallPair(None, j, ()) for j in free)]
+    """Pairs the calls of one turn as the criteria do; directives of a case (`$matchType`) are followed."""
+    wanted, made = ([_call(row) for row in rows] for rows in (expected, actual))
+    partners = PairedCalls(wanted, made).partners
+    pairs = [CallPair(i, j, ()) for i, j in enumerate(partners)]
+    for i, j in enumerate(partners):
+        if j is not None and not isinstance(actual[j].get("args"), str):
+            pairs[i] = CallPair(i, j, parameter_score(wanted[i].args, made[j].args).wrong)
+    return [*pairs, *(CallPair(None, j, ()) for j in range(len(made)) if j not in partners)]
 
 
-def _wrong(expected: AnyRow, actual: AnyRow) -> tuple[str, ...] | None:
-    """Returns the wrong arguments; None: another tool."""
-    if expected.get("name") != actual.get("name"):
-        return None
-    wanted, given = expected.get("args"), actual.get("args")
-    if not isinstance(wanted, dict) or not isinstance(given, dict | None):
-        return ()
-    try:
-        return parameter_score(wanted, given).wrong
-    except ValueError:
-        return ()
+def _call(row: AnyRow) -> ToolCall:
+    """Returns a call of a row, without arguments that were cut to a text, or that nothing compares with."""
+    name, args = row.get("name"), row.get("args")
+    with suppress(ValueError):
+        if isinstance(args, dict):
+            check_directives(args, "")
+            return ToolCall(name, args)
+    return ToolCall(name)
 
 
 def expected_calls(turn: AnyRow) -> list[AnyRow] | None:

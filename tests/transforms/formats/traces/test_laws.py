@@ -180,13 +180,23 @@ def test_no_body_of_a_log_record_of_any_type_raises(odd):
     assert turn.agent == "Done." and turn.user == ("Hi" if odd == "Hi" else None)
 
 
-def test_spans_of_no_agent_are_a_finding_and_no_conversation():
+@pytest.mark.parametrize(
+    ("records", "stage", "kind", "message"),
+    [
+        ([export([*SPANS, span("3", "f", "", "GET /health", 0, http__method="GET")])], "check", "NoConversation",
+         "none of its 1 spans is a step of an agent"),
+        ([export([*SPANS, {**SPANS[1], "traceId": "0" * 32}])], "parse", "ValueError", "name no trace"),
+        ([{"resourceSpans": []}, export(SPANS)], "check", "NoConversation", "holds no span"),
+        ([{"batches": []}, export(SPANS)], "check", "NoConversation", "holds no span"),
+        ([{"resourceSpans": [{"scopeSpans": []}]}, export(SPANS)], "check", "NoConversation", "holds no span"),
+    ],
+)  # fmt: skip
+def test_what_is_of_no_conversation_is_told_beside_the_others(records, stage, kind, message):
     rows: list[Any] = []
-    only_http = [span("3", "f", "", "GET /health", 0, http__method="GET")]
-    found = turnwise.read_conversations([export([*SPANS, *only_http])], on_failure=rows.append)
-    assert [one.conversation_id for one in found] == ["talk"]
-    assert [(row["stage"], row["error_type"]) for row in rows] == [("check", "NoConversation")]
-    assert "none of its 1 spans is a step of an agent" in rows[0]["message"]
+    found = turnwise.read_conversations(records, on_failure=rows.append)
+    assert [msgspec.to_builtins(one) for one in found] == WHOLE
+    [row] = rows
+    assert (row["stage"], row["error_type"]) == (stage, kind) and message in row["message"]
 
 
 def test_an_unread_dialect_is_an_error_that_names_the_known_ones():
@@ -217,23 +227,6 @@ def test_spans_of_no_known_kind_are_an_error(name, held, said):
     noise = [span("4", "e", "f", "GET /", 0, http__method="GET"), span("4", "d", "f", "x", 0, db__system="y")]
     turnwise.read_conversations([export([odd, *noise, *SPANS])], on_failure=rows.append)
     assert [row["error_type"] for row in rows] == ["ValueError" if "agent's" in said else "NoConversation"]
-
-
-@pytest.mark.parametrize(
-    "record", [{"resourceSpans": []}, {"batches": []}, {"resourceSpans": [{"scopeSpans": []}]}]
-)
-def test_an_export_without_spans_is_a_finding(record):
-    rows: list[Any] = []
-    assert turnwise.read_conversations([record, export(SPANS)], on_failure=rows.append) != []
-    assert [(row["stage"], row["error_type"]) for row in rows] == [("check", "NoConversation")]
-
-
-def test_spans_without_a_trace_are_a_failure_beside_the_others():
-    rejected: list[Any] = []
-    without = {**SPANS[1], "traceId": "0" * 32}
-    found = turnwise.read_conversations([export([*SPANS, without])], on_failure=rejected.append)
-    assert [msgspec.to_builtins(one) for one in found] == WHOLE
-    assert ["name no trace" in row["message"] for row in rejected] == [True]
 
 
 def test_a_session_in_each_of_several_conversations_of_one_trace():
