@@ -45,6 +45,7 @@ def test_secret_keys(key: str) -> None:
         ("ab", {"password": "ab"}, {}, "ab", "<SECRET_1>"),
         ("hi", {"secret": ["s1", "s2"]}, {}, "hi", "<SECRET_2>"),
         ("X1", {"iban": "X1"}, {}, "X1", "<IBAN_1>"),
+        ("X1", {"iban": "X1", "ssn": "no"}, {"kinds": ["national_id"]}, "X1", '"X1", "ssn": "no"'),
         ("hi", {"compass": "north", "author": "Kim", "session_id": "s-1"}, {}, "hi", "s-1"),
         ("hi", {"n": 123456}, {"patterns": {"CODE": "[0-9]{6}"}}, "hi", "<CODE_1>"),
         ('{"n": "of kim@example.org \\u2026"}', {}, {}, '{"n":"of <EMAIL_1> …"}', ""),
