@@ -126,8 +126,7 @@ class CaseMeans:
         tails = ((1 - level) / 2, (1 + level) / 2)
         ends = [_bca_quantile(self._means, bias, self._cubes, tail) for tail in tails]
         # A mean of 0 on paper differs from it in the last digits, and its sign decides.
-        low, high = (0.0 if isclose(-end, self.mean) else self.mean + end for end in ends)
-        return Bounds(low, high)
+        return Bounds(*(0.0 if isclose(-end, self.mean) else self.mean + end for end in ends))
 
 
 def _bca_quantile(ordered: Numbers, bias: float, acceleration: float, share: float) -> float:
