@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
@@ -34,6 +34,12 @@ def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Returns ` (did you mean NAME?)` for a similar known name, by difflib's ratio (0..1); else nothing."""
     near = get_close_matches(name, list(known), n=1, cutoff=cutoff)
     return f" (did you mean {near[0]}?)" if near else ""
+
+
+def listed(names: Sequence[str], most: int = 5, number: int | None = None) -> str:
+    """Returns the first names in one line, and how many of the whole `number` (all given) are left out."""
+    more = (len(names) if number is None else number) - len(names[:most])
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def dump_json(value: JsonValue) -> bytes:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from turnwise.schemas.config import Alert, RedactConfig
 from turnwise.schemas.conversation import ToolSetting
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, listed
 
 _ROUNDED_UP = 1 / 64
 
@@ -111,12 +111,9 @@ def files_changed(before: InputFiles, now: InputFiles) -> str:
         "changed": [name for name in new if name in old and new[name] != old[name]],
         "gone": [name for name in old if name not in new],
     }
-    return "; ".join(f"{len(names)} {kind} ({_shown(names)})" for kind, names in kinds.items() if names)
-
-
-def _shown(names: list[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return "; ".join(
+        f"{len(names)} {kind} ({listed(names, _SHOWN)})" for kind, names in kinds.items() if names
+    )
 
 
 RUN_FILE = "run.json"

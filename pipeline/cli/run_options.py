@@ -55,7 +55,7 @@ from turnwise.pipeline.settings.run import (
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.open import input_kind
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import did_you_mean, is_local, is_store_url
+from turnwise.schemas.jsonio import did_you_mean, is_local, is_store_url, listed
 from turnwise.schemas.registry import error_text, is_file
 
 # Beam's DirectRunner would first try to download another engine.
@@ -139,7 +139,7 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
 def other_files_text(settings: RunSettings) -> str:
     """Returns what is said of the files of directories that are not read because of their names, or ""."""
     others = other_files((*settings.input, *settings.eval_cases))
-    names = ", ".join(others[:_OTHERS_SHOWN]) + (", ..." if len(others) > _OTHERS_SHOWN else "")
+    names = listed(others, _OTHERS_SHOWN)
     return f"not looked at, by their names: {counted(len(others), 'file')} ({names})" if others else ""
 
 

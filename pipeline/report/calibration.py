@@ -22,7 +22,7 @@ from turnwise.schemas.calibration import (
 )
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import STATUS, ConfigError
-from turnwise.schemas.jsonio import is_local
+from turnwise.schemas.jsonio import is_local, listed
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.calibration.labels import LabelLine, Scale
@@ -48,8 +48,8 @@ def calibration_text(calibration: Calibration, width: int) -> str:
     width = max(width, _NARROWEST)
     lines = [f"{counted(calibration.lines, 'line')} of labels, run {calibration.run_id}"]
     for problem in calibration.problems:
-        more = ", ..." if problem.count > len(problem.names) else ""
-        lines.append(f"{problem.count} {_MEANINGS[problem.kind]}: {', '.join(problem.names)}{more}")
+        names = listed(problem.names, len(problem.names), problem.count)
+        lines.append(f"{problem.count} {_MEANINGS[problem.kind]}: {names}")
     for calibrated in calibration.criteria:
         lines += ["", *_criterion(calibrated, calibration)]
     # Rows of tables, which begin with spaces, are cut.

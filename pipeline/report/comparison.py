@@ -20,7 +20,7 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import is_store_url, shown_url
+from turnwise.schemas.jsonio import is_store_url, listed, shown_url
 from turnwise.transforms.decisions.comparison.collect import Order, version_order
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
@@ -352,7 +352,7 @@ def _not_measured(comparison: Comparison) -> Iterator[str]:
             if not problem.startswith(GATE_PROBLEM):
                 yield f"{run_place}: {failed_text(side)}{problem}"
     if pairing.baseline_only:
-        names = _first(pairing.baseline_only_names, _NAMES_SHOWN, pairing.baseline_only)
+        names = listed(pairing.baseline_only_names, _NAMES_SHOWN, pairing.baseline_only)
         count = counted(pairing.baseline_only, "case")
         yield f"{count} of {a.name} without a conversation of {b.name}: {names}"
     if pairing.baseline_unidentified:
@@ -361,14 +361,8 @@ def _not_measured(comparison: Comparison) -> Iterator[str]:
         lack = f"without {pairing.by}: compared with nothing" if is_paired else f"without a case of {b.name}"
         yield f"{number} of {a.name} {lack}"
     if pairing.changed:
-        names = _first(pairing.changed_names, _NAMES_SHOWN, pairing.changed)
+        names = listed(pairing.changed_names, _NAMES_SHOWN, pairing.changed)
         yield f"{counted(pairing.changed, 'case')} left out, whose expectation differs: {names}"
-
-
-def _first(names: Sequence[str], most: int, number: int) -> str:
-    """Returns the first of some names, and how many of the whole number are not among them."""
-    shown = names[:most]
-    return ", ".join(shown) + (f" and {number - len(shown)} more" if number > len(shown) else "")
 
 
 NO_VERSION = "(no version)"
@@ -520,7 +514,7 @@ def _find_other(
 
 def _listed(run: RunVersions) -> str:
     names = sorted(version or NO_VERSION for version in run.conversations)
-    return _first(names, _VERSIONS_SHOWN, len(names))
+    return listed(names, _VERSIONS_SHOWN)
 
 
 def _names(runs: Sequence[RunVersions], versions: Sequence[_Version]) -> list[str]:

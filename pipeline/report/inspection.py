@@ -17,7 +17,7 @@ from turnwise.pipeline.io.terminal import columns, counted, cut, padded, printab
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import DEFAULT_CRITERIA, EvalConfig, MappingConfig
 from turnwise.schemas.conversation import Record
-from turnwise.schemas.jsonio import JsonObject, dump_json, is_local
+from turnwise.schemas.jsonio import JsonObject, dump_json, is_local, listed
 from turnwise.schemas.report import CriterionUse, FileInspection, Inspection, Noted
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
@@ -53,8 +53,8 @@ def inspection_text(
     """
     files, others = inspection.files, inspection.other_files
     below = _common_folder([file.path for file in files])
-    names = ", ".join(printable(name.removeprefix(below)) for name in others[:_PATHS_SHOWN])
-    more = ", ..." if len(others) > _PATHS_SHOWN else ""
+    shown = [printable(name.removeprefix(below)) for name in others[:_PATHS_SHOWN]]
+    names = listed(shown, _PATHS_SHOWN, len(others))
     text = ""
     for most_files, most_names, most_lines in _SIZES:
         blocks = [
@@ -64,7 +64,7 @@ def inspection_text(
             _criteria(files, width, most_names),
             _hints(inspection, width),
             _next_step(files, paths, width, config, has_starter),
-            [cut(f"not looked at, by their names: {names}{more}", width)] if others else (),
+            [cut(f"not looked at, by their names: {names}", width)] if others else (),
         ]
         text = "\n\n".join(part for block in blocks if (part := "\n".join(block)))
         if text.count("\n") < _SCREEN:
@@ -183,10 +183,9 @@ def _criteria(files: Sequence[FileInspection], width: int, most: int) -> Iterato
         ("with these eval cases and a judge", judged),
         ("with eval cases (--eval_cases), too", added),
     ):
-        shown = names[: _NAMES_SHOWN if names is added else most]
-        rest = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
         if names:
-            yield from wrapped(f"  {label}: {', '.join(shown)}{rest}", width, " " * 4)
+            shown = listed(names, _NAMES_SHOWN if names is added else most)
+            yield from wrapped(f"  {label}: {shown}", width, " " * 4)
 
 
 def _named(uses: Sequence[CriterionUse], tried: int) -> list[str]:

@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from turnwise.schemas import adk
 from turnwise.schemas.conversation import Conversation, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, listed
 from turnwise.transforms.formats.adk_cases import (
     AdkUnread,
     invocation_turn,
@@ -371,8 +371,7 @@ def _holds_something(event: adk.AdkEvent) -> bool:
 def _silence(events: Sequence[adk.AdkEvent]) -> Unread:
     """Describes an invocation without any message, which google-adk counts as one and which is no turn."""
     names = list(dict.fromkeys(name for event in events for name in event.actions.state_delta))
-    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-    what = f"only changes of the state ({shown})" if names else "no message"
+    what = f"only changes of the state ({listed(names, _SHOWN)})" if names else "no message"
     message = f"the invocation {events[0].invocation_id[:60]!r} holds {what}, and is no turn"
     return gaps(SILENT, [message], calls=False, words=False)
 
@@ -509,8 +508,7 @@ def _undone(target: str, undone: Sequence[adk.AdkEvent]) -> Unread:
     calls = (part.function_call for event in undone if not event.partial for part in _parts(event))
     names = list(dict.fromkeys(call.name or "?" for call in calls if call))
     if names:
-        more = ", ..." if len(names) > _SHOWN else ""
-        message += f"; what they called may have its effects all the same: {', '.join(names[:_SHOWN])}{more}"
+        message += f"; what they called may have its effects all the same: {listed(names, _SHOWN)}"
     return gaps(REWOUND, [message], calls=bool(names), words=False)
 
 

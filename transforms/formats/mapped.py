@@ -12,7 +12,7 @@ from jmespath.visitor import TreeInterpreter
 
 from turnwise.schemas.config import MappingConfig, states_no_calls
 from turnwise.schemas.conversation import Conversation, Record, ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, listed
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import (
     UNKNOWN,
@@ -529,10 +529,9 @@ def _described(record: JsonValue) -> str:
         return f"{type(record).__name__}, not an object"
     if not record:
         return "an object without keys"
-    more = ", ..." if len(record) > SHOWN_KEYS else ""
     # A key may hold line ends.
-    shown = (key if key.isprintable() else repr(key) for key in islice(record, SHOWN_KEYS))
-    return f"keys {', '.join(shown)}{more}"
+    shown = [key if key.isprintable() else repr(key) for key in islice(record, SHOWN_KEYS)]
+    return f"keys {listed(shown, SHOWN_KEYS, len(record))}"
 
 
 def _is_message(value: JsonValue) -> bool:

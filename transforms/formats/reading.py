@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, Receipt, Record
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, no_utf8
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, listed, no_utf8
 from turnwise.schemas.score import RAISED, Failure, IncompleteReadError, record_failure
 from turnwise.transforms.formats.events import (
     ConversationEvent,
@@ -556,8 +556,7 @@ def distinct_case(
         message = f"{name} stands already at {places[0]}"
         repeated = repeated[1:]
     else:
-        more = ", ..." if len(places) > _PLACES_SHOWN else ""
-        shown = ", ".join(places[:_PLACES_SHOWN]) + more
+        shown = listed(places, _PLACES_SHOWN)
         message = f"{name} stands several times and differs, so none counts: {shown}"
     counts["cases"] -= len(repeated)
     counts["rejected_cases"] += len(repeated)

@@ -29,7 +29,7 @@ from turnwise.schemas.conversation import (
     Turn,
     turn_name,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.matching.alignment import align
 from turnwise.transforms.matching.calls import PairedCalls, paired_calls
@@ -516,7 +516,6 @@ USED_CASE = "used case "
 NO_CASES_GIVEN = "no_cases_given"
 """Name of the counter of conversations that name a case where none were given, and expect nothing."""
 _NO_SET = "(no set)"
-_SHOWN_SETS = 5
 _SHOWN_TEXT = 80
 NO_CASE = "NoMatchingCase"
 """Kind of the finding of a conversation that names no case, and that none begins as."""
@@ -640,11 +639,8 @@ class CaseIndex:
         first = _first_of_user(turns)
         shown = repr(first.user[:_SHOWN_TEXT]) if first and first.user else None
         if asked and len(same) > 1:
-            names = ", ".join(case.eval_id for case in same[:_SHOWN_SETS])
-            more = ", ..." if len(same) > _SHOWN_SETS else ""
-            raise AmbiguousMessageError(
-                f"{len(same)} eval cases begin with the message {shown}: {names}{more}"
-            )
+            names = listed([case.eval_id for case in same])
+            raise AmbiguousMessageError(f"{len(same)} eval cases begin with the message {shown}: {names}")
         if asked and same:
             conversation.eval_id, conversation.eval_set_id = same[0].eval_id, same[0].eval_set_id or None
         elif turns:
@@ -667,8 +663,7 @@ class CaseIndex:
                     self._unpacked.clear()
                 self._unpacked[case.key] = case.unpacked()[1]
             return self._unpacked[case.key]
-        sets = list(dict.fromkeys(_set_of(case) or _NO_SET for case in same))
-        shown = ", ".join(sets[:_SHOWN_SETS]) + (", ..." if len(sets) > _SHOWN_SETS else "")
+        shown = listed(list(dict.fromkeys(_set_of(case) or _NO_SET for case in same)))
         if conversation.eval_set_id:
             where = f"in the set {conversation.eval_set_id!r}"
             raise UnknownCaseError(f"no eval case is called {name!r} {where}; sets that have one: {shown}")

@@ -20,6 +20,7 @@ from turnwise.schemas.comparison import (
     TurnDifference,
 )
 from turnwise.schemas.config import STATUS, ConfigError
+from turnwise.schemas.jsonio import listed
 from turnwise.transforms.decisions.comparison.estimates import (
     CompareOptions,
     Estimate,
@@ -339,7 +340,7 @@ def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) ->
             has_agent = any(any(side.agents or ()) for side in sides)
             known = [*([LANGUAGE] if has_language else ()), *([AGENT] if has_agent else ()), *named]
             known += [TAG] if tags else []
-            shown = ", ".join(known[:_NAMES_SHOWN]) + (", ..." if len(known) > _NAMES_SHOWN else "")
+            shown = listed(known, _NAMES_SHOWN)
             raise ConfigError(f"--slices {name}: no conversation has one (there are: {shown or 'none'})")
 
 

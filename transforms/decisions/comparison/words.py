@@ -22,7 +22,7 @@ from turnwise.schemas.comparison import (
     VersionDifference,
 )
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.jsonio import JsonValue, dump_json
+from turnwise.schemas.jsonio import JsonValue, dump_json, listed
 from turnwise.schemas.run import RunDocument, redacted_text
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
@@ -131,8 +131,7 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: MatchedValues) -> Iterat
         if unidentified:
             yield f"{counted(unidentified, 'conversation')} of {side.name} without {pairing.by}: left out"
     if pairing.changed:
-        more = ", ..." if pairing.changed > _NAMES_SHOWN else ""
-        names = f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
+        names = listed(pairing.changed_names, _NAMES_SHOWN, pairing.changed)
         what = "left out, whose expectation is not the same in baseline and candidate"
         yield f"{counted(pairing.changed, 'case')} {what}: {names}"
     sizes = (side.cases.sizes.tolist() for side in (matched.baseline, matched.candidate))

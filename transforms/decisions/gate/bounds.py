@@ -11,7 +11,7 @@ from turnwise.schemas.calibration import Calibration, Corrected
 from turnwise.schemas.case import CaseKey
 from turnwise.schemas.comparison import Bounds, Comparison, CriterionComparison
 from turnwise.schemas.config import STATUS, AllPassRule, BoundRule, ConfigError, GateConfig
-from turnwise.schemas.jsonio import JsonObject, did_you_mean
+from turnwise.schemas.jsonio import JsonObject, did_you_mean, listed
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison.collect import Observed
@@ -233,8 +233,7 @@ _LONGEST_NAME = 60
 def names_text(names: Iterable[str]) -> str:
     """Returns the first of the names, each once and in order, and the number of others."""
     shown = sorted({" ".join(name.split())[:_LONGEST_NAME] or "(no name)" for name in names})
-    more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
-    return ", ".join(shown[:_MOST_NAMES]) + more
+    return listed(shown, _MOST_NAMES)
 
 
 def unit_of(rule: BoundRule) -> str:

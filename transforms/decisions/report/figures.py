@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from turnwise.schemas.comparison import Bounds, Comparison, FirstPage
 from turnwise.schemas.config import STATUS
+from turnwise.schemas.jsonio import listed
 from turnwise.schemas.report import (
     CriterionFigure,
     CriterionRow,
@@ -132,8 +133,7 @@ def _gaps(document: RunDocument, name: str, idle: Sequence[str], repeated: Colle
         verb = "has" if unused == 1 else "have"
         yield f"{name}: {unused:,} of {cases} {verb} no recording; nothing is known of them."
     if repeated:
-        shown = ", ".join(sorted(repeated)[:_IDS_SHOWN]) + (", ..." if len(repeated) > _IDS_SHOWN else "")
-        what = f"{_counted(len(repeated), 'conversation id')} ({shown})"
+        what = f"{_counted(len(repeated), 'conversation id')} ({listed(sorted(repeated), _IDS_SHOWN)})"
         yield (
             f"{name}: several recordings of one app version and case have the same id: {what}; "
             "their scores cannot be told apart, and are not shown beside them."

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Paths, Places, identity_at
 from turnwise.transforms.formats.messages.streams import stated
@@ -207,7 +207,7 @@ def _refuse(trace: str, parts: Sequence[bytes]) -> None:
     held = [_PART.decode(data) for data in parts]
     spans = [span for part in held for span in part.turnwise_spans]
     names = sorted({span.scope or span.name for span in spans})
-    shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+    shown = listed(names, _MOST_NAMES)
     is_agents = any(dialect.is_foreign(span) for span in spans)
     if is_agents or not any(
         part.has_noise or any(map(dialect.kind_of, part.turnwise_spans)) for part in held
