@@ -43,6 +43,9 @@ def _metrics(rows: list[Row]) -> list[Row]:
         passed, decided = verdicts.count("PASS"), len(verdicts) - verdicts.count(None)
         rate = passed / decided if decided else None
         figures = {"count": len(verdicts), "scored": decided, "no_score": verdicts.count(None), "errors": 0}
+        figures["sampled_out"] = sum(
+            bool(row["sampled_out"]) for row in rows if row["app_version"] == version
+        )
         found.append(
             {
                 **dict.fromkeys(MetricsByAppVersionRow.__annotations__),

@@ -284,7 +284,7 @@ def _pairs(keys: Sequence[VersionKey], how: str) -> dict[tuple[int, int], str]:
         pairs = {((same or before)[-1], last): _OF_LAST_RUNS} | pairs
     elif others and how != NAMED:
         pairs[last - 1, last] = _OF_LAST
-    return pairs | {(0, other): _CHOSEN for other in others if (0, other) not in pairs}
+    return pairs | {(0, other): _CHOSEN for other in others}
 
 
 def _sides(runs: Sequence[RunVersions], names: Sequence[str]) -> Iterator[tuple[VersionKey, ComparedSide]]:

@@ -163,9 +163,10 @@ LANGUAGES = {
             résiliation révoquer détruire détruis vider purger tronquer désinstaller désinstallation""",
         repeatable="""créer création ajouter réserver acheter payer envoyer envoie expédier vendre transférer
             virer virement déposer débiter créditer rembourser remboursement insérer inscrire inscription
-            commander émettre imprimer commenter notifier prévenir appeler appelle inviter planifier
-            programmer louer écrire écris copier dupliquer répondre partager livrer facturer recharger
-            contacter augmenter appliquer soumettre poster signaler prolonger retirer paiement échanger""",
+            commander émettre imprimer commenter notifier prévenir préviens prévient prévenez appeler
+            appelle inviter planifier programmer louer écrire écris copier dupliquer répondre partager livrer
+            facturer recharger contacter augmenter appliquer soumettre poster signaler prolonger retirer
+            paiement échanger""",
         nouns="""annulation suppression effacement résiliation modification création actualisation
             vérification commande réserve marque virement paiement copie poste programme facture recharge
             partage recherche analyse suivi affichage calcul mise remboursement inscription montre vide

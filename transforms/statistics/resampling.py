@@ -8,7 +8,7 @@ order cases come.
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from math import sqrt
+from math import isclose, sqrt
 from threading import local
 
 import numpy as np
@@ -124,8 +124,9 @@ class CaseMeans:
         count = len(self._means)
         bias = normal_quantile(min(max(float(below), 0.5), count - 0.5) / count)
         tails = ((1 - level) / 2, (1 + level) / 2)
-        low, high = (_bca_quantile(self._means, bias, self._cubes, tail) for tail in tails)
-        return Bounds(self.mean + low, self.mean + high)
+        ends = [_bca_quantile(self._means, bias, self._cubes, tail) for tail in tails]
+        # A mean of 0 on paper differs from it in the last digits, and its sign decides.
+        return Bounds(*(0.0 if isclose(-end, self.mean) else self.mean + end for end in ends))
 
 
 def _bca_quantile(ordered: Numbers, bias: float, acceleration: float, share: float) -> float:

@@ -70,12 +70,12 @@ class KafkaSource(StreamSource):
 
     def _find_topic(self, consumer: Consumer) -> None:
         """Raises KafkaException if the topic does not exist or no broker answers."""
-        for attempt in range(_START_ATTEMPTS):
+        for further in reversed(range(_START_ATTEMPTS)):
             try:
                 topic = consumer.list_topics(self._uri.topic, timeout=1.0).topics[self._uri.topic]
             except KafkaException:
                 consumer.poll(0)
-                if self._last_error or attempt == _START_ATTEMPTS - 1:
+                if self._last_error or not further:
                     raise
             else:
                 if topic.error is not None:

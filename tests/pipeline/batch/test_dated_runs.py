@@ -137,6 +137,7 @@ RULES = [
     {"name": "of three", "criterion": "verdict", "measure": "pass_rate", "drop": {"baseline": 3}},
     {"name": "low", "criterion": "response_match_score", "measure": "mean", "below": 0.5, "min_count": 99},
     {"name": "canary", "criterion": "verdict", "measure": "count", "app_version": "v9", "below": 1},
+    {"name": "few", "criterion": "verdict", "measure": "count", "below": 40},
 ]
 
 

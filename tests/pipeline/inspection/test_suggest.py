@@ -296,12 +296,19 @@ def test_rows_are_ordered_by_their_numbers_or_times(keys, suggested):
         ([{k: v for k, v in row.items() if k != "chat_id"} for row in (ASKED, ANSWERED)], "rows share"),
         ([{"id": "c", "log": [{"user": "Hi"}, {"bot": "Hello"}]}], "no key names words of both"),
         (
+            [{"id": "c", "user": "Hi", "bot": ""}, {"id": "c", "user": "", "bot": "Hello"}],
+            "no key names words",
+        ),
+        (
+            [{"id": "c", "log": said(("user", "Hi"), ("Zoe", "Hello"), ("Max", "Go"))}],
+            "no key names words of",
+        ),
+        (
             [{"id": "c", "log": SIDES}, {"id": "d", "turns": [{"question": "x", "answer": "y"}]}],
             "finds no array",
         ),
         ([{"id": "c", "log": [{"user": {"text": "Hi"}, "bot": {"text": "Hello"}}]}], "got `object`"),
     ],
-    ids=["ids of rows", "a side in each item", "records of another shape", "words in objects"],
 )
 def test_what_a_person_reads_in_another_way_is_not_proposed(records, why, suggested):
     assert why in suggested(*records, status=1)[1]

@@ -55,13 +55,13 @@ def test_several_runs_are_columns_of_one_report(tmp_path):
 
 def test_runs_of_a_directory_are_columns_by_their_start(tmp_path):
     """The names of directories, in another order, stand for conversations without a version."""
-    for name, day in (("before", "01"), ("after", "02")):
+    for name, day in (("first", "01"), ("before", "02"), ("after", "03")):
         own = {"run_id": name, "create_time": f"2026-11-{day}T00:00:00Z"}
         write_run(tmp_path / name, [conversation("a", eval_id="e", app_version=None)], **own)
     data = report(tmp_path).data("report")
-    (comparison,) = data["comparisons"]
-    assert [version["name"] for version in data["versions"]] == ["before", "after"]
-    assert (comparison["baseline"]["name"], comparison["candidate"]["name"]) == ("before", "after")
+    assert [version["name"] for version in data["versions"]] == ["first", "before", "after"]
+    pairs = [(pair["baseline"]["name"], pair["candidate"]["name"]) for pair in data["comparisons"]]
+    assert pairs == [("before", "after"), ("first", "after"), ("first", "before")]
 
 
 def test_the_share_of_one_version_is_that_of_the_run(tmp_path, capsys):

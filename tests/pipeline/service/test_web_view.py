@@ -73,13 +73,15 @@ def test_apps_runs_and_versions_are_listed(store, service):
 
 def test_two_versions_are_compared_as_the_command_does_with_their_conversations(store, service):
     put_run(store, talks("v1", 12, 9), run_id="first")
-    put_run(store, [*talks("v2", 16, 4), *talks("v3", 2, 2)], 1, run_id="second")
+    other = conversation("c-v3", None, app_version="v3", sampled_out=["verdict"])
+    put_run(store, [*talks("v2", 16, 4), *talks("v3", 2, 2), other], 1, run_id="second")
     report = shown(compare_page(service, LOCAL_APP, "v1", "v2"), "report")
     sides = store.read(lambda connection: StoredRuns(connection, LOCAL_APP).sides(["v1", "v2"], "here"))
     (page,) = report["first_pages"]
     assert page["headline"] == version_verdict(sides)["headline"]
     assert [version["name"] for version in report["versions"]] == ["v1", "v2"]
     assert len(report["conversations"]["id"]) == 41 and page["fixed"] == 4
+    assert [run["sampled_out"] for run in report["runs"]] == [0, 0]
     assert any("of other app versions" in note for note in report["comparisons"][0]["notes"])
     for names, why in {
         ("v1", "v1"): "nothing to compare",

@@ -244,14 +244,28 @@ def test_a_present_threshold_that_no_other_beats_stays():
     assert (own.threshold.threshold, own.threshold.word) == (0.55, "the present one")
 
 
-def test_noise_is_not_shown_to_be_better():
+def few_errors(size):
+    """Returns values and labels of which the present threshold has two wrong, and another one none."""
+    values = np.asarray([0.45] * 2 + [0.1, 0.9] * (size // 2 - 1))
+    return values, values > 0.4
+
+
+def noise(size):
     generator = np.random.default_rng(5)
-    values, people = generator.random(80), generator.random(80) < 0.5
+    return generator.random(size), generator.random(size) < 0.5
+
+
+@pytest.mark.parametrize(
+    "values, people, is_fitted", [(*noise(80), True), (*few_errors(80), False), (*few_errors(60), False)]
+)
+def test_noise_is_not_shown_to_be_better(values, people, is_fitted):
+    """The interval of two cases among many begins at 0, which no rounding makes more."""
+    size = len(values)
     scores = [judged(f"c{i}", float(v), bool(v >= 0.5)) for i, v in enumerate(values)]
-    labels = {f"c{i}": "PASS" if people[i] else "FAIL" for i in range(80)}
-    (own,) = calibrated(lines_of(labels, 80, 80), scores).criteria
-    assert own.threshold.cost < own.threshold.validated_cost.value
-    assert own.threshold.word == "not shown to be better"
+    labels = {f"c{i}": "PASS" if people[i] else "FAIL" for i in range(size)}
+    (own,) = calibrated(lines_of(labels, size, size), scores).criteria
+    assert (own.threshold.cost < own.threshold.validated_cost.value) == is_fitted
+    assert own.threshold.saving.interval.low <= 0 and own.threshold.word == "not shown to be better"
 
 
 def test_sampling_weights_undo_how_scores_were_drawn():

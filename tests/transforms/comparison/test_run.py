@@ -1,7 +1,10 @@
 """Which rows of a finished run count."""
 
+import pytest
+
+from tests.pipeline.report_html.made_run import conversation
 from turnwise.schemas.run import RunDocument
-from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.decisions.run import Run, unnamed_case
 
 
 def row(name, revision=0, **columns):
@@ -29,3 +32,13 @@ def test_of_a_conversation_that_a_stream_scored_again_the_last_revision_counts()
     assert [*run.conversations()] == [tables["conversations"][place] for place in (0, 2, 3, 4)]
     assert [*run.scores()] == tables["scores"][1:]
     assert run.metrics() == [tables["metrics_by_app_version"][place] for place in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"eval_id": "e"}, {"case_digest": None}, {"case_digest": ""}, {"task": "t"}, {"transcript": None}],
+)
+def test_only_a_golden_without_a_name_is_known_by_its_words(changes):
+    row = conversation("c", eval_id="c", case_digest="d")
+    assert unnamed_case(row) == unnamed_case({**row}) is not None
+    assert unnamed_case(row | changes) is None

@@ -147,6 +147,15 @@ RICH = Turn(
 )
 
 
+@pytest.mark.parametrize(
+    ("turn", "steps"),
+    [(Turn(user="a", agent="b"), 0), (Turn(user="a", agent="b", usage=Usage(1)), 1), (RICH, 3)],
+)
+def test_an_eval_set_has_no_more_steps_than_calls_and_texts_need(turn, steps):
+    (invocation,) = converted(Conversation("c", turns=[turn]), TARGETS["adk_eval_set"]).record["conversation"]
+    assert len(invocation["intermediate_data"]["invocation_events"]) == steps
+
+
 @pytest.mark.skipif(not SCHEMAS.is_file(), reason="the shared schemas are not here")
 def test_eval_sets_are_valid_by_the_schemas_of_google_adk():
     case = EvalCase(eval_id="s", kind="scenario", task="Book", rubrics=[Rubric("0", "Polite", "t")])

@@ -32,7 +32,7 @@ WRITE = """
     cancelar_reserva crear_cita excluir_conta annuler_commande modifie_statut payer_facture
     aggiorna_profilo ändere_preis flug_buchen füge_artikel_hinzu lege_kunde_an boek_vlucht 予約を取り消す
     予約する 検索履歴削除 주문취소하기 항공권예매 取消订单 修改地址 删除搜索记录 退款 boka_flyg
-    отменитьЗаказ switch_plan choose_a_plan_and_buy suspend_user unsubscribe_all
+    отменитьЗаказ switch_plan choose_a_plan_and_buy suspend_user unsubscribe_all définit_seuil prévenez_client
 """
 DESTRUCTIVE = """
     delete_account account_deletion eliminarcliente database_reset reset_user_db flush_db uninstall_app

@@ -149,6 +149,7 @@ def test_the_shortest_and_the_longest_card(digits: str) -> None:
         ("ZIP+4 94103-1234, call 415-555-2671", ["415-555-2671"]),
         ("CP# 0917 123 4567", ["0917 123 4567"]),
         ("Tel. 08031-123", ["08031-123"]),
+        ("Tel. 0351 9763 0842 0351 0275 6658", ["0351 9763 0842", "0351 0275 6658"]),
     ],
 )  # fmt: skip
 def test_what_is_exactly_a_value(text: str, values: list[str]) -> None:

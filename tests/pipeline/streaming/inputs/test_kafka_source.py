@@ -1,6 +1,7 @@
 """The real client library on its own mock broker."""
 
 import os
+import socket
 import time
 
 import pytest
@@ -96,13 +97,14 @@ def test_a_consumer_that_joins_takes_partitions_over(broker):
     ("uri", "said"),
     [
         ("kafka://127.0.0.1:1/t", "Connect|failed|refused"),
+        ("kafka://127.0.0.1:{silent}/t", "Broker transport failure"),
         ("kafka://{address}/unknown", "[Uu]nknown topic"),
         ("kafka://{address}/a?nonsense=1", "nonsense"),
     ],
 )
 def test_what_must_be_put_right(broker, uri, said):
-    with pytest.raises(ConfigError, match=said) as raised:
-        KafkaSource(uri.format(address=broker.address), LIMIT)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(ConfigError, match=said) as raised:
+        KafkaSource(uri.format(address=broker.address, silent=silent.getsockname()[1]), LIMIT)
     assert "\n" not in str(raised.value)
 
 
