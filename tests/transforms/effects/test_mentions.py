@@ -1,10 +1,7 @@
-import pytest
-
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ToolCall, ToolDeclaration, ToolSetting
+from turnwise.schemas.conversation import Conversation, ToolDeclaration, ToolSetting
 from turnwise.transforms.effects.call_effects import (
     ToolCatalog,
-    called_tool,
     conversation_tools,
     sort_settings,
 )
@@ -74,98 +71,4 @@ def test_the_log_goes_before_the_case():
         "read",
         "read",
         ["a", "b"],
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "args", "wanted"),
-    [
-        ("call_tool", {"tool_name": "get_x", "arguments": "{}"}, "get_x"),
-        ("call_hidden_tool", {"hidden_tool_name": "get_x_1"}, "get_x_1"),
-        ("call_customer", {"name": "Ann"}, "call_customer"),
-        (None, {"name": "get_x"}, ""),
-        ("call_tool", {"tool_id": "get_x"}, "get_x"),
-    ],
-)
-def test_tools_that_call_tools(name, args, wanted):
-    assert called_tool(ToolCall(name, args)) == wanted
-    assert catalog({}).effect_of(ToolCall(name, args)) == catalog({}).effect(wanted)
-
-
-CALLS = [
-    # A query decides.
-    ("query_db", {"sql": "DELETE FROM users"}, "destructive"),
-    ("execute_query", {"q": "WITH x AS (DELETE FROM a RETURNING *) SELECT * FROM x"}, "destructive"),
-    ("query", {"query": "TRUNCATE users;"}, "destructive"),
-    ("run_sql", {"sql": "SELECT 1; drop table users"}, "destructive"),
-    ("search_products", {"query": "drop table lamp"}, "read"),
-    ("search_products", {"query": "drop table"}, "read"),
-    ("search_orders", {"sql": "drop table orders"}, "destructive"),
-    ("query_db", {"input": {"statements": ["SELECT 1", "DELETE FROM a"]}}, "destructive"),
-    ("run_sql", {"sql": "EXPLAIN ANALYZE DELETE FROM a"}, "destructive"),
-    ("neo4j_query", {"query": "MATCH (n) DETACH DELETE n"}, "destructive"),
-    ("mongo_query", {"query": "db.users.deleteMany({})"}, "destructive"),
-    ("graphql_query", {"query": "mutation { deleteUser(id: 1) { id } }"}, "destructive"),
-    ("call_tool", {"tool_name": "query_db", "arguments": {"sql": "DROP TABLE a"}}, "destructive"),
-    ("call_tool", {"tool_name": "query_db", "arguments": '{"sql": "DROP TABLE a"}'}, "destructive"),
-    ("write_query", {"query": "DELETE FROM a"}, "destructive"),
-    ("query", {"q": "```sql\nDELETE FROM users\n```"}, "destructive"),
-    ("query", {"q": "CALL purge()"}, "unknown"),
-    ("search_graph", {"cypher": "CREATE (n:User)"}, "write"),
-    ("sqlite_query", {"query": "SELECT * INTO b FROM a"}, "write"),
-    ("run_query", {"query": "UPDATE users SET a = 1 WHERE id = 2"}, "write"),
-    ("graphql_query", {"query": "mutation M($a: ID!) { updateUser(id: $a) { id } }"}, "write"),
-    ("run_sql", {"sql": "-- all\n SELECT * FROM a WHERE x = 'delete from b; drop table c'"}, "read"),
-    ("execute", {"command": "EXPLAIN DELETE FROM a"}, "read"),
-    ("sql", {"query": "PRAGMA table_info(a)"}, "read"),
-    ("graphql", {"query": "{ user(id: 1) { name } }"}, "read"),
-    ("neo4j_query", {"query": "MATCH (n:User) RETURN n"}, "read"),
-    # Texts that are none, or are not run, do not.
-    ("search", {"query": "delete account how to"}, "read"),
-    ("search", {"query": "UPDATE ON ORDER 7"}, "read"),
-    ("sql_db_query_checker", {"query": "DELETE FROM users"}, "read"),
-    ("frobnicate", {"text": "Select a seat from the left"}, "unknown"),
-    # So does an action.
-    ("calendar", {"action": "create"}, "write"),
-    ("calendar", {"action": "delete"}, "destructive"),
-    ("user_info", {"action": "update"}, "write"),
-    ("fetch", {"url": "u", "method": "delete"}, "destructive"),
-    ("fetch_url", {"method": "POST"}, "write"),
-    ("fetch_urls", {"requests": [{"url": "u", "method": "DELETE"}]}, "destructive"),
-    ("get_shell_output", {"command": "rm -rf build"}, "unknown"),
-    ("bash", {"command": "rm -rf build"}, "destructive"),
-    ("bash", {"command": "ls -la"}, "read"),
-    ("bash", {"command": "ls;rm x"}, "unknown"),
-    ("http_request", {"url": "u", "method": "GET"}, "read"),
-    ("str_replace_editor", {"command": "view"}, "read"),
-    ("str_replace_editor", {"command": "create"}, "write"),
-    ("order", {"action": "get"}, "read"),
-    ("order", {"action": "submit"}, "write"),
-    ("frobnicate", {"action": "list"}, "read"),
-    ("frobnicate", {"action": "zork"}, "unknown"),
-    ("browser", {"action": "click"}, "unknown"),
-    # It may filter, or be something else.
-    ("search_logs", {"action": "delete"}, "unknown"),
-    ("check_calendar", {"action": "delete"}, "unknown"),
-    ("get_history", {"action": "get"}, "read"),
-    ("shipping_cost", {"method": "post"}, "read"),
-    ("calculator", {"operation": "add", "a": 1, "b": 2}, "read"),
-    # Tools of frameworks, and of businesses with the same names.
-    ("add", {"a": 1, "b": 2}, "read"),
-    ("add", {"item": 1, "quantity": 2}, "write"),
-    ("finish", {"answer": "x"}, "read"),
-    ("finish", {"order_id": 1}, "unknown"),
-    ("update_plan", {"plan": [{"step": "a"}]}, "read"),
-    ("update_plan", {"plan": "gold"}, "unknown"),
-]
-
-
-@pytest.mark.parametrize(("name", "args", "wanted"), CALLS)
-def test_what_the_arguments_of_a_call_say(name, args, wanted):
-    effect = catalog({}).effect_of(ToolCall(name, args))
-    assert ("destructive" if effect.destructive else effect.effect) == wanted
-    declared = catalog({}, ToolDeclaration(name, "handoff"))
-    assert (
-        declared.effect_of(ToolCall(name, args)).effect == "handoff"
-        or called_tool(ToolCall(name, args)) != name
     )

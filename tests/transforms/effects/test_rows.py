@@ -1,0 +1,223 @@
+"""What is read from names, arguments, answers, texts and claims: rows of values that a person labelled."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.checked_rows import rows_beside
+from tests.transforms.effects.test_prose import held_against, judge_that_says
+from turnwise.schemas.conversation import ToolCall, ToolDeclaration, ToolResponse
+from turnwise.transforms.criteria.expectations_met import SpokenText
+from turnwise.transforms.effects.arguments import ArgumentComparison
+from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool, sort_settings
+from turnwise.transforms.effects.call_values import argument_paths, leaves
+from turnwise.transforms.effects.catalog import infer_effect, words_of
+from turnwise.transforms.effects.claims import (
+    Action,
+    ActionClaim,
+    ClaimedValue,
+    MessageRange,
+    compare_value,
+    match_claims,
+)
+from turnwise.transforms.effects.equivalence import equivalent
+from turnwise.transforms.effects.failures import admits_failure, changed_nothing, has_failed, reports_failure
+from turnwise.transforms.effects.mentions import read_number
+from turnwise.transforms.matching.calls import plain_text
+
+
+@rows_beside(__file__)
+def test_rows(check, arguments):
+    globals()[check](*arguments)
+
+
+def is_said(wanted, said, language, found):
+    assert SpokenText([said], language).contains(wanted) is found
+    assert SpokenText(["Hello, 99.", said, "Bye!"], language).contains(wanted) is found
+
+
+def number(text, language, value):
+    assert read_number(text, language) == value
+
+
+def nearest_sentence(wanted, texts, nearest):
+    assert SpokenText(texts, "en").nearest_sentence(wanted) == nearest
+
+
+def camel(name):
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+def effect_by_name(names, wanted):
+    """In any spelling."""
+    for name in names.split():
+        found = infer_effect(name)
+        assert [*found[: len(wanted)]] == wanted, name
+        if re.fullmatch("[a-z]+(_[a-z]+)+", name):
+            pascal = camel(name)[:1].upper() + camel(name)[1:]
+            spelled = [camel(name), pascal, name.replace("_", "-"), name.upper()]
+            spelled += [f"mcp__any_server__{name}", f"default_api.{name}", f"{name}_v2"]
+            assert [infer_effect(spelling) for spelling in spelled] == [found] * 7, name
+
+
+@given(st.text(max_size=40), st.none() | st.text(max_size=40))
+def test_any_text_is_a_name(name, description):
+    assert infer_effect(name, description).effect in ("read", "write", "handoff", "unknown")
+
+
+def how_it_writes(name, idempotent, destructive):
+    assert infer_effect(name)[1:3] == (idempotent, destructive)
+
+
+def effect_by_description(description, wanted):
+    """Where the name says nothing."""
+    assert infer_effect("frobnicate", description).effect == wanted
+    assert infer_effect("cancel_order", description).effect == "write"
+
+
+def words_of_name(name, wanted):
+    assert words_of(name) == wanted
+
+
+ARGS = {
+    "order_id": "#W1",
+    "amount": 45.2,
+    "day": "2024-05-20",
+    "to": {"street": "12 Main Street", "zip": "94110"},
+    "unit": "Apt 5",
+    "items": [{"id": "A1", "count": 2}, {"id": "B2", "count": 3}],
+    "city": "SFO",
+    "name": "Ana García",
+    "note": "please leave it at the door of the house",
+    "gift": True,
+    "coupon": None,
+    "jacket": "Blue Denim Jacket",
+    "guest": "Anna Huber",
+    "phone": "+15550102000",
+    "card": "4000123412344242",
+    "tags": ["vip", "new"],
+}
+
+
+def stated_of_the_call(argument, words, verdict):
+    assert compare_value(ClaimedValue(argument, words), ARGS) == verdict
+
+
+def stated_of_a_whole_call(words, verdict):
+    """It may stand in any argument, or be known of what the call is about."""
+    call, known = {"amount": 20, "currency": "EUR"}, leaves({"confirmation": "r-55", "days": 3})
+    assert compare_value(ClaimedValue("", words), call, known) == verdict
+
+
+def test_paths_of_arguments():
+    assert argument_paths(ARGS)[3:8] == ["to.street", "to.zip", "unit", "items.id", "items.count"]
+    assert argument_paths(None) == []
+
+
+def stated(argument, given, words, verdict):
+    """What is not shown to be the same is not compared."""
+    args = given if given is None or isinstance(given, dict) else {argument: given}
+    assert compare_value(ClaimedValue(argument, words), args) == verdict
+
+
+def claimed(quote, identifier, amount, verdict):
+    changed = {"order_id": "A-77", "seat": "14A", "email": "anna@shop.de", "date": "2026-03-14"}
+    changed |= {"time": "19:00", "amount": 20, "quantity": 3, "card": "gift_card_7091239"}
+    action = Action(0, "change", ToolCall("change", changed), leaves([changed, {"ok": True}]))
+    values = [ClaimedValue("amount", amount)] if amount else []
+    claim = ActionClaim(MessageRange(0, 0, 0, len(quote)), quote, "change", identifier, values)
+    match_claims([claim], [action])
+    assert claim.verdict == verdict
+
+
+def alike(expected, actual):
+    assert equivalent(expected, actual)
+
+
+def different(expected, actual):
+    for prose in ("unmet", "met"):
+        assert not equivalent(expected, actual, prose)
+        assert not equivalent(actual, expected, prose)
+
+
+def unclear(expected, actual):
+    """Only a judge can compare them."""
+    for pair in ((expected, actual), (actual, expected)):
+        assert not equivalent(*pair)
+        assert equivalent(*pair, "met")
+
+
+def alike_by_name(expected, actual, name, is_unclear):
+    assert not equivalent(expected, actual, "unmet", name)
+    assert equivalent(expected, actual, "met", name) is is_unclear
+
+
+def differing(expected, actual, wanted, compare_args=None):
+    calls = ToolCall("t", expected, compare_args=compare_args), ToolCall("t", actual)
+    assert [difference.parameter for difference in ArgumentComparison().differences(*calls)] == wanted
+
+
+def failed(answer, *call):
+    assert has_failed(ToolResponse(response=answer), *call)
+
+
+def succeeded(answer, *call):
+    assert not has_failed(ToolResponse(response=answer), *call)
+
+
+def says_nothing_changed(answer, wanted):
+    assert changed_nothing(ToolResponse(response=answer)) is wanted
+
+
+def admits(said, wanted):
+    """Whether an agent says that a look-up failed."""
+    assert admits_failure(said) is wanted
+
+
+def reports(said, wanted):
+    """Whether an agent says that a call failed."""
+    assert reports_failure(said, "cancel_order") is wanted
+
+
+def called(name, args, wanted):
+    guessed = ToolCatalog(sort_settings({}))
+    assert called_tool(ToolCall(name, args)) == wanted
+    assert guessed.effect_of(ToolCall(name, args)) == guessed.effect(wanted)
+
+
+def effect_of_call(name, args, wanted):
+    """As the arguments say, unless a declaration says it."""
+    call = ToolCall(name, args)
+    effect = ToolCatalog(sort_settings({})).effect_of(call)
+    assert ("destructive" if effect.destructive else effect.effect) == wanted
+    declared = ToolCatalog(sort_settings({}), [ToolDeclaration(name, "handoff")])
+    assert declared.effect_of(call).effect == "handoff" or called_tool(call) != name
+
+
+def text(name, expected, made, status):
+    """A text as an argument is the same, a different one, or unclear."""
+    result = held_against("send_update", {name: expected, "to": "U1"}, {name: made, "to": "U1"})
+    assert result.status == status
+    (score,) = result.scores
+    if status is None:
+        assert score["value"] is None
+        assert score["reason"].startswith(f"the wording of {name} of send_update differs")
+        assert score["details"]["not_compared"] == [f"{name} of send_update"]
+        assert score["details"]["unclear"] == [
+            {"name": f"{name} of send_update", "expected": plain_text(expected), "actual": plain_text(made)}
+        ]
+        assert f"Wording not compared: {name} of send_update." in score["explanation"]
+
+
+def arguments(tool, expected, made, status):
+    assert held_against(tool, expected, made).status == status
+
+
+def object_keys(expected, made, status, judged):
+    """Keys that are not expected are unclear; `judged` is the status with a judge that says yes."""
+    expected, made = {"id": 7, "what": expected}, {"id": 7, "what": made}
+    assert held_against("update_trip", expected, made).status == status
+    assert held_against("update_trip", expected, made, judge_that_says("yes", [])).status == judged
+    assert held_against("update_trip", expected, made, prose="ignore").status == judged
