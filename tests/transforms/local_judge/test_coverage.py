@@ -3,8 +3,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from turnwise.transforms.local_judge.claims import read_claim
+from turnwise.transforms.local_judge.contradictions import contradiction
 from turnwise.transforms.local_judge.evidence import Evidence
-from turnwise.transforms.local_judge.grounding import coverage, ground, probability, replaced_number
+from turnwise.transforms.local_judge.grounding import coverage, probability, replaced_number
 
 PROSE = "The old ferry to the island leaves the harbour at noon, and it takes an hour to get there."
 TEXTS = st.lists(st.sampled_from([*PROSE.split(), "{", "W5", "5", "섬으로", "島へ", "not"]), max_size=12).map(
@@ -15,21 +16,6 @@ TEXTS = st.lists(st.sampled_from([*PROSE.split(), "{", "W5", "5", "섬으로", "
 def covered(sentence, *pieces):
     claim, known = read_claim(sentence), Evidence(pieces)
     return coverage(claim, known, known.passages(claim.content), Evidence([]))
-
-
-@pytest.mark.parametrize(
-    ("sentence", "piece", "wanted"),
-    [
-        ("The old ferry leaves the harbour at noon.", PROSE, 1.0),
-        ("The old ferry leaves the station at noon.", PROSE, 0.704),
-        ("Mountains are high.", PROSE, 0.0),
-        ("섬으로 가는 배", "섬으로 가는 배는 정오에 떠나요", 1.0),
-        ("The ferry W5 leaves at noon.", '{"ferry": "W5", "leaves": "noon"}', 1.0),
-        ("The ferry W5 sinks at noon.", '{"ferry": "W5", "leaves": "noon"}', 0.833),
-    ],
-)
-def test_coverages(sentence, piece, wanted):
-    assert covered(sentence, piece) == pytest.approx(wanted, abs=0.001)
 
 
 @pytest.mark.parametrize(("block", "near"), [(0, (0, 1)), (1, (0, 1, 2)), (3, (1, 2, 3, 4))])
@@ -61,45 +47,30 @@ def test_probabilities_grow_with_the_mean_coverage():
     assert probability([(0.4, 0.5), (1.0, 1.0)]) == pytest.approx(probability([(0.8, 1.0)]))
 
 
-YEARS = (
-    "The band had success with their 2000 album The State, and later with their 2001 album Silver Side Up."
-)
-
-
-@pytest.mark.parametrize(
-    ("said", "evidence", "reason"),
-    [
-        (
-            "The band had success with their 2001 album The State.",
-            YEARS,
-            "The evidence says “2000”, not “2001”.",
-        ),
-        ("The band had success with their 2000 album The State.", YEARS, None),
-        (
-            "They earned 5 gold and 5 silver albums.",
-            "They earned two gold and five silver albums.",
-            "“two”, not “5”",
-        ),
-        (
-            "Corn was first domesticated 1,000 years ago.",
-            "Corn was first domesticated 9,000 years ago.",
-            "“9,000”",
-        ),
-        ("It had 2001 albums.", YEARS, None),
-        ("They won 5 gold and 5 silver cups.", "They won two gold and five silver cups.", "“two”, not “5”"),
-        ("The hall had 40 seats.", "The old theatre had 90 seats and a bar in 1990.", None),
-    ],
-)
-def test_a_number_in_the_place_of_another(said, evidence, reason):
-    (found,) = ground([said], [evidence])
-    is_refuted = found.label == "contradictory"
-    assert is_refuted == (reason is not None)
-    assert reason is None or (reason in found.reason and found.coverage == 0.0 and found.is_certain)
-
-
 @pytest.mark.parametrize(("count", "is_compared"), [(20, True), (21, False)])
 def test_numbers_that_stand_between_the_same_words_too_often_are_not_compared(count, is_compared):
     claim = read_claim("A row of 7 in all.")
     evidence = Evidence(["; ".join(f"a row of {number} in all" for number in range(10, 10 + count))])
     found = replaced_number(claim, evidence.passages(claim.content)[0])
     assert found == ("The evidence says “10”, not “7”." if is_compared else None)
+
+
+def look(claim, *pieces):
+    content = read_claim(claim).content
+    return *Evidence(pieces).look_up(content), sum(content.values())
+
+
+@pytest.mark.parametrize("filler", [0, 23, 47, 49, 200])
+def test_neighbouring_words_are_found_wherever_they_stand(filler):
+    span, weight, total = look(
+        "The sauna is open.", "word " * filler + "the sauna is open" + " word" * filler
+    )
+    assert span.quote == "sauna is open"
+    assert weight == total
+
+
+def test_a_clause_that_is_not_whole_is_no_ground_for_a_contradiction():
+    for count, is_contradicted in ((30, True), (120, False)):
+        claim = " ".join(["open"] * count)
+        span, weight, _ = look(claim, "not " + claim)
+        assert (contradiction(read_claim(claim), span, weight, "It") is not None) is is_contradicted

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import turnwise
 from turnwise.transforms.local_judge.grounding import answer_similarity, compare_answers, ground
 
 ORDER = (
@@ -28,120 +29,6 @@ SENTENCES = st.text(max_size=80) | WORDS.map(" ".join)
 def verdict(sentence, evidence=EVIDENCE):
     (found,) = ground([sentence], evidence)
     return found
-
-
-VERDICTS = [
-    ("Your order W5918442 has shipped.", EVIDENCE, "supported", ""),
-    ("The hotel does not allow pets.", EVIDENCE, "supported", ""),
-    ("No, the hotel does not allow pets.", EVIDENCE, "supported", ""),
-    ("Der Gesamtpreis beträgt 1200 Euro.", EVIDENCE, "supported", ""),
-    ("料金は1,200円です。", EVIDENCE, "supported", ""),
-    ("Your order W5918443 has shipped.", EVIDENCE, "unsupported", "“w5918443”"),
-    ("The total is $1,300.50.", EVIDENCE, "unsupported", "“1,300.50”"),
-    ("Der Gesamtpreis beträgt 1.500 Euro.", EVIDENCE, "unsupported", "“1.500”"),
-    ("호텔은 바다 근처에 있습니다.", EVIDENCE, "unsupported", "“바다”"),
-    ("الفندق قريب من الشاطئ الجميل.", EVIDENCE, "unsupported", "“الشاطئ”"),
-    ("The hotel allows pets.", EVIDENCE, "contradictory", "The hotel does not allow pets"),
-    ("Haustiere sind erlaubt.", EVIDENCE, "contradictory", "Haustiere sind nicht erlaubt"),
-    ("料金は1,500円です。", EVIDENCE, "contradictory", "“１２００”, not “1,500”"),
-    ("요금은 50만원입니다.", EVIDENCE, "contradictory", "“45만”, not “50만”"),
-    ("السعر 55 دينارا.", EVIDENCE, "contradictory", "“٤٥”, not “55”"),
-    ("개는 허용됩니다.", ["개는 허용되지 않습니다."], "contradictory", "개는 허용되지 않습니다"),
-    (
-        "호텔은 수영장을 운영하지 못합니다.",
-        ["호텔은 수영장을 운영합니다."],
-        "contradictory",
-        "호텔은 수영장을 운영합니다",
-    ),
-    ("配達は火曜日です。", ["配達は月曜日です。"], "contradictory", "“月曜日”, not “火曜日”"),
-    ("The battery lasts 12 days.", ["The battery lasts 12 hours."], "contradictory", "“hours”, not “days”"),
-    ("A room costs $149 a night.", ["A room costs 149 euros a night."], "contradictory", "“euros”, not “$”"),
-    (
-        "It is the oldest bridge in Rome.",
-        ["It is one of the oldest bridges in Rome."],
-        "unsupported",
-        "of several",
-    ),
-    (
-        "It is one of the oldest bridges in Rome.",
-        ["It is one of the oldest bridges in Rome."],
-        "supported",
-        "",
-    ),
-    (
-        "It is the longest bridge.",
-        ["It is the longest bridge and one of the oldest bridges."],
-        "supported",
-        "",
-    ),
-    ("C'est la plus grande ville.", ["C'est l'une des plus grandes villes."], "unsupported", "of several"),
-]
-
-
-@pytest.mark.parametrize(("sentence", "evidence", "label", "reason"), VERDICTS)
-def test_a_sentence_and_why(sentence, evidence, label, reason):
-    found = verdict(sentence, evidence)
-    assert found.label == label and reason in found.reason
-    assert any(found.quote in piece for piece in evidence) and (found.quote or label != "supported")
-    assert found.coverage == 0.0 or label != "contradictory"
-    if len(evidence) == 1:
-        assert verdict(evidence[0], evidence).label == "supported"
-
-
-PRICES = '{"outbound": {"flight": "HAT069", "price": 105}, "return": {"flight": "HAT258", "price": 102}}'
-
-
-@pytest.mark.parametrize(
-    ("sentences", "refuted"),
-    [
-        (["The outbound costs 105.", "The return costs 102.", "The total is 207."], []),
-        (["The outbound costs 105, the return 102, so 207 in all.", "For 2 passengers that is 414."], []),
-        (["The return at 102 is 3 cheaper than the outbound at 105."], []),
-        (["Option 1: outbound 105", "Option 2: return 102"], []),
-        (
-            ["Trip 1: outbound 105", "Trip 2: return 102", "Trip 3: 105", "Trip 4: 102", "You have 4 bags."],
-            [4],
-        ),
-        (["The outbound costs 105.", "The return costs 102.", "The total is 217."], [2]),
-        (["The total is 207."], [0]),
-        (["The outbound costs 115.", "The return costs 102.", "The total is 217."], [0, 2]),
-        (["Gate 3: outbound at 105"], [0]),
-        (["I could not find an outbound for 412."], []),
-    ],
-)
-def test_numbers_that_follow_from_others_of_the_answer_are_not_invented(sentences, refuted):
-    verdicts = ground(sentences, [PRICES], ["Two tickets, we are 2."])
-    assert [i for i, found in enumerate(verdicts) if found.is_certain] == refuted
-
-
-ANSWERS = [
-    ("Paris is the capital of France.", "The capital of France is Paris.", (3, 4), ""),
-    (
-        "The refund of $50 was issued to your card.",
-        "I've issued the $50 refund to your credit card.",
-        (3, 4),
-        "",
-    ),
-    ("Ihr Termin ist am 5. März um 15 Uhr.", "Ihr Termin ist am 05.03. um 15:00 Uhr.", (3, 4), ""),
-    ("그리고 호스트분들이 너무 친절하셨어요.", "그리고 호스트들이 너무 친절했어요.", (3, 4), ""),
-    ("الرحلة تغادر في الساعة 10:30.", "تغادر الرحلة الساعة 10:30", (3, 4), ""),
-    ("The hotel allows pets.", "The hotel does not allow pets.", (0,), "The hotel does not allow pets"),
-    ("Order W123 has shipped.", "Order W124 has shipped.", (0,), "“w124”, not “w123”"),
-    ("ホテルにはプールがあります。", "ホテルにはプールがありません。", (0,), "プールがありません"),
-    ("料金は1,200円です。", "料金は1,500円です。", (0,), "“1,500”, not “1,200”"),
-    ("الفندق يسمح بالحيوانات.", "الفندق لا يسمح بالحيوانات.", (0,), "لا يسمح"),
-    ("The hotel has a garden.", "Your flight leaves tomorrow.", (0,), "nothing in common"),
-    ("ホテルにはプールがあります。", "明日の便は満席です。", (0,), "lacks"),
-    ("Paris London Rome Madrid Oslo", "Paris London Rome Madrid Kyiv", (4,), "lacks “oslo”"),
-    ("", "Hello there.", (0,), "nothing in common"),
-    ("The hotel has a garden.", "", (0,), "nothing in common"),
-]
-
-
-@pytest.mark.parametrize(("expected", "actual", "scores", "reason"), ANSWERS)
-def test_an_answer_and_the_expected_one(expected, actual, scores, reason):
-    found = compare_answers(expected, actual)
-    assert found.score in scores and reason in found.reason
 
 
 def test_words_must_stand_together():
@@ -210,3 +97,41 @@ def test_missing_numbers_are_named():
 def test_a_text_is_fully_consistent_with_itself(text):
     assert answer_similarity(text, text) == 1.0
     assert compare_answers(text, f"  {text}\n").score == 4
+
+
+def test_a_short_sentence_counts_less_in_an_answer():
+    museum = "The museum was founded by Anna Huber in 1912 and has a large garden with 300 roses."
+    known, short = ground(["The museum has a large garden with 300 roses.", "It flourishes."], [museum])
+    assert known.weight == 1.0 and 0.0 < short.weight < 0.5
+
+
+@pytest.mark.parametrize(
+    ("code", "other"),
+    [
+        ("4000-1234-5678-9010", "9010 5678 1234 4000"),
+        ("555-124-2002", "555-123-2002, 124"),
+        ("2024-75-24", "2024, 24, 75"),
+        ("10.2.33.4", "10.2.33.5, 4"),
+    ],
+)
+@pytest.mark.parametrize("criterion", ["hallucination", "hallucinations_v1"])
+def test_a_code_that_the_user_said_is_not_invented(code, other, criterion):
+    """It supports nothing either: that a card is blocked stands in the tool's result alone."""
+    said = {}
+    for user in (code, code.replace("-", ""), other, "my card"):
+        call = {
+            "tool_calls": [{"name": "get_card"}],
+            "tool_responses": [{"response": "The card is blocked."}],
+        }
+        turn = {"user": f"Please block {user} now.", "agent": f"The card {code} is blocked.", **call}
+        log = {"conversation_id": "c", "turns": [turn]}
+        (row, _) = turnwise.evaluate(log, criteria={criterion: 0.5}, judge="local").scores
+        said[user] = row["explanation"]
+        assert row["outcome"] == "FAIL"
+    assert not any(said[own].startswith("No evidence holds") for own in (code, code.replace("-", "")))
+    assert said[other].startswith("No evidence holds") and said["my card"].startswith("No evidence holds")
+
+
+def test_numbers_that_the_user_gave_are_known_in_another_spelling():
+    (found,) = ground(["I call 555 987 6543."], ["The line is open."], ["My number is 5559876543."])
+    assert found.reason == "No evidence says “call”."

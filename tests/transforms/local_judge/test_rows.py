@@ -1,0 +1,102 @@
+"""What the local judge says of sentences, records and answers: rows that a person labelled."""
+
+import pytest
+
+from tests.checked_rows import rows_beside
+from tests.transforms.local_judge.test_coverage import covered
+from tests.transforms.local_judge.test_grounding import EVIDENCE, verdict
+from turnwise.transforms.local_judge import claims
+from turnwise.transforms.local_judge.grounding import GroundingVerdict, compare_answers, ground
+
+ACCOUNT = """
+    {"card": "4000123412344242", "old_card": "4000 1234 5678 9010", "gift": "gift_card_6276644",
+     "iban": "AT61 1904 3002 3457 3201", "phone": "5551234567", "mobile": "01012345679",
+     "hotline": "0800 123456", "booked": "20260314", "flight": "LH 452", "serial": "SN-8842-AB",
+     "email": "anna@shop.de", "room": "12a", "days": 1500}
+"""
+HOTEL = ["The hotel does not allow pets. The pool is open 5 days a week.", "Das Zimmer hat einen Balkon."]
+PRICES = '{"outbound": {"flight": "HAT069", "price": 105}, "return": {"flight": "HAT258", "price": 102}}'
+
+
+@rows_beside(__file__)
+def test_rows(check, arguments):
+    globals()[check](*arguments)
+
+
+def claims_nothing(sentence, reason):
+    found = verdict(sentence, HOTEL)
+    assert found == GroundingVerdict("not_applicable", found.quote, getattr(claims, reason))
+
+
+def labelled(sentence, evidence, *labels):
+    assert verdict(sentence, evidence).label in labels
+
+
+def not_labelled(sentence, evidence, label):
+    assert verdict(sentence, evidence).label != label
+
+
+def surroundings(evidence):
+    return evidence, f"Ada Vale wrote this guide. {evidence} Zoe Quill drew the maps."
+
+
+def refuted(evidence, sentence, reason):
+    for text in surroundings(evidence):
+        found = verdict(sentence, [text])
+        assert (found.label, found.coverage) == ("contradictory", 0.0) and reason in found.reason
+        assert verdict(evidence, [text]).label == "supported"
+
+
+def not_refuted(evidence, sentence):
+    """The same in other words."""
+    for text in surroundings(evidence):
+        found = verdict(sentence, [text])
+        assert found.label != "contradictory" and "No evidence holds" not in found.reason
+
+
+def covers(sentence, evidence, wanted):
+    assert covered(sentence, evidence) == pytest.approx(wanted, abs=0.001)
+
+
+def replaces_a_number(sentence, evidence, reason):
+    found = verdict(sentence, [evidence])
+    assert (found.label == "contradictory") == (reason is not None)
+    assert reason is None or (reason in found.reason and found.coverage == 0.0 and found.is_certain)
+
+
+def known_and_why(sentence, label, reason):
+    said_and_why(sentence, EVIDENCE, label, reason)
+
+
+def said_and_why(sentence, evidence, label, reason):
+    found = verdict(sentence, evidence)
+    assert found.label == label and reason in found.reason
+    assert any(found.quote in piece for piece in evidence) and (found.quote or label != "supported")
+    assert found.coverage == 0.0 or label != "contradictory"
+    if len(evidence) == 1:
+        assert verdict(evidence[0], evidence).label == "supported"
+
+
+def invented_numbers(sentences, wanted):
+    """Numbers that follow from others of the answer are not invented."""
+    verdicts = ground(sentences, [PRICES], ["Two tickets, we are 2."])
+    assert [i for i, found in enumerate(verdicts) if found.is_certain] == wanted
+
+
+def compared_answer(expected, actual, scores, reason):
+    found = compare_answers(expected, actual)
+    assert found.score in scores and reason in found.reason
+
+
+def only_looks_known(sentence, evidence, reason):
+    found = verdict(sentence, [ACCOUNT if evidence == "ACCOUNT" else evidence])
+    assert found.coverage == 0.0 and reason in found.reason
+
+
+def known(sentence, evidence):
+    assert verdict(sentence, [ACCOUNT if evidence == "ACCOUNT" else evidence]).coverage > 0.0
+
+
+def refuted_by_record(sentence, evidence, reason):
+    found = verdict(sentence, [evidence])
+    assert (found.label, found.coverage) == ("contradictory", 0.0) and reason in found.reason
