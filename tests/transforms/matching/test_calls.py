@@ -1,117 +1,17 @@
-import re
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from tests.samples import calls
 from turnwise.schemas.conversation import ToolCall, ToolResponse
 from turnwise.transforms.matching.alignment import best_assignment
 from turnwise.transforms.matching.calls import (
-    ArgumentMatcher,
     PairedCalls,
-    ParameterScore,
     arguments_match,
-    check_directives,
     ordered_share,
     pair_responses,
-    parameter_outcome,
     parameter_score,
     same_tool,
     same_value,
-    value_matches,
 )
-
-
-def directive(kind, value=None, **more):
-    return {"$matchType": kind, "$matchValue": value, **more}
-
-
-VALUES = [
-    (1, 1.0, True),
-    (1, True, False),
-    ("1", 1, False),
-    ([1, 2], [2, 1], False),
-    (directive("contains", "Rome"), "flight to rome", False),
-    (directive("regexp", "C1"), "AC123", True),
-    ("x", "x", True),
-    (None, None, True),
-    (directive("ignore"), "anything", True),
-    (directive("contains", 5), 1500, True),
-    (directive("contains", "a"), ["ab"], False),
-    (directive("regexp", "^C1"), "AC123", False),
-    (directive("semantic", "2 March 2026", **{"$originalValue": "2026-03-02"}), "2026-03-02", True),
-    (directive("semantic", "2 March 2026", **{"$originalValue": "2026-03-02"}), "March 2nd", None),
-    (directive("fuzzy", "x"), "xy", False),
-    ({"$matchType": "contains", "$matchValue": "A", "value": "B"}, "xAx", True),
-    # values of a Struct are compared as JSON
-    (directive("regexp", "^5$"), 5.0, True),
-    (directive("contains", 5.0), "order 5", True),
-    (directive("contains", "true"), True, True),
-    (0, False, False),
-]
-
-
-@pytest.mark.parametrize(("expected", "actual", "wanted"), VALUES)
-def test_one_value(expected, actual, wanted):
-    assert value_matches(expected, actual) is wanted
-
-
-@pytest.mark.parametrize(
-    "value", [directive("regexp", "("), {"$matchType": "regexp", "value": "["}, directive("regexp", "*a")]
-)
-def test_a_bad_pattern_in_a_directive_is_refused(value):
-    with pytest.raises(ValueError, match="not a regular expression") as caught:
-        check_directives({"fine": "(", "bad": value}, "the call of f")
-    assert "\n" not in str(caught.value) and str(caught.value).startswith("bad of the call of f: ")
-
-
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        ("regex", "$matchType: 'regex' is no type of a directive (did you mean regexp?)"),
-        (
-            "fuzzy",
-            "'fuzzy' is no type of a directive (the types are semantic, ignore, contains, regexp, exact)",
-        ),
-        ("x\n" * 200, "(the types are semantic, ignore, contains, regexp, exact)"),
-        (5, "$matchType: '5' is no type of a directive (the types are"),
-        (None, "'None' is no type of a directive"),
-        (["regexp"], "is no type of a directive"),
-    ],
-)
-def test_a_directive_of_an_unknown_type_is_refused(kind, message):
-    with pytest.raises(ValueError, match=re.escape(message)) as caught:
-        check_directives({"fine": "(", "bad": directive(kind, "x")}, "f")
-    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        *(directive(kind, "(") for kind in ("semantic", "ignore", "contains", "exact")),
-        directive("regexp", "^a"),
-        *("(", None, "$matchType", ["$matchType"], {"matchType": "regex"}, {"a": directive("regex", "a")}),
-    ],
-)
-def test_good_directives_and_plain_values_are_let_through(value):
-    check_directives({"a": value}, "f")
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"match": "fuzzy"},
-        {"match": "regexp", "pattern": "("},
-        {"match": "number", "tolerance": -1},
-        {"match": "number", "toleranse": 1},
-    ],
-)
-def test_matchers_that_are_refused(fields):
-    with pytest.raises(ValidationError):
-        ArgumentMatcher.model_validate(fields)
-
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.0, "a", "b", ""]),
@@ -126,67 +26,7 @@ def test_without_matchers_it_is_pythons_equality_and_no_arguments_are_empty_ones
     assert arguments_match(expected, actual, {}) is ((expected or {}) == (actual or {}))
 
 
-PARAMETERS = [
-    (None, None, 0, 0, 0, (), 1.0),
-    ({"a": 1}, None, 0, 1, 0, ("a",), 0.0),
-    ({"a": 1, "b": 2}, {"a": 1, "b": 3}, 1, 2, 0, ("b",), 0.5),
-    ({"a": 1, "b": 2, "c": 3}, {"c": 3}, 1, 3, 0, ("a", "b"), 1 / 3),
-    ({"a": directive("semantic", "x"), "b": 1}, {"a": "y", "b": 2}, 0, 2, 1, ("b",), None),
-    ({"a": directive("fuzzy", "x")}, {"a": "x"}, 1, 1, 0, (), 1.0),
-]
-
-
-@pytest.mark.parametrize(("expected", "actual", "matched", "total", "unclear", "wrong", "value"), PARAMETERS)
-def test_parameter_score(expected, actual, matched, total, unclear, wrong, value):
-    score = parameter_score(expected, actual)
-    assert score == ParameterScore(matched, total, unclear, wrong)
-    assert score.value == value
-
-
-OUTCOMES = [
-    (ParameterScore(0, 1, unclear=1), 0.0, "PASS"),
-    (ParameterScore(1, 2), 1.0, "FAIL"),
-    (ParameterScore(2, 2), 1.0, "PASS"),
-    (ParameterScore(1, 2), 0.5, "PASS"),
-    (ParameterScore(2, 3), 0.6666667, "PASS"),
-    (ParameterScore(0, 2, unclear=1), 1.0, "FAIL"),
-    (ParameterScore(0, 2, unclear=1), 0.5, None),
-]
-
-
-@pytest.mark.parametrize(("score", "threshold", "wanted"), OUTCOMES)
-def test_a_parameter_score_is_undecided_only_while_a_judge_can_tip_it(score, threshold, wanted):
-    assert parameter_outcome(score, threshold) == wanted
-
-
-PAIRS = [
-    ("a b", "a b", [0, 1]),
-    ("a:1 a:2", "a:2 a:1", [1, 0]),
-    ("a:1", "b:1", [None]),
-    ("", "a", []),
-    ("a:5 a:6", "a:7 a:8", [0, 1]),
-]
-
-
-@pytest.mark.parametrize(("expected", "actual", "wanted"), PAIRS)
-def test_calls_are_paired_by_tool_then_parameters_then_order(expected, actual, wanted):
-    assert PairedCalls(calls(expected), calls(actual)).partners == wanted
-
-
 MEANT = {"$matchType": "semantic", "$originalValue": "Rome"}
-UNDECIDED = [
-    # arguments of one expected call, of two actual ones, which of them is its partner
-    ({"a": MEANT, "b": 1}, {"a": "Oslo", "b": 2}, {"a": "Rome", "b": 2}, 1),  # equal counts more than unclear
-    ({"a": MEANT, "b": 1}, {"b": 2}, {"a": "Oslo", "b": 2}, 1),  # unclear counts more than missing
-    ({"a": MEANT, "b": MEANT, "c": 1}, {"a": "Oslo", "b": "Oslo"}, {"c": 1}, 0),  # two unclear count as one
-    ({"a": MEANT, "b": MEANT, "c": 1}, {"c": 1}, {"a": "Oslo", "b": "Oslo"}, 0),
-]
-
-
-@pytest.mark.parametrize(("wanted", "first", "second", "partner"), UNDECIDED)
-def test_an_undecided_parameter_counts_as_half_a_match(wanted, first, second, partner):
-    actual = [ToolCall(name="go", args=first), ToolCall(name="go", args=second)]
-    assert PairedCalls([ToolCall(name="go", args=wanted)], actual).partners == [partner]
 
 
 def test_calls_of_one_resource_are_paired_whatever_their_names():
@@ -261,20 +101,6 @@ def test_many_calls_in_another_order_are_paired_as_the_best_assignment_pairs_the
     )
 
 
-SHARES = [
-    ("a b", "a b", 1.0),
-    ("a b", "b a", 0.5),
-    ("a:1 b", "a:2 c b", 1.0),
-    ("a b c", "c b a", 1 / 3),
-    ("a", "", 0.0),
-]
-
-
-@pytest.mark.parametrize(("expected", "actual", "share"), SHARES)
-def test_the_share_of_tools_called_in_order(expected, actual, share):
-    assert ordered_share(calls(expected), calls(actual)) == share
-
-
 TOOLS = st.lists(
     st.builds(
         ToolCall, name=st.sampled_from(["a", "b", None]), resource=st.sampled_from(["r/a", "s/a", None])
@@ -294,20 +120,6 @@ def test_the_share_in_order_is_that_of_the_longest_common_subsequence(expected, 
         assert ordered_share(expected, actual) == longest[-1][-1] / len(expected)
 
 
-@pytest.mark.parametrize(
-    ("expected", "actual", "wanted"),
-    [
-        ({"a": 1, "b": [2, {"c": None}]}, {"b": [2.0, {"c": None}], "a": 1.0}, True),
-        ({"a": [True, "x"]}, {"a": [1, "x"]}, False),
-        (2**70, 2.0**70, True),
-        ({"a": float("nan")}, {"a": None}, False),
-    ],
-)
-def test_values_are_equal_by_number_and_kind(expected, actual, wanted):
-    assert same_value(expected, actual) is wanted
-    assert same_value(actual, expected) is wanted
-
-
 def answered_calls(text):
     return [ToolCall(name=name or None, id=id_ or None) for name, _, id_ in map(partition, text.split())]
 
@@ -318,25 +130,6 @@ def responses(text):
 
 def partition(word):
     return word.strip("-").partition("#")
-
-
-@pytest.mark.parametrize(
-    ("made", "answered", "partners"),
-    [
-        ("", "", []),
-        ("a b", "a b", [0, 1]),
-        ("a a", "a a", [0, 1]),
-        ("a#1 b#1", "b#1 a#1", [1, 0]),
-        ("a#1 a#2", "a#1 a#1", [0, 1]),
-        ("- b", "b -", [1, 0]),
-        ("a a#1", "a a#1", [0, 1]),
-    ],
-)
-def test_pairs(made, answered, partners):
-    given_responses = responses(answered)
-    found = pair_responses(answered_calls(made), given_responses)
-    places = {id(response): i for i, response in enumerate(given_responses)}
-    assert [None if response is None else places[id(response)] for response in found] == partners
 
 
 NAMES_AND_IDS = st.tuples(st.sampled_from(["", "a", "b"]), st.sampled_from(["", "1", "2", "3"])).map("#".join)
