@@ -1,17 +1,31 @@
-"""How calls, their arguments and answers, turns and expectations are matched: rows of what goes with what."""
+"""What goes with what: calls, arguments, answers, turns, expectations and cases, as rows and for any."""
 
+import json
 import re
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
+import turnwise
 from tests.checked_rows import rows_beside
 from tests.samples import calls
 from tests.transforms.matching.test_calls import answered_calls
 from tests.transforms.matching.test_calls import responses as answered_by
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
+from turnwise.schemas.conversation import (
+    Conversation,
+    Expectation,
+    ExpectedTurn,
+    Record,
+    ToolCall,
+    Turn,
+    TurnThresholds,
+)
+from turnwise.schemas.run import RunInfo
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.alignment import best_assignment, equal_matches
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
@@ -27,10 +41,25 @@ from turnwise.transforms.matching.calls import (
     value_matches,
 )
 from turnwise.transforms.matching.expectations import replay_turn
-from turnwise.transforms.matching.sample import pair_turns
+from turnwise.transforms.matching.sample import (
+    AmbiguousCaseError,
+    CaseIndex,
+    Sample,
+    UnknownCaseError,
+    decode_cases,
+    encode_cases,
+    inline_case,
+    packed_cases,
+    pair_turns,
+)
+from turnwise.transforms.review.row import decide
+from turnwise.transforms.scoring.config import build_criteria, parse_config
+from turnwise.transforms.scoring.evaluate import evaluate
+from turnwise.transforms.scoring.panels import gap_reasons, record_findings
+from turnwise.transforms.scoring.selection import Criteria
 
 
-@rows_beside(__file__, "alignment", "calls", "expectations")
+@rows_beside(__file__)
 def test_rows(check, arguments):
     globals()[check](*arguments)
 
@@ -139,3 +168,144 @@ def replayed(expectations, turn, wanted, fields=None):
         **scores,
     }
     assert {name: shown[name] for name in wanted} == wanted
+
+
+def case_of(sets, fields, wanted):
+    """Of cases by set and id, in any order: the one that a conversation names, or why there is none."""
+    conversation = Conversation(**{"conversation_id": "c", **fields})
+    named = sets and [EvalCase(eval_id=name, eval_set_id=of) for of, name in sets]
+    if isinstance(wanted, dict):
+        with pytest.raises((UnknownCaseError, AmbiguousCaseError)) as caught:
+            CaseIndex(named).find(conversation)
+        assert {caught.type.__name__: str(caught.value)} == wanted
+        return
+    for cases in (named, named and named[::-1]):
+        case = CaseIndex(cases).find(conversation)
+        assert (case and [*case.key]) == wanted
+
+
+def case_for(cases, fields, wanted):
+    """What a conversation is held against, from the cases and from what its record expects."""
+    given, kept = (msgspec.convert(cases, list[EvalCase] | None) for _ in range(2))
+    found = CaseIndex(given).find(msgspec.convert({"conversation_id": "c", **fields}, Conversation))
+    expected = msgspec.convert({"eval_id": "e", **wanted}, EvalCase)
+    assert {name: getattr(found, name) for name in wanted} == {
+        name: getattr(expected, name) for name in wanted
+    }
+    assert given == kept, "the index is shared"
+
+
+def first_message(said, status, failures):
+    cases = [
+        {"eval_id": name, "turns": [{"user": user, "response": "Done"}]}
+        for name, user in (("a", "Cancel order 8"), ("b", "Hi"), ("c", "HI "))
+    ]
+    turns = said if isinstance(said, list) else [{"user": said, "agent": "Done"}]
+    log = {"conversation_id": "c1", "turns": turns}
+    config = {"criteria": {"response_match_score": 0.5}, "match_cases_by": "first_user_message"}
+    result = turnwise.evaluate([log], cases=cases, config=config)
+    assert [row["verdict"] or "NO_VERDICT" for row in result.conversations] == ([status] if status else [])
+    assert [row["message"] for row in result.failures] == failures
+    with pytest.raises(turnwise.ConfigError, match="match_cases_by needs cases"):
+        turnwise.evaluate([log], config=config)
+
+
+CASE = {
+    "eval_id": "e1",
+    "turns": [
+        {
+            "user": "Hi",
+            "response": "Hello",
+            "tool_calls": [{"name": "book", "args": {"day": 2, "room": "a"}, "id": "1"}],
+        }
+    ],
+    "actions": [{"name": "book", "args": {"day": 2, "room": "a"}, "id": "1"}],
+    "outputs": ["42"],
+    "rubrics": [{"rubric_id": "r1", "text": "polite"}],
+}
+
+
+def digest_of(case):
+    return msgspec.convert(case, EvalCase).digest
+
+
+def same_digest(case):
+    assert digest_of(case) == digest_of(CASE)
+
+
+def other_digest(case):
+    assert digest_of(case) not in (None, digest_of(CASE))
+
+
+def some_digest(argument):
+    assert len(digest_of({"eval_id": "e", "actions": [{"name": "book", "args": {"a": argument}}]})) == 16
+
+
+def test_the_digest_is_the_same_in_every_run_and_absent_where_nothing_is_expected():
+    assert digest_of(CASE) == "58238b524d61458f"
+    assert [digest_of({"eval_id": "e", "turns": turns}) for turns in ([], [{"user": "Hi"}])] == [None] * 2
+
+
+def verdict(record, case=None):
+    source = Record("log.jsonl", 1, json.dumps(record).encode())
+    (found,) = LogReader().read(source)
+    golden = inline_case(found) if case is None else msgspec.convert(case, EvalCase)
+    criteria = build_criteria(parse_config(json.dumps({"criteria": {"tool_effects_v1": {}}})))
+    scored = evaluate(Sample(found, golden, source), Criteria(criteria))[0]
+    return decide(scored, RunInfo("r", "2026-01-01T00:00:00Z")).verdict
+
+
+def stops(record, case=None):
+    """A log that stops without an answer does not pass."""
+    found = verdict(record, case)
+    assert found.status is None
+    assert "no answer" in found.reasons[0] or "without its result" in " ".join(found.reasons)
+
+
+def passes(record, case=None):
+    """Where no answer is due, the scores decide."""
+    assert verdict(record, case).status == "PASS"
+
+
+def silent(turns, reason):
+    """A silent turn leaves no verdict."""
+    log = {"conversation_id": "c", "turns": turns}
+    (row,) = turnwise.evaluate(log, criteria={"tool_call_count_v1": {"threshold": 9}}).conversations
+    assert row["verdict"] == ("PASS" if reason is None else None)
+    assert (row["reason"] or "").startswith(reason or "")
+
+
+def test_a_named_case_that_is_not_there_is_no_pass_although_the_record_expects_something():
+    turns = [Turn(expected=ExpectedTurn(response="own"))]
+    conversation = Conversation(conversation_id="c", eval_id="zzz", turns=turns)
+    case = CaseIndex([EvalCase(eval_id="other")]).find(conversation)
+    sample = Sample(conversation, case, Record(source="s", position=0, data=b""))
+    assert gap_reasons(sample) == ["no eval case is called 'zzz'"]
+    assert [row.error_type for row in record_findings(sample)] == ["UnknownCase"]
+
+
+@pytest.mark.parametrize("value", [1, 0.5, 10**30, "\ud800", None, [{"a": []}]], ids=ascii)
+def test_a_packed_case_is_the_case(value):
+    """Also with a number of more than 64 bits or half a character, among others like it."""
+    turn = ExpectedTurn(user="Hi", tool_calls=[ToolCall("f", {"x": value})], thresholds=TurnThresholds())
+    made = [EvalCase(eval_id=f"{i}", eval_set_id="s", turns=[turn] * (i + 1), tags=["a"]) for i in range(9)]
+    packed = packed_cases([(Record("cases", i, b"{}"), case) for i, case in enumerate(made)])
+    again = decode_cases(encode_cases(packed))
+    assert [entry.unpacked() for entry in again] == [(Record("cases", i, b""), c) for i, c in enumerate(made)]
+    assert CaseIndex(again).find(Conversation(conversation_id="c", eval_id="3", eval_set_id="s")) == made[3]
+
+
+@given(
+    st.lists(
+        st.none() | st.dictionaries(st.sampled_from("xyz"), st.integers(0, 3) | st.none(), max_size=2),
+        max_size=6,
+    )
+)
+def test_the_state_after_a_turn_is_what_the_turns_up_to_it_set(changes):
+    expects = Expectation(kind="updated_variables", variables={"x": 1, "y": {}, "w": 0})
+    conversation = Conversation(conversation_id="c", turns=[Turn(variables=one or {}) for one in changes])
+    case = EvalCase(eval_id="e", turns=[ExpectedTurn(expectations=[expects]) for _ in changes])
+    sample, state = Sample(conversation, case, Record("log", 1, b"")), {}
+    for pair, change in zip(sample.pairs, changes, strict=True):
+        state |= change or {}
+        assert sample.state_after(pair) == {name: state[name] for name in ("x", "y") if name in state}
