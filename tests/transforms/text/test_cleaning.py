@@ -13,9 +13,6 @@ from turnwise.transforms.text.cleaning import (
     OUTSIDE,
     TextRange,
     Utf8Text,
-    contains_quote,
-    find_span,
-    quoted,
 )
 from turnwise.transforms.text.patterns import (
     check_glob,
@@ -30,7 +27,7 @@ ENDLESS = ["(a+)+$", "(.*a){20}$", "^(([a-z])+.)+[A-Z]([a-z])+$", "(x+x+)+y"]
 
 @pytest.mark.parametrize("pattern", ENDLESS)
 def test_a_pattern_that_never_ends_in_other_engines_ends(pattern):
-    assert pattern_found(pattern, "a" * 100_000 + "!") is (pattern == r"(\w+\s?)*$")
+    assert pattern_found(pattern, "a" * 100_000 + "!") is False
 
 
 @pytest.mark.parametrize("pattern", ["(?=a)b", r"(a)\1", "a{1,2000}", r"((\pL{100}){100}){10}"])
@@ -94,62 +91,6 @@ def test_a_pattern_that_is_refused_is_no_pass_and_names_its_place():
         turnwise.EvalConfig(mapping=mapping)
 
 
-TEXT = 'Your flight AC457 leaves at 14:05.\n\n**Gate** {"gate": "B 12"}, Straße, 항공편은 취소되었습니다.'
-IN = [
-    ("flight AC457 leaves", True),
-    ("gate: B 12", True),
-    ("취소되었습니다", True),
-    ("14:05 … Your", False),
-    ("", False),
-]
-
-
-@pytest.mark.parametrize(("quote", "wanted"), IN)
-def test_whether_a_quote_is_in_a_text(quote, wanted):
-    assert contains_quote(quote, TEXT) is wanted
-
-
-def test_the_detail():
-    assert quoted(" AC457 ", TEXT) == {"quote": "AC457", "quote_found": True}
-    assert quoted("AC999", TEXT, "x") == {"x": "AC999", "x_found": False}
-    assert quoted(" ", TEXT) == {"quote": None, "quote_found": None}
-
-
-SPANS = [
-    ("AC457 leaves", "AC457 leaves"),
-    ("14:05. **Gate**", "14:05.\n\n**Gate**"),
-    ('"취소되었습니다."', "취소되었습니다."),
-    ("", None),
-    ('""', None),
-]
-
-
-@pytest.mark.parametrize(("quote", "wanted"), SPANS)
-def test_spans_are_code_points(quote, wanted):
-    found = find_span(quote, TEXT)
-    assert (TEXT[slice(*found)] if found else None) == wanted
-
-
-def test_spans_are_of_the_text_as_it_was():
-    text = "\u202e👍 bad\r\nword \ud800 there"
-    start, end = find_span("bad \nword \ufffd", text)
-    assert text[start:end] == "bad\r\nword \ud800"
-
-
-@pytest.mark.parametrize(
-    ("text", "quote"),
-    [
-        ("Done. Refund [20261123: 45 EUR] is booked.", "[20261123: 45 EUR] is booked"),
-        ("Here:\n[20261123: 45 EUR] is booked.", "Here: [20261123: 45 EUR]"),
-        ("It says <user> there.", "⟦"),
-    ],
-)
-def test_brackets_are_found_whatever_is_around_them(text, quote):
-    is_there = quote != "⟦"
-    assert contains_quote(quote, text) is is_there
-    assert (find_span(quote, text) is not None) is is_there
-
-
 PIECES = [
     "a",
     "ß",
@@ -191,19 +132,6 @@ def test_a_range_is_valid_exactly_if_it_can_be_decoded(text, start, end):
         assert place.problem == INSIDE
         return
     assert place == (TextRange(*map(len, whole)) if start < end else TextRange(None, None, EMPTY))
-
-
-@pytest.mark.parametrize(
-    ("text", "start", "end", "place"),
-    [
-        ("Gepäck 🧳", 0, 7, TextRange(0, 6)),
-        ("Gepäck 🧳", -1, 3, TextRange(None, None, OUTSIDE)),
-        ("", 0, 0, TextRange(None, None, EMPTY)),
-        ("e\u0301x", 2, 3, TextRange(None, None, INSIDE)),
-    ],
-)
-def test_places(text, start, end, place):
-    assert Utf8Text(text).text_range(start, end) == place
 
 
 def test_parts_of_characters_are_replaced():

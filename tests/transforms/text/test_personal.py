@@ -39,35 +39,6 @@ def test_the_figures_of_the_docs() -> None:
     assert table() in page
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "order 2026-08-07T10:15:00.123456Z, 1,234,567.89 USD", "v1.2.3 at 12:30:45",
-        "<EMAIL_1> and <CARD_12>",
-        "trace 4bf92f35-77b3-4da6-a3ce-929d0e0e4736", "std::vector<int>::size", "@mention, 50 % off, 10/10",
-        "conversation-000000 call-0-0-0 SKU-6513 G47923", "0.98387096774193548", "HAT123456 and #W1234567",
-        "my password is not working", "das Passwort ist falsch", "the token is invalid", "reset my password",
-        "the password is expired since May", "mi contraseña es incorrecta", "I forgot my password 2 times",
-        "PASS: 12 tests", "pass the salt: now", "a session of 30 minutes", "密码 错误",
-        "years 2019 2020 2021 2022",
-        "ISBN 978-3-16-148410-0", "network 192.168.17.0/24", "the PIN is required", "4,500\n3,200\n1,100",
-        "2019\n2020\n2021\n2022",
-        "password: required", "authorization: pending", "La password è errata", "La password è scaduta",
-        "A senha é obrigatória", "Het wachtwoord is verlopen", "Hasło jest nieprawidłowe",
-        "The secret is patience",
-        "lat -33.8688197 lng 151.2092955", "@-33.8688197,151.2092955,17z", "see /products/1234567890",
-        "https://shop.example.com/products/1234567890?ref=mail", "bookingRef=PNR8XK2QZ",
-        "CEP 01310-100", "o CEP da loja é 01310100", "ZIP 12345-6789", "郵便番号は150-0002です", "〒100-0005",
-        "CP 01310100", "CP: 01310-100", "ZIP+4 94103-1234", "ZIP+4 code: 941031234",
-        "I forgot my password, order A12345 is late", "password (at least 8 characters)",
-        "日付は2026-03-14です", "配送日2026-03-14から",
-        'He said "sku": "8806094783919", thanks', "INV-2024-00123456",
-    ],
-)  # fmt: skip
-def test_what_is_none(text: str) -> None:
-    assert replaced(text) == []
-
-
 def test_presidio() -> None:
     """Asks its AnalyzerEngine, where it is installed, by a recogniser that needs no trained model."""
     presidio = pytest.importorskip("presidio_analyzer")
@@ -117,40 +88,3 @@ def test_google() -> None:
 @pytest.mark.parametrize("digits", ["4222222222222", "6304000000000000000"])
 def test_the_shortest_and_the_longest_card(digits: str) -> None:
     assert [kind for _, _, kind in replaced(f"number {digits} please")] == ["CARD"]
-
-
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        ("password hunter2 hunter3", ["hunter2", "hunter3"]),
-        ("my passwords are hunter2 hunter3 hunter4", ["hunter2", "hunter3", "hunter4"]),
-        ("password: hunter2, later hunter3 (old: hunter1)", ["hunter2", "hunter3", "hunter1"]),
-        ("password hunter2 worked, then hunter3", ["hunter2", "hunter3"]),
-        ("password hunter2 for order A12345 and phone12 later", ["hunter2"]),
-        ("password abc12345 with iphone15", ["abc12345"]),
-        ("PINs: 4471, 4472 and 4473", ["4471", "4472", "4473"]),
-        ("Passwords:\n- hunter2\n- winter3\n- order A12345", ["hunter2", "winter3"]),
-        ("Passwörter:\n1. Sommer24\n2. Winter25", ["Sommer24", "Winter25"]),
-        ('Passwords: ["hunter2", "winter3"]', ["hunter2", "winter3"]),
-        ("Password list: hunter2 winter3", ["hunter2", "winter3"]),
-        ("login anna, password, hunter2", ["hunter2"]),
-        ("wifi password - guest2024", ["guest2024"]),
-        ("mots de passe : chat12 ; chien34", ["chat12", "chien34"]),
-        ("PIN 4471, 500 units and 2200 EUR", ["4471"]),
-        ("PINは4471です", ["4471"]),
-        ("我的PIN是4471。", ["4471"]),
-        ("確認コードは482913です", ["482913"]),
-        ("验证码482913", ["482913"]),
-        ("キーはsk-abcdefghijklmnop1234です", ["sk-abcdefghijklmnop1234"]),
-        ("鍵eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.c2lnbmF0です", ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.c2lnbmF0"]),
-        ("메일은kim@example.kr입니다", ["kim@example.kr"]),
-        ("用户@例子.公司", ["用户@例子.公司"]),
-        ("CEP 01310-100, fone (11) 98765-4321", ["(11) 98765-4321"]),
-        ("ZIP+4 94103-1234, call 415-555-2671", ["415-555-2671"]),
-        ("CP# 0917 123 4567", ["0917 123 4567"]),
-        ("Tel. 08031-123", ["08031-123"]),
-        ("Tel. 0351 9763 0842 0351 0275 6658", ["0351 9763 0842", "0351 0275 6658"]),
-    ],
-)  # fmt: skip
-def test_what_is_exactly_a_value(text: str, values: list[str]) -> None:
-    assert [text[start:end] for start, end, _ in sorted(replaced(text))] == values

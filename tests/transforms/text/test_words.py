@@ -1,32 +1,16 @@
+import re
 import unicodedata
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.transforms.text.words import (
-    dates_in_words,
-    is_negated,
+    NUMERAL,
+    read_numeral,
     read_words,
     starts_of,
     tokenize,
-    weigh,
-    words,
 )
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("Don't ship W5918442, it's $1,200.50!", ["Don't", "ship", "W5918442", "it's", "1,200.50"]),
-        ("L’hôtel n’est pas complet", ["L’hôtel", "n’est", "pas", "complet"]),
-        ("料金は1,200円、３頭です。", ["料金は", "1,200", "円", "３", "頭です"]),
-        ("दिल्ली में है", ["दिल्ली", "में", "है"]),
-        ("\u200b...", []),
-    ],
-)
-def test_tokens(text, tokens):
-    assert tokenize(text) == tokens
 
 
 def test_no_combining_mark_ends_a_word():
@@ -34,54 +18,6 @@ def test_no_combining_mark_ends_a_word():
         f"é{mark}é" for mark in map(chr, range(0x300, 0xFE30)) if unicodedata.category(mark) in ("Mn", "Mc")
     ]
     assert [text for text in texts if tokenize(text) != [text]] == []
-
-
-def alike(first, second):
-    ours, theirs = weigh(words(first)), weigh(words(second))
-    return sum(min(weight, theirs.get(key, 0)) for key, weight in ours.items()) / sum(ours.values())
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "least"),
-    [
-        ("refunded", "refunds", 0.99),
-        ("отеля", "отелей", 0.3),
-        ("بالحيوانات", "الحيوانات", 0.5),
-        ("깨끗합니다", "깨끗했어요", 0.6),
-        ("three", "3", 0.99),
-        ("二", "2", 0.1),
-    ],
-)
-def test_forms_of_a_word_are_alike(first, second, least):
-    assert alike(first, second) >= least
-
-
-@pytest.mark.parametrize(
-    ("first", "second"), [("hotel", "flight"), ("予約", "料金"), ("환불", "예약"), ("مطار", "فندق")]
-)
-def test_different_words_are_not(first, second):
-    assert alike(first, second) == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("It is not open", True), ("予約できません", True), ("환불이 가능합니다", False), ("не работает", True)],
-)
-def test_negation(text, expected):
-    assert is_negated(words(text)) is expected
-
-
-@pytest.mark.parametrize(
-    ("text", "days"),
-    [
-        ("on May 5, 2024", [("#m5d5",)]),
-        ("le 5 mai", [("#m5d5",)]),
-        ("20 June", [("#m6d20",)]),
-        ("May 1955", []),
-    ],
-)
-def test_days_with_the_name_of_a_month(text, days):
-    assert [keys for _, keys in dates_in_words(words(text))] == days
 
 
 @settings(deadline=None)
@@ -102,3 +38,37 @@ def test_every_word_has_weighty_features_and_gives_them_as_keys(text):
         assert all(weight > 0 for _, weight in word.features)
         assert {key for key, _ in word.features} <= set(word.keys)
         assert all(set(keys) & set(word.keys) for keys in word.demands)
+
+
+PATTERN = re.compile(NUMERAL)
+
+
+def keys(text):
+    return {key for match in PATTERN.finditer(text) for key in read_numeral(match[0]).keys}
+
+
+def demands(text):
+    return [keys for match in PATTERN.finditer(text) for keys in read_numeral(match[0]).demands]
+
+
+def holds_number(evidence, claim):
+    return all(not keys(evidence).isdisjoint(wanted) for wanted in demands(claim))
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="0123456789.,:-/ 'kmMapT年月日万億٠٥", max_size=40))
+def test_every_numeral_holds_itself(text):
+    assert holds_number(text, text)
+
+
+@settings(deadline=None)
+@given(st.integers(min_value=0, max_value=10**12))
+def test_grouped_digits_say_the_same(number):
+    grouped = f"{number:,}"
+    assert holds_number(str(number), grouped)
+    assert holds_number(grouped, str(number))
+    assert holds_number(grouped.replace(",", "."), grouped)
+
+
+def test_digits_without_end_are_read():
+    assert keys("9" * 100_000) == {"#" + "9" * 64, "#" + "9" * 32}
