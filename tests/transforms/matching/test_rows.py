@@ -111,10 +111,10 @@ def paired(expected, actual, wanted):
     assert PairedCalls(calls(expected), calls(actual)).partners == wanted
 
 
-def partner(wanted, first, second, place):
+def partner(wanted, first, second, place, why=None):
     """An undecided parameter counts as half a match."""
     actual = [ToolCall(name="go", args=first), ToolCall(name="go", args=second)]
-    assert PairedCalls([ToolCall(name="go", args=wanted)], actual).partners == [place]
+    assert PairedCalls([ToolCall(name="go", args=wanted)], actual).partners == [place], why
 
 
 def share_in_order(expected, actual, share):

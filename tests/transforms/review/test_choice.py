@@ -1,9 +1,7 @@
 """Which conversations are read first."""
 
-import random
 from typing import Any, get_type_hints
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,43 +27,6 @@ def row(
 
 def names(rows: list[ConversationRow]) -> str:
     return "".join(each["conversation_id"] for each in rows)
-
-
-@pytest.mark.parametrize(
-    ("rows", "read"),
-    [
-        ([], ""),
-        ([row("p", 0.0), row("q", 0.0)], ""),
-        ([row("p", 0.0), row("a", 1.0), row("b", 2.0)], "ba"),
-        # Of equal severity the latest; one without a time is the last.
-        (
-            [
-                row("a", problem_type="other"),
-                row("b", problem_type="b", event_time="2026-05-01T10:00:00Z"),
-                row("c", problem_type="c", event_time="2026-05-01T10:00:00+02:00"),
-                row("d", problem_type="d", event_time="2026-05-01T10:00:00.5Z"),
-            ],
-            "dbca",
-        ),
-        ([row("b"), row("a"), row("c")], "abc"),
-        # The worst of every problem type, then their second and third ones; no fourth.
-        ([row(n, 9.0) for n in "abcde"] + [row("x", 1.0, "other"), row("y", 0.5, "other")], "axbyc"),
-        ([row(n, 9.0, n) for n in "abcdefghi"] + [row(n, 8.0, "k") for n in "xyz"], "abcdefghix"),
-        ([row(n, 9.0, n) for n in "lkjihgfedcba"], "abcdefghij"),
-        # None that passed before one that failed, however severe; but a destroyed thing stays first.
-        (
-            [row("p", 9.0, "p", verdict="PASS"), row("d", 6000.0, "d", verdict="PASS")]
-            + [row(n, 2.0, verdict="FAIL") for n in "abcx"],
-            "dabcp",
-        ),
-        # A second destroyed thing of one type before another type.
-        ([row(n, 6000.0, "d", verdict="FAIL") for n in "ab"] + [row("c", 2.0, "c", verdict="FAIL")], "abc"),
-    ],
-)
-def test_the_order_of_reading(rows, read):
-    for seed in range(5):
-        random.Random(seed).shuffle(rows)
-        assert names(to_read(rows)) == read
 
 
 def test_the_bounds_can_be_chosen():
