@@ -32,24 +32,6 @@ NOTE = "the customer changed their plans for the trip"
 OTHER = "the user no longer wants to travel at that time"
 
 
-def test_what_else_fails_a_conversation_fails_it_although_a_wording_is_unclear():
-    expected, made = {"id": "R1", "reason": NOTE}, {"id": "R2", "reason": OTHER}
-    result = held_against("cancel_reservation", expected, made)
-    assert result.status == "FAIL"
-    assert "id is R2 instead of R1. Wording not compared: reason of" in result.scores[0]["explanation"]
-
-
-def test_wording_is_ignored_where_the_config_says_so_and_named():
-    (score,) = held_against("cancel_trip", {"reason": NOTE}, {"reason": OTHER}, prose="ignore").scores
-    assert (score["value"], score["outcome"]) == (1.0, "PASS")
-    assert score["details"]["not_compared"] == ["reason of cancel_trip"]
-    assert "Wording not compared: reason of cancel_trip." in score["explanation"]
-    command = held_against(
-        "update_build", {"command": "rm -rf build && make"}, {"command": "rm -rf / && make"}, prose="ignore"
-    )
-    assert command.status == "FAIL"
-
-
 @pytest.mark.parametrize(
     ("made", "status"), [(lambda n: f"{OTHER} in week {n}", None), (lambda _: "", "FAIL")]
 )
@@ -61,20 +43,6 @@ def test_of_more_texts_than_can_be_compared_the_wording_is_open(made, status):
     turn = {"user": "u", "agent": "a", "tool_calls": sides[1]}
     log = {"conversation_id": "c1", "turns": [turn], "expected": {"actions": sides[0]}}
     assert turnwise.evaluate(log, criteria={"tool_effects_v1": {}}, judge="none").status == status
-
-
-def test_a_matcher_decides_in_place_of_the_wording():
-    matchers = {"cancel_trip": {"reason": "ignore"}}
-    expected, made = {"reason": NOTE}, {"reason": OTHER}
-    assert held_against("cancel_trip", expected, made, argument_matchers=matchers).status == "PASS"
-    semantic = {"reason": {"$matchType": "semantic", "$matchValue": NOTE}}
-    assert held_against("cancel_trip", semantic, made).status is None
-
-
-def test_texts_of_hand_offs_are_for_a_person_and_named():
-    (score,) = held_against("transfer_to_human", {"summary": NOTE}, {"summary": OTHER}).scores
-    assert score["outcome"] == "PASS"
-    assert score["details"]["not_compared"] == ["summary of transfer_to_human"]
 
 
 def judge_that_says(verdict, asked):
@@ -149,14 +117,6 @@ def test_a_judge_is_not_asked_about_what_is_certain(expected, made):
     for args in ({"n": 1, "body": made}, {"n": 2, "body": OTHER}):
         held_against("send_update", {"n": 1, "body": expected}, args, teller)
     assert not asked
-
-
-def test_texts_inside_lists_and_objects():
-    expected = {"items": [{"note": NOTE, "n": 1}, {"note": "keep it cold at all times", "n": 2}]}
-    same = {"items": [{"note": "Keep it cold at all times!", "n": 2}, {"note": NOTE, "n": 1}]}
-    unclear = {"items": [{"note": OTHER, "n": 1}, {"note": "keep it cold at all times", "n": 2}]}
-    assert held_against("update_order", expected, same).status == "PASS"
-    assert held_against("update_order", expected, unclear).status is None
 
 
 @pytest.mark.parametrize(("stored", "status"), [(NOTE.upper(), "PASS"), (OTHER, None), ("", "FAIL")])

@@ -211,8 +211,8 @@ def text(name, expected, made, status):
         assert f"Wording not compared: {name} of send_update." in score["explanation"]
 
 
-def arguments(tool, expected, made, status):
-    assert held_against(tool, expected, made).status == status
+def arguments(tool, expected, made, status, fields=None):
+    assert held_against(tool, expected, made, **(fields or {})).status == status
 
 
 def object_keys(expected, made, status, judged):

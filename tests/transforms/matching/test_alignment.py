@@ -13,7 +13,6 @@ from turnwise.transforms.matching.alignment import (
     count_matches,
     equal_matches,
 )
-from turnwise.transforms.matching.sample import EXTRA_TURN, pair_turns
 from turnwise.transforms.text.rouge import rouge
 
 SENTENCES = ["hello there", "book a flight", "cancel my flight", "", None, "서울 날씨", "我要退款", "grazie"]
@@ -135,14 +134,6 @@ def test_long_sequences_in_another_order_are_compared_in_a_band_only():
     assert sum(compared) < rows * rows / 2
 
 
-def goldens(*users):
-    return [ExpectedTurn(user=user) for user in users]
-
-
-def turns(*users):
-    return [Turn(turn_index=i, user=user) for i, user in enumerate(users)]
-
-
 @pytest.mark.parametrize("common", ["", "about", "about my"])
 @pytest.mark.parametrize("is_late", [True, False])
 def test_sixty_turns_that_are_shifted_by_twenty_find_each_other(common, is_late):
@@ -163,22 +154,6 @@ def test_sixty_turns_that_are_shifted_by_twenty_find_each_other(common, is_late)
     assert [row["value"] for row in by_turn].count(1.0) == 41
     labels = [row["label"] for row in by_turn if row["value"] != 1.0]
     assert (labels.count("EXTRA_TURN"), labels.count("MISSING_TURN")) == ((20, 19) if is_late else (18, 20))
-
-
-def test_equal_numbers_of_turns_stand_side_by_side_whatever_they_say():
-    pairs = pair_turns(goldens("a", "b"), turns("b", "a"))
-    assert [(p.index, p.expected.user, p.actual.user, p.label) for p in pairs] == [
-        (0, "a", "b", None),
-        (1, "b", "a", None),
-    ]
-
-
-def test_without_a_golden_every_turn_stands_alone():
-    pairs = pair_turns([], turns("a", "b"))
-    assert [(p.index, p.expected, p.actual.user, p.label) for p in pairs] == [
-        (0, None, "a", None),
-        (1, None, "b", None),
-    ]
 
 
 def weight_matrices(weight):
@@ -262,9 +237,3 @@ def test_a_chain_of_thousands_is_moved_along():
     partners = count_matches(expected, range(1, size), lambda want, place: place in want)
     assert partners.count(None) == 1
     assert_one_to_one(partners, size, size - 1)
-
-
-def test_a_first_turn_that_calls_is_no_greeting():
-    called = Turn(user=None, agent="Welcome back", tool_calls=[ToolCall(name="lookup")])
-    pairs = pair_turns(goldens("Where is it?"), [called, *turns("Where is it?")])
-    assert [pair.label for pair in pairs] == [EXTRA_TURN, None]

@@ -29,17 +29,6 @@ def test_without_matchers_it_is_pythons_equality_and_no_arguments_are_empty_ones
 MEANT = {"$matchType": "semantic", "$originalValue": "Rome"}
 
 
-def test_calls_of_one_resource_are_paired_whatever_their_names():
-    expected = [ToolCall(name="book", resource="p/tools/1", args={"a": 1})]
-    actual = [ToolCall(name="Book a ride", resource="p/tools/1", args={"a": 2})]
-    assert PairedCalls(expected, actual).partners == [0]
-
-
-def test_true_is_not_one_when_calls_are_paired():
-    one, true = ToolCall(name="pay", args={"on": 1}), ToolCall(name="pay", args={"on": True})
-    assert PairedCalls([one, true], [true, one]).partners == [1, 0]
-
-
 def paged(pages):
     return [ToolCall(name="get", args={"page": page, "size": 10}) for page in pages]
 

@@ -111,10 +111,10 @@ def paired(expected, actual, wanted):
     assert PairedCalls(calls(expected), calls(actual)).partners == wanted
 
 
-def partner(wanted, first, second, place, why=None):
+def partners(expected, actual, wanted, why):
     """An undecided parameter counts as half a match."""
-    actual = [ToolCall(name="go", args=first), ToolCall(name="go", args=second)]
-    assert PairedCalls([ToolCall(name="go", args=wanted)], actual).partners == [place], why
+    sides = (msgspec.convert(side, list[ToolCall]) for side in (expected, actual))
+    assert PairedCalls(*sides).partners == wanted, why
 
 
 def share_in_order(expected, actual, share):
@@ -137,13 +137,16 @@ def equal_elements(expected, actual, wanted):
     assert equal_matches(expected, actual) == wanted
 
 
-def greeted(golden, recorded, questions):
+def greeted(golden, recorded, questions, labels=None):
     """Greetings of one side shift nothing."""
-    pairs = pair_turns([ExpectedTurn(user=user) for user in golden], msgspec.convert(recorded, list[Turn]))
+    said = msgspec.convert(recorded, list[Turn])
+    pairs = pair_turns([ExpectedTurn(user=user) for user in golden], said)
     assert [pair.expected.user if pair.expected else None for pair in pairs] == questions
+    assert [pair.actual for pair in pairs if pair.actual] == said
     assert [pair.index for pair in pairs] == list(range(len(pairs)))
     greetings = max(len(recorded) - len(golden), 0) if questions[0] is None else 0
-    assert [pair.label for pair in pairs[:greetings]] == [None] * greetings
+    wanted = [None] * greetings if labels is None else labels
+    assert [pair.label for pair in pairs[: len(wanted)]] == wanted
 
 
 def replayed(expectations, turn, wanted, fields=None):

@@ -8,14 +8,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import turnwise
-from turnwise.schemas.conversation import Record
+from tests.transforms.review.test_transcript import sample_of
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import SEVERITY_REASONS, CriterionSeverityReason
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
-from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.matching.sample import Sample, TurnPair, inline_case
-from turnwise.transforms.review.problems import ReviewProblem, gap_of, severity_of
+from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.review.problems import ReviewProblem, severity_of
 from turnwise.transforms.review.row import Reviewer, decide
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import score_conversation
@@ -42,13 +41,9 @@ def reviewed(
     run: RunInfo = RUN,
     **fields: Any,
 ) -> ConversationRow:
-    value = {"conversation_id": "c1", "turns": turns, **fields}
-    record = Record("logs.jsonl", 3, json.dumps(value).encode())
-    (conversation,) = LogReader().read(record)  # type: ignore[misc]
-    golden = turnwise.read_cases(case)[0] if case else inline_case(conversation)
     if isinstance(criteria, dict):
         criteria = [*build_criteria(parse_config(json.dumps({"criteria": criteria})))]
-    scored = score_conversation(Sample(conversation, golden, record), criteria)  # type: ignore[arg-type]
+    scored = score_conversation(sample_of(turns, case, **fields), criteria)  # type: ignore[arg-type]
     return Reviewer(run).row(scored, decide(scored, run).verdict)
 
 
@@ -84,25 +79,6 @@ def test_a_line_is_short_and_one_line():
 
 def test_of_turns_that_fail_alike_the_first_is_told():
     assert reviewed([turn(), turn()], [Failing()])["worst_turn"] == 0
-
-
-@pytest.mark.parametrize(
-    ("scale", "gate", "value", "threshold", "gap"),
-    [
-        ((0.0, 1.0), "at_least", 0.25, 1.0, 0.75),
-        ((0.0, 4.0), "at_least", 1.0, 3.0, 0.5),
-        ((0.0, 1.0), "at_most", 0.75, 0.25, 0.5),
-        (None, "at_most", 3.0, 2.0, 0.5),
-        (None, "at_most", 30.0, 2.0, 1.0),
-        (None, "at_most", 3.0, 0.0, 1.0),
-        ((0.0, 1.0), "at_least", 1.0, 1.0, 0.0),
-        ((0.0, 1.0), "at_least", None, 1.0, 1.0),
-    ],
-)
-def test_the_gap_is_a_share_of_the_range(scale, gate, value, threshold, gap):
-    kind = type("Measured", (Failing,), {"scale": scale, "gate": gate, "__annotations__": {}})
-    score = turnwise.Score(value, threshold=threshold, outcome="FAIL")
-    assert gap_of(kind.model_construct(threshold=threshold), score) == gap
 
 
 problem = st.tuples(st.sampled_from(SEVERITY_REASONS), st.floats(0, 1)).map(

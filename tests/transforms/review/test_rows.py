@@ -3,12 +3,13 @@
 import random
 from typing import Any
 
+import turnwise
 from tests.checked_rows import rows_beside
 from tests.transforms.review.test_choice import names, row
-from tests.transforms.review.test_review import reviewed
+from tests.transforms.review.test_review import Failing, reviewed
 from tests.transforms.review.test_transcript import sample_of, shown
 from turnwise.schemas.score import SEVERITY_WEIGHTS
-from turnwise.transforms.review.problems import to_read
+from turnwise.transforms.review.problems import gap_of, to_read
 
 
 @rows_beside(__file__)
@@ -39,3 +40,10 @@ def order_of_reading(rows: list[dict[str, Any]], wanted: str, why: str = "") -> 
 def transcript(turns: Any, wanted: Any, more: dict[str, Any] | None = None) -> None:
     given = more or {}
     assert shown(sample_of(turns, given.get("case"), **given.get("of", {}))) == wanted
+
+
+def gap(scale: Any, gate: str, value: float | None, threshold: float, wanted: float) -> None:
+    """A share of the range of the criterion."""
+    fields = {"scale": scale and tuple(scale), "gate": gate, "__annotations__": {}}
+    criterion = type("Measured", (Failing,), fields).model_construct(threshold=threshold)
+    assert gap_of(criterion, turnwise.Score(value, threshold=threshold, outcome="FAIL")) == wanted

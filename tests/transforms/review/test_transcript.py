@@ -21,7 +21,7 @@ EFFECTS = CallEffects(ToolCatalog(sort_settings({})))
 
 def sample_of(turns: list[dict[str, Any]], case: dict[str, Any] | None = None, **fields: Any) -> Sample:
     value = {"conversation_id": "c1", "turns": turns, **fields}
-    record = Record("logs", 1, json.dumps(value).encode())
+    record = Record("logs.jsonl", 3, json.dumps(value).encode())
     (conversation,) = LogReader().read(record)  # type: ignore[misc]
     golden = turnwise.read_cases(case)[0] if case else inline_case(conversation)
     return Sample(conversation, golden, record)
