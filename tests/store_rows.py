@@ -1,5 +1,6 @@
-"""Writes rows into a store as a run that has ended does, and reads the history of an evaluation."""
+"""Writes rows into a store as a run does, and reads the history of an evaluation."""
 
+from collections.abc import Mapping, Sequence
 from time import time_ns
 from typing import Any
 
@@ -8,8 +9,9 @@ from sqlalchemy import Connection, Table
 from turnwise.pipeline.store.database import Store
 from turnwise.pipeline.store.evaluations import StoredRevision, read_revisions
 from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
+from turnwise.schemas.jsonio import JsonObject
 
-DOCUMENT: dict[str, Any] = {
+DOCUMENT: JsonObject = {
     "judge": {"backend": "none"},
     "config": {"judge": {}},
     "criteria": {"b": {}, "a": {}},
@@ -32,15 +34,29 @@ def completed(name: str, run: str, status: str = "PASS", version: str = "", *tur
     }
 
 
-def put_rows(store: Store, table: Table, rows: list[Any], number: int = 1, *, ends: bool = True) -> Execution:
-    """Writes rows of `result_columns`, `failure_columns` and so on; returns their execution."""
-    app, run = rows[0]["app"], rows[0]["evaluation_run"].rsplit("/", 1)[-1]
-    execution = Execution(run, number, app, "2026-11-01")
-    store.write(lambda connection: begin(connection, execution, DOCUMENT, time_ns()))
-    store.write(lambda connection: write_rows(connection, execution, table, rows, time_ns()))
+def put_tables(
+    store: Store,
+    execution: Execution,
+    tables: Mapping[Table, Sequence[Any]],
+    document: JsonObject = DOCUMENT,
+    *,
+    nanos: int | None = None,
+    ends: bool = True,
+) -> Execution:
+    """Writes a run with rows of tables at a time (None: now); returns its execution."""
+    now = nanos or time_ns()
+    store.write(lambda connection: begin(connection, execution, document, now))
+    for table, rows in tables.items():
+        store.write(lambda c, table=table, rows=rows: write_rows(c, execution, table, rows, now))  # type: ignore[misc]
     if ends:
-        store.write(lambda connection: complete(connection, execution, ENDED, time_ns()))
+        store.write(lambda connection: complete(connection, execution, {"exit_status": 0, **document}, now))
     return execution
+
+
+def put_rows(store: Store, table: Table, rows: list[Any], number: int = 1, *, ends: bool = True) -> Execution:
+    """Writes a run with rows of `result_columns`, `failure_columns` and so on; returns its execution."""
+    app, run = rows[0]["app"], rows[0]["evaluation_run"].rsplit("/", 1)[-1]
+    return put_tables(store, Execution(run, number, app, "2026-11-01"), {table: rows}, ends=ends)
 
 
 def read_history(connection: Connection, name: str) -> list[StoredRevision]:

@@ -1,12 +1,12 @@
 """Runs with conversations, scores and metrics in a store, made of the rows of `made_run`."""
 
-from time import time_ns
 from typing import Any
 
 from tests.pipeline.report_html.made_run import DOCUMENT, Row, scores
+from tests.store_rows import put_tables
 from turnwise.pipeline.store.database import CONVERSATION_ROWS, LOCAL_APP, METRIC_ROWS, SCORE_ROWS, Store
 from turnwise.pipeline.store.rows import conversation_columns, metric_columns, score_columns
-from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
+from turnwise.pipeline.store.runs import Execution
 from turnwise.schemas.rows import MetricsByAppVersionRow
 
 _NOW = 1_790_000_000 * 10**9
@@ -32,12 +32,7 @@ def put_run(
         ],
         METRIC_ROWS: [metric_columns(row, execution, 1) for row in _metrics(rows)],
     }
-    store.write(lambda connection: begin(connection, execution, own, time_ns()))
-    for table, columns in tables.items():
-        store.write(lambda c, t=table, r=columns: write_rows(c, execution, t, r, 1))  # type: ignore[misc]
-    if ends:
-        store.write(lambda connection: complete(connection, execution, own, time_ns()))
-    return execution.home
+    return put_tables(store, execution, tables, own, ends=ends).home
 
 
 def _metrics(rows: list[Row]) -> list[Row]:

@@ -5,7 +5,6 @@ import io
 import json
 import os
 from collections.abc import Callable, Container, Iterator, Sequence
-from datetime import date, datetime
 from itertools import chain, islice
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
@@ -14,6 +13,7 @@ from pydantic_core import from_json
 from turnwise.pipeline.io.arrays import ArrayFault, array_elements
 from turnwise.pipeline.io.bigquery_source import query_records
 from turnwise.pipeline.io.containers import KIND_BYTES, Texts, buffered, check_text, container, database_texts
+from turnwise.pipeline.io.sinks.base import plain_value
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.conversation import Record
@@ -431,10 +431,4 @@ def _avro_records(path: str, file: Any) -> Iterator[Record]:
     import fastavro
 
     for position, row in enumerate(fastavro.reader(file), 1):
-        yield Record(path, position, json.dumps(row, default=_plain, ensure_ascii=False).encode())
-
-
-def _plain(value: object) -> JsonValue:
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        yield Record(path, position, json.dumps(row, default=plain_value, ensure_ascii=False).encode())

@@ -30,7 +30,6 @@ from turnwise.pipeline.store.database import (
     key_text,
     open_store,
 )
-from turnwise.pipeline.store.rows import RunFigures
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
 from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.config import STATUS, ConfigError
@@ -120,10 +119,6 @@ class StoredRuns:
         self._runs = {run.name.rsplit("/", 1)[-1]: run for run in summaries.counted_runs(connection, app)}
         self._columns: dict[str, summaries.RunColumns] = {}
         self._details: dict[str, summaries.RunDetails] = {}
-
-    def figures(self) -> dict[str, RunFigures]:
-        """Returns name of a run -> its results by evaluation and app version."""
-        return {self._runs[run].name: columns.figures for run, columns in self._numbered.items()}
 
     def sides(
         self,
@@ -284,8 +279,7 @@ class StoredRuns:
         for (run, columns), numbers in zip(runs.items(), numbered, strict=False):
             names = CodedColumn(ids.values, numbers[columns.conversations.conversation_ids.places])
             conversations = replace(columns.conversations, conversation_ids=names)
-            figures = replace(columns.figures, members=numbers[columns.figures.members])
-            renumbered[run] = replace(columns, conversations=conversations, figures=figures)
+            renumbered[run] = replace(columns, conversations=conversations)
         return renumbered
 
     def _side(self, name: str, source: str, stored: "RecordColumns") -> ComparedSide:
@@ -353,14 +347,14 @@ class StoredRuns:
     def _read(self, runs: Collection[str]) -> dict[str, summaries.RunColumns]:
         """Returns id of a run -> its columns, by id."""
         missing = {self._runs[run]: run for run in runs if run not in self._columns}
-        kept = summaries.kept_columns(self._connection, missing)
+        kept = summaries.kept(self._connection, missing, summaries.COLUMNS)
         for key, run in missing.items():
             self._columns[run] = kept.get(key) or self._made(run)
         return {run: self._columns[run] for run in sorted(runs)}
 
     def _read_details(self, runs: Collection[str]) -> None:
         missing = {self._runs[run]: run for run in runs if run not in self._details}
-        kept = summaries.kept_details(self._connection, missing)
+        kept = summaries.kept(self._connection, missing, summaries.DETAILS)
         for key, run in missing.items():
             if key in kept:
                 self._details[run] = kept[key]

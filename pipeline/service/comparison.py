@@ -78,8 +78,8 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
             raise invalid(field, "is required: the name or id of an app version")
     versions = [key_text(version_id(text)) for text in given.values()]
 
-    def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _SidesTold:
-        every = service.cache.read_all(connection, app, runs)
+    def tell(connection: Connection, compared: Collection[str] | None) -> _SidesTold:
+        every = service.cache.read_all(connection, app)
         figures = {name: every[name] for name in every if compared is None or name in compared}
         known = sorted({version for figure in figures.values() for version in figure.versions} - {""})
         for version in versions:
@@ -105,7 +105,7 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
     given = {"baselineRun": request.baseline_run, "candidateRun": request.candidate_run}
     names = [_run_of(app, field, text) for field, text in given.items()]
 
-    def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _SidesTold:
+    def tell(connection: Connection, compared: Collection[str] | None) -> _SidesTold:
         rows, counts = [find_run(connection, name) for name in names], []
         for row in rows:
             state = RunState.of(row)
@@ -128,7 +128,7 @@ def _comparison(
     request: CompareAppVersionsRequest | CompareEvaluationRunsRequest,
     kind: Literal["version", "run"],
     names: Sequence[str],
-    tell: Callable[[Connection, StoredRuns, Collection[str] | None], _SidesTold],
+    tell: Callable[[Connection, Collection[str] | None], _SidesTold],
 ) -> JsonObject:
     """Returns the answer on two sides; `tell` reads what is told of those evaluations (None: all)."""
     app, title = request.parent, kind.title()
@@ -145,7 +145,7 @@ def _comparison(
         display_names = {name: display_name for name, display_name in connection.execute(query)}
         compared = frozenset(display_names) if conditions else None
         runs = StoredRuns(connection, app)
-        summaries = tell(connection, runs, compared)
+        summaries = tell(connection, compared)
         try:
             ids = [name.rsplit("/", 1)[-1] for name in names]
             return summaries, display_names, runs.sides(ids, service.store.url, compared, kind)

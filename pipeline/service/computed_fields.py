@@ -10,7 +10,6 @@ from typing import NamedTuple, get_args
 import orjson
 from sqlalchemy import Connection
 
-from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid
 from turnwise.pipeline.store.database import OrderBy, Position
 from turnwise.pipeline.store.evaluations import StoredEvaluation
@@ -20,8 +19,17 @@ from turnwise.pipeline.store.rows import (
     last_completed,
     newest_results,
     read_figures,
+    result_groups,
 )
-from turnwise.pipeline.store.summaries import Field, RunKey, Sql, condition_of, counted_runs
+from turnwise.pipeline.store.summaries import (
+    RESULT_GROUPS,
+    Field,
+    RunKey,
+    Sql,
+    condition_of,
+    counted_runs,
+    kept,
+)
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.config import CesConfig
@@ -55,9 +63,11 @@ class FiguresCache:
         by_name = {name: self._figures(connection, name, now) for name in evaluations}
         return {name: figures for name, figures in by_name.items() if figures.versions or figures.runs}
 
-    def read_all(self, connection: Connection, app: str, runs: StoredRuns) -> dict[str, EvaluationFigures]:
+    def read_all(self, connection: Connection, app: str) -> dict[str, EvaluationFigures]:
         """Returns the figures of all evaluations of an app that have results."""
-        now, summed = tuple(counted_runs(connection, app)), figures_of(runs.figures())
+        now = tuple(counted_runs(connection, app))
+        groups = kept(connection, now, RESULT_GROUPS)
+        summed = figures_of({run.name: groups.get(run) or result_groups(connection, run.name) for run in now})
         by_name = {
             name: sums or self._figures(connection, name, now) for name, sums in sorted(summed.items())
         }

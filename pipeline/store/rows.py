@@ -1,15 +1,14 @@
 """The rows of runs in a store, one kind after the other: their columns, and what is read of them."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
-import numpy as np
 from pydantic.alias_generators import to_snake
 from sqlalchemy import ColumnElement, Connection, Select, Table, case, func, or_, select
 
@@ -43,7 +42,6 @@ from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricRow, ScoreRow, columns
 from turnwise.transforms.ces.judgements import VersionSums
 from turnwise.transforms.ces.result import result_parts
-from turnwise.transforms.decisions.comparison.sides import Integers, coded
 from turnwise.transforms.metrics.state import SumPart, Sums, add_parts
 from turnwise.transforms.review.problems import LEAST_DESTRUCTIVE, MOST_READ, to_read
 
@@ -305,6 +303,9 @@ def has_results(connection: Connection, evaluation: str) -> bool:
     return connection.execute(query).first() is not None
 
 
+# Sums over results: of an evaluation, made of its rows, and of whole runs, made of what is kept of them.
+
+
 class EvaluationFigures(NamedTuple):
     """Sums over the results of an evaluation from runs that count, by app version id ("": the draft).
 
@@ -321,174 +322,121 @@ def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:
     columns = (RESULTS.c.version_id, RESULTS.c.evaluation_status, RESULTS.c.evaluation_run, RESULTS.c.parts)
     query = select(*columns, RESULTS.c.execution_state, RESULTS.c.conversation_id)
     newest_first = (RESULTS.c.update_nanos.desc(), RESULTS.c.name.desc())
-    counts: dict[str, list[int]] = {}
-    sums: dict[str, Sums] = {}
+    completed: dict[str, list[tuple[str, str]]] = {}
     last_runs: dict[tuple[str, str], str] = {}
     runs = set()
     of_evaluation = RESULTS.c.evaluation == evaluation
     rows = connection.execute(query.where(of_evaluation, is_counted(RESULTS)).order_by(*newest_first))
     for version, status, run, parts, state, conversation in rows:
         runs.add(run)
-        if last_runs.setdefault((version, conversation), run) != run or state != COMPLETED:
-            continue
-        counted = counts.setdefault(version, [0, 0, 0])
-        counted[("PASS", "FAIL").index(status) if status in ("PASS", "FAIL") else 2] += 1
-        add_parts(
-            sums.setdefault(version, {}),
-            (((turn, kind, tool), first, second) for (turn, kind, tool), first, second in json.loads(parts)),
-        )
-    versions = {v: VersionSums(passes, fails, sums[v]) for v, (passes, fails, _) in counts.items()}
-    no_verdict = {v: count for v, (_, _, count) in counts.items() if count}
-    return EvaluationFigures(versions, no_verdict, sorted(runs - {""}))
+        if last_runs.setdefault((version, conversation), run) == run and state == COMPLETED:
+            completed.setdefault(version, []).append((status, parts))
+    versions = {version: _version_sums(results) for version, results in completed.items()}
+    numbers = {version: len(results) for version, results in completed.items()}
+    return _evaluation_figures(versions, numbers, runs)
 
 
-# Sums over the results of one run, and of several runs together.
+def _version_sums(completed: Collection[tuple[str, str]]) -> VersionSums:
+    """Returns the sums over results, each with its status and its parts as JSON."""
+    sums: Sums = {}
+    for _, parts in completed:
+        read = json.loads(parts)
+        add_parts(sums, (((turn, kind, tool), first, second) for (turn, kind, tool), first, second in read))
+    statuses = [status for status, _ in completed]
+    return VersionSums(statuses.count("PASS"), statuses.count("FAIL"), sums)
 
-_COLUMNS = (
-    *("evaluation", "version_id", "conversation_id", "update_nanos"),
-    *("evaluation_status", "execution_state", "parts"),
-)
+
+def _evaluation_figures(
+    versions: dict[str, VersionSums], completed: Mapping[str, int], runs: Iterable[str]
+) -> EvaluationFigures:
+    no_verdict = {name: completed[name] - sums.passes - sums.fails for name, sums in versions.items()}
+    return EvaluationFigures(
+        versions, {name: count for name, count in no_verdict.items() if count}, sorted({*runs} - {""})
+    )
 
 
-class ResultGroup(msgspec.Struct, array_like=True, gc=False):
-    """The results of one evaluation and app version in one run: when they were written, and their numbers.
+class ResultGroup(msgspec.Struct, frozen=True, array_like=True):
+    """The results of one evaluation and app version in one run.
 
-    Passes, fails and sums are those of the completed ones.
+    Attributes:
+        members: Ids of their conversations.
+        oldest: When the first of them was written, nanoseconds since 1970; `newest`: the last one.
+        completed: Number of those that completed; passes, fails and sums are theirs.
     """
 
     evaluation: str
     version: str
-    results: int
+    members: list[str]
     oldest: int
     newest: int
-    completed: int = 0
-    passes: int = 0
-    fails: int = 0
-    sums: int = 0
-
-
-class RunFigures(msgspec.Struct, frozen=True, array_like=True):
-    """The results of a run, by evaluation and app version.
-
-    Attributes:
-        members: Numbers of the conversations of the results, those of a group together.
-        parts: Turn, kind and tool of sums.
-        summed: Place in `parts` of every sum of a group, those of a group together.
-        firsts: The first number of each sum; `seconds`: the second one.
-    """
-
-    groups: list[ResultGroup]
-    members: Integers
-    parts: list[tuple[int | None, str, str]]
-    summed: Integers
-    firsts: list[int]
-    seconds: list[int]
-
-    def by_group(self) -> Iterator["GroupFigures"]:
-        """Yields the groups with what is theirs."""
-        members = sums = 0
-        places = self.summed.tolist()
-        for group in self.groups:
-            of_members, of_sums = slice(members, members + group.results), slice(sums, sums + group.sums)
-            parts = [self.parts[index] for index in places[of_sums]]
-            pairs = [*zip(parts, self.firsts[of_sums], self.seconds[of_sums], strict=True)]
-            yield GroupFigures(group, self.members[of_members], pairs)
-            members, sums = of_members.stop, of_sums.stop
-
-
-class GroupFigures(NamedTuple):
-    """A group, the numbers of its conversations, and its sums."""
-
-    group: ResultGroup
-    members: Integers
+    completed: int
+    passes: int
+    fails: int
     sums: list[SumPart]
 
 
-def run_figures(connection: Connection, run: str, numbers: Mapping[str, int]) -> RunFigures:
-    """Returns the results of a run."""
-    query = select(*(RESULTS.c[name] for name in _COLUMNS)).where(RESULTS.c.evaluation_run == run)
-    groups: dict[tuple[str, str], ResultGroup] = {}
-    members: dict[tuple[str, str], list[int]] = {}
-    sums: dict[tuple[str, str], Sums] = {}
-    for evaluation, version, conversation, nanos, status, state, parts in connection.execute(query):
-        key = evaluation, version
-        group = groups.setdefault(key, ResultGroup(evaluation, version, 0, nanos, nanos))
-        members.setdefault(key, []).append(numbers[conversation])
-        group.results += 1
-        group.oldest, group.newest = min(nanos, group.oldest), max(nanos, group.newest)
-        if state == COMPLETED:
-            group.completed += 1
-            group.passes += status == "PASS"
-            group.fails += status == "FAIL"
-            read = (((turn, kind, tool), a, b) for (turn, kind, tool), a, b in json.loads(parts))
-            add_parts(sums.setdefault(key, {}), read)
-    for key, parts_of_group in sums.items():
-        groups[key].sums = len(parts_of_group)
-    parts = coded(part for key in groups for part in sums.get(key, ()))
-    pairs = [pair for key in groups for pair in sums.get(key, {}).values()]
-    listed = np.asarray([*chain.from_iterable(members.values())], np.int64)
-    firsts, seconds = [a for a, _ in pairs], [b for _, b in pairs]
-    return RunFigures([*groups.values()], listed, parts.values, parts.places, firsts, seconds)
+def result_groups(connection: Connection, run: str) -> list[ResultGroup]:
+    """Returns the results of a run by evaluation and app version."""
+    key = RESULTS.c.evaluation, RESULTS.c.version_id
+    columns = ("conversation_id", "update_nanos", "evaluation_status", "execution_state", "parts")
+    query = select(*key, *(RESULTS.c[name] for name in columns)).where(RESULTS.c.evaluation_run == run)
+    groups = []
+    for (evaluation, version), of_group in groupby(
+        connection.execute(query.order_by(*key)), itemgetter(0, 1)
+    ):
+        rows = [*of_group]
+        members = [row.conversation_id for row in rows]
+        nanos = [row.update_nanos for row in rows]
+        completed = [(row.evaluation_status, row.parts) for row in rows if row.execution_state == COMPLETED]
+        passes, fails, sums = _version_sums(completed)
+        parts = [(part, first, second) for part, (first, second) in sums.items()]
+        of_all = evaluation, version, members, min(nanos), max(nanos)
+        groups.append(ResultGroup(*of_all, len(completed), passes, fails, parts))
+    return groups
 
 
-def figures_of(runs: Mapping[str, RunFigures]) -> dict[str, EvaluationFigures | None]:
+def figures_of(runs: Mapping[str, Sequence[ResultGroup]]) -> dict[str, EvaluationFigures | None]:
     """Returns evaluation -> sums over the results of several runs (by name), as `read_figures` does.
 
-    A conversation has the same number in all runs. None: some results of a group do not count, so that the
-    rows must be read.
+    None: some results of a group do not count, so that the rows must be read.
     """
-    members = [figures.members for figures in runs.values()]
-    times = np.zeros(1 + max((int(numbers.max(initial=0)) for numbers in members), default=0), np.int64)
-    for numbers in members:
-        times[numbers] += 1  # once, also where a number is repeated
-    has_again = bool((times > 1).any())
-    by_evaluation: dict[str, dict[str, list[GroupFigures]]] = {}
+    by_evaluation: dict[str, dict[str, list[ResultGroup]]] = {}
     names: dict[str, list[str]] = {}
-    for run, figures in runs.items():
-        for figure in figures.by_group():
-            evaluation, version = figure.group.evaluation, figure.group.version
-            by_evaluation.setdefault(evaluation, {}).setdefault(version, []).append(figure)
-            names.setdefault(evaluation, []).append(run)
-    return {name: _figures(names[name], versions, has_again) for name, versions in by_evaluation.items()}
+    for run, groups in runs.items():
+        for group in groups:
+            by_evaluation.setdefault(group.evaluation, {}).setdefault(group.version, []).append(group)
+            names.setdefault(group.evaluation, []).append(run)
+    return {name: _summed(versions, names[name]) for name, versions in by_evaluation.items()}
 
 
-def _figures(
-    runs: Sequence[str], versions: Mapping[str, list[GroupFigures]], has_again: bool
-) -> EvaluationFigures | None:
+def _summed(versions: Mapping[str, list[ResultGroup]], runs: Sequence[str]) -> EvaluationFigures | None:
     by_version: dict[str, VersionSums] = {}
-    no_verdict: dict[str, int] = {}
+    completed: dict[str, int] = {}
     for version, groups in versions.items():
-        counted = _counted(groups) if has_again else groups
+        counted = _counted(groups)
         if counted is None:
             return None
-        completed = sum(figure.group.completed for figure in counted)
-        if completed:
+        if number := sum(group.completed for group in counted):
             sums: Sums = {}
-            for figure in counted:
-                add_parts(sums, figure.sums)
-            passes = sum(figure.group.passes for figure in counted)
-            fails = sum(figure.group.fails for figure in counted)
-            by_version[version] = VersionSums(passes, fails, sums)
-            if completed > passes + fails:
-                no_verdict[version] = completed - passes - fails
-    return EvaluationFigures(by_version, no_verdict, sorted({*runs} - {""}))
+            for group in counted:
+                add_parts(sums, group.sums)
+            passes, fails = sum(group.passes for group in counted), sum(group.fails for group in counted)
+            by_version[version], completed[version] = VersionSums(passes, fails, sums), number
+    return _evaluation_figures(by_version, completed, runs)
 
 
-def _counted(groups: list[GroupFigures]) -> list[GroupFigures] | None:
+def _counted(groups: list[ResultGroup]) -> list[ResultGroup] | None:
     """Returns the groups that count: each conversation only in its last run; None: parts of groups do."""
-    if len(groups) == 1:
-        return groups
-    seen: set[int] = set()
+    seen: set[str] = set()
     counted, oldest = [], None
-    for group in sorted(groups, key=lambda figures: figures.group.newest, reverse=True):
-        conversations = {*group.members.tolist()}
-        again = conversations & seen
-        if again and (len(again) < len(conversations) or oldest is None or group.group.newest >= oldest):
+    for group in sorted(groups, key=lambda group: group.newest, reverse=True):
+        again = seen.intersection(group.members)
+        if again and (len(again) < len({*group.members}) or oldest is None or group.newest >= oldest):
             return None
         if not again:
             counted.append(group)
-        seen |= conversations
-        oldest = group.group.oldest if oldest is None else min(oldest, group.group.oldest)
+        seen.update(group.members)
+        oldest = group.oldest if oldest is None else min(oldest, group.oldest)
     return counted
 
 

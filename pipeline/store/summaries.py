@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from itertools import chain, groupby
 from operator import ge, gt, itemgetter, le, lt
-from typing import Any, NamedTuple, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 from zlib import crc32
 
 import msgspec
@@ -47,7 +47,7 @@ from turnwise.pipeline.store.database import (
     key_text,
     plain_text,
 )
-from turnwise.pipeline.store.rows import RunFigures, run_figures
+from turnwise.pipeline.store.rows import ResultGroup, result_groups
 from turnwise.pipeline.store.runs import is_counted
 from turnwise.pipeline.store.urls import COMPLETED, STATES, StoreError
 from turnwise.schemas.ces.names import id_of
@@ -68,7 +68,7 @@ from turnwise.transforms.decisions.comparison.sides import (
 from turnwise.transforms.decisions.run import unnamed_case
 from turnwise.transforms.statistics.resampling import Numbers
 
-# What is kept of a run: two texts, so that figures and verdicts do not wait for reasons and turns.
+# What is kept of a run: three texts, so that verdicts and figures do not wait for reasons and turns.
 
 
 class RunColumns(msgspec.Struct, frozen=True, array_like=True):
@@ -79,7 +79,6 @@ class RunColumns(msgspec.Struct, frozen=True, array_like=True):
         nanos: When they were written, nanoseconds since 1970.
         revisions: Highest revision of their scores; -1: they have none.
         judges: Criterion and judge of the scores that a judge gave.
-        figures: Figures of the results; their conversations are places in the values of the ids.
     """
 
     conversations: ConversationColumns
@@ -88,7 +87,6 @@ class RunColumns(msgspec.Struct, frozen=True, array_like=True):
     is_result: CodedColumn[bool]
     revisions: CodedColumn[int]
     judges: CodedColumn[tuple[tuple[str, str], ...]]
-    figures: RunFigures
 
 
 RunDetails = dict[str, ScoreDetails]
@@ -121,11 +119,9 @@ def _read_numbers(wanted: Any, stored: Any) -> Integers | Numbers:
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_stored_numbers)
-_COLUMNS = msgspec.json.Decoder(RunColumns, dec_hook=_read_numbers)
-_DETAILS = msgspec.json.Decoder(RunDetails, dec_hook=_read_numbers)
 
 
-def _text_of(summary: RunColumns | RunDetails) -> str:
+def _text_of(summary: object) -> str:
     """Returns what is stored: a checksum, and JSON."""
     content = _ENCODER.encode(summary)
     return f"{_checksum(content)}{content.decode()}"
@@ -137,8 +133,19 @@ def _checksum(content: bytes) -> str:
 
 # Which runs have a summary in force.
 
-COLUMNS_END, DETAILS_END = "columns", "details"
-"""Last parts of the names of the two texts of a run. They change with their form."""
+_Kept = TypeVar("_Kept")
+
+
+class Form(NamedTuple, Generic[_Kept]):
+    """One of the texts of a run: the last part of its name, which changes with its form."""
+
+    end: str
+    decoder: msgspec.json.Decoder[_Kept]
+
+
+COLUMNS = Form("columns", msgspec.json.Decoder(RunColumns, dec_hook=_read_numbers))
+DETAILS = Form("details", msgspec.json.Decoder(RunDetails, dec_hook=_read_numbers))
+RESULT_GROUPS = Form("results", msgspec.json.Decoder(list[ResultGroup]))
 
 
 class RunKey(NamedTuple):
@@ -158,38 +165,29 @@ def counted_runs(connection: Connection, app: str) -> list[RunKey]:
     return [RunKey(*row) for row in connection.execute(query)]
 
 
-def kept_columns(connection: Connection, runs: Collection[RunKey]) -> dict[RunKey, RunColumns]:
-    """Returns the columns that are in force for runs; those that have none, or damaged ones, are left out."""
-    return _kept(connection, runs, COLUMNS_END, _COLUMNS)
-
-
-def kept_details(connection: Connection, runs: Collection[RunKey]) -> dict[RunKey, RunDetails]:
-    """Returns the details that are in force for runs, as `kept_columns` does."""
-    return _kept(connection, runs, DETAILS_END, _DETAILS)
-
-
-def _kept(connection: Connection, runs: Collection[RunKey], end: str, decoder: Any) -> dict[RunKey, Any]:
+def kept(connection: Connection, runs: Collection[RunKey], form: Form[_Kept]) -> dict[RunKey, _Kept]:
+    """Returns what is in force for runs; those that have nothing, or what is damaged, are left out."""
     columns = (RUN_SUMMARIES.c[name] for name in ("evaluation_run", "execution", "update_nanos", "content"))
-    names = [f"{run.name}/{end}" for run in runs]
+    names = [f"{run.name}/{form.end}" for run in runs]
     rows = connection.execute(select(*columns).where(RUN_SUMMARIES.c.name.in_(names))) if names else ()
-    kept = {}
+    summaries = {}
     for *key, text in rows:
         content = text[_DIGITS:].encode()
         # What was changed, or has the form of another version, is as good as missing.
         if RunKey(*key) in runs and text[:_DIGITS] == _checksum(content):
             with suppress(msgspec.MsgspecError, ValueError):
-                kept[RunKey(*key)] = decoder.decode(content)
-    return kept
+                summaries[RunKey(*key)] = form.decoder.decode(content)
+    return summaries
 
 
 def keep_summaries(store: Store, app: str, names: Collection[str] | None = None) -> None:
     """Writes the summaries of the runs of an app (or some) that have none, each in its own transaction."""
     keys = RUN_SUMMARIES.c.evaluation_run, RUN_SUMMARIES.c.execution, RUN_SUMMARIES.c.update_nanos
-    is_details = RUN_SUMMARIES.c.app == app, RUN_SUMMARIES.c.name.endswith(f"/{DETAILS_END}")
+    is_kept = RUN_SUMMARIES.c.app == app, RUN_SUMMARIES.c.name.endswith(f"/{RESULT_GROUPS.end}")
 
     def missing(connection: Connection) -> list[RunKey]:
-        kept = {RunKey(*row) for row in connection.execute(select(*keys).where(*is_details))}
-        return [run for run in counted_runs(connection, app) if run not in kept]
+        known = {RunKey(*row) for row in connection.execute(select(*keys).where(*is_kept))}
+        return [run for run in counted_runs(connection, app) if run not in known]
 
     for run in store.read(missing):
         if names is None or run.name in names:
@@ -197,10 +195,16 @@ def keep_summaries(store: Store, app: str, names: Collection[str] | None = None)
 
 
 def _keep(store: Store, app: str, run: RunKey) -> None:
-    columns, details = store.read(lambda connection: summarised(connection, app, run.name))
-    texts = {COLUMNS_END: _text_of(columns), DETAILS_END: _text_of(details)}
     key = {"app": app, "evaluation_run": run.name, **run._asdict()}
-    rows = [{**key, "name": f"{run.name}/{end}", "content": text} for end, text in texts.items()]
+
+    def made(connection: Connection) -> list[JsonObject]:
+        columns, details = summarised(connection, app, run.name)
+        groups = result_groups(connection, run.name)
+        parts = {COLUMNS.end: columns, DETAILS.end: details, RESULT_GROUPS.end: groups}
+        texts = ((end, _text_of(part)) for end, part in parts.items())
+        return [{**key, "name": f"{run.name}/{end}", "content": text} for end, text in texts]
+
+    rows = store.read(made)
     is_run = EXECUTIONS.c.name == run.name, EXECUTIONS.c.execution == run.execution
 
     def work(connection: Connection) -> None:
@@ -253,9 +257,7 @@ def summarised(connection: Connection, app: str, run: str) -> tuple[RunColumns, 
         column.details = None
     columns: list[CodedColumn[Any]] = [coded(values).at(order) for values in zip(*traits, strict=True)][1:]
     evaluations, nanos, is_result, revisions, judges = columns or [coded(())] * 5
-    places = {name: index for index, name in enumerate(compared.conversation_ids.values)}
-    figures = run_figures(connection, run, places)
-    return RunColumns(compared, evaluations, nanos, is_result, revisions, judges, figures), details
+    return RunColumns(compared, evaluations, nanos, is_result, revisions, judges), details
 
 
 def _records(connection: Connection, app: str, run: str) -> list[_Record]:

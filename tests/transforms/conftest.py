@@ -1,44 +1,10 @@
 import asyncio
 
 import pytest
-from pydantic import BaseModel, ValidationError
 
 from tests.samples import sample_of
-from turnwise.transforms.judging.ask import JudgeSample
+from tests.scripted_judge import ScriptedJudge, read_sections
 from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
-
-
-class ScriptedJudge:
-    """Answers by a function of the question and the sample number, or by a list of answers.
-
-    An answer is a dict (checked against the reply model), a reply, or a text: why it is unusable.
-    """
-
-    def __init__(self, script):
-        self.script = script
-        self.asked = []
-
-    async def __call__(self, question, samples):
-        self.asked.append((question, samples))
-        return [self.sample(question, number) for number in samples]
-
-    def sample(self, question, number):
-        answer = self.script(question, number) if callable(self.script) else self.script[number]
-        if isinstance(answer, str):
-            return JudgeSample(None, answer, "scripted")
-        try:
-            reply = answer if isinstance(answer, BaseModel) else question.reply_model.model_validate(answer)
-        except ValidationError:
-            return JudgeSample(None, "the answer does not fit the schema", "scripted", 10, 1)
-        return JudgeSample(reply, None, "scripted", 10, 2)
-
-    @property
-    def samples(self):
-        return sum(len(samples) for _, samples in self.asked)
-
-    @property
-    def evidence(self):
-        return [question.prompt.evidence for question, _ in self.asked]
 
 
 @pytest.fixture
@@ -63,23 +29,6 @@ def judged():
         return scores
 
     return _judged
-
-
-def read_sections(evidence):
-    """Reads evidence back by its own delimiters: a list of (name, text)."""
-    code = evidence[1 : evidence.index(":")]
-    opening = f"[{code}: "
-    sections, name, lines = [], None, []
-    for line in evidence.split("\n"):
-        if line.startswith(opening):
-            assert line.endswith("]")
-            if name is not None:
-                sections.append((name, "\n".join(lines)))
-            name, lines = line[len(opening) : -1], []
-        else:
-            lines.append(line)
-    assert (name, lines) == ("end", [])
-    return sections
 
 
 @pytest.fixture

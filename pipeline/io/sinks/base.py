@@ -78,21 +78,22 @@ def recorded(
 
 
 def plain_row(row: JsonObject) -> JsonObject:
-    """Returns a row as JSON without the columns that have no value.
+    """Returns a row as JSON without the columns that have no value."""
+    return {key: plain_value(value) for key, value in row.items() if value is not None}
+
+
+def plain_value(value: Any) -> JsonValue:
+    """Returns a value of a table as JSON.
 
     Times become RFC 3339 (UTC where they state no zone), bytes text or base64, decimals numbers, or text
     where a number would lose digits.
     """
-    return {key: _plain(value) for key, value in row.items() if value is not None}
-
-
-def _plain(value: Any) -> JsonValue:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [plain_value(item) for item in value]
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
     if isinstance(value, Decimal):

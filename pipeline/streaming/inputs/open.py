@@ -18,7 +18,7 @@ def open_source(inputs: Sequence[str], options: SourceOptions, checkpoints: Chec
     If one cannot be read, closes those that were opened before it and raises ConfigError.
     """
     for kind in INPUT_KINDS:
-        if kind.is_single and sum(input_kind(name) is kind for name in inputs) > 1:
+        if kind.is_local and sum(input_kind(name) is kind for name in inputs) > 1:
             raise ConfigError(f"--input {kind.form}: can be named once")
     paths = [name for name in inputs if input_kind(name) is None]
     sources: list[StreamSource] = []
@@ -104,8 +104,7 @@ class InputKind(NamedTuple):
         scheme: Start of the names of such inputs.
         form: How such an input is named, for the help.
         open: Opens an input by its name; raises ConfigError if that is impossible.
-        is_local: Whether only a stream in this process reads it.
-        is_single: Whether a stream can have one such input at most.
+        is_local: Whether only a stream in this process reads it, and one such input at most.
         left: Of a kind that stores what it received: returns what earlier processes could not use, for a
             process that has no such input; raises ConfigError if something waits to be read.
     """
@@ -114,7 +113,6 @@ class InputKind(NamedTuple):
     form: str
     open: Callable[[str, SourceOptions, Checkpoints], StreamSource]
     is_local: bool = False
-    is_single: bool = False
     left: "Callable[[SourceOptions, Checkpoints], Sequence[str]] | None" = None
 
 
@@ -139,14 +137,13 @@ def _open_kafka(name: str, options: SourceOptions, checkpoints: Checkpoints) -> 
 
 
 INPUT_KINDS = (
-    InputKind("-", "- (standard input)", _open_standard_input, is_local=True, is_single=True),
+    InputKind("-", "- (standard input)", _open_standard_input, is_local=True),
     InputKind("pubsub:", "pubsub:projects/P/subscriptions/S", _open_pubsub),
     InputKind("kafka:", "kafka://HOST:PORT/TOPIC?group=G", _open_kafka),
     InputKind(
         "otlp:",
         "otlp://HOST:PORT (receives OTLP/HTTP)",
         deferred("streaming.inputs.otlp", "open_receiver"),
-        True,
         True,
         deferred("streaming.inputs.otlp_spool", "refused_before"),
     ),

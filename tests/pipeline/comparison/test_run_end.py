@@ -1,7 +1,6 @@
 """The difference between versions at the end of `turnwise run`."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -84,16 +83,12 @@ def test_a_single_version_is_not_compared(run, versions, bad):
     assert (f"v1 and (no version) are not compared: {share} pass" in text) is (len(versions) == 2)
 
 
-def test_of_three_versions_the_first_and_the_last_are_compared(run):
-    _, text, _ = run([row for version in ("v2", "v3", "v1") for row in logs(version, 3)])
-    assert "difference: v3 less v1; 3 pairs" in text and "difference: v2" not in text
+@pytest.mark.parametrize(("versions", "candidate"), [(("v2", "v3", "v1"), "v3"), ((None, "v1", "v2"), "v2")])
+def test_of_three_versions_the_first_and_the_last_that_have_a_name_are_compared(run, versions, candidate):
+    _, text, _ = run([row for version in versions for row in logs(version, 3)])
+    assert f"difference: {candidate} less v1; 3 pairs" in text and text.count("difference: ") == 1
     chosen = "baseline and candidate are the first and the last version by their names"
     assert chosen in " ".join(text.split())
-
-
-def test_conversations_without_a_version_are_beside_two_that_have_one(run):
-    _, text, _ = run([row for version in (None, "v1", "v2") for row in logs(version, 3)])
-    assert "difference: v2 less v1; 3 pairs" in text
 
 
 def test_a_run_is_compared_with_its_baseline(run):
@@ -212,11 +207,9 @@ def test_an_evaluation_in_python_is_compared():
     assert "difference" not in alone and "not compared" not in alone
 
 
-def test_a_directory_is_quoted_in_the_command(run, tmp_path):
-    _, _, output = run([*logs("v1", 3), *logs("v2", 3)])
-    place = Path(shutil.move(output, tmp_path / "a b"))
-    text = end_comparison(open_run(str(place)), ["v1", "v2"], (None, None), 110).text
-    assert f"more: turnwise compare '{place}'" in text
+def test_a_directory_is_quoted_in_the_command(run):
+    _, text, output = run([*logs("v1", 3), *logs("v2", 3)], name="a b")
+    assert line_of(text, "more: ") == f"more: turnwise compare '{output}'"
 
 
 def test_a_difference_of_milliseconds_is_not_shown_as_0():

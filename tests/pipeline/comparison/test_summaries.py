@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import time_ns
 from typing import Any, NamedTuple, cast
 from zlib import crc32
@@ -12,8 +12,10 @@ import pytest
 from sqlalchemy import Table, delete, func, select, update
 
 import turnwise
-from tests.store_rows import DOCUMENT, ENDED
+from tests.store_rows import put_tables
 from turnwise.pipeline.runs.store import StoredRuns
+from turnwise.pipeline.service.computed_fields import FiguresCache
+from turnwise.pipeline.store import summaries
 from turnwise.pipeline.store.database import (
     CONVERSATION_ROWS,
     EXECUTIONS,
@@ -24,8 +26,8 @@ from turnwise.pipeline.store.database import (
     Store,
 )
 from turnwise.pipeline.store.rows import ROW_TABLES, figures_of, read_figures
-from turnwise.pipeline.store.runs import Execution, begin, complete, delete_forgotten, forget_run, write_rows
-from turnwise.pipeline.store.summaries import counted_runs, keep_summaries, kept_columns, kept_details
+from turnwise.pipeline.store.runs import Execution, delete_forgotten, forget_run
+from turnwise.pipeline.store.summaries import COLUMNS, DETAILS, RESULT_GROUPS, counted_runs, keep_summaries
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
@@ -48,17 +50,17 @@ def record(rng: random.Random, conversation: str, version: str) -> Any:
 def put(store: Store) -> Callable[..., None]:
     """Returns a function that scores conversations of a version and writes the run."""
 
-    def write(run: str, version: str, names: range, seed: int = 0, more: Sequence[Any] = ()) -> None:
-        rng = random.Random(f"{run}{seed}")
-        records = [*(record(rng, f"c-{number}", version) for number in names), *more]
+    def write(run: str, version: str, names: range, seed: str = "") -> None:
+        rng = random.Random(seed or f"{run}0")
+        records = [record(rng, f"c-{number}", version) for number in names]
         found = turnwise.evaluate(records, criteria=CRITERIA, run_id=run)
         execution = Execution(run, time_ns(), APP, "2026-11-01")
-        store.write(lambda c: begin(c, execution, DOCUMENT, time_ns()))
-        for name in ("results", "conversations", "scores"):
-            table, columns_of = ROW_TABLES[name]
-            columns = [columns_of(row, execution, time_ns()) for row in getattr(found, name)]
-            store.write(lambda c, table=table, rows=columns: write_rows(c, execution, table, rows, time_ns()))
-        store.write(lambda c: complete(c, execution, ENDED, time_ns()))
+        tables = {name: ROW_TABLES[name] for name in ("results", "conversations", "scores")}
+        rows = {
+            table: [columns_of(row, execution, time_ns()) for row in getattr(found, name)]
+            for name, (table, columns_of) in tables.items()
+        }
+        put_tables(store, execution, rows)
 
     return write
 
@@ -182,15 +184,18 @@ def test_scores_of_several_conversations_of_one_name_are_all_compared(store, put
     ids=["other conversations", "all of them again", "some of them again"],
 )
 def test_figures_of_summaries_are_those_of_rows(store, put, again, is_told):
-    put("r1", "v1", range(40))
-    put("r2", "v1", again)
+    for run, names in (("r1", range(40)), ("r2", again)):
+        put(run, "v1", names, seed="the same cases")
     put("r3", "v2", range(40))
+    made = store.read(lambda c: FiguresCache().read_all(c, APP))
+    rows = store.read(lambda c: {name: read_figures(c, name) for name in made})
+    assert len(made) > CASES / 2 and made == rows
     keep_summaries(store, APP)
-    summed = store.read(lambda c: figures_of(StoredRuns(c, APP).figures()))
-    rows = store.read(lambda c: {name: read_figures(c, name) for name in summed})
-    assert len(summed) > CASES / 2
-    assert {name: own for name, own in summed.items() if own} == {n: rows[n] for n in rows if summed[n]}
-    assert is_told or None in summed.values()
+    groups = store.read(lambda c: summaries.kept(c, counted_runs(c, APP), RESULT_GROUPS))
+    summed = figures_of({run.name: of_run for run, of_run in groups.items()})
+    assert summed == {name: rows[name] if summed[name] else None for name in rows}
+    assert (None not in summed.values()) is is_told
+    assert store.read(lambda c: FiguresCache().read_all(c, APP)) == rows
 
 
 def test_a_summary_goes_with_what_it_is_of(store, put):
@@ -262,15 +267,19 @@ def test_a_summary_that_cannot_be_read_is_made_of_the_rows(store, put, damage):
     keep_summaries(store, APP)
     found = compared(store, *VERSIONS)
     runs = store.read(lambda c: counted_runs(c, APP))
-    for end, kept in (("columns", kept_columns), ("details", kept_details)):
-        is_it = RUN_SUMMARIES.c.name.endswith(f"r-1/{end}")
+    for form in (COLUMNS, DETAILS):
+
+        def read(connection: Any, form: Any = form) -> list[Any]:
+            return sorted(summaries.kept(connection, runs, form))
+
+        is_it = RUN_SUMMARIES.c.name.endswith(f"r-1/{form.end}")
         query = select(RUN_SUMMARIES.c.content).where(is_it)
         text = store.read(lambda c, query=query: c.execute(query).scalar_one())
         damaged = DAMAGES[damage](text)
-        assert damaged != text and sorted(store.read(lambda c, kept=kept: kept(c, runs))) == runs
+        assert damaged != text and store.read(read) == runs
         changed = update(RUN_SUMMARIES).where(is_it).values(content=damaged)
         store.write(lambda c, changed=changed: c.execute(changed))
-        assert sorted(store.read(lambda c, kept=kept: kept(c, runs))) == runs[1:]
+        assert store.read(read) == runs[1:]
         assert compared(store, *VERSIONS) == found
 
 

@@ -71,17 +71,6 @@ def test_a_gate_of_primary_criteria_alone_says_what_is_missing(write_run, gate):
     assert found == 2 and "`primary` (verdict) alone decides nothing: add `rules`" in err
 
 
-def test_a_criterion_that_is_dropped_makes_the_verdicts_no_better(write_run, gate, tmp_path):
-    """The baseline fails by a criterion that the run does not have."""
-    path = tmp_path / "gate.json"
-    path.write_text(json.dumps(rules({"rule": "not_worse", "margin": 0.05})))
-    both = {**CRITERIA, "response_match_score": {"threshold": 0.5}}
-    base = write_run("base", rows(*[F] * 60), criteria=both)
-    run = write_run("out", rows(*[P] * 60))
-    status, _, err = gate(run, "--baseline", base, "--config", path)
-    assert status == 2 and "the baseline was measured differently: criteria of the verdict" in err
-
-
 def test_a_bound_uses_the_figure_that_labels_correct(write_run, gate, tmp_path):
     rule = {"rule": "bound", "criterion": "verdict", "side": "lower", "at_least": 0.6}
     run = write_run("out", rows(*[P] * 60), config=rules(rule))
@@ -107,7 +96,7 @@ def test_the_problems_of_the_run_fail_it_but_for_those_of_its_rules(write_run, g
 def test_the_last_revision_of_a_conversation_counts(write_run, gate):
     found = [conversation("c0", F), conversation("c0", P, revision=1)]
     scores = [score("c0", F), score("c0", P, revision=1)]
-    trajectory = {**ALL_PASS, "criterion": "tool_trajectory_avg_score"}
+    trajectory = {**ALL_PASS, "criterion": TRAJECTORY}
     assert gate(write_run("out", found, scores, config=rules(ALL_PASS, trajectory)))[0] == 0
 
 
@@ -224,13 +213,23 @@ def test_a_baseline_that_failed_itself_is_no_measure(write_run, gate, document, 
     assert found == status and text in err, err
 
 
-def test_a_ruler_that_changed_is_refused(write_run, gate):
-    strict = {"tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "EXACT"}}
-    loose = {"tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "ANY_ORDER"}}
-    base = write_run("base", rows(P), criteria=strict)
-    run = write_run("out", rows(P, app_version="v2"), config=rules(NOT_WORSE), criteria=loose)
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        # Dropping the criterion by which the baseline fails makes the verdicts no better.
+        ({**CRITERIA, "response_match_score": {"threshold": 0.5}}, CRITERIA, " of the verdict"),
+        (
+            {TRAJECTORY: {"threshold": 1.0, "match_type": "EXACT"}},
+            {TRAJECTORY: {"threshold": 1.0, "match_type": "ANY_ORDER"}},
+            f".{TRAJECTORY}",
+        ),
+    ],
+)
+def test_scoring_settings_that_changed_are_refused(write_run, gate, before, after, why):
+    base = write_run("base", rows(*[F] * 60), criteria=before)
+    run = write_run("out", NEWER, config=rules(NOT_WORSE), criteria=after)
     status, _, err = gate(run, "--baseline", base)
-    assert status == 2 and "the baseline was measured differently: criteria.tool_trajectory_avg_score" in err
+    assert status == 2 and f"the baseline was measured differently: criteria{why}" in err
 
 
 @pytest.mark.parametrize(

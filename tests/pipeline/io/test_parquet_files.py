@@ -1,7 +1,10 @@
 import io
 import json
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
 from pyarrow.parquet import write_table
@@ -79,6 +82,28 @@ def test_columns_of_other_types_are_values_of_json():
     assert json.loads(record.data) == {  # type: ignore[union-attr]
         "map": {"a": 1}, "time": "2025-10-09T08:53:20+00:00", "text": "x", "bytes": "/w=="
     }  # fmt: skip
+
+
+def test_values_of_avro_are_those_of_parquet():
+    kinds: dict[str, Any] = {
+        "time": {"type": "long", "logicalType": "local-timestamp-micros"},
+        "price": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2},
+        "text": "bytes",
+        "bytes": "bytes",
+    }
+    row = {
+        "time": datetime(2025, 10, 9, 8, 53, 20),
+        "price": Decimal("12.50"),
+        "text": b"x",
+        "bytes": b"\xff",
+    }
+    file = io.BytesIO()
+    columns = [{"name": name, "type": kind} for name, kind in kinds.items()]
+    fastavro.writer(file, {"type": "record", "name": "row", "fields": columns}, [row])
+    file.seek(0)
+    (record,) = split_records("t.avro", file, LIMIT)
+    values = {"time": "2025-10-09T08:53:20+00:00", "price": 12.5, "text": "x", "bytes": "/w=="}
+    assert json.loads(record.data) == values  # type: ignore[union-attr]
 
 
 def test_a_broken_file_is_an_error_that_says_so(tmp_path):

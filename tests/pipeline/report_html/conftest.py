@@ -14,12 +14,13 @@ def running_browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def browser(running_browser: Browser) -> Browser:
-    """A browser without messages and storage of earlier tests, on a screen of 1280 by 720."""
+def browser(running_browser: Browser) -> Iterator[Browser]:
+    """A browser without storage of earlier tests, on a screen of 1280 by 720; no test may leave a message."""
     running_browser.driver.get("about:blank")
     running_browser.driver.execute_cdp_cmd(
         "Storage.clearDataForOrigin", {"origin": "file://", "storageTypes": "all"}
     )
     running_browser.emulate()
     running_browser.errors()
-    return running_browser
+    yield running_browser
+    assert running_browser.errors() == []

@@ -65,12 +65,17 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run / "report.html"
 
 
+def opened(browser: Browser, run: Path, **state: str) -> None:
+    """Makes the report of a run, and opens it."""
+    assert main(["report", str(run)]) == 0
+    browser.open(run / "report.html", **state)
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_screen_is_shown_without_a_message_on_the_console(browser, report, view):
     browser.open(report, view=view)
     assert browser.find("h1").text
     assert browser.texts("[role=alert]") == []
-    assert browser.errors() == []
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -121,7 +126,7 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys
     assert capsys.readouterr().err.endswith("without a finished run: " + str(tmp_path / "2026-11-10") + "\n")
     browser.emulate(width=390)
     browser.open(tmp_path / "report.html", view="trend")
-    assert browser.errors() == [] and browser.accessibility_faults() == []
+    assert browser.accessibility_faults() == []
     assert browser.run("return document.documentElement.scrollWidth") <= 390
     titles = browser.texts("main h2")
     assert titles[0] == "verdict, share that passes, by conversation"
@@ -165,8 +170,7 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys
 def test_versions_that_nothing_compares_have_counts(browser, tmp_path):
     verdicts = ["FAIL"] * 2 + ["PASS"] * 7 + [None]
     rows = [conversation(f"c{i}", v, app_version="v1" if i % 2 else None) for i, v in enumerate(verdicts)]
-    assert main(["report", str(write_run(tmp_path / "run", rows, redacted={"EMAIL": 2}))]) == 0
-    browser.open(tmp_path / "run" / "report.html")
+    opened(browser, write_run(tmp_path / "run", rows, redacted={"EMAIL": 2}))
     redacted = "Values that left as markers: EMAIL 2."
     assert browser.find(".coverage").text.endswith(redacted)
     told = "v1 and (no version) are not compared: 77.8% pass, 9 with a verdict, 1 without."
@@ -174,20 +178,17 @@ def test_versions_that_nothing_compares_have_counts(browser, tmp_path):
     assert browser.texts(".counts li") == ["2 failed", "1 no verdict", "0 rejected"]
     browser.click("2 failed")
     browser.wait(lambda: shown(browser).startswith("2 of 10"))
-    assert browser.errors() == []
 
 
 def test_where_all_was_rejected_the_page_says_why(browser, tmp_path):
     rejected = {"stage": "parse", "error_type": "ValueError", "message": "no JSON", "record": "{"}
     failures = [{**rejected, "run_id": "run-1", "source": "a.jsonl", "position": i} for i in (3, 4)]
     counts = {"records": 2, "parsed_records": 0, "rejected_records": 2}
-    assert main(["report", str(write_run(tmp_path / "run", [], failures=failures, counts=counts))]) == 0
-    browser.open(tmp_path / "run" / "report.html")
+    opened(browser, write_run(tmp_path / "run", [], failures=failures, counts=counts))
     assert browser.find("h1").text == "Nothing was scored."
     assert browser.texts("[aria-label='Why records were rejected'] li") == [
         "2 records could not be read as a conversation (ValueError), such as a.jsonl:3: no JSON"
     ]
-    assert browser.errors() == []
 
 
 def test_the_page_shortens_names_as_python_does(browser, report):
@@ -311,7 +312,6 @@ def test_the_counts_of_the_first_screen_are_links(browser, tmp_path, by, leads):
     browser.open(run / "report.html")
     browser.click("3 rejected")
     browser.wait(lambda: "view=missing" in browser.state)
-    assert browser.errors() == []
 
 
 def test_search_and_the_state_in_the_address(browser, report):
@@ -341,8 +341,7 @@ def test_scores_sort_the_list_which_is_copied_as_csv(browser, tmp_path):
     made = [score(row, None, value) for row, value in zip(rows, values, strict=True)]
     copy = conversation("a", app_version="v1", turns=1)
     run = write_run(tmp_path / "run", [*rows, copy], own_scores=made)
-    assert main(["report", str(run)]) == 0
-    browser.open(run / "report.html", view="conversations", version="v2")
+    opened(browser, run, view="conversations", version="v2")
     browser.click("tool_trajectory_avg_score")
     browser.wait(lambda: "sort=score" in browser.state)
     cells = "tbody tr:not(.space) td.score-cell"
@@ -358,7 +357,6 @@ def test_scores_sort_the_list_which_is_copied_as_csv(browser, tmp_path):
         browser.open(run / "report.html", view="conversation", id="a", of="v1", nth=nth, beside="nothing")
         found.append(len(browser.texts(".turn")))
     assert sorted(found) == [0, 1, 2] and found[2] == 0
-    assert browser.errors() == []
 
 
 def test_slices_of_both_versions_stand_in_one_table(browser, report):
@@ -374,7 +372,6 @@ def test_slices_of_both_versions_stand_in_one_table(browser, report):
     assert "4.50 s\n4.60 s\n+0.10 s 15 pairs" in browser.find("section[aria-labelledby=slices] tbody").text
     browser.click("?")
     assert "language, tag, tool or number of turns" in browser.find("#about").text
-    assert browser.errors() == []
 
 
 def test_an_old_state_and_unknown_keys_do_not_matter(browser, report):
@@ -382,7 +379,6 @@ def test_an_old_state_and_unknown_keys_do_not_matter(browser, report):
     assert browser.find("h1").text.startswith("v2 is better than v1: ")
     browser.open(report, view="conversation", id="999")
     assert "no such conversation" in browser.find("main").text
-    assert browser.errors() == []
 
 
 def test_keys(browser, report):
@@ -409,7 +405,6 @@ def test_keys(browser, report):
     assert "next conversation" in browser.find("dialog").text
     browser.press(Keys.ESCAPE)
     browser.wait(lambda: not browser.texts("dialog"))
-    assert browser.errors() == []
 
 
 def test_from_a_criterion_to_the_turn_that_failed(browser, report):
@@ -502,7 +497,6 @@ def test_labels_are_kept_and_exported_with_how_they_were_chosen(browser, report,
     assert [(one.label, one.draw, one.number, one.score_id) for one in drawn] == [
         (one.label, one.draw, one.number, one.score_id) for one in rows[:5]
     ]
-    assert browser.errors() == []
 
 
 def label(browser: Browser, criterion: str, comment: str) -> None:
@@ -536,6 +530,7 @@ def test_transcripts_beside_the_page_are_loaded_when_they_are_read(browser, tmp_
     last.unlink()
     browser.open(path, view="conversation", id="c5")
     assert "cannot be read; it must lie beside the report" in browser.find("[role=alert]").text
+    assert browser.errors()
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -557,7 +552,6 @@ def test_harmful_texts_run_nothing(browser, attacked, view):
             "return [...document.querySelectorAll('iframe, form[action], base, img, object, embed')].length"
         )
         assert elements == 0
-        assert browser.errors() == []
 
 
 def test_harmful_texts_are_shown_as_they_are(browser, attacked):
@@ -572,8 +566,7 @@ def test_harmful_texts_are_shown_as_they_are(browser, attacked):
 def of_case(browser: Browser, tmp_path: Path, row: Row, *extra: Row) -> None:
     """Opens the conversation of a report of one."""
     run = write_run(tmp_path / "run", [row], extra)
-    assert main(["report", str(run)]) == 0
-    browser.open(run / "report.html", view="conversation")
+    opened(browser, run, view="conversation")
     browser.wait(lambda: browser.texts("main .actions"))
 
 
@@ -623,7 +616,6 @@ def test_a_copied_case_holds_only_what_was_expected(browser, tmp_path):
     }
     (case,) = turnwise.read_cases(found)
     assert case.actions and case.actions[0].args == call["args"]
-    assert browser.errors() == []
 
 
 @pytest.mark.parametrize(
@@ -665,7 +657,6 @@ def test_calls_are_compared_exactly(browser, tmp_path, expected, made, is_failed
     card = browser.find("#turn-0 .side:first-child .call")
     assert [text for text in texts if text not in card.text] == []
     assert bool(browser.texts("#turn-0 .call .badge.pass")) is ("as expected" in texts)
-    assert browser.errors() == []
 
 
 def test_the_unexpected_change_stands_out_and_matchers_are_words(browser, tmp_path):
@@ -685,7 +676,6 @@ def test_the_unexpected_change_stands_out_and_matchers_are_words(browser, tmp_pa
     assert browser.texts(".turn.failed h2") == ["turn 1 2.00 s✕ fails here", "turn 2 2.00 s✕ fails here"]
     assert browser.texts(".beside") == []
     assert "contains remse" in browser.find(".whole").text
-    assert browser.errors() == []
 
 
 def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser, tmp_path):
@@ -700,13 +690,12 @@ def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser, tmp_path):
         (write_run(tmp_path / "lacking", more), "1 case of v1 has no conversation of v2."),
         (rejected, nothing),
     ):
-        assert main(["report", str(run)]) == 0
-        browser.open(run / "report.html")
+        opened(browser, run)
         found = browser.find("section[aria-labelledby=read]").text
         assert text in found and ("Every conversation" in found) is text.startswith("Every")
     browser.open(whole / "report.html", view="conversations", change="regressed")
+    # An old address of a report of two versions.
     browser.wait(lambda: shown(browser).startswith("1 of 1"))
-    assert browser.errors() == [], "an old address of a report of two versions"
 
 
 def test_panels_and_cascades(browser, tmp_path):
@@ -721,8 +710,7 @@ def test_panels_and_cascades(browser, tmp_path):
     judge = {"backend": "gemini", "model": "c > a, b", "sample_rate": 1.0, "usage": {}}
     judge |= {"panels": {"match": panel}, "cascades": {"match": cascade}}
     run = write_run(tmp_path / "run", [conversation("a")], judge=judge)
-    main(["report", str(run)])
-    browser.open(run / "report.html", view="judge")
+    opened(browser, run, view="judge")
     assert browser.texts("main tbody tr") == [
         "match 6 4 75.0% –",
         "match a 5 1 80.0% −12.5 points",

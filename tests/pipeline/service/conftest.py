@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from tests import forked
-from tests.store_rows import put_rows
-from turnwise.pipeline.service.evaluations import create_evaluation
+from tests.store_rows import completed, put_rows
+from turnwise.pipeline.service.evaluations import create_evaluation, update_evaluation
 from turnwise.pipeline.service.runs import Service
+from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import RESULT_ROWS, Store, open_store
 from turnwise.pipeline.store.rows import result_columns
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.schemas.ces.result import Evaluation
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "../shared/fixtures/ces/samples"
@@ -32,6 +34,19 @@ def pages(read: Callable[..., Any], key: str) -> Iterator[list[Any]]:
         page = read(pageToken=token)
         yield page[key]
         token = page.get("nextPageToken")
+
+
+def refusal(work: Callable[..., Any], *arguments: Any, **named: Any) -> tuple[str, str]:
+    """Returns status and field of the error that a call raises, which is one line."""
+    with pytest.raises(ServiceError) as caught:
+        work(*arguments, **named)
+    assert "\n" not in caught.value.message
+    return caught.value.status, caught.value.field
+
+
+def update(service: Service, name: str, mask: str = "", **fields: Any) -> Any:
+    """Updates an evaluation."""
+    return update_evaluation(service, Evaluation.from_value({"name": name, **fields}), mask)
 
 
 def turn(score: int) -> Any:
@@ -71,17 +86,10 @@ def put_result(service: Service) -> Callable[..., Any]:
     def put(
         number: int, status: str = "PASS", evaluation: str = "one", version: str = "v7", **fields: Any
     ) -> Any:
-        result = {
-            "name": f"{APP}/evaluations/{evaluation}/results/r-{number:04}",
-            "displayName": f"result {number}",
-            "createTime": f"2026-11-01T00:{number // 60:02}:{number % 60:02}Z",
-            "evaluationStatus": status,
-            "evaluationRun": f"{APP}/evaluationRuns/nightly",
-            "appVersion": f"{APP}/versions/{version}",
-            "executionState": "COMPLETED",
-            "goldenResult": {"turnReplayResults": [turn(number % 5)]},
-            **fields,
-        }
+        name, version = f"{APP}/evaluations/{evaluation}/results/r-{number:04}", f"{APP}/versions/{version}"
+        fields |= {"displayName": f"result {number}"}
+        fields.setdefault("createTime", f"2026-11-01T00:{number // 60:02}:{number % 60:02}Z")
+        result = completed(name, "nightly", status, version, turn(number % 5), **fields)
         result = {key: value for key, value in result.items() if value not in (None, "")}
         row = result_columns(result, f"conversation-{number}", 1_000_000_000 + number)
         put_rows(service.store, RESULT_ROWS, [row])

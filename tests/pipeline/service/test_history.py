@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.pipeline.service.conftest import pages
+from tests.pipeline.service.conftest import pages, refusal, update
 from tests.store_rows import read_history
 from turnwise.pipeline.service.evaluations import (
     delete_evaluation,
@@ -12,12 +12,9 @@ from turnwise.pipeline.service.evaluations import (
     get_evaluation_result,
     list_evaluation_revisions,
     restore_evaluation,
-    update_evaluation,
 )
 from turnwise.pipeline.service.runs import Service
-from turnwise.pipeline.service.serve import ServiceError
 from turnwise.schemas.ces.resources import DeleteEvaluationRequest
-from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.ces.tools import ListEvaluationRevisionsRequest, RestoreEvaluationRequest
 
 SCENARIO = {"task": "book a flight", "rubrics": ["is polite"]}
@@ -31,10 +28,6 @@ def revisions(service: Service, name: str, **fields: Any) -> Any:
 def restore(service: Service, name: str, revision: int, etag: str = "") -> Any:
     value = {"name": name, "revision": revision, "etag": etag}
     return restore_evaluation(service, RestoreEvaluationRequest.from_value(value))
-
-
-def update(service: Service, name: str, mask: str, **fields: Any) -> Any:
-    return update_evaluation(service, Evaluation.from_value({"name": name, **fields}), mask)
 
 
 def written(evaluation: Any) -> Any:
@@ -89,12 +82,6 @@ def test_what_cannot_be_restored(service, create, revision, etag, wanted):
 
 def remove(service: Service, name: str, **fields: Any) -> Any:
     return delete_evaluation(service, DeleteEvaluationRequest(name=name, **fields))
-
-
-def refusal(call: Any, *arguments: Any, **named: Any) -> tuple[str, str]:
-    with pytest.raises(ServiceError) as caught:
-        call(*arguments, **named)
-    return caught.value.status, caught.value.field
 
 
 def test_a_deleted_evaluation_keeps_its_history_and_results(service, create, put_result):

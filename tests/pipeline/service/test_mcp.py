@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
-from tests.store_rows import put_rows
+from tests.store_rows import completed, put_rows
 from turnwise.pipeline.service.http import Workers
 from turnwise.pipeline.service.mcp import mcp_server
 from turnwise.pipeline.service.runs import Service
@@ -46,15 +46,10 @@ def result(number: int, status: str = "PASS", version: str = "v7") -> Any:
         "turnLatency": "1s",
         "conversation": "x" * 3000,
     }
-    return {
-        "name": f"{APP}/evaluations/one/results/r-{number:02}",
-        "displayName": f"result {number}",
-        "createTime": f"2026-11-01T00:00:{number:02}Z",
-        "executionState": "COMPLETED",
-        "evaluationStatus": status,
-        "appVersion": f"{APP}/versions/{version}",
-        "goldenResult": {"turnReplayResults": [turn, {**turn, "expectationOutcome": [{"outcome": "FAIL"}]}]},
-    }
+    turns = turn, {**turn, "expectationOutcome": [{"outcome": "FAIL"}]}
+    named = {"displayName": f"result {number}", "createTime": f"2026-11-01T00:00:{number:02}Z"}
+    name, version = f"{APP}/evaluations/one/results/r-{number:02}", f"{APP}/versions/{version}"
+    return completed(name, "run-1", status, version, *turns, **named)
 
 
 def fill(store: Any, failures: int = 0) -> None:

@@ -10,7 +10,7 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import ces_v1beta
 from google.protobuf import field_mask_pb2, json_format
 
-from tests.store_rows import put_rows, read_history
+from tests.store_rows import completed, put_rows, read_history
 from turnwise.pipeline.store.database import RESULT_ROWS
 from turnwise.pipeline.store.rows import result_columns
 from turnwise.schemas.ces.result import Evaluation
@@ -39,17 +39,10 @@ def put(server: Any, *results: Any) -> None:
 
 
 def result(number: int, evaluation: str, status: str = "PASS") -> Any:
-    return {
-        "name": f"{APP}/evaluations/{evaluation}/results/r-{number}",
-        "displayName": f"result {number}",
-        "createTime": f"2026-11-01T00:00:{number:02}Z",
-        "executionState": "COMPLETED",
-        "evaluationStatus": status,
-        "appVersion": f"{APP}/versions/v7",
-        "goldenResult": {
-            "turnReplayResults": [{"semanticSimilarityResult": {"score": 3}, "turnLatency": "1s"}]
-        },
-    }
+    turn = {"semanticSimilarityResult": {"score": 3}, "turnLatency": "1s"}
+    named = {"displayName": f"result {number}", "createTime": f"2026-11-01T00:00:{number:02}Z"}
+    name = f"{APP}/evaluations/{evaluation}/results/r-{number}"
+    return completed(name, "run-1", status, f"{APP}/versions/v7", turn, **named)
 
 
 def test_the_real_client_creates_gets_lists_and_updates(client, server):

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.pipeline.service.conftest import refusal, update
 from tests.store_rows import read_history
-from turnwise.pipeline.service.evaluations import create_evaluation, get_evaluation, update_evaluation
+from turnwise.pipeline.service.evaluations import create_evaluation, get_evaluation
 from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.evaluations import find_evaluation
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
@@ -20,17 +21,12 @@ GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}, {"steps": [{"use
 SCENARIO = {"task": "book a flight", "rubrics": ["is polite"]}
 
 
-def update(service: Any, name: str, mask: str = "", **fields: Any) -> Any:
-    return update_evaluation(service, Evaluation.from_value({"name": name, **fields}), mask)
-
-
-def refusal(service: Any, name: str, mask: str = "", **fields: Any) -> tuple[str, str, str]:
+def refused(service: Any, name: str, mask: str, **fields: Any) -> tuple[str, str]:
+    """Returns status and field of an update that is refused, and changes nothing."""
     before = service.store.read(lambda c: read_history(c, name))
-    with pytest.raises(ServiceError) as caught:
-        update(service, name, mask, **fields)
+    why = refusal(update, service, name, mask, **fields)
     assert service.store.read(lambda c: read_history(c, name)) == before
-    assert "\n" not in caught.value.message
-    return caught.value.status, caught.value.field, caught.value.message
+    return why
 
 
 def test_a_new_evaluation_has_all_that_the_service_adds(service, app, create):
@@ -62,9 +58,8 @@ def test_a_new_evaluation_has_all_that_the_service_adds(service, app, create):
 def test_wrong_evaluations_are_not_made(service, app, create, fields, status, field):
     create("one")
     request = {"parent": app, "evaluation": {"displayName": "x", "golden": SCRIPT}, **fields}
-    with pytest.raises(ServiceError) as caught:
-        create_evaluation(service, CreateEvaluationRequest.from_value(request))
-    assert (caught.value.status, caught.value.field) == (status, field)
+    made = CreateEvaluationRequest.from_value(request)
+    assert refusal(create_evaluation, service, made) == (status, field)
 
 
 def test_an_update_changes_only_what_its_mask_names(service, create):
@@ -102,7 +97,7 @@ def test_an_update_changes_only_what_its_mask_names(service, create):
 def test_wrong_updates_are_refused_with_the_field(service, create, mask, fields, status, field):
     create("two")
     name = create("one")["name"]
-    assert refusal(service, name, mask, **fields)[:2] == (status, field)
+    assert refused(service, name, mask, **fields) == (status, field)
 
 
 def test_what_files_refuse_the_service_refuses(service, create):
@@ -110,7 +105,7 @@ def test_what_files_refuse_the_service_refuses(service, create):
     args = {"q": {"$matchType": "regexp", "$matchValue": "("}}
     call = {"tool": "projects/p/locations/l/apps/a/tools/t", "args": args}
     golden = {"turns": [{"steps": [{"expectation": {"toolCall": call}}]}]}
-    assert refusal(service, name, "golden", golden=golden)[:2] == ("INVALID_ARGUMENT", "evaluation")
+    assert refused(service, name, "golden", golden=golden) == ("INVALID_ARGUMENT", "evaluation")
 
 
 PARTS = st.sampled_from(

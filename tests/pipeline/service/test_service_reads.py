@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.pipeline.service.conftest import pages
+from tests.pipeline.service.conftest import pages, refusal, update
 from tests.store_rows import put_rows
 from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.computed_fields import COMPUTED, DEFAULT_PAGE, LARGEST_PAGE, read_paging
@@ -18,7 +18,6 @@ from turnwise.pipeline.service.evaluations import (
     get_failures,
     list_evaluation_results,
     list_evaluations,
-    update_evaluation,
 )
 from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS
@@ -37,13 +36,6 @@ from turnwise.schemas.ces.tools import (
 )
 from turnwise.schemas.score import Failure
 from turnwise.transforms.metrics.rows import failure_rows
-
-
-def refusal(work: Any, *arguments: Any) -> tuple[str, str]:
-    with pytest.raises(ServiceError) as caught:
-        work(*arguments)
-    assert "\n" not in caught.value.message
-    return caught.value.status, caught.value.field
 
 
 def results(service: Any, parent: str, **fields: Any) -> Any:
@@ -125,8 +117,7 @@ def test_no_page_misses_what_was_there_while_others_write(service, app, put_resu
             number += 3
             for last in range(number, 10):
                 put_result(last, "FAIL")
-                fields = {"name": f"{app}/evaluations/e{last:02}", "tags": [str(number)]}
-                update_evaluation(service, Evaluation.from_value(fields), "tags")
+                update(service, f"{app}/evaluations/e{last:02}", "tags", tags=[str(number)])
             put_result(100 + number)
         assert (names if kind == "evaluations" else wanted) <= set(found) and len(found) == len(set(found))
 

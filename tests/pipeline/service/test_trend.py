@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.pipeline.service.conftest import pages
-from tests.store_rows import DOCUMENT, ENDED, completed, put_rows
+from tests.store_rows import DOCUMENT, ENDED, completed, put_rows, put_tables
 from turnwise.pipeline.service.runs import Service, get_criterion_trend
 from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import FAILURE_ROWS, LOCAL_APP, METRIC_ROWS, RESULT_ROWS
@@ -140,9 +140,7 @@ def test_a_run_without_any_row_that_names_an_app_is_a_gap(service, run, ends, wh
     run(3, ("v1", 1, 1), app=LOCAL_APP)
     other = "projects/p/locations/l/apps/b"
     execution = Execution("r4", 4 * 10**9, LOCAL_APP, "2026-11-04")
-    service.store.write(lambda c: begin(c, execution, DOCUMENT, time_ns()))
-    row = result("r4", "v1", other)
-    service.store.write(lambda c: write_rows(c, execution, RESULT_ROWS, [row], time_ns()))
+    put_tables(service.store, execution, {RESULT_ROWS: [result("r4", "v1", other)]}, ends=False)
     unknown = "; it wrote no row that names an app, and may be of this one"
     for fields in ({}, {"appVersion": V1}):
         newest, gap, oldest = told(trend(service, criterion=STATUS, **fields))

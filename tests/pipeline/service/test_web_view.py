@@ -56,8 +56,7 @@ def trend(service: Service, **more: str) -> Any:
 EVERYTHING = {"criterion": "", "app_version": "", "page_token": ""}
 
 
-def test_apps_runs_and_versions_are_listed(store):
-    service = Service(store, "tester")
+def test_apps_runs_and_versions_are_listed(store, service):
     assert shown(first_page(service))["apps"] == []
     done = put_run(store, talks("v1", 3, 1), run_id="done")
     put_run(store, talks("v2", 1, 0), 1, run_id="begun", ends=False)
@@ -72,8 +71,7 @@ def test_apps_runs_and_versions_are_listed(store):
         runs_page(service, "no app", "")
 
 
-def test_two_versions_are_compared_as_the_command_does_with_their_conversations(store):
-    service = Service(store, "tester")
+def test_two_versions_are_compared_as_the_command_does_with_their_conversations(store, service):
     put_run(store, talks("v1", 12, 9), run_id="first")
     other = conversation("c-v3", None, app_version="v3", sampled_out=["verdict"])
     put_run(store, [*talks("v2", 16, 4), *talks("v3", 2, 2), other], 1, run_id="second")
@@ -94,8 +92,7 @@ def test_two_versions_are_compared_as_the_command_does_with_their_conversations(
             compare_page(service, LOCAL_APP, *names)
 
 
-def test_a_side_of_two_runs_has_the_interval_of_its_value_and_is_named_once(store):
-    service = Service(store, "tester")
+def test_a_side_of_two_runs_has_the_interval_of_its_value_and_is_named_once(store, service):
     again = [{**row, "conversation_id": f"again-{row['conversation_id']}"} for row in talks("v2", 0, 20)]
     first = [*talks("v1", 20, 0), *talks("v2", 20, 0)]
     put_run(store, first, run_id="first", exit_status=1, problems=["an alert"])
@@ -110,8 +107,7 @@ def test_a_side_of_two_runs_has_the_interval_of_its_value_and_is_named_once(stor
         ("v1 (run first)", ""), ("v2 (2 runs)", "first: "))]  # fmt: skip
 
 
-def test_versions_of_the_same_runs_have_one_balance(store):
-    service = Service(store, "tester")
+def test_versions_of_the_same_runs_have_one_balance(store, service):
     for number, name in enumerate(("first", "second")):
         rows = [*talks("v1", 12, 0), *talks("v2", 6, 6)]
         rows = [{**row, "conversation_id": f"{name}-{row['conversation_id']}"} for row in rows]
@@ -121,8 +117,7 @@ def test_versions_of_the_same_runs_have_one_balance(store):
     assert [version["conversations"] for version in report["versions"]] == [24, 24]
 
 
-def test_a_trend_holds_what_was_measured_and_tells_what_was_not(store):
-    service = Service(store, "tester")
+def test_a_trend_holds_what_was_measured_and_tells_what_was_not(store, service):
     put_run(store, talks("v1", 3, 1), run_id="first")
     put_run(store, [conversation("c", None, app_version="v2")], 1, run_id="no_verdict")
     put_run(store, talks("v2", 4, 0), 2, run_id="broken", ends=False)
@@ -168,13 +163,13 @@ def metrics_of(stored: Run) -> list[Any]:
     return [{**row, **more} for row in stored.metrics()]
 
 
-def test_conversations_that_are_missing_are_told(store):
+def test_conversations_that_are_missing_are_told(store, service):
     name = put_run(store, talks("v1", 3, 1))
     some = CONVERSATION_ROWS.c.conversation_id.in_(["c0-v1", "c1-v1"])
     store.write(lambda connection: connection.execute(delete(CONVERSATION_ROWS).where(some)))
     stored = store.read(lambda connection: read_stored_run(connection, name, 100))
     assert len(stored.gaps) == 1 and "holds 2 of 4 conversations of run-1" in stored.gaps[0]
-    assert stored_report(Service(store, "tester"), [name]).status_code == 200
+    assert stored_report(service, [name]).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -186,11 +181,11 @@ def test_conversations_that_are_missing_are_told(store):
         (["{begun}"], "is RUNNING: there is a report of complete runs only"),
     ],
 )
-def test_reports_that_are_refused(store, names, why):
+def test_reports_that_are_refused(store, service, names, why):
     run = put_run(store, talks("v1", 1, 1))
     begun = put_run(store, talks("v1", 1, 1), 1, run_id="begun", ends=False)
     with pytest.raises(ServiceError, match=why):
-        stored_report(Service(store, "tester"), [name.format(run=run, begun=begun) for name in names])
+        stored_report(service, [name.format(run=run, begun=begun) for name in names])
 
 
 def ask(url: str, **headers: str) -> Any:

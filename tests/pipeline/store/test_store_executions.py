@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select, text
 
 from tests.pipeline.logs import log, write
-from tests.store_rows import DOCUMENT, completed, put_rows
+from tests.store_rows import DOCUMENT, completed, put_rows, put_tables
 from turnwise.pipeline.io.sinks.base import find_service, recorded
 from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.evaluations import create_evaluation, update_evaluation
@@ -299,15 +299,13 @@ def row_of(table: Any, app: str, name: str, **fields: Any) -> dict[str, Any]:
 
 def put_in_apps(store: Store, *conversations: str) -> None:
     """Writes a run with a conversation in each of the apps, a metric and a rejected record without an app."""
-    store.write(lambda connection: begin(connection, IN_APPS, DOCUMENT, 7))
-    for app in conversations:
-        row = row_of(CONVERSATION_ROWS, app, "evaluationRuns/r1/conversations/c-1", content="{}")
-        store.write(lambda c, row=row: write_rows(c, IN_APPS, CONVERSATION_ROWS, [row], 7))
-    metric = row_of(METRIC_ROWS, HOME, "evaluationRuns/r1/metrics/m-1")
-    failure = row_of(FAILURE_ROWS, HOME, "failures/f-1", stage="parse", content="{}")
-    store.write(lambda c: write_rows(c, IN_APPS, METRIC_ROWS, [metric], 7))
-    store.write(lambda c: write_rows(c, IN_APPS, FAILURE_ROWS, [failure], 7))
-    store.write(lambda c: complete(c, IN_APPS, DOCUMENT, 9))
+    name = "evaluationRuns/r1/conversations/c-1"
+    rows = {
+        CONVERSATION_ROWS: [row_of(CONVERSATION_ROWS, app, name, content="{}") for app in conversations],
+        METRIC_ROWS: [row_of(METRIC_ROWS, HOME, "evaluationRuns/r1/metrics/m-1")],
+        FAILURE_ROWS: [row_of(FAILURE_ROWS, HOME, "failures/f-1", stage="parse", content="{}")],
+    }
+    put_tables(store, IN_APPS, rows, nanos=7)
 
 
 def places(store: Store) -> list[tuple[str, str]]:

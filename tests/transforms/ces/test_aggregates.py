@@ -76,70 +76,42 @@ def total(*results):
     return aggregated_metrics({"v": version_sums(list(results))})["metricsByAppVersion"][0]
 
 
-TOTALS = [
-    ([semantic(4), semantic(1)], "semanticSimilarityMetrics", [{"score": 2.5}]),
-    ([semantic(0)], "semanticSimilarityMetrics", [{}]),
-    ([{}], "semanticSimilarityMetrics", None),
-    ([hallucination(1), hallucination(0), hallucination(0)], "hallucinationMetrics", [{"score": 0.33333334}]),
-    ([hallucination(1), hallucination(-1)], "hallucinationMetrics", [{"score": 1.0}]),
-    ([hallucination(-1)], "hallucinationMetrics", None),
-    ([hallucination(0)], "hallucinationMetrics", [{}]),
-    ([{"hallucinationResult": {}}], "hallucinationMetrics", None),
-    (
-        [{"turnLatency": "1s"}, {"turnLatency": "2.000000001s"}],
-        "turnLatencyMetrics",
-        [{"averageLatency": "1.500s"}],
-    ),
-    ([{"turnLatency": "0s"}], "turnLatencyMetrics", [{"averageLatency": "0s"}]),
-    (
-        [call("PASS", tool="a"), call("FAIL", tool="a")],
-        "toolMetrics",
-        [{"tool": "a", "passCount": 1, "failCount": 1}],
-    ),
-    ([call("FAIL", expected=False, tool="a")], "toolMetrics", [{"tool": "a", "failCount": 1}]),
-    ([call("SKIPPED", tool="a")], "toolMetrics", None),
-    (
-        [call("PASS", tool="b"), call("PASS", tool="a")],
-        "toolMetrics",
-        [{"tool": "a", "passCount": 1}, {"tool": "b", "passCount": 1}],
-    ),
-    (
-        [call("PASS", toolsetTool={"toolset": "s", "toolId": "t"})],
-        "toolMetrics",
-        [{"tool": "s/tools/t", "passCount": 1}],
-    ),
-    (
-        [
-            {
-                "expectationOutcome": [
-                    {
-                        "expectation": {"agentResponse": {}},
-                        "observedToolCall": {"tool": "a"},
-                        "outcome": "PASS",
-                    }
-                ]
-            }
-        ],
-        "toolMetrics",
-        None,
-    ),
-    (
-        [
-            {
-                "toolCallLatencies": [
-                    {"tool": "a", "executionLatency": "1s"},
-                    {"tool": "a", "executionLatency": "2s"},
-                ]
-            }
-        ],
-        "toolCallLatencyMetrics",
-        [{"tool": "a", "averageLatency": "1.500s"}],
-    ),
-]
+CALLED = {"expectation": {"agentResponse": {}}, "observedToolCall": {"tool": "a"}, "outcome": "PASS"}
+TIMED = [{"tool": "a", "executionLatency": duration} for duration in ("1s", "2s")]
+IN_SET = {"toolsetTool": {"toolset": "s", "toolId": "t"}}
+TOTALS = {
+    "semanticSimilarityMetrics": [
+        ([semantic(4), semantic(1)], [{"score": 2.5}]),
+        ([semantic(0)], [{}]),
+        ([{}], None),
+    ],
+    "hallucinationMetrics": [
+        ([hallucination(1), hallucination(0), hallucination(0)], [{"score": 0.33333334}]),
+        ([hallucination(1), hallucination(-1)], [{"score": 1.0}]),
+        ([hallucination(-1)], None),
+        ([hallucination(0)], [{}]),
+        ([{"hallucinationResult": {}}], None),
+    ],
+    "turnLatencyMetrics": [
+        ([{"turnLatency": "1s"}, {"turnLatency": "2.000000001s"}], [{"averageLatency": "1.500s"}]),
+        ([{"turnLatency": "0s"}], [{"averageLatency": "0s"}]),
+    ],
+    "toolMetrics": [
+        ([call("PASS", tool="a"), call("FAIL", tool="a")], [{"tool": "a", "passCount": 1, "failCount": 1}]),
+        ([call("FAIL", expected=False, tool="a")], [{"tool": "a", "failCount": 1}]),
+        ([call("SKIPPED", tool="a")], None),
+        ([call("PASS", tool=name) for name in "ba"], [{"tool": name, "passCount": 1} for name in "ab"]),
+        ([call("PASS", **IN_SET)], [{"tool": "s/tools/t", "passCount": 1}]),
+        ([{"expectationOutcome": [CALLED]}], None),
+    ],
+    "toolCallLatencyMetrics": [([{"toolCallLatencies": TIMED}], [{"tool": "a", "averageLatency": "1.500s"}])],
+}
 
 
-@pytest.mark.parametrize(("turns", "name", "wanted"), TOTALS)
-def test_totals(turns, name, wanted):
+@pytest.mark.parametrize(
+    ("name", "turns", "wanted"), [(name, *row) for name, rows in TOTALS.items() for row in rows]
+)
+def test_totals(name, turns, wanted):
     together, apart = total(golden(*turns)), total(*[golden(turn) for turn in turns])
     assert together.get(name) == wanted
     assert apart.get(name) == wanted

@@ -9,16 +9,8 @@ from hypothesis import strategies as st
 import turnwise
 from tests.samples import scores_of
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import (
-    Expectation,
-    ExpectedTurn,
-    ToolCall,
-    ToolDeclaration,
-    ToolResponse,
-    Turn,
-)
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.transforms.formats.canonical import read_conversation
-from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import inline_case
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
@@ -181,55 +173,6 @@ def test_the_details_can_be_read():
     assert len(many["extra"]) == 51 and many["extra"][-1] == "and 70 more"
 
 
-def test_who_made_a_change_is_told():
-    score = whole("/ add:1", "add:1 /")
-    swapped = {"call": "add(x: 1)", "expected_of": "user", "made_by": "agent"}
-    assert score.details["made_by_the_other"] == [swapped]
-    assert (score.details["missing"], score.details["extra"]) == ([], [])
-    assert "By the agent in place of the user: add(x: 1)" in score.explanation
-    undone = whole("/", "toggle:1 / toggle:1")
-    assert undone.details["undone"] == ["toggle(x: 1)"] * 2
-    assert "Done and undone: toggle(x: 1); toggle(x: 1)." in undone.explanation
-
-
-@pytest.mark.parametrize("actual", ["add:1 add:2 add:3 cancel:9", "add:1 add:2 add:3 drop:4"])
-def test_an_extra_destructive_call_fails_at_any_threshold(actual):
-    score = whole("add:1 add:2 add:3 drop:5", actual, built(threshold=0.1))
-    assert score.value > 0.1
-    assert (score.outcome, score.threshold) == ("FAIL", 0.1)
-    assert "destructive" in score.reason
-    assert whole("add:1", actual, built(threshold=None)).outcome is None
-
-
-@pytest.mark.parametrize(
-    ("expected", "made", "outcome"),
-    [
-        ("/ drop:1", "drop:1 /", "PASS"),
-        ("/ drop:1", "drop:2 /", "FAIL"),
-        ("/ drop:1", "drop:1 drop:2 /", "FAIL"),
-        ("drop:1 /", "/ drop:1 drop:2", "PASS"),
-    ],
-)
-def test_what_the_agent_destroys_in_place_of_the_user(expected, made, outcome):
-    assert whole(expected, made, built(threshold=0.01)).outcome == outcome
-
-
-def test_nothing_stated_is_not_applicable():
-    assert whole("-", "cancel:1") is None
-    assert overall(None, turn_of("cancel:1")) is None
-
-
-def test_the_config_says_what_tools_do():
-    tools = {"frob*": "read", "add": {"idempotent": True}, "get_lock": "write"}
-    assert whole("add:1 get_lock", "frobnicate add:1 add:1 get_lock", built(tools)).value == 1.0
-    assert "guessed" not in whole("get_lock", "get_lock frob", built(tools)).details
-    assert whole("", "frobnicate", built({"frobnicate": "write"})).value == 0.0
-    for tool, value in (({}, 0.0), ({"idempotent": True}, 1.0), ({"idempotent": False}, 0.0)):
-        assert whole("toggle:1", "toggle:1|toggle:1", built({"toggle": tool})).value == value
-    declared = whole("", "frobnicate", tools=[ToolDeclaration("frobnicate", "read", origin="mcp")])
-    assert (declared.value, "guessed" in declared.details) == (1.0, False)
-
-
 UNKNOWN = [
     # expected, actual, fields of the criterion, value, outcome, how the reason says it
     ("add:1", "add:1 zorp:5", {}, None, None, "not expected: zorp"),
@@ -265,72 +208,6 @@ def test_a_tool_that_nothing_is_known_of(expected, actual, fields, value, outcom
         assert declared.value is not None
 
 
-def turns_of(expected, actual, criterion=None):
-    turns = [turn_of(text) for text in actual]
-    golden = [ExpectedTurn(tool_calls=None if e is None else calls(e)) for e in expected]
-    for side in (golden, turns):
-        for i, turn in enumerate(side):
-            turn.user = f"turn {i}"
-    return scores_of(criterion or built(), EvalCase(eval_id="e", turns=golden), *turns)
-
-
-@pytest.mark.parametrize(
-    ("expected", "actual", "fields", "outcome"),
-    [
-        (["add:1", ""], ["add:1", "get_x"], {}, "PASS"),
-        (["add:1", "add:2"], ["add:1", "add:2 zorp"], {}, None),
-        (["add:1", "add:2"], ["add:1", "zorp"], {}, "FAIL"),
-        (["add:1", "add:2"], ["add:1", "add:2 drop:1"], {"threshold": 0.5}, "FAIL"),
-        (["add:1", "add:2"], ["add:1", "add:2 transfer_to_human"], {"threshold": 0.5}, "PASS"),
-        (["add:1"], ["drop:1"], {"threshold": None}, None),
-        (["get_x:1", ""], ["", "get_x:2"], {}, "PASS"),
-        (["get_x:1", ""], ["", ""], {}, None),
-        (["get_x:1", "add:1"], ["", "add:1"], {}, "PASS"),
-        (["set_x:1 set_x:2"], ["set_x:2 set_x:1"], {}, None),
-        (
-            ["add:1", "add:2"],
-            ["add:1", "add:2 transfer_to_human"],
-            {"threshold": 0.5, "extra_handoffs": "fail"},
-            "FAIL",
-        ),
-    ],
-)
-def test_what_a_turn_does_to_the_conversation(expected, actual, fields, outcome):
-    assert turns_of(expected, actual, built(**fields)).overall.outcome == outcome
-
-
-@pytest.mark.parametrize(
-    ("expected", "actual", "wanted"),
-    [
-        (
-            ["add:1", "", None, "cancel:2"],
-            ["get_x add:1", "", "add:5", "get_y"],
-            [(0, 1.0, None), (1, 1.0, None), (3, 0.0, None)],
-        ),
-        (["add:1", ""], ["add:1"], [(0, 1.0, None), (1, 1.0, "MISSING_TURN")]),
-        (["", "add:1"], [""], [(0, 1.0, None), (1, 0.0, "MISSING_TURN")]),
-        ([""], ["", "add:1"], [(0, 1.0, None), (1, 0.0, "EXTRA_TURN")]),
-    ],
-)
-def test_turn_by_turn_where_the_case_says_so(expected, actual, wanted):
-    """Turns that one side lacks change nothing."""
-    turns = turns_of(expected, actual).turns
-    assert [(i, score.value, score.label) for i, score in turns] == wanted
-
-
-def test_calls_that_are_named_and_not_checked_may_be_made():
-    named = Expectation("tool_call", tool_call=ToolCall("drop", {"x": "1"}), skip=True)
-    golden = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"), expectations=[named])])
-    for made, wanted in (("add:1", 1.0), ("add:1 drop:1", 1.0), ("add:1 drop:1 drop:2", 2 / 3)):
-        assert overall(golden, turn_of(made)).value == pytest.approx(wanted)
-
-
-def test_a_state_that_is_named_is_set_and_not_turned_round():
-    for args in ({"on": 1}, {"new_state": "dim"}, {"x": True}, {"lamp": "a", "to": "Off"}):
-        golden = EvalCase(eval_id="e", actions=[ToolCall("toggle", args)])
-        assert overall(golden, Turn(tool_calls=[ToolCall("toggle", args)] * 2)).value == pytest.approx(2 / 3)
-
-
 CALLS = st.lists(
     st.builds(
         lambda name, x: ToolCall(name, {"x": x}),
@@ -357,49 +234,9 @@ def test_what_is_expected_passes_whoever_does_it_and_nothing_less_or_more_does(b
     assert overall(EvalCase(eval_id="e", actions=by_agent, user_actions=by_user), turn).outcome == "FAIL"
 
 
-@pytest.mark.parametrize(
-    ("expected", "by_user", "made", "value"),
-    [
-        # The first change could be either call, the second only the agent's.
-        ([], [ToolCall("add", {"x": "9"}, compare_args=[]), *calls("add:1")], "add:1 / add:2", 1.0),
-        ([], [ToolCall("add", {"x": "9"}, compare_args=[]), *calls("add:1")], "add:2 / add:1", 1.0),
-        # One call makes one change even if any arguments would do.
-        ([ToolCall("set_x", {"x": "1"}, compare_args=[])], calls("set_x:1"), "set_x:2", 2 / 3),
-    ],
-)
-def test_arguments_that_matter_on_both_sides(expected, by_user, made, value):
-    golden = EvalCase(eval_id="e", actions=expected, user_actions=by_user)
-    assert overall(golden, both_of(made)).value == pytest.approx(value)
-
-
-@pytest.mark.parametrize("made", ["add:1 /", "/ add:1", "drop:1 /", "/"])
-def test_calls_that_the_log_does_not_show_leave_it_without_a_score(made):
-    for golden in (
-        EvalCase(eval_id="e", actions=calls("add:1")),
-        EvalCase(eval_id="e", user_actions=calls("add:1")),
-        EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"))]),
-    ):
-        turn = both_of(made)
-        turn.unknown_calls = "a part of type x is not read"
-        score = overall(golden, turn)
-        assert (score.value, score.outcome) == (None, None)
-        assert score.reason
-
-
-def test_a_turn_is_met_by_the_users_own_call():
-    for made, user_actions, value in (
-        ("/ add:1", "", 1.0),
-        ("/ add:2", "", 0.0),
-        ("/ send:1", "", 0.0),
-        ("/ send:1", "send:1", 2 / 3),
-    ):
-        turns = [ExpectedTurn(tool_calls=calls("add:1"))]
-        golden = EvalCase(eval_id="e", turns=turns, user_actions=calls(user_actions))
-        assert overall(golden, both_of(made)).value == pytest.approx(value)
-
-
 FAIL_AT = {"threshold": 0.1}
 ALLOW_MISSING, FAIL_MISSING = {"missing_handoffs": "allow"}, {"missing_handoffs": "fail", **FAIL_AT}
+WEIGH_EXTRA, FAIL_EXTRA = {"extra_handoffs": "weigh"}, {"extra_handoffs": "fail", **FAIL_AT}
 
 
 @pytest.mark.parametrize(
@@ -418,27 +255,15 @@ ALLOW_MISSING, FAIL_MISSING = {"missing_handoffs": "allow"}, {"missing_handoffs"
         ("transfer_to_human", "", ALLOW_MISSING, 1.0, "PASS"),
         ("add:1 transfer_to_human", "", ALLOW_MISSING, 0.0, "FAIL"),
         ("transfer_to_agent:A", "transfer_to_agent:B", ALLOW_MISSING, 1.0, "PASS"),
-        (
-            "transfer_to_agent:A",
-            "transfer_to_agent:B",
-            ALLOW_MISSING | {"extra_handoffs": "weigh"},
-            2 / 2.2,
-            "FAIL",
-        ),
+        ("transfer_to_agent:A", "transfer_to_agent:B", ALLOW_MISSING | WEIGH_EXTRA, 2 / 2.2, "FAIL"),
         ("add:1 transfer_to_human", "add:1", FAIL_MISSING, 2 / 2.1, "FAIL"),
         ("transfer_to_human", "transfer_to_human", FAIL_MISSING, 1.0, "PASS"),
         ("add:1", "add:1 transfer_to_human", {"extra_handoffs": "allow"}, 1.0, "PASS"),
-        ("add:1", "add:1 transfer_to_human", {"extra_handoffs": "weigh"}, 2.0 / 2.1, "FAIL"),
-        ("", "transfer_to_human", {"extra_handoffs": "weigh", **FAIL_AT}, 2 / 2.1, "PASS"),
-        ("", "transfer_to_human", {"extra_handoffs": "fail", **FAIL_AT}, 2 / 2.1, "FAIL"),
-        ("transfer_to_human", "", {"extra_handoffs": "fail", **FAIL_AT}, 2 / 2.1, "PASS"),
-        (
-            "transfer_to_agent:A",
-            "transfer_to_agent:B",
-            {"extra_handoffs": "fail", **FAIL_AT},
-            2 / 2.2,
-            "FAIL",
-        ),
+        ("add:1", "add:1 transfer_to_human", WEIGH_EXTRA, 2.0 / 2.1, "FAIL"),
+        ("", "transfer_to_human", WEIGH_EXTRA | FAIL_AT, 2 / 2.1, "PASS"),
+        ("", "transfer_to_human", FAIL_EXTRA, 2 / 2.1, "FAIL"),
+        ("transfer_to_human", "", FAIL_EXTRA, 2 / 2.1, "PASS"),
+        ("transfer_to_agent:A", "transfer_to_agent:B", FAIL_EXTRA, 2 / 2.2, "FAIL"),
     ],
 )
 def test_extra_and_missing_calls(expected, actual, fields, value, outcome):
@@ -449,14 +274,6 @@ def test_extra_and_missing_calls(expected, actual, fields, value, outcome):
         assert all(call in f"{score.explanation} {score.reason}" for call in listed)
         assert "no other" not in score.explanation or not listed
     assert whole(expected, actual, built(**{**fields, "threshold": None})).outcome is None
-
-
-def test_what_only_a_judge_can_compare_has_no_score():
-    vague = ToolCall("add", {"x": meant("noon")})
-    for value, wanted in (("noon", 1.0), ("12 o'clock", None)):
-        turn = Turn(tool_calls=[ToolCall("add", {"x": value})])
-        score = overall(EvalCase(eval_id="e", actions=[vague]), turn)
-        assert (score.value, score.reason) == (wanted, None if wanted else JUDGE_NEEDED)
 
 
 class Comparing:
@@ -527,42 +344,6 @@ def test_a_wrong_call_is_held_against_the_same_actors_first():
     assert (wrong["actual"], row["details"]["extra"]) == ("add(x: 1, y: 2, z: 2)", [])
 
 
-@pytest.mark.parametrize(
-    ("name", "last", "other", "is_one_thing"),
-    [
-        ("set_temp", {"celsius": 5}, {"celsius": 20}, True),
-        ("set_temp", {"room": "bath", "celsius": 5}, {"room": "bath", "celsius": 20}, True),
-        ("set_temp", {"room": "bath", "celsius": 5}, {"room": "hall", "celsius": 5}, False),
-        ("set_temp", {"room": "bath", "celsius": 5}, {"room": "hall", "celsius": 7}, False),
-        ("update_order", {"id": 1, "note": "a", "by": "b"}, {"id": 1, "note": "c", "by": "d"}, True),
-        ("update_order", {"id": 1, "note": "a"}, {"id": 2, "note": "a"}, False),
-        ("ändere_preis", {"preis": 5}, {"preis": 7}, True),
-        ("enable_alarm", {"hour": 5}, {"hour": 7}, False),
-    ],
-)
-def test_what_is_set_ends_as_expected(name, last, other, is_one_thing):
-    expected = [ToolCall(name, other), ToolCall(name, last)]
-    golden = EvalCase(eval_id="e", actions=expected)
-    assert overall(golden, Turn(tool_calls=expected)).outcome == "PASS"
-    score = overall(golden, Turn(tool_calls=expected[::-1]))
-    assert score.outcome == (None if is_one_thing else "PASS")
-    assert not is_one_thing or "the last call that sets something" in score.reason
-
-
-def test_what_the_user_sets_too_may_end_as_either_wanted():
-    """Nobody knows who was to be the last, so the agent may do both in any order."""
-    golden = EvalCase(eval_id="e", actions=calls("set_temp:5"), user_actions=calls("set_temp:20"))
-    for made in ("set_temp:5 set_temp:20", "set_temp:20 set_temp:5"):
-        assert overall(golden, turn_of(made)).outcome == "PASS"
-
-
-def test_arguments_are_compared_as_the_config_says():
-    ignoring = built(argument_matchers={"add": {"x": "ignore"}})
-    assert whole("add:1", "add:2", ignoring).value == 1.0
-    assert whole("add:A", "add:a", built(argument_matchers={"*": {"x": "exact"}})).value == 0.0
-    assert whole("add:A", "add:a").value == 1.0
-
-
 ODD = [
     Turn(),
     Turn(tool_calls=[ToolCall()], tool_responses=[ToolResponse(response=[[]], error=True)]),
@@ -583,26 +364,6 @@ def test_odd_records_raise_nothing(actions):
     golden = EvalCase(eval_id="e", actions=actions, user_actions=actions or [], turns=turns)
     for made in ([], ODD[:1], ODD):
         overall(golden, *made)
-
-
-WRONG = [
-    ({"tools": {"a": "reads"}}, "tools.a.effect: Input should be 'read', 'write' or 'handoff'"),
-    ({"tools": {"a": {"effekt": "read"}}}, "tools.a.effekt: unknown field (did you mean effect?)"),
-    ({"criteria": {NAME: {"tools": {"a": "read"}}}}, "criteria.tool_effects_v1.tools: "),
-    ({"criteria": {NAME: {"ordered_lists": {"a": "b"}}}}, "criteria.tool_effects_v1: ordered_lists.a: "),
-    (
-        {"criteria": {NAME: {"extra_writes": "deny"}}},
-        "extra_writes: Input should be 'allow', 'weigh' or 'fail'",
-    ),
-    ({"criteria": {NAME: {"argument_matchers": {"*": {"x": "fuzzy"}}}}}, "argument_matchers.*.x.match: "),
-]
-
-
-@pytest.mark.parametrize(("config", "message"), WRONG)
-def test_a_wrong_config_is_told_in_one_line(config, message):
-    with pytest.raises(ValueError) as caught:
-        build_criteria(parse_config(json.dumps(config)))
-    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 DATA = Path(__file__).parents[3] / "../shared/data"
@@ -657,7 +418,6 @@ def test_it_tells_success_from_failure_however_calls_are_spelt(name, least):
 
 
 BILLING = [ToolCall("transfer_to_agent", {"agent_name": "billing"})]
-TO_BILLING = Expectation("agent_transfer", target_agent="apps/a/agents/billing")
 HAND_OFFS = [
     ([], [], ["billing"], (1 / 1.05, "FAIL")),
     ([], [], [], (1.0, "PASS")),
@@ -681,26 +441,3 @@ def test_a_hand_off_counts_once_however_it_is_recorded(expected, made, transfers
     golden = EvalCase("e", turns=turns) if by_turn else EvalCase("e", actions=expected)
     score = overall(golden, turn, criterion=built(extra_handoffs="fail"))
     assert (score.value, score.outcome) == (pytest.approx(wanted[0]), wanted[1])
-
-
-@pytest.mark.parametrize(
-    ("fields", "transfers", "outcome"),
-    [
-        ({"expectations": [TO_BILLING]}, ["billing"], "PASS"),
-        ({"expectations": [TO_BILLING]}, [], "FAIL"),
-        ({"expectations": [TO_BILLING]}, ["sales"], "FAIL"),
-        ({"expectations": [TO_BILLING], "tool_calls": BILLING}, ["billing"], "PASS"),
-        ({"scripted_transfers": ["billing"]}, ["billing"], "PASS"),
-        ({"scripted_transfers": ["billing"]}, [], "PASS"),
-    ],
-)
-def test_hand_offs_that_a_golden_turn_expects_without_a_call(fields, transfers, outcome):
-    golden = EvalCase("e", turns=[ExpectedTurn(user="u", **{"tool_calls": [], **fields})])
-    turn = Turn(user="u", transfers=transfers)
-    assert overall(golden, turn, criterion=built(extra_handoffs="fail")).outcome == outcome
-
-
-def test_a_hand_off_whose_call_failed_is_none_although_it_is_recorded():
-    failed = ToolResponse("transfer_to_agent", response={"error": "no such agent"})
-    turn = Turn(user="u", tool_calls=BILLING, tool_responses=[failed], transfers=["billing"])
-    assert overall(EvalCase("e", actions=BILLING), turn).outcome == "FAIL"

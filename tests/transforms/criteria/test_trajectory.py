@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 import turnwise
 from tests.samples import calls, scores_of
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
-from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN
 
 
 def result_of(criterion, golden, recorded, actions=None):
@@ -122,27 +121,6 @@ def test_match_types_follow_from_each_other(expected, actual):
     assert exact == float([(c.name, c.args) for c in expected] == [(c.name, c.args) for c in actual])
 
 
-SPELLINGS = [
-    ("in-order", "IN_ORDER"),
-    (" Any Order ", "ANY_ORDER"),
-    (0, "EXACT"),
-    (2, "ANY_ORDER"),
-    (1.0, "IN_ORDER"),
-    (True, "IN_ORDER"),
-]
-
-
-@pytest.mark.parametrize(("spelling", "wanted"), SPELLINGS)
-def test_spellings_of_match_types(spelling, wanted):
-    assert ToolTrajectory(match_type=spelling).match_type == wanted
-
-
-@pytest.mark.parametrize("spelling", ["InOrder", "0", "", None, 3, 1.5, -1, [], float("nan")])
-def test_unknown_match_types(spelling):
-    with pytest.raises(ValueError, match="is none of EXACT, IN_ORDER, ANY_ORDER, SUPERSET, SUBSET"):
-        ToolTrajectory(match_type=spelling)
-
-
 def directive(kind, value=None):
     return {"$matchType": kind, "$matchValue": value}
 
@@ -184,153 +162,16 @@ def test_argument_matchers(tool, matchers, expected, actual, wanted):
         assert found == value
 
 
-def test_a_tools_own_matcher_beats_the_one_for_all_tools():
-    matchers = {"*": {"x": "ignore"}, "book": {"x": "exact"}}
-    vague = [ToolCall(name="o", args={"x": directive("semantic", "one")})]
-    assert value_of("EXACT", vague, [ToolCall(name="o", args={"x": 1})], argument_matchers=matchers) == 1.0
-    assert value_of("EXACT", one_call(x=1), one_call(x=2), argument_matchers=matchers) == 0.0
-    other = [ToolCall(name="o", args={"x": 1})], [ToolCall(name="o", args={"x": 2})]
-    assert value_of("EXACT", *other, argument_matchers=matchers) == 1.0
-
-
-CREDITS = [
-    ("a b", "a b", 2, 1.0, 1.0, 1.0),
-    ("a b", "a", 1, 1.0, 0.5, 2 / 3),
-    ("a", "a b c d", 1, 0.25, 1.0, 0.4),
-    ("a b", "c", 0, 0.0, 0.0, 0.0),
-    ("", "", 0, 1.0, 1.0, 1.0),
-    ("", "a", 0, 0.0, 1.0, 0.0),
-    ("a", "", 0, 1.0, 0.0, 0.0),
-]
-
-
-@pytest.mark.parametrize(("expected", "actual", "matched", "precision", "recall", "f1"), CREDITS)
-def test_partial_credit_stands_in_the_details(expected, actual, matched, precision, recall, f1):
-    result = result_of(ToolTrajectory(), [calls(expected)], [calls(actual)])
-    details = result.turns[0][1].details
-    assert details["matched"] == matched
-    assert (details["expected"], details["actual"]) == (len(expected.split()), len(actual.split()))
-    assert (details["precision"], details["recall"]) == (precision, recall)
-    assert details["f1"] == pytest.approx(f1)
-
-
-def test_a_call_that_fits_anything_leaves_the_particular_one_its_partner():
-    anything = {"$matchType": "ignore"}
-    expected = [ToolCall(name="get", args={"x": anything}), ToolCall(name="get", args={"x": 1})]
-    actual = [ToolCall(name="get", args={"x": 1}), ToolCall(name="get", args={"x": 2})]
-    assert value_of("ANY_ORDER", expected, actual) == 1.0
-    assert value_of("ANY_ORDER", expected, list(reversed(actual))) == 1.0
-    assert value_of("ANY_ORDER", expected, actual[:1]) == 0.0
-    near = {"get": {"x": {"match": "number", "tolerance": 1}}}
-    expected = [ToolCall(name="get", args={"x": 1}), ToolCall(name="get", args={"x": 0})]
-    actual = [ToolCall(name="get", args={"x": 1}), ToolCall(name="get", args={"x": 2})]
-    result = result_of(ToolTrajectory(match_type="ANY_ORDER", argument_matchers=near), [expected], [actual])
-    assert result.turns[0][1].value == 1.0
-    assert result.turns[0][1].details["matched"] == 2
-
-
-@pytest.mark.parametrize(
-    ("made", "actions", "value", "missing"),
-    [
-        (["b", "c a:1"], "a:1 b", 1.0, []),
-        (["b", "c"], "a:1 b", 0.0, ["a"]),
-        # No actions at all may be wanted of a conversation.
-        (["a"], "", 0.0, []),
-        ([""], "", 1.0, []),
-    ],
-)
-def test_actions_of_the_whole_conversation(made, actions, value, missing):
-    criterion = ToolTrajectory(match_type="ANY_ORDER" if actions else "EXACT")
-    result = result_of(criterion, [], list(map(calls, made)), actions=calls(actions))
-    overall, wanted = result.overall, len(actions.split())
-    assert (result.turns, overall.value, overall.outcome) == ([], value, "PASS" if value else "FAIL")
-    assert overall.details["matched"] == wanted - len(missing)
-    assert overall.details.get("missing", []) == missing
-    assert result_of(criterion, [], list(map(calls, made))).overall is None
-
-
-TURN_BY_TURN = [
-    # calls expected in each turn (None: not stated) and made, (turn, value, label), value of the whole
-    ([None, "a"], ["x", "a"], [(1, 1.0, None)], 1.0),
-    (["a", None], ["a"], [(0, 1.0, None)], 1.0),
-    (["a", "b"], ["a"], [(0, 1.0, None), (1, 0.0, MISSING_TURN)], 0.5),
-    (["a"], ["a", ""], [(0, 1.0, None), (1, 0.0, EXTRA_TURN)], 0.5),
-]
-
-
-@pytest.mark.parametrize(("expected", "made", "turns", "whole"), TURN_BY_TURN)
-def test_missing_and_extra_turns_count_as_zero_and_silent_ones_not_at_all(expected, made, turns, whole):
-    expected = [None if text is None else calls(text) for text in expected]
-    result = result_of(ToolTrajectory(), expected, list(map(calls, made)))
-    assert [(turn, score.value, score.label) for turn, score in result.turns] == turns
-    assert (result.overall.value, result.overall.outcome) == (whole, "PASS" if whole == 1.0 else "FAIL")
-
-
-VAGUE = {"x": {"$matchType": "semantic", "$matchValue": "one"}}
-VAGUE_COMPARED = [
-    # arguments of one expected call, the calls made, match type, value
-    (VAGUE, [{"x": "1"}], "EXACT", None),
-    (VAGUE, [{"x": "one"}], "EXACT", 1.0),
-    (VAGUE, [], "EXACT", 0.0),
-    (VAGUE, [{}], "EXACT", 0.0),
-    (VAGUE, [{"x": "1"}, {"x": "1"}], "EXACT", 0.0),
-    (VAGUE, [{"x": "1"}, {"x": "1"}], "IN_ORDER", None),
-    (VAGUE, [{"x": "1"}, {"x": "one"}], "ANY_ORDER", 1.0),
-    (VAGUE, [{"x": "1"}], "SUBSET", None),
-    (VAGUE, [], "SUBSET", 1.0),
-    ({**VAGUE, "y": 1}, [{"x": "1", "y": 2}], "EXACT", 0.0),
-    ({**VAGUE, "y": 1}, [{"x": "1", "y": 1}], "EXACT", None),
-    ({**VAGUE, "y": 1}, [{"x": "1", "y": 1, "z": 1}], "EXACT", 0.0),
-]
-
-
-@pytest.mark.parametrize(("expected", "made", "match_type", "wanted"), VAGUE_COMPARED)
-def test_a_deciding_comparison_of_meaning_leaves_a_turn_without_a_score(expected, made, match_type, wanted):
-    wanted_calls, calls_made = ([ToolCall(name="a", args=a) for a in args] for args in ([expected], made))
-    result = result_of(ToolTrajectory(match_type=match_type), [wanted_calls], [calls_made])
-    score = result.turns[0][1]
-    assert score.value == wanted
-    assert bool(score.reason) == (wanted is None)
-    assert score.outcome == {1.0: "PASS", 0.0: "FAIL", None: None}[wanted]
-
-
-@pytest.mark.parametrize(("match_type", "wanted"), [("ANY_ORDER", 0.0), ("SUBSET", 0.0), ("EXACT", 0.0)])
-def test_thousands_of_calls_of_one_tool_are_compared(match_type, wanted):
+@pytest.mark.parametrize("match_type", ["ANY_ORDER", "SUBSET", "EXACT"])
+def test_thousands_of_calls_of_one_tool_are_compared(match_type):
     expected = [ToolCall(name="get", args={"page": i, "of": [3000]}) for i in range(3000)]
     made = [ToolCall(name="get", args={"page": i + 1, "of": [3000]}) for i in reversed(range(3000))]
     score = result_of(ToolTrajectory(match_type=match_type), [expected], [made]).turns[0][1]
-    assert score.value == wanted
-    assert (score.details["matched"], score.details["expected"], score.details["actual"]) == (
-        2999,
-        3000,
-        3000,
-    )
+    counts = [score.details[name] for name in ("matched", "expected", "actual")]
+    assert (score.value, counts) == (0.0, [2999, 3000, 3000])
     assert (score.details["missing"], score.details["extra"]) == (["get"], ["get"])
     shuffled = result_of(ToolTrajectory(match_type="ANY_ORDER"), [expected], [list(reversed(expected))])
     assert shuffled.turns[0][1].value == 1.0
-
-
-@pytest.mark.parametrize(
-    ("expected", "actual", "why"),
-    [
-        (1, 1.5, "Missing: a(x: 1). Not expected: a(x: 1.5)."),
-        (1, "1", 'Missing: a({"x": 1}). Not expected: a({"x": "1"}).'),
-        (None, "nothing", 'Missing: a({"x": null}). Not expected: a({"x": "nothing"}).'),
-        ("x", "x ", 'Missing: a({"x": "x"}). Not expected: a({"x": "x "}).'),
-        ("\u00e9", "e\u0301", 'Missing: a({"x": "\\u00e9"}). Not expected: a({"x": "e\\u0301"}).'),
-    ],
-)
-def test_calls_that_look_alike_are_told_apart(expected, actual, why):
-    made = [[ToolCall(name="a", args={"x": value})] for value in (expected, actual)]
-    ((_, score),) = result_of(ToolTrajectory(match_type="EXACT"), made[:1], made[1:]).turns
-    assert score.explanation == why
-
-
-def test_a_missing_call_that_was_made_once_is_named_plainly():
-    ((_, score),) = result_of(
-        ToolTrajectory(match_type="ANY_ORDER"), [calls("a:1 a:1")], [calls("a:1")]
-    ).turns
-    assert score.explanation == "Missing: a(x: 1). Made: a(x: 1)."
 
 
 ROOTS = [{"name": "order_cake", "args": {"size": 8}}, {"name": "music_agent", "args": {"request": "jazz"}}]
@@ -363,50 +204,3 @@ def test_calls_inside_an_agent_that_is_used_as_a_tool(inner, expected, wanted):
         result = turnwise.evaluate({"conversation_id": "c", **stated}, criteria=criteria)
         whole = {row["criterion"]: row["outcome"] for row in result.scores if row["turn_index"] is None}
         assert tuple(whole[name] for name in criteria) == wanted
-
-
-def retried(expected, *made, dialect="turnwise", **fields):
-    """Scores calls of `a`, which are `+` (it succeeded) or `-` (it failed), as `+- -` for two turns."""
-    turns = [
-        Turn(
-            turn_index=i,
-            user=f"turn number {i}",
-            tool_calls=[ToolCall(name="a", id=f"{i}.{n}") for n in range(len(marks))],
-            tool_responses=[
-                ToolResponse(
-                    "a", f"{i}.{n}", **({"response": {"id": 7}} if mark == "+" else {"error": "busy"})
-                )
-                for n, mark in enumerate(marks)
-            ],
-        )
-        for i, marks in enumerate(made)
-    ]
-    wanted = [
-        ExpectedTurn(user=turn.user, tool_calls=calls("a " * n))
-        for turn, n in zip(turns, expected, strict=True)
-    ]
-    case = EvalCase(eval_id="e", turns=wanted, dialect=dialect)
-    scores = [score for _, score in scores_of(ToolTrajectory(**fields), case, *turns).turns]
-    return [score.value for score in scores], [(score.details or {}).get("retried") for score in scores]
-
-
-@pytest.mark.parametrize(
-    ("expected", "made", "values", "left_out"),
-    [
-        ([1], ["-+"], [1.0], [["a"]]),
-        ([1], ["+-"], [1.0], [["a"]]),
-        ([1, 0], ["+", "-"], [1.0, 1.0], [None, ["a"]]),
-        ([0, 1], ["-", "+"], [0.0, 1.0], [None, None]),
-        ([1], ["--"], [0.0], [None]),
-        ([1], ["++"], [0.0], [None]),
-    ],
-)
-def test_a_failed_call_does_not_count_if_it_succeeded_in_this_or_an_earlier_turn(
-    expected, made, values, left_out
-):
-    assert retried(expected, *made) == (values, left_out)
-
-
-@pytest.mark.parametrize("options", [{"adk_compat": True}, {"dialect": "adk"}], ids=str)
-def test_a_retry_counts_as_a_call_where_adk_counts_it(options):
-    assert retried([1], "-+", **options) == ([0.0], [None])

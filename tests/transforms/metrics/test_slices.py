@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, GroundedAnswer, Record, ToolCall, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
@@ -130,6 +131,17 @@ def test_what_raised_is_counted_in_the_slices_of_its_turn():
         place: state.slices["skipped:X"].tallies.get((name, place), Tally()).errors for place in (None, 0, 1)
     }
     assert errors == {None: 1, 0: 0, 1: 1}
+
+
+def test_a_conversation_that_broke_off_is_in_every_sum():
+    ends = ((None, [turn()]), ("limit", [turn()]), ("agent_error", []), ("environment_error", [turn()]))
+    cases = [case_of(*turns, eval_id="e", tags=["red"], ended=ended) for ended, turns in ends]
+    held = [Sample(case.conversation, EvalCase(eval_id="e"), case.record) for case in cases]
+    sums = state_of(*held, run=RunInfo("run-1", "2026-03-01T02:00:00Z", ("tag",)))
+    for each in (sums, sums.slices["red"]):
+        assert (each.conversations, each.passes, each.fails) == (4, 1, 2)
+    repeats = sums.repeats.figures("verdict")
+    assert (repeats["runs"], repeats["pass_hat_k"][0]["value"]) == (3, pytest.approx(1 / 3))
 
 
 def test_without_labels_there_are_no_rows():

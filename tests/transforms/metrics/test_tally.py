@@ -10,10 +10,6 @@ from turnwise.transforms.metrics.state import (
     LARGEST,
     SMALLEST,
     Tally,
-    add_value,
-    bin_of,
-    bin_value,
-    value_at,
 )
 from turnwise.transforms.statistics.tests import wilson_interval
 
@@ -79,14 +75,15 @@ def test_the_coverage_bounds_hold_whatever_is_missing_would_have_been(values, no
         assert (low, high) == (0.0, 1.0)
 
 
-@given(
-    st.lists(st.floats(0.001, 10_000.0), min_size=1, max_size=200),
-    st.sampled_from([0.0, 0.5, 0.9, 0.99, 1.0]),
-)
-def test_quantiles_are_within_two_permille(values, share):
+SIZES = st.floats(SMALLEST, LARGEST)
+BINNED = st.one_of(SIZES, SIZES.map(lambda size: -size), st.just(0.0))
+
+
+@given(st.lists(BINNED, min_size=1, max_size=200), st.floats(0, 1) | st.sampled_from([0.5, 0.9, 0.99]))
+def test_quantiles_are_near_the_values_of_their_ranks(values, share):
     found = tally([(value, None) for value in values]).quantile(share)
     nearest = sorted(values)[max(ceil(share * len(values)), 1) - 1]
-    assert nearest * 0.998 <= found <= nearest * 1.002
+    assert found == pytest.approx(nearest, rel=ACCURACY * (1 + 1e-6), abs=0.0)
 
 
 def test_without_a_sketch_there_is_no_quantile():
@@ -106,36 +103,6 @@ def test_values_without_measure_are_cut_off():
     assert tally([(1e300, None)]).mean == 1e15 and tally([(-1e20, None)]).mean == -1e15
 
 
-SIZES = st.floats(SMALLEST, LARGEST)
-BINNED = st.one_of(SIZES, SIZES.map(lambda size: -size), st.just(0.0))
-
-
-def bins_of(values):
-    bins = {}
-    for value in values:
-        add_value(bins, value)
-    return bins
-
-
-@given(BINNED)
-def test_a_bin_stands_for_its_values(value):
-    assert bin_value(bin_of(value)) == pytest.approx(value, rel=ACCURACY * (1 + 1e-6), abs=0.0)
-
-
-@given(st.floats(allow_nan=False), st.floats(allow_nan=False))
-def test_bins_are_in_the_order_of_their_values(one, other):
-    low, high = sorted((one, other))
-    assert bin_of(low) <= bin_of(high)
-    assert abs(bin_of(high)) <= 20_725
-
-
-@given(st.lists(BINNED, min_size=1, max_size=60), st.floats(0, 1))
-def test_ranks_are_those_of_the_values(values, share):
-    rank = max(ceil(share * len(values)), 1) - 1
-    wanted = sorted(values)[rank]
-    assert value_at(bins_of(values), rank) == pytest.approx(wanted, rel=ACCURACY * (1 + 1e-6), abs=0.0)
-
-
 EXTREMES = [
     (SMALLEST / 2, 0.0),
     (-SMALLEST / 2, 0.0),
@@ -146,4 +113,6 @@ EXTREMES = [
 
 @pytest.mark.parametrize(("value", "wanted"), EXTREMES)
 def test_values_out_of_range_lie_at_its_ends(value, wanted):
-    assert value_at(bins_of([value]), 0) == wanted
+    made = tally([(value, None)] * 2)
+    assert made.quantile(0.5) == wanted
+    assert made.sketch.keys() <= set(range(-20_725, 20_726)), "few bins hold all that there is"

@@ -39,6 +39,15 @@ def test_thresholds(value, wanted):
 FIELDS = [
     ("tool_trajectory_avg_score", {"threshold": 1, "match_type": "in-order"}, "match_type", "IN_ORDER"),
     ("tool_trajectory_avg_score", {"threshold": 1, "matchType": 2}, "match_type", "ANY_ORDER"),
+    *(
+        ("tool_trajectory_avg_score", {"match_type": spelling}, "match_type", wanted)
+        for spelling, wanted in (
+            (" Any Order ", "ANY_ORDER"),
+            (0, "EXACT"),
+            (1.0, "IN_ORDER"),
+            (True, "IN_ORDER"),
+        )
+    ),
     ("tool_trajectory_avg_score", {"threshold": 1, "ignoreArgs": True}, "ignore_args", True),
     ("response_match_score", {"threshold": 1, "rougeType": "rougeL"}, "rouge_type", "rougeL"),
     (
@@ -118,16 +127,32 @@ WRONG_CRITERIA = [
     ({"turn_latency": -1}, "-1 can never be a value of turn_latency; those are at least 0"),
     ({"grounding_score": {"threshold": 0, "claim_threshold": "0.5"}}, "claim_threshold: "),
     ({"grounding_score": {"threshold": 0, "claim_threshold": True}}, "claim_threshold: "),
+    ({"grounding_score": {"threshold": 0.5, "claim_threshold": 2}}, "claim_threshold: "),
+    ({"grounding_score": {"claim_threshold": 0.5}}, "claim_threshold needs a threshold"),
+    ({"safety_ratings": {"max_probability": "low"}}, "max_probability: "),
+    ({"safety_ratings": {"categories": {"HATE": {}}}}, "categories.HATE"),
+    ({"safety_ratings": {"categories": {"HARM_CATEGORY_HARASSMENT": {"max": "LOW"}}}}, "unknown field"),
     ({"response_match_score": {"treshold": 1}}, "treshold: unknown field (did you mean threshold?)"),
     ({"response_match_score": {"rouge_type": "rouge9"}}, "criteria.response_match_score: rouge_type: "),
-    ({"tool_trajectory_avg_score": {"match_type": "InOrder"}}, "match_type: 'InOrder' is none of EXACT"),
+    *(
+        ({"tool_trajectory_avg_score": {"match_type": one}}, f"match_type: {one!r} is none of EXACT, IN")
+        for one in ("InOrder", "0", "", None, 3, 1.5, -1, [])
+    ),
     (matching("fuzzy"), "argument_matchers.*.x.match: "),
+    ({"tool_effects_v1": {"tools": {"a": "read"}}}, "criteria.tool_effects_v1.tools: "),
+    ({"tool_effects_v1": {"ordered_lists": {"a": "b"}}}, "criteria.tool_effects_v1: ordered_lists.a: "),
+    ({"tool_effects_v1": {"extra_writes": "deny"}}, "Input should be 'allow', 'weigh' or 'fail'"),
+    ({"tool_effects_v1": {"argument_matchers": {"*": {"x": "fuzzy"}}}}, "argument_matchers.*.x.match: "),
     (matching({"match": "regexp", "pattern": "("}), "not a regular expression of RE2: '('"),
     (matching({"match": "number", "tolerance": -1}), "argument_matchers.*.x.tolerance: "),
     ({"safety_v1": {"judge_model_options": {"num_samples": 0}}}, "judge_model_options.num_samples: "),
     ({"safety_v1": {"judge_model_options": {"parallelism_limit": 0}}}, "options.parallelism_limit: "),
     ({RUBRIC_BASED[0]: {"rubrics": [{"rubric_id": "r", "rubric_content": "brief"}]}}, "0.rubric_content: "),
     ({RUBRIC_BASED[0]: {"rubrics": [{"rubric_content": {}}]}}, "rubrics.0."),
+    (
+        {RUBRIC_BASED[0]: {"rubrics": [{"rubric_id": "r1", "rubric_content": {}}]}},
+        "rubric r1 has neither text_property nor description",
+    ),
     ({}, "criteria: names no criterion"),
     # Flags and numbers are JSON's: true is no number, and a text is no flag.
     ({"tool_trajectory_avg_score": {"ignore_args": "yes"}}, "ignore_args: "),
@@ -323,6 +348,12 @@ WRONG_TEXTS = [
     ('{"custom_metrics": {"m": {"code_config": {"name": "f", "x": 1}}}}', "custom_metrics.m.code_config.x: "),
 ]
 WRONG_CONFIGS = [
+    ({"tools": {"a": "reads"}}, "tools.a.effect: Input should be 'read', 'write' or 'handoff'"),
+    ({"tools": {"a": {"effekt": "read"}}}, "tools.a.effekt: unknown field (did you mean effect?)"),
+    ({"discovery_engine": {"tool_name": ""}}, "discovery_engine.tool_name: "),
+    ({"app_version_form": ["x"]}, "did you mean app_version_from"),
+    ({"slices": "skipped"}, "slices: "),
+    ({"slices": [1]}, "slices.0: "),
     *(({"criteria": criteria}, message) for criteria, message in WRONG_CRITERIA),
     *(({"alerts": [{**ALERT, **fields}]}, message) for fields, message in WRONG_ALERTS),
     ({"alerts": [ALERT, ALERT]}, "alerts.1.name: 'quality' stands twice"),

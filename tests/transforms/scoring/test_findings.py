@@ -2,19 +2,10 @@
 
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.schemas.conversation import (
-    Citation,
-    Conversation,
-    GroundedAnswer,
-    GroundedClaim,
-    Record,
-    Reference,
-    Turn,
-)
+from turnwise.schemas.conversation import Citation, Conversation, GroundedAnswer, Record, Turn
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample
@@ -22,7 +13,6 @@ from turnwise.transforms.scoring.evaluate import score_conversation
 from turnwise.transforms.scoring.panels import record_findings
 
 TEXT = "Gepäck 🧳 bis 1.131."  # bytes: "Gepäck" 0-7, the suitcase 8-12, "bis" 13-16
-TWO = [Reference(texts=["a"]), Reference(texts=["b"])]
 MEASURED = [
     CRITERIA[name]()
     for name in (
@@ -40,92 +30,6 @@ MEASURED = [
 def case_of(*turns):
     conversation = Conversation(conversation_id="c", app_version="v", turns=list(turns))
     return Sample(conversation, None, Record("f.jsonl", 7, b"{}"))
-
-
-def findings(text=TEXT, **fields):
-    turn = Turn(agent=text, grounded=GroundedAnswer(references=TWO, **fields))
-    return [(failure.error_type, failure.message) for failure in record_findings(case_of(turn))]
-
-
-@pytest.mark.parametrize(
-    ("citations", "found"),
-    [
-        ([Citation(0, 7, ["0"]), Citation(8, 12, ["1"])], []),
-        ([Citation(0, 99, ["0"])], [("OffsetOutsideText", "citations[0]: bytes 0 to 99 of 23")]),
-        ([Citation(-1, 7, ["0"])], [("OffsetOutsideText", "citations[0]: bytes -1 to 7 of 23")]),
-        ([Citation(0, 10, ["0"])], [("OffsetInsideCharacter", "citations[0]: bytes 0 to 10 of 23")]),
-        ([Citation(4, 7, ["0"])], [("OffsetInsideCharacter", "citations[0]: bytes 4 to 7 of 23")]),
-        ([Citation(7, 7, ["0"])], [("EmptyRange", "citations[0]: bytes 7 to 7 of 23")]),
-        ([Citation(12, 8, ["0"])], [("EmptyRange", "citations[0]: bytes 12 to 8 of 23")]),
-        ([Citation(0, 7, ["2"])], [("UnknownReference", "citations[0]: there is no reference '2'")]),
-        ([Citation(0, 7, ["-1"])], [("UnknownReference", "citations[0]: there is no reference '-1'")]),
-        ([Citation(0, 7, ["²"])], [("UnknownReference", "citations[0]: there is no reference '²'")]),
-        (
-            [Citation(0, 7, ["1" * 5000])],
-            [("UnknownReference", f"citations[0]: there is no reference '{'1' * 40}'")],
-        ),
-        ([Citation(0, 7)], [("CitationWithoutSource", "citations[0]: names no reference")]),
-        ([Citation(0, 7, ["0", "0"])], [("DuplicateCitation", "citations[0]: names a reference twice")]),
-        (
-            [Citation(0, 7, ["0", "1"]), Citation(0, 7, ["1", "0"])],
-            [("DuplicateCitation", "citations[1]: equals citations[0]")],
-        ),
-        (
-            [Citation(0, 7, ["0"]), Citation(0, 7, ["1"])],
-            [("OverlappingCitations", "citations[1]: overlaps citations[0]")],
-        ),
-        (
-            [Citation(0, 7, ["0"]), Citation(0, 7, ["1"]), Citation(0, 7, ["1"])],
-            [
-                ("OverlappingCitations", "citations[1]: overlaps citations[0]"),
-                ("DuplicateCitation", "citations[2]: equals citations[1]"),
-            ],
-        ),
-        (
-            [Citation(7, 12, ["0"]), Citation(0, 8, ["1"])],
-            [("OverlappingCitations", "citations[0]: overlaps citations[1]")],
-        ),
-        (
-            [Citation(0, 16, ["0"]), Citation(0, 7, ["1"]), Citation(8, 12, ["1"])],
-            [
-                (
-                    "OverlappingCitations",
-                    "citations[0]: overlaps citations[1]; citations[2]: overlaps citations[0]",
-                )
-            ],
-        ),
-    ],
-)
-def test_citations(citations, found):
-    assert findings(citations=citations) == found
-
-
-@pytest.mark.parametrize(
-    ("fields", "found"),
-    [
-        (
-            {"claims": [GroundedClaim(0, 99)]},
-            [("OffsetOutsideText", "groundingSupports[0]: bytes 0 to 99 of 23")],
-        ),
-        (
-            {"claims": [GroundedClaim(0, 7, sources=["9"])]},
-            [("UnknownReference", "groundingSupports[0]: there is no reference '9'")],
-        ),
-        (
-            {"claims": [GroundedClaim(0, 7, score=1.5)]},
-            [("ScoreOutOfRange", "groundingSupports[0].groundingScore: 1.5")],
-        ),
-        ({"grounding_score": float("nan")}, [("ScoreOutOfRange", "groundingScore: nan")]),
-        ({"claims": [GroundedClaim(0, 7), GroundedClaim(0, 7)]}, []),
-        ({"text": None}, [("MissingText", "the answer has no text")]),
-        ({"text": ""}, [("MissingText", "the answer has no text")]),
-        ({"text": "", "skipped_reasons": ["NO_RELEVANT_CONTENT"]}, []),
-        ({"text": "", "state": "FAILED"}, []),
-        ({"text": "", "state": "STREAMING", "citations": [Citation(0, 9, ["0"])]}, []),
-    ],
-)
-def test_other_fields(fields, found):
-    assert findings(**fields) == found
 
 
 def test_there_is_one_finding_a_turn_and_kind():

@@ -1,6 +1,7 @@
 """What is replaced because of its key, its place or the config, as a transcript shows it."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from turnwise.schemas.config import RedactConfig
 from turnwise.transforms.scoring.redaction import redact_document
 
 CRITERIA = {"response_match_score": 0.8}
-ZHANG = "I am zhang@example.com"
+LINES = map(json.loads, Path(__file__).with_name("redacted.jsonl").read_text(encoding="utf-8").splitlines())
+TRANSCRIPTS = {line["name"]: line for line in LINES}
 
 
 def evaluated(logs: list[dict[str, Any]], redact: Any, criteria: Any = CRITERIA) -> turnwise.RunResult:
@@ -25,73 +27,23 @@ def transcript(*turns: dict[str, Any], **redact: Any) -> list[dict[str, Any]]:
     return shown_turns
 
 
-def shown(user: Any, args: dict[str, Any], **redact: Any) -> tuple[str, str]:
-    """Returns what a run shows of a message and of the arguments of a call."""
-    call = {"name": "send", "args": args}
-    (turn,) = transcript({"user": user, "agent": "x", "tool_calls": [call]}, **redact)
-    return turn["user"], json.dumps(turn["tool_calls"], ensure_ascii=False)
-
-
 @pytest.mark.parametrize(
     "key", ["pass", "auth", "cookie", "otp", "session", "bearer", "pw", "mot_de_passe", "密码", "パスワード"]
 )
 def test_secret_keys(key: str) -> None:
-    assert "zebra" not in shown("hi", {key: "zebra"})[1]
+    call = {"name": "send", "args": {key: "zebra"}}
+    assert "zebra" not in str(transcript({"user": "hi", "agent": "x", "tool_calls": [call]}))
 
 
-@pytest.mark.parametrize(
-    ("user", "args", "redact", "says", "call"),
-    [
-        ("ab", {"password": "ab"}, {}, "ab", "<SECRET_1>"),
-        ("hi", {"secret": ["s1", "s2"]}, {}, "hi", "<SECRET_2>"),
-        ("X1", {"iban": "X1"}, {}, "X1", "<IBAN_1>"),
-        ("X1", {"iban": "X1", "ssn": "no"}, {"kinds": ["national_id"]}, "X1", '"X1", "ssn": "no"'),
-        ("hi", {"compass": "north", "author": "Kim", "session_id": "s-1"}, {}, "hi", "s-1"),
-        ("hi", {"n": 123456}, {"patterns": {"CODE": "[0-9]{6}"}}, "hi", "<CODE_1>"),
-        ('{"n": "of kim@example.org \\u2026"}', {}, {}, '{"n":"of <EMAIL_1> …"}', ""),
-        ("<EMAIL_1> anna@example.org", {}, {}, "<EMAIL_1> <EMAIL_2>", ""),
-        ("a anna\u200b@example.org", {"to": "anna@example.org"}, {}, "a <EMAIL_1>", "<EMAIL_1>"),
-    ],
-)
-def test_values(user: str, args: dict[str, Any], redact: dict[str, Any], says: str, call: str) -> None:
-    message, calls = shown(user, args, **redact)
-    assert message == says and call in calls
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        {"headers": [{"key": "authorization", "value": "Bearer zebra"}]},
-        {"headers": [{"name": "X-Api-Key", "value": "zebra"}]},
-        {"headers": [["authorization", "Basic zebra"]]},
-        {"fields": [{"name": "password", "value": {"stringValue": "zebra"}}]},
-        {"password": {"value": "zebra"}},
-        {"cookies": {"sid": "zebra", "theme": "zebra"}},
-        {"secrets": {"any": "zebra"}},
-        {"body": '{"login": {"user": "bo", "password": "zebra"}}'},
-        {"body": 'sent {"name": "x-api-key", "value": "zebra-1"} to it'},
-        {"url": "https://x.example/cb?sig=zebra1234567&page=2"},
-        {"dsn": "postgresql://bo:zebra@db/x"},
-        {"seed_phrase": "zebra zebra zebra"},
-        {"anna.zebra@example.org": 1},
-    ],
-)
-def test_secrets_inside_objects(args: dict[str, Any]) -> None:
-    assert "zebra" not in shown("hi", args)[1]
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        {"order_id": "4155550133", "trackingNumber": "9400111899223197428910", "invoice_id": 2025550147},
-        {"token_type": "Bearer", "password_changed_at": "2026-08-07", "token_count": 4096, "max_tokens": 512},
-        {"name": "reset_password", "description": "Resets the password."},
-        {"schema": {"properties": {"password": {"type": "string"}}, "required": ["password", "user"]}},
-        {"tags": ["password", "reset"], "sku": "4006381333931", "timestamp": 1712345678901},
-    ],
-)
-def test_what_stays_in_objects(args: dict[str, Any]) -> None:
-    assert json.dumps(args, ensure_ascii=False)[1:-1] in shown("hi", args)[1]
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_what_a_transcript_shows(name: str) -> None:
+    """Each line of `redacted.jsonl` has `turns`, the section `redact`, and what is `shown` of the turns."""
+    line = TRANSCRIPTS[name]
+    found = [
+        {"user": turn["user"], "agent": turn["agent"], "args": [call["args"] for call in turn["tool_calls"]]}
+        for turn in transcript(*line["turns"], **line.get("redact", {}))
+    ]
+    assert found == [{"args": [], **turn} for turn in line["shown"]]
 
 
 def test_values_over_parts_of_a_message() -> None:
@@ -114,7 +66,7 @@ def test_values_over_parts_of_a_message() -> None:
 )
 def test_a_config_that_would_find_nothing(redact: dict[str, Any], problem: str) -> None:
     with pytest.raises(turnwise.ConfigError, match=problem):
-        shown("hi", {}, **redact)
+        evaluated([], redact)
 
 
 @pytest.mark.parametrize("redact", ["default", ["email"], {}, {"kinds": ["email"]}])
@@ -140,46 +92,6 @@ def test_a_wrong_redaction_in_python(redact: Any, problem: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cued", "value", "marker"),
-    [
-        ("my new password: Zebra9911 please", "Zebra9911", "<SECRET_1>"),
-        ("passport number X1234567", "X1234567", "<NATIONAL_ID_1>"),
-        ("your code PIN is 471199", "471199", "<SECRET_1>"),
-        ("the PIN is 4471", "4471", "<SECRET_1>"),
-        ("call my phone 1512345678", "1512345678", "<PHONE_1>"),
-        ("my ssn is 536221234", "536221234", "<NATIONAL_ID_1>"),
-        ("Authorization: Bearer opaque-17-token", "opaque-17-token", "<SECRET_1>"),
-        ("postgres://app:geheim!17@db.example.org/x", "geheim!17", "<SECRET_1>"),
-    ],
-)
-def test_a_value_is_repeated_without_its_word(cued: str, value: str, marker: str) -> None:
-    """Before the word as well as after it, in the same text, in arguments and as a number."""
-    number = {"n": int(value)} if value.isdigit() else {}
-    call = {"name": "save", "args": {"note": value, **number}}
-    turns = transcript(
-        {"user": f"is it {value}?", "agent": "Tell me."},
-        {"user": f"{cued}, {value}", "agent": f"It is now {value}.", "tool_calls": [call]},
-    )
-    assert turns[0]["user"] == f"is it {marker}?" and turns[1]["agent"] == f"It is now {marker}."
-    assert value not in json.dumps(turns) and turns[1]["user"].endswith(f", {marker}")
-    assert set(turns[1]["tool_calls"][0]["args"].values()) == {marker}
-
-
-@pytest.mark.parametrize(
-    ("cued", "text"),
-    [
-        ("my password: zebra", "a zebra is striped"),
-        ("the PIN is 471199", "order A471199-B"),
-        ("my CVV is 123", "123 items"),
-        ("the PIN is 4471", "4471 USD, $4471, 4,471.00, order 4471, 12:4471, 144710"),
-        ("the PIN is 1984", "a book of 1984"),
-    ],
-)
-def test_what_is_like_a_value_of_a_word(cued: str, text: str) -> None:
-    assert transcript({"user": cued, "agent": text})[0]["agent"] == text
-
-
-@pytest.mark.parametrize(
     ("store", "host"),
     [
         ("postgresql://app:***@10.0.0.7:5432/evals", "10.0.0.7"),
@@ -193,42 +105,6 @@ def test_problems_name_the_store(store: str, host: str) -> None:
     done = redact_document({"store": store, "problems": [problem]}, RedactConfig())
     shown, _, row = done["problems"][0].partition(", row of ")
     assert shown == problem.partition(", row of ")[0] and "kim@" not in row and "10.9" not in row
-
-
-def test_a_pin_and_the_number_of_a_thing() -> None:
-    args = {"pin": "4471", "code": 4471, "amount": 4471, "order_id": "4471", "note": "2024-4471 or 144710"}
-    call = {"name": "pay", "args": args}
-    done = transcript({"user": "x", "agent": "y", "tool_calls": [call]})[0]["tool_calls"][0]["args"]
-    assert done == args | {"pin": "<SECRET_1>", "code": "<SECRET_1>"}
-
-
-@pytest.mark.parametrize(
-    ("plain", "text", "shown"),
-    [
-        ("my mobile: 555-0123", "5550123, so 555-0123?", "<PHONE_1>, so <PHONE_1>?"),
-        (ZHANG, "请发到zhang@example.com或者li@example.cn。", "请发到<EMAIL_1>或者<EMAIL_2>。"),
-        (ZHANG, "メールはzhang@example.comです", "メールは<EMAIL_1>です"),
-        (ZHANG, "メール：zhang@example.com", "メール：<EMAIL_1>"),
-    ],
-)
-def test_a_value_that_is_written_in_another_way(plain: str, text: str, shown: str) -> None:
-    """An address that is glued to words is the same as that between spaces."""
-    assert transcript({"user": plain, "agent": text})[0]["agent"] == shown
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "shown"),
-    [
-        ("is it kim.canary@exa… ?", "kim.canary@example.org", "is it <EMAIL_1>… ?"),
-        ("Card 4111 1111 11...", "4111 1111 1111 1111", "Card <CARD_1>..."),
-        ("+49 170 55... hm", "+49 170 5550123", "<PHONE_1>... hm"),
-    ],
-)
-def test_a_value_that_is_shortened_before_it_is_whole(before: str, after: str, shown: str) -> None:
-    done = transcript({"user": before, "agent": f"{before} {after}"}, {"user": after, "agent": before})
-    marker = done[1]["user"]
-    assert done[0]["user"] == done[1]["agent"] == shown and marker in shown
-    assert done[0]["agent"] == f"{shown} {marker}"
 
 
 @pytest.mark.parametrize(

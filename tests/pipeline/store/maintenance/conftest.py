@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 import pytest
 from sqlalchemy import select, text
 
-from tests.store_rows import DOCUMENT, ENDED, completed
+from tests.store_rows import DOCUMENT, completed, put_tables
 from turnwise.pipeline.service.evaluations import create_evaluation
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import (
@@ -28,7 +28,7 @@ from turnwise.pipeline.store.rows import (
     result_columns,
     score_columns,
 )
-from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
+from turnwise.pipeline.store.runs import Execution
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ScoreRow
@@ -93,8 +93,8 @@ def put_run(
     ends: bool = True,
 ) -> Execution:
     """Writes a run with a conversation for each of `people` (conversation -> user), and what it rejected."""
-    execution, document = Execution(run, number, app, "2026-11-01"), {**ENDED, "to_read": []}
-    document["to_read"] = [{"conversation_id": name, "why": _said(name)} for name in people]
+    execution = Execution(run, number, app, "2026-11-01")
+    to_read = [{"conversation_id": name, "why": _said(name)} for name in people]
     records = [f'{{"id": "{name}", "user": "{user}", "text": "{_said(name)}' for name, user in people.items()]
     rows = {
         RESULT_ROWS: [_result(run, name, app) for name in people],
@@ -105,12 +105,7 @@ def put_run(
         FAILURE_ROWS: [failure_columns(_failure(run, *each), app, number) for each in enumerate(records)],
         METRIC_ROWS: [metric_columns(_metric(run), execution, number)],
     }
-    store.write(lambda c: begin(c, execution, DOCUMENT, number))
-    for table, own in rows.items():
-        store.write(lambda c, table=table, own=own: write_rows(c, execution, table, own, number))
-    if ends:
-        store.write(lambda c: complete(c, execution, document, number))
-    return execution
+    return put_tables(store, execution, rows, {**DOCUMENT, "to_read": to_read}, nanos=number, ends=ends)
 
 
 def put_evaluation(store: Any, name: str, words: str, app: str = APP, **golden: Any) -> str:

@@ -13,52 +13,33 @@ from turnwise.transforms.judging.limits import ANSWER_TOKENS
 from turnwise.transforms.judging.prompts import asked_schema
 from turnwise.transforms.scoring.panels import confident, confident_version, least_confidence, with_confidence
 
+ONCE, SURE = {"num_samples": 1, "min_confidence": 80}, {"min_confidence": 80}
 TABLE = [
-    # answers of the cheap judge, cascade, answer of the other one; value, who decided, why
-    (["Y"], {}, "N", 1.0, None),
-    (["Y", "N", "Y"], {}, "N", 0.0, ("votes", "its 3 answers differ")),
-    (["U"], {}, "N", 0.0, ("no_score", "HTTP 500")),
-    (["U"], {}, "U", None, ("no_score", "HTTP 500")),
-    (["Y", "N", "Y"], {}, "U", None, ("votes", "its 3 answers differ")),
-    (["Y:80"], {"num_samples": 1, "min_confidence": 80}, "N", 1.0, None),
-    (
-        ["Y:79"],
-        {"num_samples": 1, "min_confidence": 80},
-        "N",
-        0.0,
-        ("confidence", "its confidence is 79, and 80"),
-    ),
-    (
-        ["Y:99", "Y:50"],
-        {"min_confidence": 80},
-        "N",
-        0.0,
-        ("confidence", "its confidence is 50, and 80 is needed"),
-    ),
-    (
-        ["U", "Y:99", "Y:99"],
-        {"min_confidence": 80},
-        "N",
-        0.0,
-        ("votes", "1 of its 3 answers cannot be used: HTTP 500"),
-    ),
-    (["N", "Y"], {"num_samples": 2}, "Y", 1.0, ("votes", "it gave 1 answer, and 2 are needed")),
-    (["U:99"], {"num_samples": 1, "min_confidence": 80}, "N", 0.0, ("no_score", "HTTP 500")),
-    (["Y:10", "N:99", "N:99"], {"min_confidence": 80}, "Y", 1.0, ("votes", "its 3 answers differ")),
+    # answers of the cheap judge, cascade, answer of the other one; value, why the other one decided
+    (["Y"], {}, "N", 1.0, None, None),
+    (["Y", "N", "Y"], {}, "N", 0.0, "votes", "its 3 answers differ"),
+    (["U"], {}, "N", 0.0, "no_score", "HTTP 500"),
+    (["U"], {}, "U", None, "no_score", "HTTP 500"),
+    (["Y", "N", "Y"], {}, "U", None, "votes", "its 3 answers differ"),
+    (["Y:80"], ONCE, "N", 1.0, None, None),
+    (["Y:79"], ONCE, "N", 0.0, "confidence", "its confidence is 79, and 80"),
+    (["Y:99", "Y:50"], SURE, "N", 0.0, "confidence", "its confidence is 50, and 80 is needed"),
+    (["U", "Y:99", "Y:99"], SURE, "N", 0.0, "votes", "1 of its 3 answers cannot be used: HTTP 500"),
+    (["N", "Y"], {"num_samples": 2}, "Y", 1.0, "votes", "it gave 1 answer, and 2 are needed"),
+    (["U:99"], ONCE, "N", 0.0, "no_score", "HTTP 500"),
+    (["Y:10", "N:99", "N:99"], SURE, "Y", 1.0, "votes", "its 3 answers differ"),
 ]
 
 
-@pytest.mark.parametrize(("cheap", "cascade", "dear", "value", "why"), TABLE)
-def test_who_decides(judged, cheap, cascade, dear, value, why):
+@pytest.mark.parametrize(("cheap", "cascade", "dear", "value", "unsure", "why"), TABLE)
+def test_who_decides(judged, cheap, cascade, dear, value, unsure, why):
     answers = {"cheap": cheap, "dear": [dear]}
     score, _, models = judged(answers, judge_model="dear", cascade={"model": "cheap", **cascade})
     detail = score.details["cascade"]
     assert score.value == value
-    assert (detail["decided_by"], detail["unsure"]) == (
-        ("first", None) if why is None else ("second", why[0])
-    )
-    assert (detail["why"] or "").startswith(why[1] if why else "")
-    assert models.models().count("dear") == (why is not None)
+    assert (detail["decided_by"], detail["unsure"]) == ("second" if unsure else "first", unsure)
+    assert (detail["why"] or "").startswith(why or "")
+    assert models.models().count("dear") == (unsure is not None)
     assert detail["first"]["model"] == "cheap"
     assert (score.judge.model, score.judge.samples) == ("cheap > dear", len(models.asked))
     assert score.judge.tokens_in == 10 * len(models.asked)
