@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 from turnwise.schemas.conversation import ToolCall
 from turnwise.transforms.effects import changes as pairing
 from turnwise.transforms.effects.arguments import ArgumentComparison
-from turnwise.transforms.effects.call_effects import ToolCatalog, sort_settings
-from turnwise.transforms.effects.changes import call_text, calls_by, value_text, without_repeats
+from turnwise.transforms.effects.changes import call_text, calls_by, value_text
 from turnwise.transforms.matching.alignment import count_matches
-
-BOOK = ToolCatalog(sort_settings({}))
 
 
 def call(text):
@@ -103,26 +100,6 @@ def test_no_call_is_wrong_in_nothing(size):
     found = match_calls(wanted, made, compare)
     assert len(found.matched) == size
     assert all(compare.differences(w.expected.call, w.actual.call) for w in found.wrong)
-
-
-@pytest.mark.parametrize(
-    ("calls", "kept"),
-    [
-        ([call(text) for text in ("set:1", "set:1", "set:2", "set:1", "add:1", "add:1")], 4),
-        ([ToolCall("set", {"x": x}) for x in ([1, 2], [2, 1], ["1", 2.0])], 2),
-        ([ToolCall("transfer_to_agent", {"x": agent}) for agent in "Aa"], 1),
-        # A hand-off in other words.
-        (
-            [
-                ToolCall("transfer_to_human", {"summary": "The user wants to have their money back."}),
-                ToolCall("transfer_to_human", {"summary": "A customer who would like a refund is waiting."}),
-            ],
-            1,
-        ),
-    ],
-)
-def test_what_is_idempotent_counts_once(calls, kept):
-    assert len(without_repeats(calls, BOOK)) == kept
 
 
 BLANK = st.sampled_from([" ", "  ", "\n", "\t", "\u3000", "\xa0", "\x1c"])

@@ -2,17 +2,25 @@
 
 import re
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checked_rows import rows_beside
 from tests.transforms.effects.test_prose import held_against, judge_that_says
-from turnwise.schemas.conversation import ToolCall, ToolDeclaration, ToolResponse
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Conversation, ToolCall, ToolDeclaration, ToolResponse, ToolSetting
 from turnwise.transforms.criteria.expectations_met import SpokenText
 from turnwise.transforms.effects.arguments import ArgumentComparison
-from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool, sort_settings
+from turnwise.transforms.effects.call_effects import (
+    ToolCatalog,
+    called_tool,
+    conversation_tools,
+    sort_settings,
+)
 from turnwise.transforms.effects.call_values import argument_paths, leaves
 from turnwise.transforms.effects.catalog import infer_effect, words_of
+from turnwise.transforms.effects.changes import without_repeats
 from turnwise.transforms.effects.claims import (
     Action,
     ActionClaim,
@@ -179,6 +187,30 @@ def admits(said, wanted):
 def reports(said, wanted):
     """Whether an agent says that a call failed."""
     assert reports_failure(said, "cancel_order") is wanted
+
+
+def catalog(config, declared, name, wanted):
+    """The nearest source decides each thing alone: name, then glob of the config, declaration, guess."""
+    settings = {tool: ToolSetting.model_validate(value) for tool, value in config.items()}
+    tools = ToolCatalog(sort_settings(settings), msgspec.convert(declared, list[ToolDeclaration]))
+    assert [*tools.effect(name)[: len(wanted)]] == wanted
+
+
+def kept(calls, wanted):
+    """What is idempotent counts once."""
+    guessed = ToolCatalog(sort_settings({}))
+    assert len(without_repeats(msgspec.convert(calls, list[ToolCall]), guessed)) == wanted
+
+
+def test_the_log_goes_before_the_case():
+    conversation = Conversation(conversation_id="c", tools=[ToolDeclaration("a", "read")])
+    case = EvalCase(eval_id="e", tools=[ToolDeclaration("a", "write"), ToolDeclaration("b", "read")])
+    found = conversation_tools(sort_settings({}), conversation, case)
+    assert (found.effect("a").effect, found.effect("b").effect, found.declared) == (
+        "read",
+        "read",
+        ["a", "b"],
+    )
 
 
 def called(name, args, wanted):
