@@ -1,4 +1,4 @@
-"""Rows in JSON Lines: each line of `rows/*.jsonl` is `{check: arguments}`."""
+"""Rows in JSON Lines: each line of `rows/*.jsonl` is `{check: arguments}`, the last of which may say why."""
 
 import json
 from pathlib import Path

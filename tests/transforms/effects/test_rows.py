@@ -219,11 +219,11 @@ def called(name, args, wanted):
     assert guessed.effect_of(ToolCall(name, args)) == guessed.effect(wanted)
 
 
-def effect_of_call(name, args, wanted):
+def effect_of_call(name, args, wanted, why):
     """As the arguments say, unless a declaration says it."""
     call = ToolCall(name, args)
     effect = ToolCatalog(sort_settings({})).effect_of(call)
-    assert ("destructive" if effect.destructive else effect.effect) == wanted
+    assert ("destructive" if effect.destructive else effect.effect) == wanted, why
     declared = ToolCatalog(sort_settings({}), [ToolDeclaration(name, "handoff")])
     assert declared.effect_of(call).effect == "handoff" or called_tool(call) != name
 

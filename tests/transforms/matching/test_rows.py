@@ -64,8 +64,8 @@ def test_rows(check, arguments):
     globals()[check](*arguments)
 
 
-def value(expected, actual, wanted):
-    assert value_matches(expected, actual) is wanted
+def value(expected, actual, wanted, why=None):
+    assert value_matches(expected, actual) is wanted, why
 
 
 def equal(left, right, wanted):
