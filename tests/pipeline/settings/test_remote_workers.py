@@ -17,6 +17,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import create_runner
 
 from tests.served import in_environment
+from tests.tables import lines_beside
 from turnwise.pipeline.cli.run_options import parse_options
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, try_staging, usable_cores
 from turnwise.schemas.config import ConfigError
@@ -38,8 +39,7 @@ NAMES = {
 }
 VERTEX = {"GOOGLE_GENAI_USE_VERTEXAI": "true", "GOOGLE_CLOUD_PROJECT": "some-project"}
 SECRETS = ("geheim", "a-secret-key")
-TEXT = Path(__file__).with_name("options.jsonl").read_text(encoding="utf-8")
-LINES = {line["name"]: line for line in map(json.loads, TEXT.splitlines())}
+LINES = lines_beside(__file__, "options.jsonl")
 
 
 @pytest.fixture

@@ -7,14 +7,13 @@ one after the other), `also` to the side; `prefix` makes its cases others. `prim
 page. `says` is what the comparison, its first criterion and its page say: path -> value, or what it must be.
 """
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.compared_sides import F, P, U, observed
+from tests.tables import lines_beside
 from turnwise.pipeline.report.comparison import fail_on_problems
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.rows import ConversationRow
@@ -30,8 +29,7 @@ from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
 from turnwise.transforms.decisions.first_page import counts_text, destructive_text, reasons_of, two_versions
 
-TEXT = Path(__file__).with_name("comparisons.jsonl").read_text(encoding="utf-8")
-LINES = {line["name"]: line for line in map(json.loads, TEXT.splitlines())}
+LINES = lines_beside(__file__, "comparisons.jsonl")
 STATUS = "verdict"
 
 

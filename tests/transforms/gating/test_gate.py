@@ -6,8 +6,6 @@ conversations, `corrected` is what labels say, `comparison` what the comparison 
 `status` is that of all rules, or of the first; `why` all of its reason, or parts of it.
 """
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +14,7 @@ from msgspec.structs import replace
 
 from tests.compared_sides import F, P, U, observed
 from tests.compared_sides import compared as compared_sides
+from tests.tables import lines_beside
 from turnwise.pipeline.report.gate import rule_line
 from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
 from turnwise.schemas.comparison import (
@@ -33,8 +32,7 @@ from turnwise.transforms.decisions.comparison.sides import columns_of
 from turnwise.transforms.decisions.gate.bounds import GatedVersion, Rejected, rejected_of, unrecorded_cases
 from turnwise.transforms.decisions.gate.rules import apply_rules
 
-TEXT = Path(__file__).with_name("gates.jsonl").read_text(encoding="utf-8")
-LINES = {line["name"]: line for line in map(json.loads, TEXT.splitlines())}
+LINES = lines_beside(__file__, "gates.jsonl")
 NOTHING_REJECTED = Rejected(0, "")
 ALL_PASS: Any = {"rule": "all_pass", "criterion": "verdict"}
 OUTCOMES: dict[str, Any] = {
