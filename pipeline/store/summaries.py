@@ -133,14 +133,14 @@ def _checksum(content: bytes) -> str:
 
 # Which runs have a summary in force.
 
-_Kept = TypeVar("_Kept")
+_Content = TypeVar("_Content")
 
 
-class Form(NamedTuple, Generic[_Kept]):
+class Form(NamedTuple, Generic[_Content]):
     """One of the texts of a run: the last part of its name, which changes with its form."""
 
     end: str
-    decoder: msgspec.json.Decoder[_Kept]
+    decoder: msgspec.json.Decoder[_Content]
 
 
 COLUMNS = Form("columns", msgspec.json.Decoder(RunColumns, dec_hook=_read_numbers))
@@ -165,7 +165,7 @@ def counted_runs(connection: Connection, app: str) -> list[RunKey]:
     return [RunKey(*row) for row in connection.execute(query)]
 
 
-def kept(connection: Connection, runs: Collection[RunKey], form: Form[_Kept]) -> dict[RunKey, _Kept]:
+def kept(connection: Connection, runs: Collection[RunKey], form: Form[_Content]) -> dict[RunKey, _Content]:
     """Returns what is in force for runs; those that have nothing, or what is damaged, are left out."""
     columns = (RUN_SUMMARIES.c[name] for name in ("evaluation_run", "execution", "update_nanos", "content"))
     names = [f"{run.name}/{form.end}" for run in runs]

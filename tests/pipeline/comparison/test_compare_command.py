@@ -302,7 +302,8 @@ def test_scoring_settings_that_changed_are_refused(scored, compared, config, mes
 )
 def test_settings_that_measure_nothing_may_differ(scored, compared, changes):
     logs, (first, second) = versions(9, 3), [CONFIG | own for own in changes]
-    outputs = scored(logs[:9], "one", first), scored(logs[9:], "other", second)
+    judge = ("--judge", "local")
+    outputs = scored(logs[:9], "one", first, *judge), scored(logs[9:], "other", second, *judge)
     status, text, errors = compared(*outputs)
     assert (status, errors) == (0, "") and "the scoring settings changed" not in text
 

@@ -104,16 +104,6 @@ def test_comparisons_of_summaries_are_those_of_rows(store, put):
     assert check_same(store, *VERSIONS, evaluations=evaluations) != found
 
 
-def test_goldens_without_a_name_are_paired_by_their_words(store, put):
-    said = {"agent": "Hello", "expected": {"response": "Hello"}}
-    for version in VERSIONS:
-        names = [{"conversation_id": f"{version}-{n}", "app_version": version} for n in range(3)]
-        golden = [{**name, "turns": [{"user": f"Question {n}", **said}]} for n, name in enumerate(names)]
-        put(f"run-{version}", version, range(0), more=golden)
-    pairing = check_same(store, *VERSIONS).pairing
-    assert (pairing.by, pairing.pairs) == ("task", 3)
-
-
 def test_missing_judged_and_repeated_scores_are_compared_alike(store, put):
     put("r1", "v1", range(25))
     put("r2", "v2", range(25))

@@ -7,21 +7,34 @@ from turnwise.transforms.formats.adk_cases import eval_cases
 from turnwise.transforms.judging.prompts import rules_of
 
 FINE = {"quote": "", "reason": "fine", "verdict": "valid"}
+REFUND = EvalCase(
+    eval_id="e",
+    kind="scenario",
+    dialect="adk",
+    task="Ask for a refund, then thank.",
+    user_facts=[UserFact(name="starting_prompt", value="I want a refund.")],
+)
+OPENS = Turn(user=" I want a refund.\n", agent="Which flight?")
 
 
 def test_the_opening_needs_no_judge_and_the_stop_check_does(judged, matched, scripted, sections_of):
     ask = scripted(lambda *_: FINE)
-    facts = [UserFact(name="starting_prompt", value="I want a refund.")]
-    plan = {"task": "Ask for a refund, then thank.", "user_facts": facts}
-    case = EvalCase(eval_id="e", kind="scenario", dialect="adk", **plan)
-    turn = Turn(user=" I want a refund.\n", agent="Which flight?")
-    judged(PerTurnUserSimulatorQuality(), matched(case, turn), ask)
+    judged(PerTurnUserSimulatorQuality(), matched(REFUND, OPENS), ask)
     sections = sections_of(ask.evidence[0])
     assert ask.samples == 3
     assert sections[-2:] == [("stop signal", "</finished>"), ("to be judged", "</finished>")]
     assert ("plan", "Ask for a refund, then thank.") in sections
     assert [text for name, text in sections if name.startswith("rule")] == rules_of(None)
     assert ("turn 1, agent", "Which flight?") in sections
+
+
+def test_a_message_is_judged_by_what_came_before_it(judged, matched, scripted, sections_of):
+    ask = scripted(lambda *_: FINE)
+    turns = [OPENS, Turn(user="AC457", agent="Done."), Turn(user="Thanks!", agent="Bye.")]
+    judged(PerTurnUserSimulatorQuality(), matched(REFUND, *turns), ask)
+    asked = map(sections_of, ask.evidence)
+    sections = next(found for found in asked if found[-1] == ("to be judged", "AC457"))
+    assert [name for name, _ in sections if name.startswith("turn")] == ["turn 1, user", "turn 1, agent"]
 
 
 def test_the_behaviours_of_adks_persona_are_the_rules(judged, matched, scripted, sections_of):
