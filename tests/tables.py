@@ -1,8 +1,14 @@
-"""Finds and reads the tables of a run in its output directory, wherever `run.json` says that they are."""
+"""Reads lines beside a test, and the tables of a run in its output directory."""
 
 import json
 from pathlib import Path
 from typing import Any
+
+
+def lines_beside(test: str, name: str) -> dict[str, Any]:
+    """Returns the lines of a JSON Lines file beside a test, by their names."""
+    text = Path(test).with_name(name).read_text(encoding="utf-8")
+    return {line["name"]: line for line in map(json.loads, text.splitlines())}
 
 
 def folder_of(directory: Path) -> Path:

@@ -9,18 +9,22 @@ import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from tests.tables import lines_beside
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.schemas.config import ConfigError
 
 ROOT = Path(__file__).parents[3]
 SAMPLE = ROOT / "pipeline/sample_data"
 LOGS = str(SAMPLE / "conversations")
+LINES = lines_beside(__file__, "needs.jsonl")
+"""Commands, and the extra, or Google's credentials, that each of them needs."""
+NEEDS = [name for name, line in LINES.items() if line["needs"] != "Google"]
 BASE = [sys.executable, str(ROOT / "tests/base_environment.py")]
 
 
@@ -41,54 +45,16 @@ class Refused(NamedTuple):
     files: int
 
 
-JUDGED = [
-    "run",
-    "--input",
-    LOGS,
-    "--eval_cases",
-    str(SAMPLE / "cases"),
-    "--output",
-    "out",
-    "--judge_cache",
-    "none",
-]
-NEEDS = [
-    (["run", "--input", "gs://b/logs/", "--output", "out"], "turnwise[gcp]"),
-    (["run", "--input", "s3://b/logs/", "--output", "out"], "apache-beam[aws]"),
-    (["run", "--input", "azfs://b/logs/", "--output", "out"], "apache-beam[azure]"),
-    (["run", "--input", "hdfs://b/logs/", "--output", "out"], "apache-beam[hadoop]"),
-    (["run", "--input", LOGS, "--output", "out", "--store", "sqlite:///x.db"], "turnwise[store]"),
-    (["run", "--input", LOGS, "--output", "out", "--store", "postgresql://h/d"], "turnwise[postgres]"),
-    (["run", "--input", LOGS, "--output", "out", "--store", "bigquery://our-project/d"], "turnwise[gcp]"),
-    (["run", "--streaming", "--input", "kafka://h:9/t?group=g", "--output", "out"], "turnwise[kafka]"),
-    (["run", "--streaming", "--input", "otlp://127.0.0.1:0", "--output", "out"], "turnwise[otlp]"),
-    (
-        ["run", "--streaming", "--input", "pubsub:projects/p/subscriptions/s", "--output", "out"],
-        "turnwise[gcp]",
-    ),
-    ([*JUDGED, "--judge_model", "openai/gpt-4o"], "turnwise[openai]"),
-    ([*JUDGED, "--judge_model", "anthropic/claude-x"], "turnwise[anthropic]"),
-    (["tools", "gs://b/logs/"], "turnwise[gcp]"),
-    (["serve", "--store", "sqlite:///x.db"], "turnwise[store]"),
-    *(
-        (["store", *words, "--store", "sqlite:///x.db"], "turnwise[store]")
-        for words in (["runs"], ["prune", "--older_than", "9d"], ["delete", "run", "x"], ["check"])
-    ),
-    (["store", "backup", "copy.db", "--store", "sqlite:///x.db"], "turnwise[store]"),
-    (["store", "delete", "user", "x", "--store", "postgresql://h/d"], "turnwise[postgres]"),
-    (["compare", "--store", "sqlite:///x.db", "--baseline", "a", "--candidate", "b"], "turnwise[store]"),
-    (["run", "--input", LOGS, "--output", "out", "--baseline", "sqlite:///x.db#r"], "turnwise[store]"),
-    (["run", "--input", LOGS, "--output", "out", "--baseline", "s3://b/out"], "apache-beam[aws]"),
-    (["run", "--input", LOGS, "--output", "out", "--config", "gs://b/c.json"], "turnwise[gcp]"),
-    *(([command, "s3://b/out"], "apache-beam[aws]") for command in ("gate", "status")),
-]
+def arguments_of(line: dict[str, Any]) -> list[str]:
+    places = {"$LOGS": LOGS, "$CASES": str(SAMPLE / "cases")}
+    return [places.get(word, word) for word in line["arguments"]]
 
 
 @pytest.fixture(scope="module")
 def refused(tmp_path_factory: pytest.TempPathFactory) -> list[Refused]:
     """Returns how all the commands end, each in a process without the packages of the extras."""
     place = tmp_path_factory.mktemp("without_extras")
-    given = json.dumps([arguments for arguments, _ in NEEDS])
+    given = json.dumps([arguments_of(LINES[name]) for name in NEEDS])
     keys = {"OPENAI_API_KEY": "key", "ANTHROPIC_API_KEY": "key"}
     command = [*BASE, "--each"]
     done = subprocess.run(
@@ -98,9 +64,9 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> list[Refused]:
     return [Refused(*values) for values in json.loads(done.stdout)]
 
 
-@pytest.mark.parametrize("number", range(len(NEEDS)), ids=[" ".join(words) for words, _ in NEEDS])
-def test_what_needs_an_extra_names_it(refused, number):
-    done, (_, needed) = refused[number], NEEDS[number]
+@pytest.mark.parametrize("name", NEEDS)
+def test_what_needs_an_extra_names_it(refused, name):
+    done, needed = refused[NEEDS.index(name)], LINES[name]["needs"]
     (line,) = done.err.splitlines()
     assert line.endswith(f": needs {needed}, which is not installed: pip install '{needed}'")
     assert (done.status, done.out, done.files) == (2, "", 0)
@@ -116,23 +82,11 @@ DATAFLOW = (
     *("--runner=DataflowRunner", "--project=some-project", "--region=us-central1"),
     "--sdk_container_image=example.com/turnwise:1",
 )
-NIGHTLY = ("--output", "out/{date}", "--date", "yesterday", "--lookback", "2", "--empty_dates", "warn")
-GOOGLES = (
-    ["run", "--input", "gs://b/x.jsonl", "--output", "out"],
-    ["run", "--input", "x.jsonl", "--config", "gs://b/c.json", "--output", "out"],
-    ["run", "--streaming", "--input", "pubsub:projects/p/subscriptions/s", "--output", "out"],
-    ["inspect", "gs://b/x.jsonl"],
-    ["run", "--input", "x.jsonl", "--output", "out", "--store", "bigquery://some-project/rows"],
-    ["run", "--streaming", "--input", "x.jsonl", "--output", "out", "--alerts", "pubsub:projects/p/topics/t"],
-    ["run", "--input", "gs://b/x/", "--output", "gs://b/o", *DATAFLOW],
-    ["run", "--input", "bigquery://some-project/d/t?partition={date}", *NIGHTLY],
-    ["run", "--input", "gs://b/{date}/", *NIGHTLY],
-)
 
 
-@pytest.mark.parametrize("arguments", GOOGLES, ids=" ".join)
-def test_without_credentials_of_google_one_line_says_what_to_do(tmp_path, arguments):
-    done = without_credentials(tmp_path, arguments)
+@pytest.mark.parametrize("name", [name for name in LINES if name not in NEEDS])
+def test_without_credentials_of_google_one_line_says_what_to_do(tmp_path, name):
+    done = without_credentials(tmp_path, arguments_of(LINES[name]))
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert re.search(r"(no credentials of Google|credentials were not found.*); run `gcloud auth app", line)

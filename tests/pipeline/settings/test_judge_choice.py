@@ -1,11 +1,11 @@
 """Which judge is asked: by option, config, name of a model, or credentials."""
 
-import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.served import in_environment
+from tests.tables import lines_beside
 from turnwise.pipeline.settings.options import RawJudgeOptions
 from turnwise.pipeline.settings.run import judge_settings
 from turnwise.schemas.config import ConfigError, EvalConfig
@@ -15,19 +15,12 @@ from turnwise.transforms.judging.routes import route_of
 from turnwise.transforms.judging.setup import check_judge
 from turnwise.transforms.scoring.config import build_criteria
 
+LINES = lines_beside(__file__, "judges.jsonl")
+"""Configs and models of their criteria, beside the judge and model that are asked, or the error."""
 GPT, CLAUDE = "openai/gpt-4o", "anthropic/claude-x"
 
 
-@pytest.fixture(params=["", "key"])
-def google_key(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Gives the process a key of Google's, or none."""
-    if request.param:
-        os.environ["GOOGLE_API_KEY"] = request.param
-    yield request.param
-    os.environ.pop("GOOGLE_API_KEY", None)
-
-
-def chosen(config: dict[str, Any], models: tuple[str | None, ...], **options: Any) -> tuple[str, str]:
+def chosen(config: dict[str, Any], models: list[str | None], **options: Any) -> tuple[str, str]:
     """Returns judge and model of a config whose criteria name these models."""
     names = ("final_response_match_v2", "hallucinations_v1", "safety_v1")
     stated = zip(names, models, strict=False)
@@ -39,53 +32,17 @@ def chosen(config: dict[str, Any], models: tuple[str | None, ...], **options: An
     return settings.kind.name, settings.config.model
 
 
-DEFAULT = "gemini-2.5-flash"
-# What is chosen without a key of Google's, and with one.
-CHOICES: list[Any] = [
-    ({}, (None,), {}, ("none", DEFAULT), ("gemini", DEFAULT)),
-    ({}, (GPT,), {}, ("openai", GPT), ("gemini", DEFAULT)),
-    ({}, (None, CLAUDE, GPT), {}, ("anthropic", CLAUDE), ("gemini", DEFAULT)),
-    ({"model": GPT}, (None,), {}, ("openai", GPT), ("openai", GPT)),
-    ({"model": GPT}, (CLAUDE,), {}, ("openai", GPT), ("openai", GPT)),
-    ({"model": "vertex_ai/g"}, (None,), {}, ("gemini", "vertex_ai/g"), ("gemini", "vertex_ai/g")),
-    ({"backend": "local"}, (GPT,), {}, ("local", DEFAULT), ("local", DEFAULT)),
-    ({"backend": "openai"}, (None,), {"judge_model": "m"}, ("openai", "m"), ("openai", "m")),
-    ({}, (None,), {"estimate": True}, ("gemini", DEFAULT), ("gemini", DEFAULT)),
-]
-
-
-@pytest.mark.parametrize(("config", "models", "options", "without", "with_key"), CHOICES)
-def test_who_judges(google_key, config, models, options, without, with_key):
-    expected = with_key if google_key else without
-    if expected is None:
-        with pytest.raises(ConfigError, match="unknown provider openai"):
-            chosen(config, models, **options)
-    else:
-        assert chosen(config, models, **options) == expected
-
-
-WRONG: list[Any] = [
-    (
-        {},
-        ("mistral/large",),
-        {},
-        "judge_model mistral/large: unknown provider mistral (there are: anthropic, ",
-    ),
-    ({}, ("mistral/large",), {"estimate": True}, "judge_model mistral/large: unknown provider mistral"),
-    (
-        {"backend": "openai"},
-        (None,),
-        {},
-        "judge openai: no model is named; give --judge_model or judge.model",
-    ),
-]
-
-
-@pytest.mark.parametrize(("config", "models", "options", "message"), WRONG)
-def test_what_nobody_could_judge(google_key, config, models, options, message):
-    with pytest.raises(ConfigError) as caught:
-        chosen(config, models, **options)
-    assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
+@pytest.mark.parametrize("name", LINES)
+def test_who_judges(name):
+    line = LINES[name]
+    given = (line["config"], line["models"])
+    with in_environment({"GOOGLE_API_KEY": "key"} if line["key"] else {}):
+        if "judge" in line:
+            assert chosen(*given, **line["options"]) == tuple(line["judge"])
+            return
+        with pytest.raises(ConfigError) as caught:
+            chosen(*given, **line["options"])
+    assert str(caught.value).startswith(line["error"]) and "\n" not in str(caught.value)
 
 
 ROUTES = [

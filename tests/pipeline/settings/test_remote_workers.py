@@ -1,7 +1,14 @@
-"""What workers on other machines could not find is refused before anything runs."""
+"""What workers on other machines could not find is refused before anything runs; who holds a judge's limits.
 
+A line of `options.jsonl` runs `arguments`, of which $NAME stands for those of `NAMES`, with `files` and a
+`config` in $TMP, the folder of gcloud, and what `environ` adds. The parts of its `error` are in the one line
+of the refusal; otherwise `says` is what the settings hold: path -> value.
+"""
+
+import json
 import os
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -10,20 +17,29 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import create_runner
 
 from tests.served import in_environment
+from tests.tables import lines_beside
 from turnwise.pipeline.cli.run_options import parse_options
-from turnwise.pipeline.settings.remote_workers import are_elsewhere, try_staging
+from turnwise.pipeline.settings.remote_workers import are_elsewhere, try_staging, usable_cores
 from turnwise.schemas.config import ConfigError
 
+ROOT = Path(__file__).parents[3]
+INPUT, OUTPUT = "--input=gs://some-bucket/logs/", "--output=gs://some-bucket/out"
 IMAGE = "--sdk_container_image=example.com/turnwise:1"
+PLACES = [INPUT, OUTPUT]
 DATAFLOW = ["--runner=DataflowRunner", "--dry_run=True", "--project=some-project", "--region=us-central1"]
 DATAFLOW += ["--temp_location=gs://some-bucket/tmp"]
 FLINK = ["--runner=FlinkRunner", "--flink_master=cluster.example:8081"]
-INPUT, OUTPUT = "--input=gs://some-bucket/logs/", "--output=gs://some-bucket/out"
-PLACES = [INPUT, OUTPUT]
-STREAM = ["--streaming", "--input=pubsub:projects/p/subscriptions/s", OUTPUT]
-PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
-JUDGED = ["--judge=gemini"]
+NAMES = {
+    **{"$INPUT": [INPUT], "$OUTPUT": [OUTPUT], "$PLACES": PLACES, "$IMAGE": [IMAGE]},
+    **{"$REMOTE": [*PLACES, IMAGE], "$DATAFLOW": DATAFLOW, "$FLINK": FLINK},
+    "$STREAM": ["--streaming", "--input=pubsub:projects/p/subscriptions/s", OUTPUT],
+    "$LOCAL": [f"--input={ROOT}/pipeline/sample_data/conversations", "--output=out"],
+    "$SHARED": ["--judge_cache=postgresql://me:geheim@db.example/d"],
+    "$ONE": ["--experiments=no_use_multiple_sdk_containers"],
+}
 VERTEX = {"GOOGLE_GENAI_USE_VERTEXAI": "true", "GOOGLE_CLOUD_PROJECT": "some-project"}
+SECRETS = ("geheim", "a-secret-key")
+LINES = lines_beside(__file__, "options.jsonl")
 
 
 @pytest.fixture
@@ -40,11 +56,33 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
         os.environ.update(kept)
 
 
-@pytest.fixture
-def judged(tmp_path: Path) -> str:
-    """The option that names a config with a judged criterion."""
-    (tmp_path / "config.json").write_text('{"criteria": {"safety_v1": {}}}')
-    return f"--config={tmp_path}/config.json"
+@pytest.mark.parametrize("name", LINES)
+def test_options(turnwise, environment, tmp_path, name):
+    line = LINES[name]
+
+    def filled(text: str) -> str:
+        known = {"$TMP": tmp_path, "$HERE": __file__, "$PYPROJECT": ROOT / "pyproject.toml"}
+        return next((text.replace(key, str(path)) for key, path in known.items() if key in text), text)
+
+    arguments = [filled(text) for word in line["arguments"] for text in NAMES.get(word, [word])]
+    files = {
+        **line.get("files", {}),
+        **({"config.json": json.dumps(line["config"])} if "config" in line else {}),
+    }
+    for file, text in files.items():
+        (tmp_path / file).write_text(text)
+    arguments += [f"--config={tmp_path}/config.json"] if "config" in line else []
+    for key, value in line.get("environ", {}).items():
+        environment.update(VERTEX if key == "$VERTEX" else {key: filled(value)})
+    if "error" in line:
+        done = turnwise("run", *arguments)
+        assert (done.status, done.out, done.err.count("\n")) == (2, "", 1), done
+        assert all(part in done.err for part in line["error"]), done.err
+        assert not any(secret in done.err for secret in SECRETS)
+        return
+    settings, _ = parse_options(arguments)
+    assert {path: attrgetter(path)(settings) for path in line["says"]} == line["says"]
+    assert not any(secret in repr(settings) for secret in SECRETS)
 
 
 @pytest.mark.parametrize(
@@ -67,150 +105,6 @@ def judged(tmp_path: Path) -> str:
 def test_where_workers_are(arguments, elsewhere):
     name = next((a.partition("=")[2] for a in arguments if a.startswith("--runner")), "FnApiRunner")
     assert are_elsewhere(create_runner(name), PipelineOptions(arguments)) is elsewhere
-
-
-@pytest.mark.parametrize("runner", [DATAFLOW, FLINK], ids=["dataflow", "flink"])
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        ([INPUT, "--output=out", IMAGE], "--output out: is on this machine"),
-        (["--input=logs/", OUTPUT, IMAGE], "--input logs/: is on this machine"),
-        (["--input=./gs://b/logs/", OUTPUT, IMAGE], "--input ./gs://b/logs/: is on this machine"),
-        ([*PLACES, "--eval_cases=cases/", IMAGE], "--eval_cases cases/: is on this machine"),
-        ([*PLACES, "--store=sqlite:////tmp/s.db", IMAGE], "--store sqlite:////tmp/s.db: is on this machine"),
-        ([*PLACES, "--store=postgresql://me:geheim@localhost/d", IMAGE], "is on this machine"),
-        (
-            [*PLACES, "--judge_cache=replies.sqlite", IMAGE],
-            "--judge_cache replies.sqlite: is on this machine",
-        ),
-        ([*PLACES, "--baseline=out/before", IMAGE], "--baseline out/before: is on this machine"),
-        ([INPUT, "--output=gs://b/o", "--store=parquet:file:///x", IMAGE], "--store"),
-        ([*PLACES, "--setup_file=pyproject.toml"], "must be the whole path"),
-        ([*PLACES, f"--setup_file={__file__}"], "must be the whole path"),
-        ([*PLACES, IMAGE, "--extra_package=/no/such.tar.gz"], "there is no such file"),
-        ([*PLACES, "--sdk_container_image=apache/beam_python3.11_sdk"], "is Beam's own image"),
-        (
-            [*PLACES, "--sdk_container_image=gcr.io/cloud-dataflow/v1beta3/beam_python3.11_sdk:2.77.0"],
-            "is Beam's own image",
-        ),
-        ([*STREAM, IMAGE, "--alerts=http://localhost:9/hook"], ": is on this machine"),
-        (
-            ["--input=kafka://localhost:9092/t", "--streaming", OUTPUT, IMAGE],
-            "kafka://localhost:9092/t: is on",
-        ),
-    ],
-)
-def test_what_only_this_machine_has_is_refused(turnwise, runner, arguments, why):
-    done = turnwise("run", *runner, *arguments)
-    assert done.status == 2 and done.out == "" and done.err.count("\n") == 1
-    assert why in done.err and "geheim" not in done.err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [IMAGE],
-        [f"--setup_file={PYPROJECT}"],
-        ["--sdk_container_image=apache/beam_python3.11_sdk:2.77.0", f"--setup_file={PYPROJECT}"],
-        [IMAGE, "--store=postgresql://me@db.example/d", "--judge_cache=none"],
-    ],
-)
-def test_what_workers_find_is_accepted(arguments):
-    settings, _ = parse_options([*DATAFLOW, *PLACES, *arguments])
-    assert settings.is_distributed and settings.judge.config.cache is None
-
-
-FOREIGN = [
-    ("--setup_file", "pyproject.toml", '[project]\nname = "other"\n', "does not install turnwise"),
-    ("--setup_file", "pyproject.toml", 'dependencies = ["turnwise>=0.2"]', None),
-    ("--requirements_file", "requirements.txt", "requests\n# turnwise\n", "does not list turnwise"),
-    ("--requirements_file", "requirements.txt", "turnwise[gcp]==0.2.0\n", None),
-    ("--requirements_file", "requirements.txt", "-r more.txt\n", None),
-]
-
-
-@pytest.mark.parametrize(("option", "name", "text", "why"), FOREIGN)
-def test_a_package_without_turnwise_is_refused(tmp_path, option, name, text, why):
-    (tmp_path / name).write_text(text)
-    arguments = [*DATAFLOW, *PLACES, f"{option}={tmp_path / name}"]
-    if why is None:
-        assert parse_options(arguments)[0].is_distributed
-        return
-    with pytest.raises(ConfigError, match=why):
-        parse_options(arguments)
-    assert parse_options([*arguments, IMAGE])[0].is_distributed
-
-
-def test_a_judge_on_this_machine_is_refused(environment, tmp_path):
-    environment.update(VERTEX)
-    for host, is_here in (("127.0.0.1:8080", True), ("localhost", True), ("judge.example", False)):
-        judge = f'"judge": {{"base_url": "http://{host}"}}'
-        (tmp_path / "config.json").write_text(f'{{"criteria": {{"safety_v1": {{}}}}, {judge}}}')
-        arguments = [*DATAFLOW, *PLACES, IMAGE, f"--config={tmp_path}/config.json", *JUDGED]
-        if is_here:
-            with pytest.raises(ConfigError, match=f"base_url http://{host} is on this machine"):
-                parse_options(arguments)
-        else:
-            assert parse_options(arguments)[0].is_distributed
-
-
-def test_a_stream_that_reads_messages_needs_no_shared_files(turnwise):
-    messages = ["--streaming", "--input=pubsub:projects/p/subscriptions/s", IMAGE]
-    assert parse_options([*DATAFLOW, *messages, OUTPUT])[0].is_streaming
-    done = turnwise("run", *DATAFLOW, *messages, OUTPUT, "--alerts=alerts.jsonl")
-    assert done.status == 2 and "--alerts alerts.jsonl: is on this machine" in done.err
-
-
-def test_a_key_of_this_machine_is_refused(environment, judged):
-    environment["GOOGLE_API_KEY"] = "a-secret-key"
-    with pytest.raises(ConfigError, match="API key is in this machine's environment") as caught:
-        parse_options([*DATAFLOW, *PLACES, IMAGE, judged, *JUDGED])
-    assert "a-secret-key" not in str(caught.value)
-    for judge in ("local", "none"):
-        parse_options([*DATAFLOW, *PLACES, IMAGE, judged, f"--judge={judge}"])
-    parse_options([*FLINK, "--environment_type=LOOPBACK", "--input=logs", "--output=out", judged, *JUDGED])
-
-
-@pytest.mark.parametrize(
-    ("judge", "message"),
-    [
-        ('{"model": "openai/m"}', r"its API key .* put judge\.api_key_secret into the config"),
-        ('{"backend": "gemini"}', "the key of openai is in this machine's environment, .* name openai as"),
-    ],
-)
-def test_keys_of_other_judges_are_refused(environment, tmp_path, judge, message):
-    environment |= VERTEX | {"OPENAI_API_KEY": "k"}
-    options = '{"safety_v1": {"judge_model_options": {"judge_model": "openai/m"}}}'
-    (tmp_path / "config.json").write_text(f'{{"criteria": {options}, "judge": {judge}}}')
-    with pytest.raises(ConfigError, match=message):
-        parse_options([*DATAFLOW, *PLACES, IMAGE, f"--config={tmp_path}/config.json"])
-
-
-def test_vertex_is_told_to_workers_that_have_an_identity(environment, judged):
-    environment.update(VERTEX)
-    (Path(environment["CLOUDSDK_CONFIG"]) / "application_default_credentials.json").write_text("{}")
-    config = parse_options([*DATAFLOW, *PLACES, IMAGE, judged, *JUDGED])[0].judge.config
-    assert (config.project, config.location) == ("some-project", "global")
-
-
-@pytest.mark.parametrize("place", ["GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG"])
-def test_a_file_of_credentials_is_refused(environment, judged, place):
-    environment.update(VERTEX)
-    file = Path(environment["CLOUDSDK_CONFIG"]) / "application_default_credentials.json"
-    assert parse_options([*FLINK, *PLACES, IMAGE, judged, *JUDGED])
-    file.write_text("{}")
-    if place != "CLOUDSDK_CONFIG":
-        environment[place] = str(file)
-    with pytest.raises(ConfigError, match="a file of this machine"):
-        parse_options([*FLINK, *PLACES, IMAGE, judged, *JUDGED])
-
-
-@pytest.mark.parametrize("stated", ['"project": "p"', '"api_key_secret": "projects/p/secrets/s/versions/1"'])
-def test_a_config_says_that_workers_have_an_identity(environment, tmp_path, stated):
-    environment["GOOGLE_APPLICATION_CREDENTIALS"] = str(tmp_path / "key-of-this-machine.json")
-    (tmp_path / "config.json").write_text(f'{{"criteria": {{"safety_v1": {{}}}}, "judge": {{{stated}}}}}')
-    settings, _ = parse_options([*FLINK, *PLACES, IMAGE, f"--config={tmp_path}/config.json", *JUDGED])
-    assert settings.is_distributed and "key-of-this-machine" not in repr(settings)
 
 
 def test_a_package_that_cannot_be_built_is_refused_in_one_line(tmp_path, capfd):
@@ -269,26 +163,6 @@ def test_a_plugin_file_is_refused(turnwise, tmp_path, unchanged):
     assert f"--plugin {tmp_path}/mine.py: is a file of this machine" in done.err
 
 
-EXTRA = "installs turnwise without its extra postgres"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "is_refused"),
-    [
-        ([f"--setup_file={PYPROJECT}"], True),
-        ([f"--setup_file={PYPROJECT}", "--extra_package=gs://some-bucket/psycopg.whl"], False),
-    ],
-)
-def test_workers_get_the_driver_of_their_database(arguments, is_refused):
-    database = "--store=postgresql://me@db.example/d"
-    if not is_refused:
-        assert parse_options([*DATAFLOW, *PLACES, database, *arguments])[0].is_distributed
-        return
-    for option in (database, "--judge_cache=postgresql://me@db.example/d"):
-        with pytest.raises(ConfigError, match=EXTRA):
-            parse_options([*DATAFLOW, *PLACES, option, *arguments])
-
-
 def test_runners_are_not_given_passwords():
     secret = "postgresql://me:geheim@db.example/d"
     places = [
@@ -304,3 +178,29 @@ def test_runners_are_not_given_passwords():
     passed = options.get_all_options()
     assert "geheim" not in str(passed) and passed["store"] == "postgresql://me:***@db.example/d"
     assert "geheim" not in repr(settings.judge)
+
+
+HERE = len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({"cpu.max": "max 100000\n"}, HERE),
+        ({"cpu.max": "100000 100000\n"}, 1),
+        ({"pods/this/cpu.max": "199999 100000\n"}, 1),
+        ({"pods/cpu.max": "100000 100000\n", "pods/this/cpu.max": "max 100000\n"}, 1),
+        ({"pods/that/cpu.max": "100000 100000\n"}, HERE),
+        ({"cpu/cpu.cfs_quota_us": "100000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, HERE),
+        ({"cpu.max": "100000 0\n"}, HERE),
+    ],
+)
+def test_limits_of_control_groups_count(files, cores, tmp_path):
+    own = tmp_path / "own"
+    own.write_text("4:memory:/other\n0::/pods/this\n")
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert usable_cores(tmp_path, own) == cores
+    assert usable_cores(tmp_path / "nothing", tmp_path / "nothing") == HERE

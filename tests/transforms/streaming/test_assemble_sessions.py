@@ -1,6 +1,13 @@
-"""Assembly on a real engine: timers, lateness and restored sessions."""
+"""Assembly on a real engine: timers, lateness and restored sessions.
+
+A line of `assembled.jsonl` has `steps`: a watermark, or a bundle of events (conversation, index, time; a text
+is a record) with their fields. `says` is what comes of conversations (id, revision, answers, positions that
+are settled, time), `rejected` what of the others. Times are seconds after T.
+"""
 
 import json
+from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 import apache_beam as beam
@@ -9,6 +16,7 @@ from apache_beam.testing.test_stream import TestStream
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import TimestampedValue
 
+from tests.tables import lines_beside
 from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.conversation import Arrival, Receipt
 from turnwise.schemas.run import PROGRESS, StreamRules
@@ -39,25 +47,26 @@ def arrival(position: int, data: bytes, at: float, watermark: float = 0.0) -> Ti
     return TimestampedValue(Arrival("log", position, data, at, watermark), at)
 
 
-class Log:
-    """A stream of turn events; positions count up."""
-
-    def __init__(self) -> None:
-        self.stream = TestStream()
-        self.position = 0
-
-    def bundle(self, *events: tuple[str, int, float], watermark: float = 0.0, **fields: Any) -> "Log":
+def stream_of(steps: Sequence[Any]) -> TestStream:
+    """Returns what happens in a stream; positions count up from 1."""
+    stream, positions = TestStream(), count(1)
+    for step in steps:
+        if not isinstance(step, list):
+            stream = stream.advance_watermark_to(T + step)
+            continue
+        events, fields = step[0], dict(*step[1:])
+        watermark = T + float(fields.pop("watermark")) if "watermark" in fields else 0.0
         arrivals = []
-        for conversation, index, at in events:
-            self.position += 1
-            data = text(conversation, index, at, **fields)
-            arrivals.append(arrival(self.position, data, at, watermark))
-        self.stream = self.stream.add_elements(arrivals)
-        return self
-
-    def watermark(self, at: float) -> "Log":
-        self.stream = self.stream.advance_watermark_to(at)
-        return self
+        for given in events:
+            if isinstance(given, str):
+                arrivals.append(arrival(next(positions), given.encode(), T, watermark))
+            else:
+                conversation, index, seconds = given
+                at = None if seconds is None else T + seconds
+                data = text(conversation, index, at, **fields)
+                arrivals.append(arrival(next(positions), data, at or T, watermark))
+        stream = stream.add_elements(arrivals)
+    return stream
 
 
 def told(found: LoggedConversation, at: Any) -> tuple[Any, ...]:
@@ -102,120 +111,44 @@ def collected(root: beam.Pipeline, stream: TestStream, rules: StreamRules) -> No
     _ = (parsed.whole, assembled) | beam.Flatten() | beam.ParDo(Collect())
 
 
-def run(log: Log, rules: StreamRules = RULES) -> dict[str, list[Any]]:
+def run(steps: Sequence[Any]) -> dict[str, list[Any]]:
     """Runs a stream to its end and returns all that assembly gave."""
     FOUND.update(conversations=[], failures=[], ignored=[], held=[])
     held = PROGRESS.held
     with new_pipeline() as root:
-        collected(root, log.stream, rules)
+        collected(root, stream_of(steps), RULES)
     assert PROGRESS.held == held
     return FOUND
 
 
-def check(
-    log: Log,
-    conversations: list[tuple[Any, ...]],
-    failures: list[tuple[Any, ...]] | None = None,
-    ignored: list[int] | None = None,
-    rules: StreamRules = RULES,
-) -> None:
+def check(steps: Sequence[Any], conversations: Sequence[Any], failures: Sequence[Any] = ()) -> None:
     """Compares what a stream gives, in any order."""
-    found = run(log, rules)
-    assert sorted(found["conversations"]) == sorted(conversations)
-    assert sorted(found["failures"], key=repr) == sorted(failures or [], key=repr)
-    assert sorted(found["ignored"]) == sorted(ignored or [])
+    found = run(steps)
+    assert sorted(found["conversations"]) == sorted((*row[:-1], T + row[-1]) for row in conversations)
+    assert sorted(found["failures"], key=repr) == sorted(map(tuple, failures), key=repr)
+    assert found["ignored"] == []
 
 
-def test_sessions_close_at_the_gap_each_by_itself():
-    log = Log().bundle(("a", 1, T), ("b", 0, T + 5), ("a", 0, T + 5)).watermark(T + 100)
-    log.bundle(("b", 1, T + 600)).watermark(T + 700).bundle(("a", 2, T + 6)).watermark(T + 5000)
-    rules = StreamRules(session_gap=GAP, allowed_lateness=10_000)
-    wanted = [
-        ("a", 0, ["a0", "a1"], [1, 3], T + 5),
-        ("b", 0, ["b0", "b1"], [2, 4], T + 600),
-        ("a", 1, ["a0", "a1", "a2"], [5], T + 6),
-    ]
-    check(log, wanted, rules=rules)
+LINES = lines_beside(__file__, "assembled.jsonl")
 
 
-def test_an_explicit_end_does_not_wait():
-    log = Log().watermark(T).bundle(("a", 0, T), ("b", 0, T)).bundle(("a", 2, T + 1), end=True)
-    log.bundle(("a", 1, T + 2), ("a", 3, T + 3))
-    wanted = [
-        ("a", 0, ["a0", "a2"], [1, 3], T + 1),
-        ("a", 1, ["a0", "a1", "a2", "a3"], [4, 5], T + 3),
-        ("b", 0, ["b0"], [2], T),
-    ]
-    check(log, wanted)
+@pytest.mark.parametrize("name", LINES)
+def test_what_is_assembled(name):
+    check(LINES[name]["steps"], LINES[name]["says"], LINES[name].get("rejected", ()))
 
 
 def test_events_that_wait_are_told():
     held = PROGRESS.held
-    found = run(
-        Log().watermark(T).bundle(("a", 0, T), ("a", 1, T), ("a", 1, T)).bundle(("b", 0, T), end=True)
-    )
+    found = run([0, [[("a", 0, 0), ("a", 1, 0), ("a", 1, 0)]], [[("b", 0, 0)], {"end": True}]])
     assert [row[0] for row in found["conversations"]] == ["b", "a"]
     assert max(found["held"]) - held == 3, "a repetition waits as well"
 
 
-def test_a_jump_of_the_watermark_closes_what_it_passes():
-    log = Log().watermark(T).bundle(("a", 0, T), ("b", 0, T + 300), ("c", 0, T + 9000)).watermark(T + 5000)
-    log.bundle(("a", 1, T + 1), ("b", 1, T + 1), ("c", 1, T + 1))
-    wanted = [
-        ("a", 0, ["a0"], [1], T),
-        ("b", 0, ["b0"], [2], T + 300),
-        ("a", 1, ["a0", "a1"], [4], T + 1),
-        ("b", 1, ["b0", "b1"], [5], T + 300),
-        ("c", 0, ["c0", "c1"], [3, 6], T + 9000),
-    ]
-    check(log, wanted)
-
-
-def test_an_old_log_is_not_torn_apart_by_a_watermark_far_ahead():
-    log = Log().watermark(T + 50_000).bundle(("a", 0, T), watermark=T + 50_000).watermark(T + 50_100)
-    log.bundle(("a", 1, T + 1), watermark=T + 50_100)
-    check(log, [("a", 0, ["a0", "a1"], [1, 2], T + 1)])
-
-
-def test_a_watermark_at_the_end_of_time_is_no_time():
-    log = Log().bundle(("a", 0, T), ("a", 1, T), watermark=9e12).watermark(T + GAP + 20)
-    log.bundle(("a", 2, T), watermark=float("inf"))
-    check(log, [("a", 0, ["a0", "a1"], [1, 2], T), ("a", 1, ["a0", "a1", "a2"], [3], T)])
-
-
-def test_an_event_after_the_allowed_lateness_is_a_failure():
-    log = Log().bundle(("a", 0, T)).watermark(T + 5000).bundle(("a", 1, T)).watermark(T + 20_000)
-    log.bundle(("b", 0, T + 20_000), watermark=T + 20_000).watermark(T + 40_000)
-    log.bundle(("a", 2, T), watermark=T + 40_000)
-    wanted = [("a", 0, ["a0"], [1], T), ("a", 1, ["a0", "a1"], [2], T), ("b", 0, ["b0"], [3], T + 20_000)]
-    rules = StreamRules(session_gap=GAP, allowed_lateness=10_000)
-    check(log, wanted, [("assemble", "LateEventError", "a", [4])], rules=rules)
-
-
 def test_events_that_cannot_be_taken_are_failures():
-    log = Log().bundle(*(("a", i, T) for i in range(MAX_EVENTS)), end=True).bundle(("a", 5000, T))
+    steps = [[[("a", i, 0) for i in range(MAX_EVENTS)], {"end": True}], [[("a", 5000, 0)]]]
     said = [f"a{i}" for i in range(MAX_EVENTS)]
-    wanted = [("a", 0, said, list(range(1, MAX_EVENTS + 1)), T)]
-    check(log, wanted, [("assemble", "SessionFullError", "a", [MAX_EVENTS + 1])])
-
-
-def test_events_that_make_no_conversation_are_failures():
-    stream = TestStream().add_elements(
-        [
-            arrival(1, text("a", 0), T),
-            arrival(2, b'{"conversation_id": "a", "turn_index": 1, "turn": {"agent": 5}}', T),
-            arrival(3, b'{"session_id": "b", "end": true}', T),
-            arrival(4, text("b", 0), T),
-            arrival(5, text("c", 0), T),
-            arrival(6, b"[", T),
-        ]
-    )
-    log = Log()
-    log.stream = stream
-    rejected = [
-        ("parse", "ValueError", name, [position]) for name, position in zip("aabb", (1, 2, 3, 4), strict=True)
-    ]
-    check(log, [("c", 0, ["c0"], [5], T)], [*rejected, ("parse", "ValueError", None, [6])])
+    wanted = [("a", 0, said, list(range(1, MAX_EVENTS + 1)), 0)]
+    check(steps, wanted, [("assemble", "SessionFullError", "a", [MAX_EVENTS + 1])])
 
 
 def test_arrivals_that_hold_whole_conversations_have_a_receipt_each():

@@ -1,4 +1,9 @@
-"""Contributions counted and put into windows, in event time: by Beam's driver and by the local loop."""
+"""Contributions counted and put into windows, in event time: by Beam's driver and by the local loop.
+
+A line of `windows.jsonl` has `events`: ["mark", watermark], ["wait", seconds], or a contribution by its name,
+time and fields. `panes` are start, app version, timing, how many conversations a criterion scored, revision;
+`first` is the first of them, `rest` what others have in any order, `last` the conversations at the end.
+"""
 
 from itertools import count
 
@@ -10,6 +15,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import lines_beside
 from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.pipeline.streaming.changes import WindowSum
 from turnwise.pipeline.streaming.local.loop import HORIZON, CountedOnce, Windows
@@ -20,6 +26,7 @@ from turnwise.transforms.metrics.state import MetricsState, Tally
 RULES = StreamRules(session_gap=10.0, window=100.0, allowed_lateness=200.0, pane_every=60.0)
 GIVEN = {}
 RUNS = count()
+LINES = lines_beside(__file__, "windows.jsonl")
 
 
 class _CollectFn(beam.DoFn):
@@ -85,10 +92,6 @@ def beam_panes(*events):
     return GIVEN.pop(run)
 
 
-def brief(given):
-    return [(p.window_start, p.app_version, p.pane, p.state.conversations) for p in given]
-
-
 def last(given):
     return {(p.window_start, p.app_version): p.state.conversations for p in given if p.state.conversations}
 
@@ -97,36 +100,33 @@ def mark(time):
     return ("mark", time)
 
 
-def wait(seconds):
-    return ("wait", seconds)
+def made(name, time, fields=None):
+    return contribution(name, time, **(fields or {}))
 
 
-def test_early_on_time_and_late_panes_hold_everything_so_far(panes):
-    given = panes(
-        *(contribution("a", 5), wait(61), contribution("b", 6), mark(50)),
-        *(mark(120), contribution("c", 9), contribution("d", 130)),
-    )
-    assert [(start, pane, n) for start, _, pane, n in brief(given)] == [
-        (0.0, "EARLY", 1),
-        (0.0, "ON_TIME", 2),
-        (0.0, "LATE", 3),
-        (100.0, "ON_TIME", 1),
-    ]
-    assert [pane.revision for pane in given] == [0, 1, 2, 0]
-    assert {pane.window_end - pane.window_start for pane in given} == {100.0}
+def told(pane):
+    tallies = {name: tally.scored for (name, turn), tally in pane.state.tallies.items() if turn is None}
+    assert pane.window_end - pane.window_start == 100.0
+    assert pane.state.conversations == sum(tallies.values())
+    assert tallies or pane.state == MetricsState()
+    assert tallies != {"c": 1} or pane.state == contribution("a", 5).statistics
+    return [pane.window_start, pane.app_version, pane.pane, tallies, pane.revision]
 
 
-@pytest.mark.parametrize(
-    ("events", "timings"),
-    [
-        ([contribution("a", 5), wait(61), mark(150)], ["EARLY", "ON_TIME"]),
-        ([mark(150), contribution("a", 5)], ["LATE"]),
-    ],
-    ids=["nothing new at its end", "nothing before its end"],
-)
-def test_panes_without_changes_before_or_at_the_end_of_a_window(panes, events, timings):
+@pytest.mark.parametrize("name", LINES)
+def test_panes(panes, name):
+    line = LINES[name]
+    events = [tuple(one) if one[0] in ("mark", "wait") else made(*one) for one in line["events"]]
     given = panes(*events)
-    assert [(pane.pane, pane.state.conversations) for pane in given] == [(timing, 1) for timing in timings]
+    today = {
+        "panes": [told(pane) for pane in given],
+        "first": told(given[0]),
+        "rest": sorted((told(pane)[1:4:2] for pane in given[1:]), key=str),
+        "last": [[*key, number] for key, number in last(given).items()],
+    }
+    assert {key: today[key] for key in line.keys() & today.keys()} == {
+        key: line[key] for key in line.keys() & today.keys()
+    }
 
 
 def test_early_panes_are_a_second_apart_at_least():
@@ -134,35 +134,6 @@ def test_early_panes_are_a_second_apart_at_least():
     windows.add(CountedOnce(RULES, lambda name: None).add(contribution("a", 5)))
     timings = [[pane.pane for pane in windows.panes(-1e9, clock)] for clock in (0.0, 0.9, 1.0)]
     assert timings == [[], [], ["EARLY"]]
-
-
-TWICE = [
-    ("in two", [contribution("a", 5), contribution("a", 5)]),
-    ("after the end of the window", [contribution("a", 5), mark(150), contribution("a", 5)]),
-]
-
-
-@pytest.mark.parametrize("events", [case[1] for case in TWICE], ids=[case[0] for case in TWICE])
-def test_what_comes_twice_counts_once(panes, events):
-    given = panes(*events)
-    assert [pane.state for pane in given] == [contribution("a", 5).statistics]
-
-
-def test_a_revision_takes_back_what_it_revises(panes):
-    given = panes(
-        *(contribution("a", 5), contribution("b", 5), mark(150)),
-        contribution("a", 160, revision=1, criterion="d"),
-    )
-    assert brief(given) == [(0.0, "v1", "ON_TIME", 2), (0.0, "v1", "LATE", 2)]
-    before, after = (pane.state for pane in given)
-    assert {name: t.scored for (name, turn), t in before.tallies.items() if turn is None} == {"c": 2}
-    assert {name: t.scored for (name, turn), t in after.tallies.items() if turn is None} == {"c": 1, "d": 1}
-
-
-def test_a_revision_may_change_the_app_version(panes):
-    given = panes(contribution("a", 5), mark(150), contribution("a", 5, revision=1, version="v2"))
-    assert last(given[:1]) == {(0.0, "v1"): 1}
-    assert {(p.app_version, p.state == MetricsState()) for p in given[1:]} == {("v1", True), ("v2", False)}
 
 
 SAME_NAME = st.builds(
@@ -183,22 +154,6 @@ def test_of_all_that_comes_under_one_name_the_last_of_the_highest_revision_count
     given = {(pane.window_start, pane.app_version): pane.state for pane in loop_panes(contributions)}
     left = {place: state for place, state in given.items() if state != MetricsState()}
     assert left == {(start, counted.app_version): counted.statistics}
-
-
-def test_a_window_takes_conversations_until_its_lateness_and_two_waits_are_over(panes):
-    given = panes(
-        *(contribution("a", 5), mark(120), mark(319), contribution("b", 6)),
-        *(mark(322), contribution("c", 7)),
-    )
-    assert [pane.state.conversations for pane in given] == [1, 2]
-
-
-def test_conversations_are_forgotten_with_their_window(panes):
-    given = panes(
-        *(contribution("a", 5), contribution("b", 250), mark(322)),
-        *(contribution("a", 260), contribution("b", 250)),
-    )
-    assert last(given) == {(0.0, "v1"): 1, (200.0, "v1"): 2}
 
 
 def test_what_a_window_still_takes_is_known_to_be_counted():
