@@ -290,7 +290,7 @@ async def _judge(
         return answers
 
     asked = [*sample.evaluable, *([] if sample.unanswered else [None])]
-    questions = [caught(_judged(criterion, sample, pair, counting)) for pair in asked]
+    questions = [caught(_judged, criterion, sample, pair, counting) for pair in asked]
     answers = await asyncio.gather(*questions, return_exceptions=True)
     for answer in answers:
         if isinstance(answer, AuthenticationError | asyncio.CancelledError):

@@ -206,7 +206,7 @@ async def ask_members(
     """Asks several models at once; raises what the criterion raised for one of them."""
     recorders = [Recorder(ask) for _ in options]
     pairs = list(zip(options, recorders, strict=True))
-    asked = (caught(run(criterion.asking(member), recorder)) for member, recorder in pairs)
+    asked = (caught(run, criterion.asking(member), recorder) for member, recorder in pairs)
     members = []
     for (member, recorder), score in zip(
         pairs, await asyncio.gather(*asked, return_exceptions=True), strict=True
@@ -217,10 +217,15 @@ async def ask_members(
     return members
 
 
-async def caught(question: Coroutine[Any, Any, Score | None]) -> Score | SystemExit | None:
-    """Returns a SystemExit in place of raising it: raised in a task it ends the event loop."""
+async def caught(
+    ask: Callable[..., Coroutine[Any, Any, Score | None]], *arguments: Any
+) -> Score | SystemExit | None:
+    """Asks, and returns a SystemExit in place of raising it: raised in a task it ends the event loop.
+
+    The question is made here, so that a task that is cancelled before it begins leaves none behind.
+    """
     try:
-        return await question
+        return await ask(*arguments)
     except SystemExit as error:
         return error
 

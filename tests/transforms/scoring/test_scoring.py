@@ -1,3 +1,7 @@
+import asyncio
+import gc
+import warnings
+
 import pytest
 
 from turnwise.schemas.case import EvalCase
@@ -5,7 +9,7 @@ from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Tu
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import CRITERIA, MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.evaluate import criteria_verdict, score_conversation
+from turnwise.transforms.scoring.evaluate import criteria_verdict, judge_conversation, score_conversation
 
 RECORD = Record("log.jsonl", 7, b'{"raw": 1}')
 
@@ -166,3 +170,24 @@ def test_cases_without_turns_are_scored_without_an_error():
     found = score_conversation(empty, measured)
     assert found.failures == []
     assert criteria_verdict(found.scores).status == "FAIL"
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_a_conversation_that_is_not_judged_any_more_leaves_no_question_behind(steps):
+    async def stopped():
+        log = Conversation("c", turns=[Turn(user="a", agent="b")])
+        scored = score_conversation(Sample(log, None, RECORD), [])
+        judging = asyncio.ensure_future(judge_conversation(scored, [CRITERIA["safety_v1"]()], never))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        judging.cancel()
+        await asyncio.wait([judging])
+
+    async def never(question, samples):
+        await asyncio.sleep(3600)
+
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        asyncio.run(stopped())
+        gc.collect()
+    assert [str(warning.message) for warning in noted] == []
