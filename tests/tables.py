@@ -4,11 +4,23 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 def lines_beside(test: str, name: str) -> dict[str, Any]:
     """Returns the lines of a JSON Lines file beside a test, by their names."""
     text = Path(test).with_name(name).read_text(encoding="utf-8")
     return {line["name"]: line for line in map(json.loads, text.splitlines())}
+
+
+def rows_beside(test: str) -> pytest.MarkDecorator:
+    """Gives a test the lines of `rows/*.jsonl` beside it: `{check: arguments}`, the last may say why."""
+    lines = [
+        pytest.param(*next(iter(json.loads(line).items())), id=f"{path.stem}, line {number}")
+        for path in sorted(Path(test).parent.glob("rows/*.jsonl"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], 1)
+    ]
+    return pytest.mark.parametrize(("check", "arguments"), lines)
 
 
 def folder_of(directory: Path) -> Path:

@@ -256,7 +256,7 @@ _CLOCK_IN_LETTERS = re.compile(r"\d{1,2}(?:h(?:\d\d)?|[ap]m)", re.IGNORECASE)
 def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
     """Compares two values as what both may be: times, prose, truths, versions, amounts, dates, texts."""
     # The score, its reason and the row of a conversation compare the same pair, and logs repeat values.
-    is_short = len(str(left)) + len(str(right)) <= _LONGEST_REMEMBERED
+    is_short = sum(len(side) for side in (left, right) if isinstance(side, str)) <= _LONGEST_REMEMBERED
     return (_likeness_of_scalars if is_short else _likeness_of_scalars.__wrapped__)(left, right, name)
 
 

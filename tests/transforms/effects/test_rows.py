@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.checked_rows import rows_beside
+from tests.tables import rows_beside
 from tests.transforms.effects.test_prose import held_against, judge_that_says
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolDeclaration, ToolResponse, ToolSetting
@@ -253,3 +253,7 @@ def object_keys(expected, made, status, judged):
     assert held_against("update_trip", expected, made).status == status
     assert held_against("update_trip", expected, made, judge_that_says("yes", [])).status == judged
     assert held_against("update_trip", expected, made, prose="ignore").status == judged
+
+
+def test_an_integer_of_any_size_is_compared():
+    assert not equivalent(10**5000, 3)

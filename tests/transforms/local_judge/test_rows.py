@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.checked_rows import rows_beside
+from tests.tables import rows_beside
 from tests.transforms.local_judge.test_coverage import covered
 from tests.transforms.local_judge.test_grounding import EVIDENCE, verdict
 from turnwise.transforms.local_judge import claims

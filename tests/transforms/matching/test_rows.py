@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import turnwise
-from tests.checked_rows import rows_beside
 from tests.samples import calls
+from tests.tables import rows_beside
 from tests.transforms.matching.test_calls import answered_calls
 from tests.transforms.matching.test_calls import responses as answered_by
 from turnwise.schemas.case import EvalCase

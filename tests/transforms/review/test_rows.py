@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import turnwise
-from tests.checked_rows import rows_beside
+from tests.tables import rows_beside
 from tests.transforms.review.test_choice import names, row
 from tests.transforms.review.test_review import Failing, reviewed
 from tests.transforms.review.test_transcript import sample_of, shown

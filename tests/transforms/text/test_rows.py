@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.checked_rows import rows_beside
+from tests.tables import rows_beside
 from tests.transforms.text.labelled import replaced
 from tests.transforms.text.test_words import holds_number, keys
 from turnwise.transforms.formats.registry import record_time
