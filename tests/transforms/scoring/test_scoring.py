@@ -190,4 +190,5 @@ def test_a_conversation_that_is_not_judged_any_more_leaves_no_question_behind(st
         warnings.simplefilter("always")
         asyncio.run(stopped())
         gc.collect()
-    assert [str(warning.message) for warning in noted] == []
+    # Files of earlier tests may be closed now, which Python notes as well.
+    assert [str(item.message) for item in noted if "never awaited" in str(item.message)] == []
