@@ -1,12 +1,12 @@
 """Commands as data: the files that are there, what is run in their folder, and what comes of it.
 
-Each line of `*/commands/*.jsonl` has `files` (a list is written as JSON Lines, a text as it is, anything else
-as JSON; `{"logs": [...]}` gives the arguments of `log`, the last of them fields, and `{"times": N, "row": ...}`
-repeats a row, whose `#` is its number) and `steps`, one after the other: the arguments of `turnwise`, its `exit`
-status (0 where none is named), and texts that stand in its output (`out`, or `err`), each once and in this
-order, or never (`no_out`, `no_err`; `""` stands for nothing at all). `rows` are those of a table
-(`out/results`), in order, and `document` parts of a JSON file or of the output: of each, the fields that are
-named are compared, and a list in full. Spaces and ends of lines count as one space.
+Each line of `*/commands/*.jsonl` has `files` (a list is written as JSON Lines, a text as it is, anything
+else as JSON; `{"logs": [...]}` gives the arguments of `log`, the last of them fields, and `{"times": N,
+"row": ...}` repeats a row, whose `#` is its number) and `steps`, one after the other: the arguments of
+`turnwise`, its `exit` status (0 where none is named), and texts that stand in its output (`out`, or `err`),
+each once and in this order, or never (`no_out`, `no_err`; `""` stands for nothing at all). `rows` are those
+of a table (`out/results`), in order, and `document` parts of a JSON file or of the output: of each, the
+fields that are named are compared, and a list in full. Spaces and ends of lines count as one space.
 """
 
 import contextlib
