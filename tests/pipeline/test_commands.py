@@ -6,7 +6,8 @@ else as JSON; `{"logs": [...]}` gives the arguments of `log`, the last of them f
 `turnwise`, its `exit` status (0 where none is named), and texts that stand in its output (`out`, or `err`),
 each once and in this order, or never (`no_out`, `no_err`; `""` stands for nothing at all). `rows` are those
 of a table (`out/results`), in order, and `document` parts of a JSON file or of the output: of each, the
-fields that are named are compared, and a list in full. Spaces and ends of lines count as one space.
+fields that are named are compared (`part` in tests/tables.py), and a list in full. Spaces and ends of lines
+count as one space.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.pipeline.logs import lines, log
-from tests.tables import document_of, rows_of
+from tests.tables import document_of, part, rows_of
 
 LINES = {
     f"{path.parents[1].name}/{path.stem}: {line['name']}": line
@@ -47,15 +48,6 @@ def text_of(content: Any) -> str:
         else:
             rows.append(row)
     return lines(*rows)
-
-
-def part(value: Any, wanted: Any) -> Any:
-    """Returns what of a value is compared: the fields that are wanted, in lists of as many items."""
-    if isinstance(value, dict) and isinstance(wanted, dict):
-        return {key: part(value.get(key, "absent"), item) for key, item in wanted.items()}
-    if isinstance(value, list) and isinstance(wanted, list) and len(value) == len(wanted):
-        return [part(item, own) for item, own in zip(value, wanted, strict=True)]
-    return value
 
 
 def check_text(text: str, wanted: list[str], never: list[str]) -> None:
