@@ -3,11 +3,11 @@
 Each line of `*/commands/*.jsonl` has `files` (a list is written as JSON Lines, a text as it is, anything
 else as JSON; `{"logs": [...]}` gives the arguments of `log`, the last of them fields, and `{"times": N,
 "row": ...}` repeats a row, whose `#` is its number) and `steps`, one after the other: the arguments of
-`turnwise`, its `exit` status (0 where none is named), and texts that stand in its output (`out`, or `err`),
-each once and in this order, or never (`no_out`, `no_err`; `""` stands for nothing at all). `rows` are those
-of a table (`out/results`), in order, and `document` parts of a JSON file or of the output: of each, the
-fields that are named are compared (`part` in tests/tables.py), and a list in full. Spaces and ends of lines
-count as one space.
+`turnwise`, its `exit` status (0 where none is named; 2 says why in one line), and texts that stand in its
+output (`out`, or `err`), each once and in this order, or never (`no_out`, `no_err`; `""` stands for nothing
+at all). `rows` are those of a table (`out/results`), in order, and `document` parts of a JSON file or of the
+output: of each, the fields that are named are compared (`part` in tests/tables.py), and a list in full.
+Spaces and ends of lines count as one space.
 """
 
 import contextlib
@@ -60,21 +60,31 @@ def check_text(text: str, wanted: list[str], never: list[str]) -> None:
         assert own not in text if own else not text, text
 
 
+def write_files(files: dict[str, Any]) -> None:
+    for path, content in files.items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text_of(content), encoding="utf-8")
+
+
+def check_step(turnwise: Any, step: dict[str, Any]) -> None:
+    """Runs a command, and checks what comes of it."""
+    done = turnwise(*shlex.split(step["do"]))
+    assert done.status == step.get("exit", 0), f"{step['do']}: {done.err}"
+    assert done.status != 2 or done.err.count("\n") == 1, done.err
+    for stream, text in (("out", done.out), ("err", done.err)):
+        check_text(text, step.get(stream, []), step.get(f"no_{stream}", []))
+    for table, wanted in step.get("rows", {}).items():
+        directory, _, kind = table.rpartition("/")
+        assert part(rows_of(Path(directory), kind), wanted) == wanted
+    for path, wanted in step.get("document", {}).items():
+        directory, _, kind = path.rpartition("/")
+        document = document_of(Path(directory), kind) if path else json.loads(done.out)
+        assert part(document, wanted) == wanted
+
+
 @pytest.mark.parametrize("name", LINES)
 def test_a_command_does_what_is_written(name, turnwise, tmp_path):
     with contextlib.chdir(tmp_path):
-        for path, content in LINES[name].get("files", {}).items():
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).write_text(text_of(content), encoding="utf-8")
+        write_files(LINES[name].get("files", {}))
         for step in LINES[name]["steps"]:
-            done = turnwise(*shlex.split(step["do"]))
-            assert done.status == step.get("exit", 0), f"{step['do']}: {done.err}"
-            for stream, text in (("out", done.out), ("err", done.err)):
-                check_text(text, step.get(stream, []), step.get(f"no_{stream}", []))
-            for table, wanted in step.get("rows", {}).items():
-                directory, _, kind = table.rpartition("/")
-                assert part(rows_of(Path(directory), kind), wanted) == wanted
-            for path, wanted in step.get("document", {}).items():
-                directory, _, kind = path.rpartition("/")
-                document = document_of(Path(directory), kind) if path else json.loads(done.out)
-                assert part(document, wanted) == wanted
+            check_step(turnwise, step)

@@ -183,16 +183,6 @@ def test_a_result_without_rows_is_a_problem(rows, turnwise, tmp_path):
     assert (done.status, "the input holds no record" in done.err) == (1, True)
 
 
-def test_a_wrong_address_and_a_stream_are_refused(turnwise, tmp_path):
-    done = turnwise("run", "--input", "bigquery://our-project/logs", output=tmp_path / "out")
-    assert (done.status, done.err.count("\n")) == (2, 1)
-    assert "--input bigquery://our-project/logs: its form is one of bigquery://PROJECT/" in done.err
-    done = turnwise("run", "--streaming", "--input", EVENTS, output=tmp_path / "out")
-    assert (done.status, "cannot be used with --streaming" in done.err) == (2, True)
-    done = turnwise("run", "--input", "logs", "--output", "bigquery://our-project/logs/turns")
-    assert (done.status, "--output bigquery://our-project/logs/turns: unknown file" in done.err) == (2, True)
-
-
 def test_other_commands_and_eval_cases_read_rows(rows, turnwise, tmp_path):
     rows.answer("SELECT", CONVERSATION, *conversations("a", "b"))
     done = turnwise("inspect", EVENTS)
