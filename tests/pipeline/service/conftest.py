@@ -44,10 +44,9 @@ from turnwise.pipeline.store.rows import (
     write_replaced,
 )
 from turnwise.pipeline.store.runs import Execution, begin, break_off, complete, write_rows
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.schemas.ces.tools import CreateEvaluationRequest
 from turnwise.schemas.score import Failure
-from turnwise.transforms.metrics.rows import failure_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, failure_rows, version_rows
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "../shared/fixtures/ces/samples"

@@ -12,10 +12,9 @@ from turnwise.pipeline.service.computed_fields import DEFAULT_PAGE, LARGEST_PAGE
 from turnwise.pipeline.service.evaluations import create_evaluation, get_evaluation, update_evaluation
 from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import RESULT_ROWS
-from turnwise.pipeline.store.evaluations import find_evaluation
-from turnwise.pipeline.store.rows import result_columns
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.pipeline.store.rows import find_evaluation, result_columns
 from turnwise.schemas.ces.result import Evaluation
+from turnwise.schemas.ces.tools import CreateEvaluationRequest
 
 NAME = f"{APP}/evaluations/one"
 TWO_TURNS = {"turns": [*GOLDEN["turns"], {"steps": [{"userInput": {"text": "bye"}}]}]}
