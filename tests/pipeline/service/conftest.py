@@ -142,14 +142,16 @@ class Given:
     def run_sql(self, statement):
         self.store.write(lambda c: c.execute(text(statement)))
 
-    def put_ten(self, run, fails=(), version="v1", ends=True, conversation="c"):
-        """Writes a run over ten evaluations, of which some fail."""
+    def put_ten(self, run, fails=(), version="v1", ends=True, conversation="c", number=1, nanos=1):
+        """Writes a run over ten evaluations, of which some fail; it `ends`, or breaks off, or goes on."""
         rows = []
-        for number in range(10):
-            name = f"{APP}/evaluations/e{number}/results/{run}-{version}"
-            result = completed(name, run, "FAIL" if number in fails else "PASS", version)
-            rows.append(result_columns(result, f"{conversation}-{number}", 1))
-        put_rows(self.store, RESULT_ROWS, rows, ends=ends)
+        for place in range(10):
+            name = f"{APP}/evaluations/e{place}/results/{run}-{version}"
+            result = completed(name, run, "FAIL" if place in fails else "PASS", version)
+            rows.append(result_columns(result, f"{conversation}-{place}", nanos))
+        execution = put_rows(self.store, RESULT_ROWS, rows, number, ends=ends is True)
+        if ends in ("ERROR", "CANCELLED"):
+            self.store.write(lambda c: break_off(c, execution, ends, "killed", time_ns()))
 
     def put_replaced(self, run, number):
         execution = Execution(run, 1, APP, "2026-11-01")
@@ -161,14 +163,14 @@ class Given:
         columns = [failure_columns(row, app, 10**9 * place) for place, row in enumerate(rows, 1)]
         put_tables(self.store, Execution(run, number, home or app, "2026-11-01"), {FAILURE_ROWS: columns})
 
-    def put_evaluated(self, run, logs, ends=True, nanos=1):
+    def put_evaluated(self, run, logs, ends=True, nanos=1, number=1):
         """Scores logs into a run."""
         result = turnwise.evaluate(logs, criteria={"tool_effects_v1": 1.0}, run_id=run)
         rows = [conversation_columns(row, APP, nanos) for row in result.conversations]
-        put_rows(self.store, CONVERSATION_ROWS, rows, ends=ends)
+        put_rows(self.store, CONVERSATION_ROWS, rows, number, ends=ends)
         scores = [score_columns(row, APP, nanos, "2026-11-01") for row in result.scores]
         if ends:
-            put_rows(self.store, SCORE_ROWS, scores)
+            put_rows(self.store, SCORE_ROWS, scores, number)
 
 
 @pytest.fixture

@@ -1,13 +1,13 @@
 """Calls of the service as data: what is stored, what is called, and what comes of it.
 
 Each line of `calls/*.jsonl` has `steps`, one after the other. What one `do`es is a method of the REST
-interface, a tool of the MCP server (`mcp NAME` where both have the name), or a function of `Given` in
-conftest.py; `with` are its arguments, and `rows` those of several calls of a function. `$APP` stands for an
-app, which is the parent where none is named, `$3.etag` for a field of what came of step 3, and `$.etag` of
-this one. Of the answer, `answer` names parts (`part` in tests/tables.py), `is` all, `ids` the last parts of
-the names in its list, `notes` those of its verdict; it may be `shorter` than a number of bytes. `not` and
-`later` are fields that differ, or come after another time. `refused` holds status and field of the error,
-and what its message says, if need be; nothing is changed then.
+interface, a tool of the MCP server (`mcp NAME` where both have the name), a function of `Given` in
+conftest.py, or the command `compare`; `with` are its arguments, and `rows` those of several calls of a
+function. `$APP` stands for an app, which is the parent where none is named, `$3.etag` for a field of what
+came of step 3, and `$.etag` of this one. Of the answer, `answer` names parts (`part` in tests/tables.py),
+`is` all, `ids` the last parts of the names in its list, `notes` those of its verdict; it may be `shorter`
+than a number of bytes. `not` and `later` are fields that differ, or come after another time. `refused` holds
+status and field of the error, and what its message says, if need be; nothing is changed then.
 """
 
 import json
@@ -19,6 +19,7 @@ import pytest
 from sqlalchemy import select
 
 from tests.pipeline.service.conftest import APP, called_tool
+from tests.pipeline.test_commands import check_step
 from tests.tables import part
 from turnwise.pipeline.service.mcp import TOOLS
 from turnwise.pipeline.service.rest import METHODS
@@ -81,7 +82,7 @@ def check_answer(step, answer, answers):
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_a_call_does_what_is_written(service, given, name):
+def test_a_call_does_what_is_written(service, given, name, turnwise, store_url):
     answers = []
     for step in LINES[name]:
         todo, fields = step["do"], filled(step.get("with", {}), answers)
@@ -89,6 +90,9 @@ def test_a_call_does_what_is_written(service, given, name):
         if hasattr(given, todo):
             for row in filled(step.get("rows", [[]]), answers):
                 answers.append(getattr(given, todo)(*row, **fields))
+        elif todo.startswith("compare "):
+            places = todo.replace("$STORE", f"'{store_url}'").replace("$APP", APP)
+            check_step(turnwise, {**step, "do": places})
         elif "refused" in step:
             before = service.store.read(lambda c: c.execute(select(HISTORY)).all())
             with pytest.raises(ServiceError) as caught:
