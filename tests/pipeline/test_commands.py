@@ -3,11 +3,11 @@
 Each line of `*/commands/*.jsonl` has `files` (a list is written as JSON Lines, a text as it is, anything
 else as JSON; `{"logs": [...]}` gives the arguments of `log`, the last of them fields, and `{"times": N,
 "row": ...}` repeats a row, whose `#` is its number) and `steps`, one after the other: the arguments of
-`turnwise`, its `exit` status (0 where none is named; 2 says why in one line), and texts that stand in its
-output (`out`, or `err`), each once and in this order, or never (`no_out`, `no_err`; `""` stands for nothing
-at all). `rows` are those of a table (`out/results`), in order, and `document` parts of a JSON file or of the
-output: of each, the fields that are named are compared (`part` in tests/tables.py), and a list in full.
-Spaces and ends of lines count as one space.
+`turnwise`, its `exit` status (0 where none is named; 2 says why in one line, or in `lines`), and texts that
+stand in its output (`out`, or `err`), each once and in this order, or never (`no_out`, `no_err`; `""` stands
+for nothing at all). `rows` are those of a table (`out/results`), in order, and `document` parts of a JSON
+file or of the output: of each, the fields that are named are compared (`part` in tests/tables.py), and a list
+in full. Spaces and ends of lines count as one space.
 """
 
 import contextlib
@@ -70,7 +70,7 @@ def check_step(turnwise: Any, step: dict[str, Any]) -> None:
     """Runs a command, and checks what comes of it."""
     done = turnwise(*shlex.split(step["do"]))
     assert done.status == step.get("exit", 0), f"{step['do']}: {done.err}"
-    assert done.status != 2 or done.err.count("\n") == 1, done.err
+    assert done.status != 2 or done.err.count("\n") == step.get("lines", 1), done.err
     for stream, text in (("out", done.out), ("err", done.err)):
         check_text(text, step.get(stream, []), step.get(f"no_{stream}", []))
     for table, wanted in step.get("rows", {}).items():
