@@ -92,16 +92,18 @@ class Given:
         request = {"parent": APP, "evaluationId": evaluation_id, "evaluation": content}
         return create_evaluation(self.service, CreateEvaluationRequest.from_value(request))
 
-    def put_result(self, number, status="PASS", evaluation="one", version="v7", **fields):
-        """Writes a result of an evaluation."""
+    def put_result(
+        self, number, status="PASS", evaluation="one", version="v7", run="nightly", nanos=0, **fields
+    ):
+        """Writes a result of an evaluation; `nanos` is when."""
         name, version = f"{APP}/evaluations/{evaluation}/results/r-{number:04}", f"{APP}/versions/{version}"
+        conversation = fields.pop("conversation", f"conversation-{number}")
         fields |= {"displayName": f"result {number}"}
         fields.setdefault("createTime", f"2026-11-01T00:{number // 60:02}:{number % 60:02}Z")
         turn = {"semanticSimilarityResult": {"score": number % 5}, "turnLatency": f"{number % 5}.500s"}
-        result = completed(name, "nightly", status, version, turn, **fields)
+        result = completed(name, run, status, version, turn, **fields)
         result = {key: value for key, value in result.items() if value not in (None, "")}
-        row = result_columns(result, f"conversation-{number}", 1_000_000_000 + number)
-        put_rows(self.store, RESULT_ROWS, [row])
+        put_rows(self.store, RESULT_ROWS, [result_columns(result, conversation, nanos or 10**9 + number)])
         return result
 
     def forget_conversation(self, conversation):

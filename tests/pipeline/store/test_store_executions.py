@@ -14,7 +14,6 @@ from tests.pipeline.logs import log, write
 from tests.store_rows import DOCUMENT, ENDED, completed, put_rows, put_tables
 from turnwise.pipeline.io.sinks import find_service, recorded
 from turnwise.pipeline.io.store import break_off_run, complete_run
-from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.evaluations import create_evaluation, update_evaluation
 from turnwise.pipeline.service.runs import Service, get_evaluation_run
 from turnwise.pipeline.settings.options import SinkPlace
@@ -34,7 +33,7 @@ from turnwise.pipeline.store.database import (
     open_store,
 )
 from turnwise.pipeline.store.maintenance import listed_runs
-from turnwise.pipeline.store.rows import newest_results, read_figures, result_columns
+from turnwise.pipeline.store.rows import result_columns
 from turnwise.pipeline.store.runs import (
     Execution,
     begin,
@@ -49,7 +48,6 @@ from turnwise.pipeline.store.runs import (
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.ces.tools import CreateEvaluationRequest
-from turnwise.schemas.config import ConfigError
 
 APP = "projects/p/locations/l/apps/a"
 CASE = f"{APP}/evaluations/one"
@@ -142,28 +140,6 @@ def test_a_repeat_that_parses_no_record_leaves_no_earlier_row(turnwise, store, s
         columns = RUNS.c.state, RUNS.c.exit_status, RUNS.c.results
         assert read(store, *columns, RUNS.c.app)[-1] == ("COMPLETED", status, 1 - status, APP)
     assert shown(store) == []
-
-
-@pytest.mark.parametrize("broken", ["RUNNING", "ERROR"])
-def test_figures_and_comparisons_speak_of_runs_that_have_ended(store, store_url, broken):
-    put_rows(store, RESULT_ROWS, [row(1)])
-    put_rows(store, RESULT_ROWS, [row(2, "other", "FAIL"), row(3, "other", "FAIL", "v2")], 7, ends=False)
-    statement = text("UPDATE run_executions SET state = :state WHERE run_id = 'other'")
-    store.write(lambda c: c.execute(statement, {"state": broken}))
-    figures = store.read(lambda c: read_figures(c, CASE))
-    assert {v: (own.passes, own.fails) for v, own in figures.versions.items()} == {"v1": (1, 0)}
-    assert figures.runs == [f"{APP}/evaluationRuns/nightly"]
-    assert len(store.read(lambda c: newest_results(c, CASE, 10))) == 1
-    put_rows(store, RESULT_ROWS, [row(9, "third", "PASS", "v3")])
-    a, b, *_ = store.read(lambda c: StoredRuns(c, APP).sides(("v1", "v3"), "s"))
-    assert [len(side.conversations) for side in (a, b)] == [1, 1] and not b.notes
-    for side in (a, b):
-        (problem,) = side.problems
-        assert problem.startswith("run other ") and broken in problem
-    for named in ("v2", "other"):
-        with pytest.raises(ConfigError, match=f"run other .*{broken}"):
-            names = "v1", named
-            store.read(lambda c, names=names: StoredRuns(c, APP).sides(names, "s"))
 
 
 @pytest.mark.parametrize(
