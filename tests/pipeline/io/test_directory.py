@@ -24,7 +24,7 @@ RULES = {"gate": {"rules": [{"rule": "coverage", "at_least": 0.1}]}}
 
 
 @pytest.fixture(scope="module", params=["jsonl", "avro"])
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     labelled = {"app_version": "v1", "turns": [TURN, TURN], "tags": ["skipped:NO"]}
     logs = [{"conversation_id": f"c{i}", **labelled} for i in range(4)]
@@ -37,7 +37,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture
-def copy(run: Path, tmp_path: Path) -> Path:
+def copy(run, tmp_path):
     return shutil.copytree(run, tmp_path / "copy")
 
 

@@ -5,7 +5,6 @@ import re
 from contextlib import suppress
 from pathlib import Path
 from time import time_ns
-from typing import Any
 
 import pytest
 from sqlalchemy import select, text
@@ -29,7 +28,6 @@ from turnwise.pipeline.store.database import (
     RUN_TABLES,
     RUNS,
     SCORES,
-    Store,
     open_store,
 )
 from turnwise.pipeline.store.maintenance import listed_runs
@@ -54,29 +52,29 @@ CASE = f"{APP}/evaluations/one"
 DOCS = Path(__file__).parents[3] / "docs/store.md"
 
 
-def row(number: int, run: str = "nightly", status: str = "PASS", version: str = "v1") -> Any:
+def row(number, run="nightly", status="PASS", version="v1"):
     result = completed(f"{CASE}/results/r-{number}", run, status, version)
     return result_columns(result, f"c-{number}", number)
 
 
-def read(store: Store, *columns: Any) -> list[Any]:
+def read(store, *columns):
     return store.read(lambda c: sorted((tuple(found) for found in c.execute(select(*columns))), key=str))
 
 
-def shown(store: Store) -> list[Any]:
+def shown(store):
     return [status for _, status in read(store, RESULTS.c.name, RESULTS.c.evaluation_status)]
 
 
-def state(store: Store) -> list[Any]:
+def state(store):
     return read(store, RUNS.c.run_id, RUNS.c.state, RUNS.c.results)
 
 
-def started(store: Store, number: int, *rows: Any) -> Execution:
+def started(store, number, *rows):
     """Begins an execution of the run `nightly` and writes rows of it."""
     return put_rows(store, RESULT_ROWS, list(rows), number, ends=False)
 
 
-def end(store: Store, execution: Execution) -> None:
+def end(store, execution):
     store.write(lambda c: complete(c, execution, DOCUMENT, execution.number + 1))
     delete_superseded(store, execution)
 
@@ -285,7 +283,7 @@ HOME, DESK, FRONT = (f"projects/p/locations/l/apps/{name}" for name in ("home", 
 IN_APPS = Execution("r1", 7, HOME, "2026-11-01")
 
 
-def row_of(table: Any, app: str, name: str, **fields: Any) -> dict[str, Any]:
+def row_of(table, app, name, **fields):
     """Returns a row with nothing in its other columns."""
     empty = {
         one.name: "" if str(one.type) == "TEXT" else 0 for one in table.columns if one.name != "execution"
@@ -294,7 +292,7 @@ def row_of(table: Any, app: str, name: str, **fields: Any) -> dict[str, Any]:
     return {**empty, **own, **fields}
 
 
-def put_in_apps(store: Store, *conversations: str) -> None:
+def put_in_apps(store, *conversations):
     """Writes a run with a conversation in each of the apps, a metric and a rejected record without an app."""
     name = "evaluationRuns/r1/conversations/c-1"
     rows = {
@@ -305,7 +303,7 @@ def put_in_apps(store: Store, *conversations: str) -> None:
     put_tables(store, IN_APPS, rows, nanos=7)
 
 
-def places(store: Store) -> list[tuple[str, str]]:
+def places(store):
     """Returns app and name of the metric, and of the failure."""
     tables = (METRIC_ROWS, FAILURE_ROWS)
     return [store.read(lambda c, t=t: tuple(c.execute(select(t.c.app, t.c.name)).one())) for t in tables]

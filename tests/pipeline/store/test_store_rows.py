@@ -14,7 +14,6 @@ from turnwise.pipeline.store.database import (
     LOCAL_APP,
     RESULT_ROWS,
     RESULTS,
-    Store,
     full_result,
     key_text,
 )
@@ -27,14 +26,14 @@ APP = "projects/p/locations/l/apps/a"
 CASE = f"{APP}/evaluations/one"
 
 
-def result(number: int, status: str = "PASS", case: str = CASE, version: str = "v1", **more: Any) -> Any:
+def result(number, status="PASS", case=CASE, version="v1", **more):
     turn = {"semanticSimilarityResult": {"score": number % 5}, "turnLatency": f"{number + 1}s"}
     named = {"displayName": f"result {number}", "createTime": f"2026-11-{1 + number % 28:02}T00:00:00Z"}
     name, version = f"{case}/results/r-{number:05}", f"{APP}/versions/{version}"
     return completed(name, "run-1", status, version, turn, **{**named, **more})
 
 
-def write(store: Store, *results: Any, nanos: int = 1, conversation: str = "c") -> None:
+def write(store, *results, nanos=1, conversation="c"):
     rows = [result_columns(one, conversation, nanos) for one in results]
     put_rows(store, RESULT_ROWS, rows)
 
@@ -47,7 +46,7 @@ def test_a_result_comes_back_as_it_was_written(store):
 
 
 def test_eight_writers_of_the_same_rows_neither_double_nor_lose_any(store):
-    def work(part: int) -> None:
+    def work(part):
         for start in range(5):
             numbers = sorted(range(100), key=lambda n: hash((n, part, start)))
             results = (result(number, initiatedBy=str(part)) for number in numbers)
@@ -62,12 +61,12 @@ def test_eight_writers_of_the_same_rows_neither_double_nor_lose_any(store):
     assert sizes == [100, 5]
 
 
-def failure(stage: str = "match", run: str = "run-1", **fields: Any) -> Any:
+def failure(stage="match", run="run-1", **fields):
     told = {"error_type": "E", "message": "m", "source": "log", "position": 1, **fields}
     return failure_rows(Failure(stage=stage, **told), run)[0]
 
 
-def written(store: Store, *rows: Any) -> list[Any]:
+def written(store, *rows):
     columns = [failure_columns(row, APP, 1) for row in rows]
     put_rows(store, FAILURE_ROWS, columns)
     query = select(FAILURES.c.content).order_by(FAILURES.c.name)
