@@ -11,12 +11,13 @@ A step may write `files`, and then runs the arguments of `turnwise` in `do`, in 
 of the sample data. It says the `exit` status (0 where none is named; with 2 there is one line in `err` and
 nothing in `out`, unless the step says what stands in `out`), texts that stand in the output (`out`, or `err`)
 or in files (`text`), each once and in this order, or never (`no_out`, `no_err`, `no_text`; `""` stands for
-nothing at all), the number of lines of `err` (`err_lines`), the `width` that the terminal has, and paths that
-are there or not (`there`). `rows` are those of a table (`out/results`, or with a condition
-`out/scores?criterion=verdict`), in order, and `document` parts of a JSON file or of the output (``): of each,
-the fields that are named are compared, and a list in full, or by `{"0": first, "#": length, "name=x": item}`
-with the item of which that holds; decimals are compared to as many places as are written. Spaces and ends of
-lines count as one space.
+nothing at all), the number of lines of `err` (`err_lines`), the `width` that the terminal has, the file that
+takes what stands in `out` (`save`), and paths that are there or not (`there`).
+
+`rows` are those of a table (`out/results`, or with a condition `out/scores?criterion=verdict`), in order, and
+`document` parts of a JSON file or of the output (``): of each, the fields that are named are compared, and a
+list in full, or by `{"0": first, "#": length, "name=x": item}` with the item of which that holds; decimals are
+compared to as many places as are written. Spaces and ends of lines count as one space.
 """
 
 import base64
@@ -161,6 +162,8 @@ def test_a_command_does_what_is_written(line, turnwise, tmp_path):
                 assert (done.out, done.err.count("\n")) == ("", step.get("err_lines", 1)), done.err
             assert done.err.count("\n") == step.get("err_lines", done.err.count("\n")), done.err
             assert "width" not in step or max(map(columns, done.out.splitlines())) <= step["width"], done.out
+            if "save" in step:
+                Path(step["save"]).write_text(done.out, encoding="utf-8")
             for stream, text in (("out", done.out), ("err", done.err)):
                 check_text(text, step.get(stream, []), step.get(f"no_{stream}", []))
             check_files(step, done.out)
