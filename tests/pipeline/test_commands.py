@@ -3,8 +3,9 @@
 Each line of `*/commands/*.jsonl` has `files` and `steps`, one after the other.
 
 Files by path: a list is written as JSON Lines, a text as it is, anything else as JSON, except
-`{"logs": [...]}` (the arguments of `log`, the last of them fields), `{"gzip": file}`, `{"base64": text}`,
-null (removed), `{"folder": true}` and `{"run": ...}`, the output directory of a run (`made_runs.py`).
+`{"logs": [...]}` (the arguments of `log`, the last of them fields), `{"array": rows}`, `{"gzip": file}`,
+`{"base64": text}`, null (removed), `{"folder": true}` and `{"run": ...}`, the output directory of a run
+(`made_runs.py`).
 In lists `{"times": N, "row": ...}` repeats a row, whose `#` is its number, from 0 or from `from`.
 
 A step may write `files`, and then runs the arguments of `turnwise` in `do`, in which `{sample}` is the folder
@@ -16,8 +17,8 @@ takes what stands in `out` (`save`), and paths that are there or not (`there`).
 
 `rows` are those of a table (`out/results`, or with a condition `out/scores?criterion=verdict`), in order, and
 `document` parts of a JSON file or of the output (``): of each, the fields that are named are compared, and a
-list in full, or by `{"0": first, "#": length, "name=x": item}` with the item of which that holds; decimals are
-compared to as many places as are written. Spaces and ends of lines count as one space.
+list in full, or by `{"0": first, "#": length, "name=x": item}` with the item of which that holds; decimals
+are compared to as many places as are written. Spaces and ends of lines count as one space.
 """
 
 import base64
@@ -70,6 +71,8 @@ def content_of(content: Any) -> bytes:
         case {"logs": rows}:
             given = (row if isinstance(row[-1], dict) else [*row, {}] for row in repeated(rows))
             return lines(*(log(*row[:-1], **row[-1]) for row in given)).encode()
+        case {"array": rows}:
+            return json.dumps(repeated(rows)).encode()
         case list():
             return lines(*repeated(content)).encode()
     return json.dumps(content).encode()
