@@ -106,7 +106,10 @@ def part(value: Any, wanted: Any) -> Any:
     if wanted == {} and value not in (None, "absent"):
         return {}
     if isinstance(value, dict) and isinstance(wanted, dict):
-        return {key: part(value.get(key, "absent"), item) for key, item in wanted.items()}
+        return {
+            key: len(value) if key == "#" else part(value.get(key, "absent"), item)
+            for key, item in wanted.items()
+        }
     if isinstance(value, list) and isinstance(wanted, dict):
         return {key: part(item_of(value, key), item) for key, item in wanted.items()}
     if isinstance(value, list) and isinstance(wanted, list) and len(value) == len(wanted):
