@@ -3,10 +3,10 @@
 Each line of `*/commands/*.jsonl` has `files` and `steps`, one after the other.
 
 Files by path: a list is written as JSON Lines, a text as it is, anything else as JSON, except
-`{"logs": [...]}` (the arguments of `log`, the last of them fields), `{"array": rows}`, `{"gzip": file}`,
-`{"base64": text}`, null (removed), `{"folder": true}` and `{"run": ...}`, the output directory of a run
-(`made_runs.py`).
-In lists `{"times": N, "row": ...}` repeats a row, whose `#` is its number, from 0 or from `from`.
+`{"logs": [...]}` (the arguments of `log`, the last of them fields), `{"orders": N}` (so many of `order`),
+`{"array": rows}`, `{"gzip": file}`, `{"base64": text}`, null (removed), `{"folder": true}` and
+`{"run": ...}`, the output directory of a run (`made_runs.py`). In lists `{"times": N, "row": ...}` repeats a
+row, whose `#` is its number, from 0 or from `from`.
 
 A step may write `files`, and then runs the arguments of `turnwise` in `do`, in which `{sample}` is the folder
 of the sample data. It says the `exit` status (0 where none is named; with 2 there is one line in `err` and
@@ -18,7 +18,9 @@ takes what stands in `out` (`save`), and paths that are there or not (`there`).
 `rows` are those of a table (`out/results`, or with a condition `out/scores?criterion=verdict`), in order, and
 `document` parts of a JSON file or of the output (``): of each, the fields that are named are compared, and a
 list in full, or by `{"0": first, "#": length, "name=x": item}` with the item of which that holds; decimals
-are compared to as many places as are written. Spaces and ends of lines count as one space.
+are compared to as many places as are written. A line with the rules of a `judge` runs beside the server of
+`tests/judge_server.py`, whose address stands for `{server}`: a step may write other `rules`, and say what was
+`asked` (of its statistics). Spaces and ends of lines count as one space.
 """
 
 import base64
@@ -34,8 +36,9 @@ from typing import Any
 import pytest
 
 from tests.pipeline.conftest import SAMPLE
-from tests.pipeline.logs import lines, log
+from tests.pipeline.logs import lines, log, order
 from tests.pipeline.made_runs import make_run
+from tests.served import in_environment
 from tests.tables import document_of, rows_of
 from turnwise.pipeline.io.terminal import columns
 
@@ -68,6 +71,8 @@ def content_of(content: Any) -> bytes:
             return gzip.compress(content_of(inner))
         case {"base64": text}:
             return base64.b64decode(text)
+        case {"orders": number}:
+            return lines(*map(order, range(number))).encode()
         case {"logs": rows}:
             given = (row if isinstance(row[-1], dict) else [*row, {}] for row in repeated(rows))
             return lines(*(log(*row[:-1], **row[-1]) for row in given)).encode()
@@ -147,21 +152,31 @@ def check_files(step: dict[str, Any], out: str) -> None:
         assert part(document, wanted) == wanted
 
 
+def keys_of(server: Any) -> dict[str, str]:
+    """Returns the environment that leads the clients of all providers to a server."""
+    keys = dict.fromkeys(("GOOGLE_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"), server.key)
+    return {**keys, "OPENAI_BASE_URL": f"{server.url}/v1", "ANTHROPIC_BASE_URL": server.url}
+
+
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("line", LINES)
-def test_a_command_does_what_is_written(line, turnwise, tmp_path):
-    before = os.environ["COLUMNS"]
+def test_a_command_does_what_is_written(line, request, turnwise, tmp_path):
+    variables, text = {"COLUMNS": os.environ["COLUMNS"]}, json.dumps(line).replace("{sample}", str(SAMPLE))
+    server = request.getfixturevalue("server") if "judge" in line else None
+    if server:
+        server.script(*line["judge"])
+        variables, text = keys_of(server), text.replace("{server}", server.url)
+    line = json.loads(text)
     with contextlib.chdir(tmp_path):
         for step in [{"files": line.get("files", {})}, *line["steps"]]:
             for path, content in step.get("files", {}).items():
                 write_file(Path(path), content)
+            if "rules" in step:
+                server.script(*step["rules"])
             if "do" not in step:
                 continue
-            os.environ["COLUMNS"] = str(step.get("width", before))
-            try:
-                done = turnwise(*shlex.split(step["do"].replace("{sample}", str(SAMPLE))))
-            finally:
-                os.environ["COLUMNS"] = before
+            with in_environment(variables | ({"COLUMNS": str(step["width"])} if "width" in step else {})):
+                done = turnwise(*shlex.split(step["do"]))
             status = step.get("exit", 0)
             assert done.status == status, f"{step['do']}: {done.err}"
             if status == 2 and "out" not in step:
@@ -173,3 +188,5 @@ def test_a_command_does_what_is_written(line, turnwise, tmp_path):
             for stream, text in (("out", done.out), ("err", done.err)):
                 check_text(text, step.get(stream, []), step.get(f"no_{stream}", []))
             check_files(step, done.out)
+            if "asked" in step:
+                assert part(server.stats(), step["asked"]) == step["asked"]
