@@ -1,6 +1,7 @@
 """Reads lines beside a test, and the tables of a run in its output directory."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,23 @@ def rows_beside(test: str) -> pytest.MarkDecorator:
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], 1)
     ]
     return pytest.mark.parametrize(("check", "arguments"), lines)
+
+
+def part(value: Any, wanted: Any) -> Any:
+    """Returns what of a value is compared: the fields that are wanted, in lists of as many items.
+
+    A field that is wanted to be "absent" is not there; a text that ends in "…" is the beginning of another;
+    numbers with a fraction agree in nine digits.
+    """
+    if isinstance(value, dict) and isinstance(wanted, dict):
+        return {key: part(value.get(key, "absent"), item) for key, item in wanted.items()}
+    if isinstance(value, list) and isinstance(wanted, list) and len(value) == len(wanted):
+        return [part(item, own) for item, own in zip(value, wanted, strict=True)]
+    if isinstance(value, str) and isinstance(wanted, str) and wanted.endswith("…"):
+        return wanted if value.startswith(wanted[:-1]) else value
+    if isinstance(value, float) and isinstance(wanted, float):
+        return wanted if math.isclose(value, wanted, rel_tol=1e-9) else value
+    return value
 
 
 def folder_of(directory: Path) -> Path:

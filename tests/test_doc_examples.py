@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.pipeline.io.test_agent_folder import CASES, RESULT
 
 from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
-from tests.pipeline.io.test_agent_folder import CASES, RESULT
 from turnwise.pipeline.cli.decisions import (
     calibrate_parser,
     compare_parser,
