@@ -14,12 +14,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import TaggedOutput
 
 from turnwise.pipeline.batch.execution import made_pipeline
-from turnwise.pipeline.streaming.beam import (
-    FileArrivalsFn,
-    KafkaArrivalsFn,
-    MessageArrivalsFn,
-    read_arrivals,
-)
+from turnwise.pipeline.streaming.beam import FileArrivalsFn, KafkaArrivalsFn, MessageArrivalsFn, read_arrivals
 from turnwise.pipeline.streaming.inputs.base import SourceOptions
 from turnwise.schemas.config import ConfigError
 

@@ -7,12 +7,7 @@ from tests.compared_sides import F, compared
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.decisions.comparison.words import short_names
-from turnwise.transforms.decisions.first_page import (
-    counts_text,
-    headline,
-    leading,
-    without_baseline,
-)
+from turnwise.transforms.decisions.first_page import counts_text, headline, leading, without_baseline
 
 
 def row(number, severity_score, **columns):

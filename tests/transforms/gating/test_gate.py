@@ -144,7 +144,7 @@ def test_rules(name):
         "names": lambda: first.conversations,
         "missed": lambda: len(first.conversations) + first.more,
         "numbers": lambda: [
-            *(len(first.conversations), first.more, len(first.rejected), first.more_rejected),
+            *(len(first.conversations), first.more, len(first.rejected), first.more_rejected)
         ],
         "of_version": lambda: first.app_version,
         "value": lambda: first.value,

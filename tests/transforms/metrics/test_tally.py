@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.metrics.state import (
-    ACCURACY,
-    LARGEST,
-    SMALLEST,
-    Tally,
-)
+from turnwise.transforms.metrics.state import ACCURACY, LARGEST, SMALLEST, Tally
 from turnwise.transforms.statistics.tests import wilson_interval
 
 

@@ -252,11 +252,7 @@ def test_what_an_earlier_process_counted_is_looked_up(opened, new_outcome):
     earlier = opened.reopen().store.earlier
     opened.commit(new_outcome("a", 3, revision=1), new_outcome("c", 4))
     found = {name: earlier.counted(name) for name in "abc"}
-    assert (found["a"].revision, found["a"].digest, found["b"].app_version) == (
-        0,
-        b"a",
-        "v2",
-    )
+    assert (found["a"].revision, found["a"].digest, found["b"].app_version) == (0, b"a", "v2")
     assert found["c"] is None
     assert opened.reopen().store.earlier.counted("a").revision == 1
 
