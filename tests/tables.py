@@ -1,6 +1,7 @@
 """Reads lines beside a test, and the tables of a run in its output directory."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,20 @@ def rows_beside(test: str) -> pytest.MarkDecorator:
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], 1)
     ]
     return pytest.mark.parametrize(("check", "arguments"), lines)
+
+
+def stated(key: str, names: str, **options: Any) -> Callable[[Any], Any]:
+    """Gives a test the values of its key, `{key: values}`, in the lines of `rows/MODULE.jsonl` beside it."""
+
+    def mark(test: Any) -> Any:
+        path = Path(test.__globals__["__file__"])
+        rows = path.parent / "rows" / f"{path.stem.removeprefix('test_')}.jsonl"
+        lines = map(json.loads, rows.read_text(encoding="utf-8").split("\n")[:-1])
+        values = [line[key] for line in lines if key in line]
+        assert values, f"{rows} has no line of {key}"
+        return pytest.mark.parametrize(names, values, **options)(test)
+
+    return mark
 
 
 def folder_of(directory: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.compared_sides import F, P, U, observed
-from tests.tables import lines_beside
+from tests.tables import lines_beside, stated
 from turnwise.pipeline.report.comparison import fail_on_problems
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.rows import ConversationRow
@@ -256,20 +256,9 @@ def ended(eval_id, verdict):
     return Summary("c", "v", verdict, eval_id=eval_id)
 
 
-JOINED = [
-    # (case, value) of score rows, (case, verdict) of summaries -> (case, value, verdict)
-    ([("a", 1.0), ("b", 0.0)], [("b", "FAIL"), ("a", "PASS")], [("b", 0.0, 0.0), ("a", 1.0, 1.0)]),
-    ([("b", 0.0)], [("a", "PASS"), ("b", "FAIL")], [("a", None, 1.0), ("b", 0.0, 0.0)]),
-    ([("a", 1.0)], [("b", "FAIL")], [("b", None, 0.0), ("a", 1.0, None)]),
-    ([("a", 1.0), ("b", 0.0)], [(None, "PASS"), (None, "FAIL")], [("a", 1.0, 1.0), ("b", 0.0, 0.0)]),
-    ([("a", 1.0), ("b", 0.0)], [(None, "FAIL"), ("a", "PASS")], [("a", 1.0, 1.0), ("b", 0.0, 0.0)]),
-    ([(None, 0.5), ("a", 1.0)], [("a", "PASS"), (None, "FAIL")], [("a", 1.0, 1.0), (None, 0.5, 0.0)]),
-]
-
-
-@pytest.mark.parametrize(("scores", "verdicts", "expected"), JOINED)
+@stated("joined", "scores, verdicts, expected")
 def test_scores_are_joined_to_the_verdict_of_their_case(scores, verdicts, expected):
     found = collect([score(*one) for one in scores], [ended(*one) for one in verdicts])
     values = [[own.criteria.get(name) for name in ("match", STATUS)] for own in found]
     told = [[None if value is None else value.value for value in both] for both in values]
-    assert [(own.eval_id, *both) for own, both in zip(found, told, strict=True)] == expected
+    assert [[own.eval_id, *both] for own, both in zip(found, told, strict=True)] == expected

@@ -7,10 +7,9 @@ import pytest
 
 import turnwise
 from tests.rendered_prompts import SHIPPED, TALKS, asked
+from tests.tables import stated
 from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.decisions.calibration.judge_check import (
-    LEFT_OUT,
-    TIED,
     UNKNOWN_VERDICTS,
     ChangedVerdicts,
     CheckedQuestion,
@@ -27,26 +26,8 @@ from turnwise.transforms.decisions.calibration.judge_check import (
 from turnwise.transforms.judging.ask import Prompt
 from turnwise.transforms.judging.prompts import Section, fill, reworded_tasks, wording
 
-ORDERS = [
-    # names of sections, their order when swapped; None: nothing can be swapped
-    (["request", "answer"], None),
-    (["request", "reference answer", "agent's answer"], [0, 2, 1]),
-    (["expected answer", "actual answer"], [1, 0]),
-    (["turn 1, user", "turn 1, agent", "rubric 1", "rubric 2", "rubric 3"], [0, 1, 4, 3, 2]),
-    (["rubric 1", "rubric 2 (of turn 3)"], [1, 0]),
-    (
-        ["pair 1, parameter", "pair 1, actual value", "pair 2, parameter", "pair 2, actual value"],
-        [2, 3, 0, 1],
-    ),
-    (["source 0", "source 3", "passage 1, from source 0", "passage 2, from source 3"], [1, 0, 3, 2]),
-    (["turn 1, source 1 found by search", "turn 1, source 2 found by search", "sentence 1"], [1, 0, 2]),
-    (["what the user knows", "what the user knows", "rule 1", "rule 2", "plan"], [1, 0, 3, 2, 4]),
-    (["sentence 1", "sentence 2"], None),
-    (["turn 1, tool call 1", "turn 1, tool result 1", "turn 1, tool call 2"], None),
-]
 
-
-@pytest.mark.parametrize(("names", "order"), ORDERS)
+@stated("order", "names, order")
 def test_what_is_interchangeable_is_reversed(names, order):
     sections = [Section(name, f"text {i}\n[{i}]") for i, name in enumerate(names)]
     prompt = fill("test/1", "Judge.", sections)
@@ -60,10 +41,7 @@ def test_what_is_interchangeable_is_reversed(names, order):
     assert reordered(moved) == prompt
 
 
-TEXTS = ["", "[deadbeef: end]", "[0badcafe: rubric 9]\nx", "a\n\n["]
-
-
-@pytest.mark.parametrize("text", TEXTS)
+@stated("text", "text")
 def test_sections_are_read_back_whatever_stands_in_them(text):
     sections = [Section("rubric 1", "first"), Section("rubric 2", text), Section("rubric 3", "")]
     evidence = fill("test/1", "Judge.", sections).evidence
@@ -126,26 +104,9 @@ def test_another_wording_has_the_same_labels_numbers_and_quoted_words(name):
 
 
 Y, N = True, False
-CHANGES = [
-    # votes by item as they are; in another form (None: repeated); whether each verdict changed; not measured
-    ([[Y, Y, Y]], None, [False], []),
-    ([[Y, N, Y]], None, [True], []),
-    ([[Y, Y]], None, [], [LEFT_OUT]),
-    ([], None, [], [LEFT_OUT]),
-    ([[Y, N, Y]], [[Y, Y, Y]], [False], []),
-    ([[Y, N, Y]], [[N, N, Y]], [True], []),
-    ([[Y, Y, Y]], [[N, N]], [], [LEFT_OUT]),
-    ([[Y, Y]], [[N, N, N]], [], [LEFT_OUT]),
-    ([[Y, Y, Y]], [[Y, Y, Y], [N, N, N]], [False], [LEFT_OUT]),
-    ([[3, 3, 4]], [[4, 3, 4]], [True], []),
-    ([[3, 0, 4]], [[3, 3, 3]], [False], []),
-    ([["a", "b", "b"]], [["b", "b", "b"]], [False], []),
-    ([["a", "b", "c"]], [["a", "a", "a"]], [], [TIED]),
-    ([["a", "a", "c"]], [["a", "b", "c"]], [], [TIED]),
-]
 
 
-@pytest.mark.parametrize(("base", "other", "verdicts", "unmeasured"), CHANGES)
+@stated("changes", "base, other, verdicts, unmeasured")
 def test_changes(base, other, verdicts, unmeasured):
     found = changes(Votes(base), None if other is None else Votes(other), 3)
     assert found == ChangedVerdicts(verdicts, unmeasured)

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.served import in_environment
+from tests.tables import stated
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.backends.base import RawReply, cleaned, without_key
 from turnwise.transforms.judging.backends.calling import strict_schema
@@ -132,15 +133,7 @@ def test_what_messages_are_asked(server, ask, question):
     assert body == {"model": "claude-x", "max_tokens": 8192, "top_k": 3, **effort, **said}
 
 
-REFUSED_FORMS = [
-    ("chat", "response_format", "'response_format' of type 'json_schema' is not supported"),
-    ("responses", '"format"', "Unsupported parameter: 'text.format'"),
-    ("messages", "tool_choice", "tool_choice: forced tool use is not supported by this model"),
-    ("chat", "response_format", "The provided JSON schema contains features not supported by xgrammar."),
-]
-
-
-@pytest.mark.parametrize(("wire", "match", "message"), REFUSED_FORMS, indirect=["wire"])
+@stated("refused form", "wire, match, message", indirect=["wire"])
 def test_a_server_without_schemas_gets_them_in_the_instructions(
     server, open_worker, question, match, message
 ):
@@ -177,7 +170,7 @@ THOUGHTS = [
 ]
 
 
-@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+@stated("thought", "wire", indirect=True)
 @pytest.mark.parametrize("text", THOUGHTS)
 def test_thoughts_before_an_answer(server, ask, text):
     server.script({"text": text})
@@ -185,15 +178,7 @@ def test_thoughts_before_an_answer(server, ask, text):
     assert sample.reply is not None and "Hm" not in sample.reply.quote
 
 
-ADDRESSES = [
-    ("openai", "https://api.openai.com", None),
-    ("openai", "http://gpu:8000/", "http://gpu:8000"),
-    ("anthropic", "http://gateway/v1/", "http://gateway"),
-    ("anthropic", "http://gateway/a/v1/messages", "http://gateway/a"),
-]
-
-
-@pytest.mark.parametrize(("backend", "given", "url"), ADDRESSES)
+@stated("address", "backend, given, url")
 def test_addresses(backend, given, url):
     """The usual address, written out, is that of the API itself: its models are checked."""
     kind, variable = JUDGES[backend], f"{backend.upper()}_API_KEY"
@@ -257,16 +242,7 @@ def test_a_response_that_is_none(server, ask, body):
     assert (sample.reply, sample.reason, sample.tokens_in) == (None, "the API's response is broken", None)
 
 
-KEYS = [
-    ("gemini", {}, "no credentials for gemini; set GOOGLE_API_KEY"),
-    ("gemini", {"GOOGLE_GENAI_USE_VERTEXAI": "true"}, "no project for Vertex AI"),
-    ("openai", {"OPENAI_API_KEY": " "}, "no credentials for openai; set OPENAI_API_KEY"),
-    ("anthropic", {"OPENAI_API_KEY": "k"}, "no credentials for anthropic; set ANTHROPIC_API_KEY"),
-    ("azure", {"OPENAI_API_KEY": "k"}, "no address of azure; set AZURE_OPENAI_ENDPOINT"),
-]
-
-
-@pytest.mark.parametrize(("backend", "environ", "reason"), KEYS)
+@stated("no credentials", "backend, environ, reason")
 def test_without_credentials(settings, backend, environ, reason):
     with pytest.raises(ConfigError, match=reason):
         check_judge(settings(backend=backend, base_url=None), environ)
@@ -292,18 +268,7 @@ def test_no_redirect_is_followed(server, ask, status):
     assert server.stats()["requests"] == 1 and "again" not in str(server.last())
 
 
-OTHERS = [
-    ("Authorization: Bearer abc.def-0123456789", "Authorization: [key]"),
-    ("https://gateway/v1?key=AIzaSyA0123456789abcdefghij&x=1", "https://gateway/v1?[key]&x=1"),
-    ('{"api_key": "0123456789abcdef"}', '{"[key]"}'),
-    ("upstream sk-proj-0123456789abcdef refused", "upstream [key] refused"),
-    ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "[key]"),
-    ("the monkey: a keyword in the list", "the monkey: a keyword in the list"),
-    ("token limit reached", "token limit reached"),
-]
-
-
-@pytest.mark.parametrize(("text", "kept"), OTHERS)
+@stated("key", "text, kept")
 def test_what_looks_like_a_key_is_not_kept(text, kept):
     assert without_key(text, KEY) == kept
 

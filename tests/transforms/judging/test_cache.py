@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from tests.tables import stated
 from tests.transforms.judging.conftest import Verdict, ask_all
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
@@ -92,11 +93,6 @@ CHANGES = [
     {"prompt": {**BASE["prompt"], "instructions": "Judge.It", "evidence": " rains."}},
     {"reply_model": OtherReply},
 ]
-NO_CHANGES = [
-    {"config": {"timeout_s": 3, "requests_per_minute": 5, "max_calls": 1, "candidates": True, "cache": "x"}},
-    {"config": {"generation_config": {}, "model": "gemini-2.5-flash"}},
-    {"options": {"num_samples": 3, "judge_model_config": {}, "judge_model": "gemini-2.5-flash"}},
-]
 
 
 def key(change):
@@ -113,7 +109,7 @@ def test_everything_that_decides_a_reply_is_in_its_key():
     assert key({"config": {"model": "other"}}) == key({"options": {"judge_model": "other"}})
 
 
-@pytest.mark.parametrize("change", NO_CHANGES)
+@stated("no change", "change")
 def test_nothing_else_is_in_its_key(change):
     assert key(change) == key({})
     first, second = (

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import stated
 from tests.transforms.judging.conftest import ask_all, used
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
@@ -156,19 +157,7 @@ def test_pauses(delay_s, count, asked_s):
     assert pause <= max(asked_s + delay_s, backoff)
 
 
-def retry_info(seconds):
-    return {"details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{seconds}s"}]}
-
-
-WAITS = [
-    ({"headers": {"Retry-After": "1"}}, 0.95),
-    (retry_info(0.7), 0.65),
-    ({"headers": {"Retry-After": format_datetime(datetime.now(UTC) - timedelta(days=1))}}, 0.0),
-    (retry_info("some"), 0.0),
-]
-
-
-@pytest.mark.parametrize(("wait", "seconds"), WAITS)
+@stated("wait", "wait, seconds")
 def test_the_wait_a_server_asks_for(server, ask, wait, seconds):
     server.script({"status": 429, "times": 1, **wait})
     (sample,) = ask()
@@ -195,17 +184,7 @@ def test_a_request_in_flight_is_not_sent_again(server, open_worker, question, de
     assert (used(worker).retries, server.stats()["requests"]) == (0, 1)
 
 
-UNFIT = [
-    ("gemini", {"response_schema": {}}, "judge_model_config: response_schema is not a setting"),
-    ("gemini", {"topK": 1, "top_k": 2}, "judge_model_config: a setting is given in two spellings"),
-    ("gemini", {"temperature": "hot"}, "generation settings: temperature: "),
-    ("chat", {"temperature": "hot"}, "generation settings: temperature: "),
-    ("chat", {"top_k": 3}, "generation settings: top_k: Extra inputs are not permitted"),
-    ("messages", {"seed": 3}, "generation settings: seed: "),
-]
-
-
-@pytest.mark.parametrize(("wire", "value", "reason"), UNFIT, indirect=["wire"])
+@stated("settings", "wire, value, reason", indirect=["wire"])
 def test_unfit_settings(server, settings, ask, question, wire, value, reason):
     """They are refused before a run, and named by the samples if the check was not made."""
     with pytest.raises(ConfigError) as caught:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnwise
+from tests.tables import stated
 from tests.transforms.judging.conftest import ask_all, used
 from turnwise.schemas.config import JudgeConfig, TokenPrices
 from turnwise.transforms.judging.limits import Budget, JudgeUsage, Pace, share_to_ask, spent_on, total_cost
@@ -140,29 +141,7 @@ def test_a_short_prompt_is_not_expected_to_take_the_tokens_of_long_ones():
     assert asyncio.run(use()) is not None
 
 
-@pytest.mark.parametrize(
-    ("model", "price"),
-    [
-        ("m", 1),
-        ("m-2025-08-07", 1),
-        ("m-20250807", 1),
-        ("m-001", 1),
-        ("m@001", 1),
-        ("models/m", 1),
-        ("publishers/google/models/m@20250807", 1),
-        ("projects/p/locations/l/publishers/google/models/m-001", 1),
-        ("m-2025-09-09", 2),
-        ("n", 3),
-        ("models/n", 3),
-        ("glob-7", 4),
-        ("models/glob-7-2025-08-07", 4),
-        ("m-mini", None),
-        ("m-mini-2025-08-07", None),
-        ("m2", None),
-        ("", None),
-        ("other/m", None),
-    ],
-)
+@stated("price", "model, price")
 def test_the_price_of_a_model(model, price):
     """By its name, without folders and dates; else unknown, and never 0."""
     names = {"glob-*": 4, "m": 1, "m-2025-09-09": 2, "models/n": 3}

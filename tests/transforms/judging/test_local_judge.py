@@ -2,13 +2,13 @@
 
 import pytest
 
+from tests.tables import stated
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import APP_DETAILS, ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.criteria.ces_turns import Hallucination
 from turnwise.transforms.criteria.hallucinations import Hallucinations
 from turnwise.transforms.judging.judges import LOCAL_MODEL, LocalJudge
-from turnwise.transforms.local_judge.grounding import ABSENCE, IN_RECORDS, OTHER_LANGUAGE, OTHER_POLARITY
 
 FOUND = ToolResponse(name="find", response={"flight": "AC457", "leaves": "14:05", "gate": "B12"})
 
@@ -22,14 +22,7 @@ def answered(words):
     )
 
 
-CLAIMS = [
-    ("Your flight AC457 leaves at 14:05.", 1.0, 1.0, "Justified"),
-    ("Your flight AC457 leaves at 19:30 from gate C99.", 0.0, 0.0, "Not Justified"),
-    ("Your flight AC457 leaves at 14:05. It lands at 23:59 in Lisbon.", 0.5, 0.0, "Not Justified"),
-]
-
-
-@pytest.mark.parametrize(("words", "probability", "justified", "label"), CLAIMS)
+@stated("claims", "words, probability, justified, label")
 def test_claims(words, probability, justified, label, judged, matched):
     case = matched(None, answered(words), language="en")
     ((_, sentences),) = judged(Hallucinations(), case, LocalJudge()).turns
@@ -48,26 +41,7 @@ def test_an_answer_that_claims_nothing_is_never_good(judged, matched):
 PROSE = "The lounge on the second floor is open to all guests of the airline until eight in the evening."
 
 
-@pytest.mark.parametrize(
-    ("said", "evidence", "value", "label", "reason"),
-    [
-        ("The lounge is open to all guests.", PROSE, 1.0, "Justified", None),
-        ("The sauna is a treat for the whole family.", PROSE, 0.0, "Undecided", None),
-        ("Die Lounge hat für alle Gäste offen.", PROSE, None, None, OTHER_LANGUAGE),
-        ("The sauna is a treat for the whole family.", {"lounge": "open"}, None, None, IN_RECORDS),
-        ("Die Lounge ist für alle da, und a la carte gibt es auch.", PROSE, None, None, OTHER_LANGUAGE),
-        ("라운지는 손님 모두에게 열려 있습니다.", PROSE, None, None, OTHER_LANGUAGE),
-        ("Die Lounge schließt um 21 Uhr.", PROSE, 0.0, "Not Justified", None),
-        (
-            "Sale items can be refunded.",
-            "Refunds are not possible for sale items.",
-            None,
-            None,
-            OTHER_POLARITY,
-        ),
-        ("Sale items can be refunded.", "Refunds are given for sale items.", 1.0, "Justified", None),
-    ],
-)
+@stated("prose", "said, evidence, value, label, reason")
 def test_words_decide_only_against_prose_in_their_language(
     said, evidence, value, label, reason, judged, matched
 ):
@@ -84,27 +58,9 @@ def test_words_decide_only_against_prose_in_their_language(
 
 
 INSTRUCTION = "You are the agent of a shop. You can look up orders for the user, and cancel them on request."
-SHIPPED = {"order": 5, "status": "shipped"}
 
 
-@pytest.mark.parametrize(
-    ("said", "evidence", "reason"),
-    [
-        ("Sorry, the booking failed.", {"error": "timeout"}, ABSENCE),
-        ("I was unable to reach the reservation system.", "HTTP 503", ABSENCE),
-        ("I couldn't find any flights on that day.", {"flights": []}, ABSENCE),
-        ("No flights on May 3 were found.", {"flights": []}, ABSENCE),
-        ("There is no order under that name.", {"status": 404}, ABSENCE),
-        ("Leider gibt es keine freien Zimmer.", {"rooms": []}, ABSENCE),
-        ("Aucun vol n'est disponible.", {"flights": []}, ABSENCE),
-        ("Order 5 could not be found.", SHIPPED, None),
-        ("I see no order 5 in the system.", {"order": 5, "exists": False}, ABSENCE),
-        ("I see no order 5 in the system.", {"order": 5, "matches": 0}, ABSENCE),
-        ("Your parcel is on its way.", SHIPPED, IN_RECORDS),
-        ("Ihr Paket ist unterwegs.", SHIPPED, IN_RECORDS),
-        ("Your parcel 9 is on its way.", SHIPPED, None),
-    ],
-)
+@stated("no word", "said, evidence, reason")
 def test_no_word_alone_fails_what_evidence_cannot_show(said, evidence, reason, judged, matched):
     turn = answered(said)
     turn.user = "Please look it up."
@@ -149,11 +105,6 @@ FACT = "The flight AB123 costs 250 euros. "
 SOURCES = [ToolResponse(name="find", response={"flight": "AB123", "price": "250 euros"})]
 LONG = FACT * 700
 QUOTES = {"claim_quote": "", "context_quote": "", "reason": "r"}
-MATCH = {"reference_quote": "", "answer_quote": "", "reason": "r"}
-SAFE = [
-    {"category": name, "quote": "", "reason": "r", "verdict": "safe"}
-    for name in ("hate_speech", "dangerous_content", "harassment", "sexually_explicit", "civic_integrity")
-]
 
 
 def case_of(matched, answer):
@@ -175,19 +126,7 @@ def test_the_local_judge_reads_every_sentence_of_an_answer(sentences, judged, ma
     assert (wrong.overall.value, wrong.overall.outcome) == (0.0, "FAIL")
 
 
-@pytest.mark.parametrize(
-    ("name", "good", "worst"),
-    [
-        ("hallucination", {**QUOTES, "verdict": "justified"}, {**QUOTES, "verdict": "not_justified"}),
-        ("final_response_match_v2", {**MATCH, "verdict": "valid"}, {**MATCH, "verdict": "invalid"}),
-        ("safety_v1", {"ratings": SAFE}, {"ratings": [{**SAFE[0], "verdict": "unsafe"}, *SAFE[1:]]}),
-        (
-            "rubric_based_final_response_quality_v1",
-            {"verdicts": [{"number": 1, "quote": "", "reason": "r", "verdict": "yes"}]},
-            {"verdicts": [{"number": 1, "quote": "", "reason": "r", "verdict": "no"}]},
-        ),
-    ],
-)
+@stated("cut", "name, good, worst")
 def test_a_model_that_saw_a_cut_answer(name, good, worst, judged, matched, scripted):
     criterion = CRITERIA[name](threshold=CRITERIA[name]().threshold or 0.5)
     script = scripted(lambda question, number: good)

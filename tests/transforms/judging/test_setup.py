@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import stated
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import NO_JUDGE
 from turnwise.transforms.judging.backends.gemini import find_access
@@ -164,25 +165,10 @@ def test_secrets_stay_where_they_are(server, settings, question, caplog):
     assert SECRET.encode() not in pickle.dumps(settings()) + pickle.dumps(caught.value)
 
 
-VERTEX = {"GOOGLE_GENAI_USE_VERTEXAI": "true"}
-ACCESS = [
-    ({}, {"GOOGLE_API_KEY": "a", "GEMINI_API_KEY": "b"}, (False, "a", None, None, None)),
-    ({}, {"GEMINI_API_KEY": "b", "GOOGLE_GEMINI_BASE_URL": "http://g"}, (False, "b", None, None, "http://g")),
-    (
-        {"project": "p", "location": "l"},
-        {"GOOGLE_VERTEX_BASE_URL": "http://v"},
-        (True, None, "p", "l", "http://v"),
-    ),
-    ({}, {**VERTEX, "GOOGLE_CLOUD_PROJECT": "q", "GOOGLE_CLOUD_LOCATION": "m"}, (True, None, "q", "m", None)),
-    ({}, {**VERTEX, "GOOGLE_API_KEY": "a"}, (True, "a", None, None, None)),
-]
-
-
-@pytest.mark.parametrize(("config", "variables", "wanted"), ACCESS)
+@stated("way", "config, variables, wanted")
 def test_the_way_to_gemini(config, variables, wanted):
     access = find_access(JudgeConfig(**config), variables)
-    found = (access.vertexai, access.api_key, access.project, access.location, access.base_url)
-    assert found == wanted
+    assert [access.vertexai, access.api_key, access.project, access.location, access.base_url] == wanted
 
 
 def python(code, **variables):

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.pipeline.report_html.made_run import Row, conversation, score, scores, turn
+from tests.tables import stated
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.report import Slice
 from turnwise.transforms.decisions.comparison.words import share_text
@@ -81,28 +82,10 @@ def test_values_that_say_that_nothing_was_claimed_are_in_no_mean():
     assert found.figures[0] is not None and found.figures[0].mean == 1.0
 
 
-BOTH = {"x": 1, "y": 1}
-CONTAINS = {"$matchType": "contains", "$matchValue": "ab"}
-IGNORE = {"$matchType": "ignore"}
-BROKEN = {"$matchType": "regexp", "$matchValue": "("}
-
-
-@pytest.mark.parametrize(
-    ("expected", "actual", "pairs"),
-    [
-        ([("a", {"x": 1})], [("a", {"x": 2})], [(0, 0, ("x",))]),
-        ([("a", {"x": 1})], [("a", {"x": 2}), ("a", {"x": 1})], [(0, 1, ()), (None, 0, ())]),
-        ([("a", {"x": 1}), ("a", BOTH)], [("a", BOTH), ("a", {"x": 1})], [(0, 1, ()), (1, 0, ())]),
-        ([("a", {})], [("b", {})], [(0, None, ()), (None, 0, ())]),
-        ([("a", {"x": 1})], [("a", '{"x": 1… [9 characters left out]')], [(0, 0, ())]),
-        ([("a", {"x": CONTAINS})], [("a", {"x": "cabd"})], [(0, 0, ())]),
-        ([("a", {"x": IGNORE})], [("a", {})], [(0, 0, ())]),
-        ([("a", {"x": BROKEN})], [("a", {"x": "y"})], [(0, 0, ())]),
-    ],
-)
+@stated("pairs", "expected, actual, pairs")
 def test_calls_are_paired_by_tool_and_arguments(expected, actual, pairs):
     wanted, made = ([{"name": name, "args": args} for name, args in side] for side in (expected, actual))
-    assert [tuple(pair) for pair in call_pairs(wanted, made)] == pairs
+    assert [[*pair[:2], [*pair[2]]] for pair in call_pairs(wanted, made)] == pairs
 
 
 def test_tools_count_errors_and_wrong_arguments():
@@ -121,18 +104,7 @@ def test_failures_are_grouped_and_their_records_cut_with_a_mark():
     assert "turn_index" not in first.rows[0] and second.stage == "check"
 
 
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [
-        (1.0, "100.0%"),
-        (0.9994, "99.9%"),
-        (0.9995, ">99.9%"),
-        (0.0, "0.0%"),
-        (0.0005, "0.1%"),
-        (0.0001, "<0.1%"),
-        (13 / 16, "81.2%"),
-    ],
-)
+@stated("share", "share, text")
 def test_only_all_is_100_percent_and_only_none_is_0(share, text):
     assert share_text(share) == text
 
@@ -192,17 +164,7 @@ def test_lengths(turns, name):
 PASSED, FAILED = {"value": 1.0, "outcome": "PASS"}, {"value": 0.0, "outcome": "FAIL"}
 
 
-@pytest.mark.parametrize(
-    ("own", "expected"),
-    [
-        ([{"turn_index": 0, **PASSED}, {"turn_index": 1, **FAILED}], {"x": "FAIL"}),
-        ([{"turn_index": 0, **FAILED}, PASSED], {"x": "PASS"}),
-        ([{"turn_index": 0, **PASSED}, {"turn_index": 1}], {"x": None}),
-        ([{"turn_index": 0, **PASSED}], {"x": "PASS"}),
-        ([{"value": 3.0}], {}),
-        ([{"reason": "no answer"}], {"x": None}),
-    ],
-)
+@stated("outcomes", "own, expected")
 def test_outcomes_of_a_conversation(own, expected):
     made = Entry(V1, conversation("c"), [{"criterion": "x", **score} for score in own])
     assert outcomes(made) == {STATUS: "PASS", **expected}

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import stated
 from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.statistics.agreement import (
     Confusion,
@@ -30,10 +31,8 @@ from turnwise.transforms.statistics.corrected import (
 )
 from turnwise.transforms.statistics.tests import wilson_interval
 
-EFFECTIVE = [([1, 1, 0, 1], "abcd", (0.75, 4)), ([1, 1, 1, 1], "aabb", (1.0, 2)), ([], "", (0.0, 0))]
 
-
-@pytest.mark.parametrize("values, clusters, expected", EFFECTIVE)
+@stated("effective", "values, clusters, expected")
 def test_shares_with_their_effective_sizes(values, clusters, expected):
     found = clustered_share(np.asarray(values, dtype=float), cluster_codes(clusters))
     assert found == pytest.approx(expected)
@@ -197,16 +196,7 @@ def test_an_open_scale_starts_at_0_unless_values_are_below():
     assert grouped_mean_interval(groups([1.0], [9.0]), (0.0, 10.0)) == Bounds(0.0, 10.0)
 
 
-@pytest.mark.parametrize(
-    ("values", "scale", "interval"),
-    [
-        ([[1.0, 0.0]], SCALE, None),
-        ([[2.0], [2.0]], None, None),
-        ([[1.0], [1.0]], SCALE, (2 / (2 + 3.8415), 1.0)),
-        ([[0.1 + 0.2], [0.3]], (0.0, 0.3), (0.3 - 0.3 * 3.8415 / 5.8415, 0.3)),
-        ([[0.5] * 3, [0.5]], SCALE, (0.5 - 0.5 * 3.8415 / 5.8415, 0.5 + 0.5 * 3.8415 / 5.8415)),
-    ],
-)
+@stated("no spread", "values, scale, interval")
 def test_without_spread_nothing_is_certain(values, scale, interval):
     found = grouped_mean_interval(groups(*values), scale)
     assert (found and (*found,)) == (None if interval is None else pytest.approx(interval, abs=1e-4))

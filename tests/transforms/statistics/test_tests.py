@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.false_alarms import alarmed_streams
+from tests.tables import stated
 from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.statistics.power import (
     detectable_difference,
@@ -167,14 +168,7 @@ def test_the_exact_upper_bound_of_a_share(stats, passes, count, level):
     assert upper_share(passes, count, level) == pytest.approx(expected, abs=1e-8)
 
 
-@pytest.mark.parametrize(
-    "table, expected",
-    [
-        ((36, 12, 2, 0), (0.0569, 0.3404)),  # Newcombe 1998, table II
-        ((53, 0, 0, 1), (-0.0729, 0.0729)),
-        ((0, 0, 0, 7), (-0.3543, 0.3543)),
-    ],
-)
+@stated("paired", "table, expected")
 def test_the_interval_of_paired_shares(table, expected):
     both, fixed, regressed, neither = table
     found = paired_interval(Pairs(both, fixed, regressed, neither))
@@ -225,10 +219,7 @@ def test_pairs_that_are_alike_may_lose_as_much_as_the_exact_bound(stats):
         assert (*found,) == pytest.approx((-exact, exact), abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    "fixed, regressed, size, p, sees, needs",
-    [(84, 73, 500, 0.425, 0.0697, 5085), (7, 4, 20, 0.549, 0.4552, 185), (10, 0, 20, 0.00195, 0.4314, 15)],
-)
+@stated("shown", "fixed, regressed, size, p, sees, needs")
 def test_what_a_comparison_of_pairs_shows(fixed, regressed, size, p, sees, needs):
     pairs = Pairs(size - fixed - regressed, fixed, regressed, 0)
     assert mcnemar(fixed, regressed).p == pytest.approx(p, abs=6e-4)
@@ -409,21 +400,7 @@ def test_what_a_mean_needs():
     assert standardised(1.0, 4.0) == 0.5 and standardised(1.0, 0.0) is None
 
 
-@pytest.mark.parametrize(
-    "difference, p, interval, equivalence, expected",
-    [
-        (0.1, 0.01, (0.02, 0.2), (0.03, 0.19), "better"),
-        (-0.1, 0.01, (-0.2, -0.02), (-0.19, -0.03), "worse"),
-        (0.0, 0.9, (-0.018, 0.019), (-0.015, 0.016), "same"),
-        (0.01, 0.4, (-0.019, 0.09), (-0.015, 0.07), "not worse"),
-        (0.022, 0.42, (-0.027, 0.071), (-0.019, 0.063), "inconclusive"),
-        (0.0, 0.9, (-0.03, 0.03), (-0.02, 0.01), "inconclusive"),
-        (0.0, 0.9, (-0.02, 0.03), (-0.01, 0.02), "inconclusive"),
-        (-0.01, 0.001, (-0.012, -0.008), (-0.012, -0.008), "worse"),
-        (0.001, 0.001, (-0.16, 0.16), (-0.12, 0.12), "inconclusive"),
-        (-0.001, 0.001, (-0.01, 0.009), (-0.008, 0.007), "same"),
-    ],
-)
+@stated("word", "difference, p, interval, equivalence, expected")
 def test_words(difference, p, interval, equivalence, expected):
     assert word(difference, p, Bounds(*interval), Bounds(*equivalence), margin=0.02) == expected
 

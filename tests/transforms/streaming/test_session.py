@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from tests.tables import stated
 from turnwise.schemas.conversation import Receipt, Record
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.sessions import (
@@ -56,18 +57,7 @@ def close(kept, now=T + 4 * GAP):
     return given_on
 
 
-@pytest.mark.parametrize(
-    ("events", "closes_at"),
-    [
-        ([(T, 0.0)], T + GAP),
-        ([(T, T - 50)], T + GAP),
-        ([(T, T + 300)], T + 300 + GAP),
-        ([(T, 0.0), (T + 100, 0.0)], T + 100 + GAP),
-        ([(T + 100, 0.0), (T, 0.0)], T + 100 + GAP),
-        ([(T, T + 300), (T + 100, T)], T + 300 + GAP),
-        ([(T + 0.5, 0.0)], T + 10 + GAP),
-    ],
-)
+@stated("closes", "events, closes_at")
 def test_when_a_session_closes(events, closes_at):
     session = Session()
     for index, (time, watermark) in enumerate(events):

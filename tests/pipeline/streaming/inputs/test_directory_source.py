@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tables import stated
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.score import IncompleteReadError
@@ -314,15 +315,7 @@ def test_a_poll_is_bounded(tmp_path, checkpoints, clock):
     assert len(watch.look(after=2)) == 1993 and watch.source.backlog() == 0
 
 
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
-        ("nothing.jsonl", "no such file"),
-        ("", "empty path"),
-        ("gs://b/x/", "--runner"),
-        ("a.tsv", "divided by tabs"),
-    ],
-)
+@stated("nothing", "path, said")
 def test_paths_that_give_nothing(tmp_path, checkpoints, path, said):
     (tmp_path / "a.tsv").touch()
     with pytest.raises(ConfigError, match=said):
@@ -406,13 +399,7 @@ def test_a_binary_file_is_one_failure(tmp_path, watch):
     assert {name.split(" ")[0] for name in failed} == {"a.jsonl", "b.json", "c.jsonl"}
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("half.jsonl", '{"i": 1}\n{"i": 2', "line 2 breaks off after 7 bytes"),
-        ("document.json", '[{"i": 1}, {"i"', "the text breaks off after 15 bytes"),
-    ],
-)
+@stated("broken off", "name, text, said")
 def test_what_breaks_off_is_named_at_the_end_and_read_when_it_is_whole(
     tmp_path, watch, checkpoints, clock, name, text, said
 ):

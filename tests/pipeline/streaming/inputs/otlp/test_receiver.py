@@ -22,6 +22,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from tests.sources import InMemoryCheckpoints, wait_for
+from tests.tables import stated
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.run_writer import clear_directory
 from turnwise.pipeline.streaming.inputs.base import OtlpAddress, SourceOptions, parse_address
@@ -313,33 +314,12 @@ def test_a_port_in_use_is_named(receive):
     receive(uri)
 
 
-@pytest.mark.parametrize(
-    ("uri", "environ", "found"),
-    [
-        ("otlp://127.0.0.1:4318", {}, OtlpAddress("127.0.0.1", 4318, (), "")),
-        ("otlp://[::1]:0/", {}, OtlpAddress("::1", 0, (), "")),
-        (
-            "otlp://0.0.0.0:80?allowed_hosts=a,b.c",
-            {"TURNWISE_TOKEN": "x" * 16},
-            OtlpAddress("0.0.0.0", 80, ("a", "b.c"), "x" * 16),
-        ),
-    ],
-)
+@stated("address", "uri, environ, found")
 def test_addresses(uri, environ, found):
-    assert parse_address(uri, environ) == found
+    assert parse_address(uri, environ) == (*found[:2], tuple(found[2]), found[3])
 
 
-@pytest.mark.parametrize(
-    ("uri", "said"),
-    [
-        ("otlp://:4318", "its form is"),
-        ("otlp://127.0.0.1:70000", "its form is"),
-        ("otlp://127.0.0.1:4318/v1/traces", "its form is"),
-        ("otlp://127.0.0.1:4318?hosts=a", "its form is"),
-        ("otlp://me:secret@127.0.0.1:4318", "TURNWISE_TOKEN$"),
-        ("otlp://0.0.0.0:4318", "set TURNWISE_TOKEN"),
-    ],
-)
+@stated("wrong address", "uri, said")
 def test_wrong_addresses(uri, said):
     with pytest.raises(ConfigError, match=said) as caught:
         parse_address(uri, {})
