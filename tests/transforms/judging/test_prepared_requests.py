@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tests.tables import stated
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
-from turnwise.transforms.judging.backends.gemini import GeminiApi, in_order
+from turnwise.transforms.judging.backends.gemini import PLACE, GeminiApi, in_order
 from turnwise.transforms.judging.judges import Access
 
 SCHEMA = {"type": "object", "properties": {"verdict": {"enum": ["valid", "invalid"]}}}
@@ -105,7 +105,7 @@ def sent_and_answered(server, ask, *arguments):
 @stated("request", "kind, settings, count, evidence")
 def test_requests_are_google_genais(server, account, kind, settings, count, evidence):
     account(server)
-    access, request = accesses(server)[kind], request_of(settings, evidence)
+    access, request = accesses(server)[kind], request_of(settings, evidence.replace("PLACE", PLACE))
     (theirs, _), (sent, _) = (
         sent_and_answered(server, ask, access, request, count) for ask in (plainly, ours)
     )
