@@ -17,55 +17,8 @@ from turnwise.transforms.judging.setup import JudgeWorker, check_judge
 GOOD = {"quote": "the words", "verdict": "valid"}
 
 
-def test_what_a_request_says(server, ask, question):
-    asked = question("The evidence.", instructions="The instructions.", judge_model_config={"topK": 3})
-    ask(asked=asked, generation_config={"temperature": 0.5, "top_k": 9})
-    body = json.loads(server.last()["text"])
-    assert body["systemInstruction"]["parts"] == [{"text": "The instructions."}]
-    assert body["contents"] == [{"role": "user", "parts": [{"text": "The evidence."}]}]
-    config = body["generationConfig"]
-    schema = asked.reply_model.model_json_schema()
-    assert config.pop("responseJsonSchema") == {**schema, "propertyOrdering": ["quote", "verdict"]}
-    assert config == {"responseMimeType": "application/json", "temperature": 0.5, "topK": 3}
-    assert server.last()["path"] == "/v1beta/models/gemini-2.5-flash:generateContent"
-
-
-PARTS = [
-    {"text": "hm {", "thought": True},
-    {"text": '{"quote": "the words", '},
-    {"text": '"verdict": "valid"}'},
-]
-OUTSIDE = "the reply is outside the schema: "
-REPLIES = [
-    ({"text": f"```json\n{json.dumps(GOOD)}\n```"}, None),
-    ({"parts": PARTS}, None),
-    ({"parts": PARTS[:1]}, "the model gave no answer"),
-    ({"text": json.dumps(GOOD), "cut": 20}, "the reply is broken JSON"),
-    ({"text": f"Sure: {json.dumps(GOOD)}"}, "the reply is broken JSON"),
-    ({"text": '{"quote": "x", "verdict": "y"}'}, f"{OUTSIDE}verdict: Input should be 'valid' or 'invalid'"),
-    ({"text": json.dumps({**GOOD, "more": 1})}, f"{OUTSIDE}more: Extra inputs are not permitted"),
-    ({"text": "[]"}, f"{OUTSIDE}the whole: Input should be an object"),
-    ({"text": '{"quote": "", "verdict": "invalid", "verdict": "valid"}'}, "the reply states one key twice"),
-]
-
-
-@pytest.mark.parametrize(("rule", "reason"), REPLIES)
-def test_what_becomes_of_a_reply(server, ask, rule, reason):
-    server.script(rule)
-    (sample,) = ask()
-    assert sample.reason == reason
-    assert (sample.reply.model_dump() if sample.reply else None) == (None if reason else GOOD)
-    assert server.stats()["requests"] == (2 if reason else 1)
-
-
 ALL = ["chat", "responses", "messages"]
 on_every = pytest.mark.parametrize("wire", ["gemini", *ALL], indirect=True)
-STRICT = {
-    "type": "object",
-    "properties": {"quote": {"type": "string"}, "verdict": {"enum": ["valid", "invalid"], "type": "string"}},
-    "required": ["quote", "verdict"],
-    "additionalProperties": False,
-}
 
 
 @on_every
@@ -77,23 +30,6 @@ def test_a_reply_by_the_schema(server, ask, question, wire):
     assert (sample.reply.quote, sample.reply.verdict) == ("Grüße, 감사합니다", "valid")
     assert sample.model == f"{wire.model.removeprefix('responses/')}-001"
     assert (sample.tokens_in, sample.tokens_out, sample.is_cached) == (9, 4, False)
-
-
-def asked_of(server, ask, question, **config):
-    settings = {"temperature": 0.5, "maxOutputTokens": 99}
-    ask(asked=question("The evidence.", instructions="Judge."), generation_config=settings, **config)
-    return json.loads(server.last()["text"])
-
-
-@pytest.mark.parametrize("wire", ["chat"], indirect=True)
-def test_what_chat_completions_are_asked(server, ask, question):
-    body = asked_of(server, ask, question)
-    system, user = body.pop("messages")
-    assert user == {"role": "user", "content": "The evidence."}
-    assert system["content"].startswith("Judge.\n\nAnswer with one JSON object by this JSON schema")
-    said = body.pop("response_format")
-    assert said == {"type": "json_schema", "json_schema": {"name": "reply", "schema": STRICT, "strict": True}}
-    assert body == {"model": "gpt-x", "temperature": 0.5, "max_tokens": 99}
 
 
 def test_azure_is_asked_as_openai_is(server, settings, question):
@@ -109,47 +45,6 @@ def test_azure_is_asked_as_openai_is(server, settings, question):
     assert (body["messages"][0]["content"], body["max_completion_tokens"]) == ("Judge.", 9)
 
 
-@pytest.mark.parametrize("wire", ["responses"], indirect=True)
-def test_what_the_responses_api_is_asked(server, ask, question):
-    body = asked_of(server, ask, question)
-    assert body.pop("instructions").startswith("Judge.\n\nAnswer with one JSON object")
-    assert body.pop("text") == {
-        "format": {"type": "json_schema", "name": "reply", "schema": STRICT, "strict": True}
-    }
-    sent = {"model": "gpt-x", "input": "The evidence.", "store": False}
-    assert body == {**sent, "temperature": 0.5, "max_output_tokens": 99}
-
-
-@pytest.mark.parametrize("wire", ["messages"], indirect=True)
-def test_what_messages_are_asked(server, ask, question):
-    asked = question("The evidence.", instructions="Judge.")
-    ask(asked=asked, generation_config={"top_k": 3, "reasoning_effort": "low"})
-    body = json.loads(server.last()["text"])
-    (tool,) = body.pop("tools")
-    assert (tool["name"], tool["input_schema"]) == ("reply", asked.reply_model.model_json_schema())
-    assert body.pop("tool_choice") == {"type": "tool", "name": "reply", "disable_parallel_tool_use": True}
-    effort = {"output_config": {"effort": "low"}}
-    said = {"system": "Judge.", "messages": [{"role": "user", "content": "The evidence."}]}
-    assert body == {"model": "claude-x", "max_tokens": 8192, "top_k": 3, **effort, **said}
-
-
-@stated("refused form", "wire, match, message", indirect=["wire"])
-def test_a_server_without_schemas_gets_them_in_the_instructions(
-    server, open_worker, question, match, message
-):
-    thought = f"<think>Hm {{}}.</think>\n```json\n{json.dumps(GOOD)}\n```"
-    server.script({"match": match, "status": 400, "message": message}, {"text": thought})
-    worker = open_worker(max_attempts=1, run_id=message)
-    for requests in (2, 3):
-        (sample,) = worker.submit(worker.ask(question(), range(1))).result()
-        assert sample.reply is not None, sample.reason
-        body = server.last()["text"]
-        assert match not in body and "JSON schema" in body
-        assert server.stats()["requests"] == requests
-    (usage,) = worker.counts.take().values()
-    assert usage.retries == 1
-
-
 @pytest.mark.parametrize("wire", ["chat"], indirect=True)
 def test_a_schema_that_is_refused_concerns_no_others(server, open_worker, question):
     message = "Invalid schema for response_format 'reply': In context=(), 'oneOf' is not permitted."
@@ -161,21 +56,6 @@ def test_a_schema_that_is_refused_concerns_no_others(server, open_worker, questi
         worker.submit(worker.ask(question(instructions=instructions), range(1))).result()
         assert ("response_format" in server.last()["text"]) is has_format
     assert server.stats()["requests"] == 4
-
-
-THOUGHTS = [
-    f"<think>Hm {{}}.</think>\n{json.dumps(GOOD)}",
-    f"The quote {{says}} so.\n</think>\n\n{json.dumps(GOOD)}",
-    json.dumps({**GOOD, "quote": "<think>1</think>"}),
-]
-
-
-@stated("thought", "wire", indirect=True)
-@pytest.mark.parametrize("text", THOUGHTS)
-def test_thoughts_before_an_answer(server, ask, text):
-    server.script({"text": text})
-    (sample,) = ask()
-    assert sample.reply is not None and "Hm" not in sample.reply.quote
 
 
 @stated("address", "backend, given, url")
@@ -218,30 +98,6 @@ def test_only_the_key_that_is_named_is_sent(server, ask):
     assert "another-secret" not in str(server.last())
 
 
-@pytest.mark.parametrize(
-    ("wire", "requests"), [("chat", 1), ("responses", 3), ("messages", 3)], indirect=["wire"]
-)
-def test_candidates(server, ask, requests):
-    server.script({"usage": {"promptTokenCount": 90, "candidatesTokenCount": 9}})
-    samples = ask(samples=3, candidates=True)
-    assert all(sample.reply for sample in samples)
-    assert server.stats()["requests"] == requests
-    assert sum(sample.tokens_in for sample in samples) == 90 * requests
-
-
-BROKEN = [
-    *(("gemini", body) for body in ("{", "null", '{"candidates": [3]}', '{"usageMetadata": "x"}')),
-    *(("chat", body) for body in ("{", "null", '{"choices": [3]}', '{"choices": [{}]}')),
-]
-
-
-@pytest.mark.parametrize(("wire", "body"), BROKEN, indirect=["wire"])
-def test_a_response_that_is_none(server, ask, body):
-    server.script({"status": 200, "body": body})
-    (sample,) = ask()
-    assert (sample.reply, sample.reason, sample.tokens_in) == (None, "the API's response is broken", None)
-
-
 @stated("no credentials", "backend, environ, reason")
 def test_without_credentials(settings, backend, environ, reason):
     with pytest.raises(ConfigError, match=reason):
@@ -256,16 +112,6 @@ def test_a_server_of_ones_own_needs_no_key(settings, wire):
 
 
 KEY = "sk-test/4711+geheim=="
-
-
-@on_every
-@pytest.mark.parametrize("status", [302, 307])
-def test_no_redirect_is_followed(server, ask, status):
-    """It would take the key along, also to another origin."""
-    server.script({"status": status, "headers": {"Location": "?again"}, "body": "moved", "times": 1})
-    (sample,) = ask(max_attempts=1)
-    assert sample.reply is None and str(status) in sample.reason
-    assert server.stats()["requests"] == 1 and "again" not in str(server.last())
 
 
 @stated("key", "text, kept")

@@ -1,5 +1,4 @@
 import asyncio
-import json
 from itertools import accumulate
 from time import monotonic
 
@@ -342,56 +341,6 @@ def test_equal_questions_in_flight_are_sent_once(server, open_worker, question):
     assert len({sample.reply.model_dump_json() for samples in results for sample in samples}) == 1
     assert [sum(sample.is_cached for sample in samples) for samples in results] == [0, 3, 3, 3, 3, 3]
     assert sum(sample.tokens_in for samples in results for sample in samples) == used(worker).tokens_in
-
-
-def replies(*verdicts):
-    return [json.dumps({"quote": "x", "verdict": verdict}) for verdict in verdicts]
-
-
-def test_candidates_are_one_call(server, open_worker, question):
-    server.script({"texts": replies("valid", "invalid", "valid"), "usage": {"promptTokenCount": 11}})
-    worker = open_worker(candidates=True)
-    (samples,) = ask_all(worker, [question()], 3)
-    assert [sample.reply and sample.reply.verdict for sample in samples] == ["valid", "invalid", "valid"]
-    assert [sample.tokens_in for sample in samples] == [4, 4, 3]
-    assert json.loads(server.last()["text"])["generationConfig"]["candidateCount"] == 3
-    usage = used(worker)
-    assert (usage.calls, usage.samples, usage.tokens_in) == (1, 3, 11)
-
-
-def test_unfit_candidates_are_asked_for_once_more_together(server, open_worker, question):
-    server.script({"texts": replies("valid", "perhaps", "perhaps"), "times": 1})
-    worker = open_worker(candidates=True)
-    (samples,) = ask_all(worker, [question()], 3)
-    assert all(sample.reply for sample in samples)
-    assert json.loads(server.last()["text"])["generationConfig"]["candidateCount"] == 2
-    usage = used(worker)
-    assert (usage.calls, usage.asked_again, dict(usage.unusable)) == (2, 2, {})
-
-
-def test_candidates_that_are_missing(server, ask):
-    server.script({"candidates": 2})
-    samples = ask(samples=4, candidates=True, run_id="missing")
-    assert [sample.reason for sample in samples] == [None] * 4
-    assert server.stats()["requests"] == 3
-
-
-def test_a_model_without_candidates_is_asked_one_by_one(server, open_worker, question):
-    server.script({"match": "candidateCount", "status": 400, "message": "Multiple candidates is not enabled"})
-    worker = open_worker(candidates=True)
-    for requests in (6, 11):
-        assert all(sample.reply for sample in ask_all(worker, [question()], 5)[0])
-        assert server.stats()["requests"] == requests
-
-
-def test_tokens_that_are_not_stated_are_no_zeros(server, open_worker, question):
-    """The call keeps what was expected of it: 400 tokens of an answer and a few of the prompt."""
-    server.script({"usage": None})
-    worker = open_worker(max_tokens=900, run_id="uncounted")
-    samples = [ask_all(worker, [question()])[0][0] for _ in range(3)]
-    assert [sample.reason for sample in samples] == [None, None, "budget"]
-    usage = used(worker)
-    assert (usage.calls, usage.uncounted, usage.tokens_in) == (2, 2, 0)
 
 
 def test_counts_are_handed_out_once(server, open_worker, question):

@@ -1,0 +1,56 @@
+"""What the judges of model APIs send, and what becomes of what they get.
+
+A line of `answers.jsonl` asks judges of some `wires`, by a `config`, step by step: the `script` of the server
+stays until another is given; a `question` is one of the fixture, asked for so many `samples`. Then compared
+are `replies`, `reasons` and `tokens` (in, out) of the samples, the `usage` since the last step, how many
+`requests` the script answered, and the last of them: its `path`, all that was `sent`, texts that it `holds`
+or `lacks`. Of a text that ends with `*`, the beginning is compared.
+"""
+
+import json
+
+import pytest
+
+from tests.tables import lines_beside
+from tests.transforms.judging.conftest import ask_all
+
+LINES = [(wire, line) for line in lines_beside(__file__, "answers.jsonl").values() for wire in line["wires"]]
+
+
+def shortened(value, wanted):
+    """Returns a value whose texts end where wanted ones have a `*`."""
+    if isinstance(wanted, dict) and isinstance(value, dict):
+        return {key: shortened(item, wanted.get(key)) for key, item in value.items()}
+    if isinstance(wanted, list) and isinstance(value, list) and len(value) == len(wanted):
+        return [*map(shortened, value, wanted)]
+    if isinstance(wanted, str) and wanted.endswith("*"):
+        return value[: len(wanted) - 1] + "*"
+    return value
+
+
+@pytest.mark.parametrize(
+    ("wire", "line"), LINES, indirect=["wire"], ids=[f"{line['name']}, {wire}"[:99] for wire, line in LINES]
+)
+def test_answers(server, open_worker, question, line):
+    worker = open_worker(**line.get("config", {}))
+    for step in line["steps"]:
+        if "script" in step:
+            server.script(*step["script"])
+        (samples,) = ask_all(worker, [question(**step.get("question", {}))], step.get("samples", 1))
+        assert all(sample.reason is None or len(sample.reason) <= 200 for sample in samples)
+        assert not any("\n" in (sample.reason or "") for sample in samples)
+        (usage,) = worker.counts.take().values()
+        last, stats = server.last(), server.stats()
+        given = {
+            "replies": [sample.reply and sample.reply.model_dump() for sample in samples],
+            "reasons": [sample.reason for sample in samples],
+            "tokens": [[sample.tokens_in, sample.tokens_out] for sample in samples],
+            "usage": {key: getattr(usage, key) for key in step.get("usage", ())},
+            "requests": stats["requests"],
+            "path": last.get("path"),
+            "sent": json.loads(last.get("text", "{}")),
+        }
+        for key in given.keys() & step.keys():
+            assert shortened(given[key], step[key]) == step[key], key
+        assert step.get("holds", "") in last.get("text", "")
+        assert "lacks" not in step or step["lacks"] not in f"{last.get('path')} {last.get('text')}"
