@@ -8,11 +8,16 @@ or `lacks`. Of a text that ends with `*`, the beginning is compared.
 """
 
 import json
+from contextlib import nullcontext
+from fnmatch import fnmatchcase
 
 import pytest
 
-from tests.tables import lines_beside
+from tests.tables import lines_beside, stated
 from tests.transforms.judging.conftest import ask_all
+from turnwise.schemas.config import ConfigError
+from turnwise.transforms.judging.ask import JudgeModelOptions
+from turnwise.transforms.judging.setup import check_judge
 
 LINES = [(wire, line) for line in lines_beside(__file__, "answers.jsonl").values() for wire in line["wires"]]
 
@@ -39,7 +44,7 @@ def test_answers(server, open_worker, question, line):
         (samples,) = ask_all(worker, [question(**step.get("question", {}))], step.get("samples", 1))
         assert all(sample.reason is None or len(sample.reason) <= 200 for sample in samples)
         assert not any("\n" in (sample.reason or "") for sample in samples)
-        (usage,) = worker.counts.take().values()
+        usage = next(iter(worker.counts.take().values()), None)
         last, stats = server.last(), server.stats()
         given = {
             "replies": [sample.reply and sample.reply.model_dump() for sample in samples],
@@ -54,3 +59,21 @@ def test_answers(server, open_worker, question, line):
             assert shortened(given[key], step[key]) == step[key], key
         assert step.get("holds", "") in last.get("text", "")
         assert "lacks" not in step or step["lacks"] not in f"{last.get('path')} {last.get('text')}"
+
+
+@stated("check", "wire, given, error", indirect=["wire"])
+def test_a_check_before_a_run(server, settings, wire, given, error):
+    """`environ`: the variables, or the key; `error`: beginning or part of the only line, if any."""
+    server.script(*([given["script"]] if "script" in given else []))
+    config = {key: own and own.replace("{url}", server.url) for key, own in given.get("config", {}).items()}
+    environ = given.get("environ", server.key)
+    variables = {wire.variable: environ} if isinstance(environ, str) else environ
+    options = [JudgeModelOptions(**stated) for stated in given.get("options", [])]
+    with pytest.raises(ConfigError) if error else nullcontext() as raised:
+        check_judge(settings(**config), variables, options)
+    if error:
+        assert fnmatchcase(str(raised.value), error.replace("{url}", server.url).replace("[", "[[]"))
+        assert "wrong-key" not in str(raised.value) and "\n" not in str(raised.value)
+    stats = server.stats()
+    assert stats["requests"] == 0 and stats["checks"] == given.get("checks", stats["checks"])
+    assert stats["checks"] >= ("script" in given)

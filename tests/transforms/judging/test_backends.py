@@ -8,11 +8,11 @@ import pytest
 
 from tests.served import in_environment
 from tests.tables import stated
-from turnwise.schemas.config import ConfigError, JudgeConfig
+from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.backends.base import RawReply, cleaned, without_key
 from turnwise.transforms.judging.backends.calling import strict_schema
 from turnwise.transforms.judging.judges import JUDGES
-from turnwise.transforms.judging.setup import JudgeWorker, check_judge
+from turnwise.transforms.judging.setup import JudgeWorker
 
 GOOD = {"quote": "the words", "verdict": "valid"}
 
@@ -67,48 +67,11 @@ def test_addresses(backend, given, url):
         assert (access.base_url, access.endpoint) == (url, url or backend)
 
 
-@pytest.mark.parametrize("wire", ["chat"], indirect=True)
-def test_an_address_that_lacks_its_path(server, settings):
-    with pytest.raises(ConfigError) as caught:
-        check_judge(settings(base_url=server.url), {"OPENAI_API_KEY": server.key})
-    assert (
-        str(caught.value) == f"judge: {server.url} has no models, but {server.url}/v1 has: name it with /v1"
-    )
-
-
-UNKNOWN = [('model "gpt-x" not found, try pulling it first', True), ("Not Found", False)]
-
-
-@pytest.mark.parametrize("wire", ["chat"], indirect=True)
-@pytest.mark.parametrize(("message", "is_refused"), UNKNOWN)
-def test_a_server_of_ones_own_without_the_model(server, settings, message, is_refused):
-    """Ollama says which model it lacks; other servers have no such path."""
-    server.script({"checks": True, "status": 404, "message": message})
-    if not is_refused:
-        check_judge(settings(), {"OPENAI_API_KEY": server.key})
-        return
-    with pytest.raises(ConfigError, match="judge: model gpt-x: HTTP 404"):
-        check_judge(settings(), {"OPENAI_API_KEY": server.key})
-
-
 @pytest.mark.parametrize("wire", ["messages"], indirect=True)
 def test_only_the_key_that_is_named_is_sent(server, ask):
     with in_environment({"ANTHROPIC_AUTH_TOKEN": "another-secret"}):
         assert ask(run_id="another token")[0].reply
     assert "another-secret" not in str(server.last())
-
-
-@stated("no credentials", "backend, environ, reason")
-def test_without_credentials(settings, backend, environ, reason):
-    with pytest.raises(ConfigError, match=reason):
-        check_judge(settings(backend=backend, base_url=None), environ)
-
-
-@pytest.mark.parametrize("wire", ["chat", "messages"], indirect=True)
-def test_a_server_of_ones_own_needs_no_key(settings, wire):
-    """The server of the tests refuses what is no key: so the request was made."""
-    with pytest.raises(ConfigError, match=r"refused: HTTP 401 INVALID_ARGUMENT API key not valid: none\."):
-        check_judge(settings(), {})
 
 
 KEY = "sk-test/4711+geheim=="

@@ -8,13 +8,11 @@ from hypothesis import strategies as st
 from tests.tables import stated
 from tests.transforms.judging.conftest import ask_all, used
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn
 from turnwise.transforms.criteria.responses import FinalResponseMatch
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.backends.calling import Attempts
-from turnwise.transforms.judging.setup import check_judge
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 
@@ -78,26 +76,6 @@ def test_the_time_out_holds_for_all_attempts_together(server, ask):
     assert server.stats()["requests"] < 30
 
 
-@pytest.mark.parametrize(("delay_ms", "reason"), [(60_000, "no answer within 2 s"), (1_500, None)])
-def test_a_request_in_flight_is_not_sent_again(server, open_worker, question, delay_ms, reason):
-    server.script({"delay_ms": delay_ms, "times": 1})
-    worker = open_worker(timeout_s=2)
-    ((sample,),) = ask_all(worker, [question()])
-    assert (sample.reply is None, sample.reason) == (reason is not None, reason)
-    assert (used(worker).retries, server.stats()["requests"]) == (0, 1)
-
-
-@stated("settings", "wire, value, reason", indirect=["wire"])
-def test_unfit_settings(server, settings, ask, question, wire, value, reason):
-    """They are refused before a run, and named by the samples if the check was not made."""
-    with pytest.raises(ConfigError) as caught:
-        check_judge(settings(), {wire.variable: server.key}, [JudgeModelOptions(judge_model_config=value)])
-    assert str(caught.value).removeprefix("judge: ").startswith(reason)
-    (sample,) = ask(asked=question(judge_model_config=value))
-    assert sample.reply is None and sample.reason.startswith(reason)
-    assert (server.stats()["requests"], server.stats()["checks"]) == (0, 0)
-
-
 REFUSED = [
     {"status": 401, "message": "who?"},
     {"status": 403, "message": "not you", "name": "PERMISSION_DENIED"},
@@ -124,36 +102,9 @@ def test_refused_credentials_stop_everything(server, open_worker, question, rule
 
 
 @on_every_wire
-def test_a_wrong_key(server, settings, wire, open_worker, question):
-    with pytest.raises(
-        ConfigError, match=r"refused: HTTP 40[01] INVALID_ARGUMENT API key not valid: \[key\]"
-    ) as caught:
-        check_judge(settings(), {wire.variable: "a-wrong-key"})
-    assert "a-wrong-key" not in str(caught.value)
+def test_a_wrong_key(server, open_worker, question):
     worker = open_worker(key="a-wrong-key")
     with pytest.raises(AuthenticationError) as refused:
         worker.submit(worker.ask(question(), range(1))).result()
     assert "a-wrong-key" not in repr(refused.value)
     assert server.stats()["requests"] == 1
-
-
-@on_every_wire
-def test_a_check_costs_nothing(server, settings, wire):
-    options = [JudgeModelOptions(), JudgeModelOptions(judge_model="another")]
-    check_judge(settings(), {wire.variable: server.key}, options * 2)
-    stats = server.stats()
-    assert (stats["requests"], stats["checks"]) == (0, 2)
-
-
-@on_every_wire
-def test_a_check_of_a_server_that_is_not_there(server, settings, wire):
-    with pytest.raises(ConfigError, match=f"^judge: model {wire.model}: no connection: "):
-        check_judge(settings(base_url="http://127.0.0.1:9"), {wire.variable: "k"})
-
-
-@pytest.mark.parametrize("status", [404, 503])
-@on_every_wire
-def test_a_check_lets_passing_trouble_pass(server, settings, wire, status):
-    server.script({"checks": True, "status": status})
-    check_judge(settings(), {wire.variable: server.key})
-    assert server.stats()["checks"] >= 1
