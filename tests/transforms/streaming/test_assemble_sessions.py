@@ -21,13 +21,7 @@ from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.conversation import Arrival, Receipt
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.sessions import (
-    MAX_EVENTS,
-    AssembleConversations,
-    Ignored,
-    RejectedConversation,
-    firing_time,
-)
+from turnwise.transforms.beam import sessions
 from turnwise.transforms.beam.steps import InspectedDoFn
 from turnwise.transforms.beam.windows import ParseArrivals
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
@@ -90,12 +84,12 @@ class Collect(InspectedDoFn):
     def process(self, element: Any, at: Any = beam.DoFn.TimestampParam) -> None:
         if isinstance(element, LoggedConversation):
             FOUND["conversations"].append(told(element, at))
-        elif isinstance(element, RejectedConversation):
+        elif isinstance(element, sessions.RejectedConversation):
             FOUND["failures"] += map(failed, element.failures)
         elif isinstance(element, Failure):
             FOUND["failures"].append(failed(element))
         else:
-            assert isinstance(element, Ignored)
+            assert isinstance(element, sessions.Ignored)
             FOUND["ignored"] += [receipt.position for receipt in element[0]]
         FOUND["held"].append(PROGRESS.held)
 
@@ -107,7 +101,7 @@ def of_kind(found: Any, kind: type) -> Any:
 def collected(root: beam.Pipeline, stream: TestStream, rules: StreamRules) -> None:
     """Adds the assembly of a stream, all of whose elements are kept."""
     parsed = arriving(root, stream) | ParseArrivals(LogReader())
-    assembled = parsed.events | AssembleConversations(rules, LogReader())
+    assembled = parsed.events | sessions.AssembleConversations(rules, LogReader())
     _ = (parsed.whole, assembled) | beam.Flatten() | beam.ParDo(Collect())
 
 
@@ -121,12 +115,14 @@ def run(steps: Sequence[Any]) -> dict[str, list[Any]]:
     return FOUND
 
 
-def check(steps: Sequence[Any], conversations: Sequence[Any], failures: Sequence[Any] = ()) -> None:
+def check(
+    steps: Sequence[Any], conversations: Sequence[Any], failures: Sequence[Any] = (), ignored: Any = ()
+) -> None:
     """Compares what a stream gives, in any order."""
     found = run(steps)
     assert sorted(found["conversations"]) == sorted((*row[:-1], T + row[-1]) for row in conversations)
     assert sorted(found["failures"], key=repr) == sorted(map(tuple, failures), key=repr)
-    assert found["ignored"] == []
+    assert found["ignored"] == [*ignored]
 
 
 LINES = lines_beside(__file__, "assembled.jsonl")
@@ -134,7 +130,8 @@ LINES = lines_beside(__file__, "assembled.jsonl")
 
 @pytest.mark.parametrize("name", LINES)
 def test_what_is_assembled(name):
-    check(LINES[name]["steps"], LINES[name]["says"], LINES[name].get("rejected", ()))
+    line = LINES[name]
+    check(line["steps"], line["says"], line.get("rejected", ()), line.get("ignored", ()))
 
 
 def test_events_that_wait_are_told():
@@ -145,10 +142,10 @@ def test_events_that_wait_are_told():
 
 
 def test_events_that_cannot_be_taken_are_failures():
-    steps = [[[("a", i, 0) for i in range(MAX_EVENTS)], {"end": True}], [[("a", 5000, 0)]]]
-    said = [f"a{i}" for i in range(MAX_EVENTS)]
-    wanted = [("a", 0, said, list(range(1, MAX_EVENTS + 1)), 0)]
-    check(steps, wanted, [("assemble", "SessionFullError", "a", [MAX_EVENTS + 1])])
+    steps = [[[("a", i, 0) for i in range(sessions.MAX_EVENTS)], {"end": True}], [[("a", 5000, 0)]]]
+    said = [f"a{i}" for i in range(sessions.MAX_EVENTS)]
+    wanted = [("a", 0, said, list(range(1, sessions.MAX_EVENTS + 1)), 0)]
+    check(steps, wanted, [("assemble", "SessionFullError", "a", [sessions.MAX_EVENTS + 1])])
 
 
 def test_arrivals_that_hold_whole_conversations_have_a_receipt_each():
@@ -191,7 +188,7 @@ def test_assembly_on_an_engine_that_keeps_bytes():
         parsed = (
             given | beam.MapTuple(TimestampedValue).with_output_types(Arrival) | ParseArrivals(LogReader())
         )
-        found = parsed.events | AssembleConversations(StreamRules(), LogReader())
+        found = parsed.events | sessions.AssembleConversations(StreamRules(), LogReader())
         _ = found | beam.ParDo(Collect())
     said = [(row[0], row[2]) for row in FOUND["conversations"]]
     last = dict(sorted(said, key=lambda row: len(row[1])))
@@ -200,4 +197,4 @@ def test_assembly_on_an_engine_that_keeps_bytes():
 
 @pytest.mark.parametrize("visit", [0.0, T + 0.7 / 64, 1767323045.2499998, 1767323045.0109375])
 def test_a_timer_is_not_before_its_visit(visit):
-    assert visit <= firing_time(visit).micros / 1e6 < visit + 1e-5
+    assert visit <= sessions.firing_time(visit).micros / 1e6 < visit + 1e-5
