@@ -257,31 +257,6 @@ def test_standard_input_is_scored_to_its_end(stream, moment, tmp_path):
     assert all(row["window_start"] <= moment(time.time()) for row in started.windows().values())
 
 
-def test_rows_that_a_mapping_joins_are_conversations_also_if_it_is_the_named_format(stream, tmp_path):
-    mapping = {"conversation_id": "conv", "order": "n", "message": "{role: who, content: text}"}
-    (tmp_path / "config.json").write_text(json.dumps({"mapping": mapping}))
-    given = ("--input", "-", "--input_format", "mapping", "--config", tmp_path / "config.json")
-    started = stream(tmp_path / "out", *given, stdin=subprocess.PIPE)
-    rows = [("a", 0, "user"), ("b", 0, "user"), ("a", 1, "assistant"), ("b", 1, "assistant")]
-    lines = [json.dumps({"conv": conv, "n": n, "who": who, "text": "x"}) for conv, n, who in rows]
-    started.stdin.write("\n".join(lines))
-    started.finish()
-    assert "4 records = 4 parsed + 0 rejected; 2 conversations = 2 results + 0 rejected" in started.out
-
-
-def test_a_stream_ends_after_so_many_conversations_and_goes_on(turnwise, tmp_path):
-    logs, out = tmp_path / "logs.jsonl", tmp_path / "out"
-    logs.write_text("".join(json.dumps(conversation(number)) + "\n" for number in range(30)))
-    common = ["run", "--streaming", "--input", logs, "--judge", "none"]
-    for options, results in ((["--stop_after=12"], 12), (["--stop_after=3"], 15), (["--max_run_time=1"], 30)):
-        done = turnwise(*common, *options, output=out)
-        assert (done.status, done.err, len(done.rows("results"))) == (0, "", results)
-        counts = done.document("run.json")["counts"]
-        assert (counts["results"], counts["records"], counts["repeated"]) == (results, results, 0)
-    names = [row["name"] for row in done.rows("results")]
-    assert len(set(names)) == 30
-
-
 def test_the_live_view_moves_in_place_and_leaves_no_trace(stream, tmp_path):
     logs = tmp_path / "logs.jsonl"
     logs.write_text("".join(json.dumps(conversation(number)) + "\n" for number in range(20)))
