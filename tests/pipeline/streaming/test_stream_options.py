@@ -23,13 +23,9 @@ def test_the_defaults_and_the_runner(given, runner):
 
 
 def test_what_is_given_counts():
-    settings, _ = parse_options(
-        [
-            *(*NEEDED, "--streaming", "--session_gap=30", "--window=60", "--allowed_lateness=0"),
-            *("--pane_every=5", "--max_run_time=1.5", "--stop_after=7", "--alerts=file.jsonl"),
-            *("--timestamp_attribute=when",),
-        ]
-    )
+    given = "--streaming --session_gap=30 --window=60 --allowed_lateness=0 --pane_every=5 --max_run_time=1.5"
+    given += " --stop_after=7 --alerts=file.jsonl --timestamp_attribute=when"
+    settings, _ = parse_options([*NEEDED, *given.split()])
     rules = StreamRules(session_gap=30.0, window=60.0, allowed_lateness=0.0, pane_every=5)
     assert settings.stream.rules == rules
     assert replace(settings.stream, rules=rules) == StreamSettings(rules, 1.5, 7, "file.jsonl", "when")
