@@ -38,6 +38,41 @@ def stated(key: str, names: str, **options: Any) -> Callable[[Any], Any]:
     return mark
 
 
+def value_at(root: Any, path: str) -> Any:
+    for name in path.split("."):
+        if name.isdecimal():
+            root = root[int(name)]
+        else:
+            root = root[name] if isinstance(root, dict) else getattr(root, name)
+    return root
+
+
+def is_inside(interval: Any, figure: float, low: float, high: float) -> bool:
+    return low <= interval.low < figure < interval.high <= high
+
+
+def is_told(value: Any, wanted: Any) -> bool:
+    """Returns whether a value is the wanted one, or what it must be."""
+    if not isinstance(wanted, dict) or isinstance(value, dict):
+        return value == (pytest.approx(wanted) if isinstance(wanted, float) else wanted)
+    rules = {
+        "some": lambda stated: bool(value) is stated,
+        "starts": lambda text: value.startswith(text),
+        "ends": lambda text: value.endswith(text),
+        "parts": lambda texts: all(text in str(value) for text in texts),
+        "lacks": lambda texts: not any(text in value for text in texts),
+        "above": lambda limit: value > limit,
+        "below": lambda limit: value < limit,
+        "between": lambda limits: limits[0] <= value <= limits[1],
+        "inside": lambda limits: is_inside(
+            value.interval, getattr(value, "ratio", None) or value.difference, *limits
+        ),
+        "holds": lambda figure: value.low < figure < value.high,
+        "none_or": lambda fields: value is None or all(value_at(value, key) == fields[key] for key in fields),
+    }
+    return all(rules[rule](stated) for rule, stated in wanted.items())
+
+
 def folder_of(directory: Path) -> Path:
     """Returns the folder that holds the tables of the run in an output directory."""
     run = directory / "run.json"

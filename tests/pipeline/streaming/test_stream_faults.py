@@ -165,6 +165,8 @@ def change(path, how, scored):
             path.touch()
         elif key == "kept":
             path.write_bytes(text[:given])
+        elif key == "end":
+            path.write_bytes(text[: -len(given)] + given.encode())
         elif key == "fill":
             path.write_bytes(text[:4096] + b"\0" * (len(text) - 4096))
         else:

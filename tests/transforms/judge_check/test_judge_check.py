@@ -56,19 +56,7 @@ def test_a_prompt_that_was_not_filled_is_left_alone(evidence):
     assert reordered(Prompt("own/1", "Judge.", evidence)) is None
 
 
-SWAPPED = {
-    "final_response_match_v2": True,
-    "semantic_similarity": True,
-    "multi_turn_trajectory_quality_v1": True,
-    "per_turn_user_simulator_quality_v1": True,
-    "multi_turn_task_success_v1": False,
-    "response_evaluation_score": False,
-    "claimed_actions_v1": False,
-    "hallucinations_v1": False,
-}
-
-
-@pytest.mark.parametrize(("name", "is_swapped"), SWAPPED.items())
+@stated("swapped", "name, is_swapped")
 def test_which_criteria_of_the_product_can_be_swapped(name, is_swapped):
     prompt = asked(name, TALKS["Attack"]).prompt
     assert (reordered(prompt) is not None) is is_swapped
@@ -183,43 +171,18 @@ def test_figures_count_verdicts_and_rest_on_conversations():
     assert wide == Bounds(0.0, pytest.approx(0.7934, abs=1e-3))
 
 
-def figures(*questions, errors=0):
-    return criterion_figures(["tone"], list(questions), {"tone": errors}, 3)
+VOTED = {"same": SAME, "split": SPLIT, "other": OTHER, "lost": LOST}
 
 
-UNMEASURED = "tone, repeat: 1 verdicts were not measured; if they changed, more than 40.0% would"
-PROBLEMS = [
-    # questions, bound, problem
-    ([voted(0, SAME)], None, None),
-    ([voted(0, SAME)], 0.0, None),
-    ([voted(0, SPLIT)], 0.9, "tone, repeat: 1 of 1 verdicts change (100.0%), more than 90.0%"),
-    ([voted(0, SAME, swap=OTHER)], 0.5, "tone, swap: 1 of 1 verdicts change (100.0%), more than 50.0%"),
-    ([voted(0, LOST)], None, "tone, repeat: nothing was measured: 429"),
-    ([voted(0, SAME, swap=LOST)], None, "tone, swap: nothing was measured: 429"),
-    ([voted(0, SAME), voted(1, LOST)], None, None),
-    ([voted(0, SAME), voted(1, LOST)], 0.4, UNMEASURED),
-    ([voted(0, SAME), voted(1, LOST)], 0.5, None),
-]
-
-
-@pytest.mark.parametrize(("questions", "bound", "problem"), PROBLEMS)
-def test_problems(questions, bound, problem):
-    assert check_problems(figures(*questions), bound) == ([problem] if problem else [])
-
-
-IDLE = [*figures(voted(0, SAME)), *criterion_figures(["other"], [], {}, 3)]
-
-
-@pytest.mark.parametrize(
-    ("checked", "bound", "problem"),
-    [
-        (figures(), None, "no judged criterion asks anything"),
-        ([], None, "no judged criterion asks anything"),
-        (figures(voted(0, SAME), errors=2), None, "tone: failed with an error 2 times; its questions are m"),
-        (IDLE, None, ""),
-        (IDLE, 0.5, "other: it asks nothing about the sample, so the bound is not shown to hold"),
-    ],
-)
-def test_what_asks_nothing_or_raises_is_no_pass(checked, bound, problem):
+@stated("problem", "questions, errors, bound, problem")
+def test_problems(questions, errors, bound, problem):
+    """Questions by criterion: conversation, votes as it is, and when swapped."""
+    checked = []
+    for name, asked in questions.items():
+        votes = [
+            voted(of, VOTED[repeat], **{"swap": VOTED[swap] for swap in swapped})
+            for of, repeat, *swapped in asked
+        ]
+        checked += criterion_figures([name], votes, {name: errors}, 3)
     found = check_problems(checked, bound)
     assert "\n".join(found).startswith(problem) and len(found) == bool(problem)
