@@ -178,11 +178,9 @@ VOTED = {"same": SAME, "split": SPLIT, "other": OTHER, "lost": LOST}
 def test_problems(questions, errors, bound, problem):
     """Questions by criterion: conversation, votes as it is, and when swapped."""
     checked = []
-    for name, asked in questions.items():
-        votes = [
-            voted(of, VOTED[repeat], **{"swap": VOTED[swap] for swap in swapped})
-            for of, repeat, *swapped in asked
-        ]
+    for name, given in questions.items():
+        forms = [(of, dict(zip(("repeat", "swap"), kinds, strict=False))) for of, *kinds in given]
+        votes = [voted(of, **{form: VOTED[kind] for form, kind in kinds.items()}) for of, kinds in forms]
         checked += criterion_figures([name], votes, {name: errors}, 3)
     found = check_problems(checked, bound)
     assert "\n".join(found).startswith(problem) and len(found) == bool(problem)

@@ -26,15 +26,6 @@ def values(figures, name):
     return [pytest.approx(each["value"]) for each in figures[name]]
 
 
-def test_by_hand():
-    figures = repeats(a="PPF", b="PPPP").figures("c")
-    assert (figures["cases"], figures["runs"]) == (2, 3)
-    assert values(figures, "pass_hat_k") == [(2 / 3 + 1) / 2, (1 / 3 + 1) / 2, 0.5, 1.0]
-    assert values(figures, "pass_at_k") == [(2 / 3 + 1) / 2, 1.0, 1.0, 1.0]
-    for name in ("pass_hat_k", "pass_at_k"):
-        assert [(each["k"], each["cases"]) for each in figures[name]] == [(1, 2), (2, 2), (3, 2), (4, 1)]
-
-
 def test_cases_with_fewer_runs_are_left_out_of_larger_k():
     figures = repeats(a="P", b="F", c="PF", d="PP").figures("c")
     assert values(figures, "pass_hat_k") == [(1 + 0 + 0.5 + 1) / 4, (0 + 1) / 2]

@@ -1,8 +1,9 @@
 """Assembly on a real engine: timers, lateness and restored sessions.
 
 A line of `assembled.jsonl` has `steps`: a watermark, or a bundle of events (conversation, index, time; a text
-is a record) with their fields. `says` is what comes of conversations (id, revision, answers, positions that
-are settled, time), `rejected` what of the others. Times are seconds after T.
+is a record) with their fields. `says` is what comes of conversations: id, revision, answers, time, and what
+is settled, a position, or position, part and number of parts; `rejected`, what comes of the others. Times are
+seconds after T.
 """
 
 import json
@@ -13,12 +14,11 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.testing.test_stream import TestStream
-from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import TimestampedValue
 
 from tests.tables import lines_beside
 from tests.transforms.streaming.engines import arriving, new_pipeline
-from turnwise.schemas.conversation import Arrival, Receipt
+from turnwise.schemas.conversation import Arrival
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam import sessions
@@ -65,7 +65,7 @@ def stream_of(steps: Sequence[Any]) -> TestStream:
 
 def told(found: LoggedConversation, at: Any) -> tuple[Any, ...]:
     conversation, record = found
-    positions = sorted(receipt.position for receipt in record.settles())
+    positions = sorted(r.position if r.parts == 1 else [*r[1:4]] for r in record.settles())
     said = [turn.agent for turn in conversation.turns]
     return conversation.conversation_id, conversation.revision, said, positions, float(at)
 
@@ -92,10 +92,6 @@ class Collect(InspectedDoFn):
             assert isinstance(element, sessions.Ignored)
             FOUND["ignored"] += [receipt.position for receipt in element[0]]
         FOUND["held"].append(PROGRESS.held)
-
-
-def of_kind(found: Any, kind: type) -> Any:
-    return found | f"Of{kind.__name__}" >> beam.Filter(isinstance, kind)
 
 
 def collected(root: beam.Pipeline, stream: TestStream, rules: StreamRules) -> None:
@@ -146,38 +142,6 @@ def test_events_that_cannot_be_taken_are_failures():
     said = [f"a{i}" for i in range(sessions.MAX_EVENTS)]
     wanted = [("a", 0, said, list(range(1, sessions.MAX_EVENTS + 1)), 0)]
     check(steps, wanted, [("assemble", "SessionFullError", "a", [sessions.MAX_EVENTS + 1])])
-
-
-def test_arrivals_that_hold_whole_conversations_have_a_receipt_each():
-    said = {"user_content": {"parts": [{"text": "hi"}]}}
-    result = {
-        "eval_id": "e",
-        "session_id": "s",
-        "eval_metric_result_per_invocation": [{"actual_invocation": said}],
-    }
-    records = [
-        json.dumps({"conversation_id": "w", "turns": [{"agent": "x"}]}).encode(),
-        json.dumps({"eval_case_results": [result, {**result, "session_id": "t"}]}).encode(),
-        json.dumps({"eval_case_results": []}).encode(),
-        b"{}",
-    ]
-    arrivals = [arrival(i, data, T + i) for i, data in enumerate(records, 1)]
-    with new_pipeline() as root:
-        stream = arriving(root, TestStream().add_elements(arrivals))
-        parsed = stream | ParseArrivals(LogReader())
-        receipts = of_kind(parsed.whole, LoggedConversation) | "Receipts" >> beam.Map(receipts_and_time)
-        rejected = of_kind(parsed.whole, Failure) | "Rejected" >> beam.Map(
-            lambda one: (one.stage, one.receipts)
-        )
-        whole = [((Receipt("log", 1, 0, 1),), T + 1)]
-        parts = [((Receipt("log", 2, part, 2),), T + 2) for part in (0, 1)]
-        assert_that(receipts, equal_to(whole + parts), "Receipts")
-        none = [("parse", (Receipt("log", position),)) for position in (3, 4)]
-        assert_that(rejected, equal_to(none), "NothingIsRejected")
-
-
-def receipts_and_time(found: LoggedConversation, at: Any = beam.DoFn.TimestampParam) -> tuple[Any, float]:
-    return found.record.settles(), float(at)
 
 
 def test_assembly_on_an_engine_that_keeps_bytes():
