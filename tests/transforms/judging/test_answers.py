@@ -1,10 +1,11 @@
 """What the judges of model APIs send, and what becomes of what they get.
 
 A line of `answers.jsonl` asks judges of some `wires`, by a `config`, step by step: the `script` of the server
-stays until another is given; a `question` is one of the fixture, asked for so many `samples`. Then compared
-are `replies`, `reasons` and `tokens` (in, out) of the samples, the `usage` since the last step, how many
-`requests` the script answered, and the last of them: its `path`, all that was `sent`, texts that it `holds`
-or `lacks`. Of a text that ends with `*`, the beginning is compared.
+stays until another is given; so many `questions` of the fixture are asked at once, for so many `samples`.
+Then compared are `replies`, `reasons` and `tokens` (in, out) of the samples, how many were `answered` and
+`cached`, the `usage` since the last step, how many `requests` the script answered, and the last of them: its
+`path`, all that was `sent`, texts that it `holds` or `lacks`. Of a text that ends with `*`, the beginning is
+compared.
 """
 
 import json
@@ -41,7 +42,8 @@ def test_answers(server, open_worker, question, line):
     for step in line["steps"]:
         if "script" in step:
             server.script(*step["script"])
-        (samples,) = ask_all(worker, [question(**step.get("question", {}))], step.get("samples", 1))
+        questions = [question(**step.get("question", {})) for _ in range(step.get("questions", 1))]
+        samples = [own for each in ask_all(worker, questions, step.get("samples", 1)) for own in each]
         assert all(sample.reason is None or len(sample.reason) <= 200 for sample in samples)
         assert not any("\n" in (sample.reason or "") for sample in samples)
         usage = next(iter(worker.counts.take().values()), None)
@@ -51,7 +53,10 @@ def test_answers(server, open_worker, question, line):
             "reasons": [sample.reason for sample in samples],
             "tokens": [[sample.tokens_in, sample.tokens_out] for sample in samples],
             "usage": {key: getattr(usage, key) for key in step.get("usage", ())},
+            "answered": sum(sample.reply is not None for sample in samples),
+            "cached": sum(sample.is_cached for sample in samples),
             "requests": stats["requests"],
+            "stats": {key: stats[key] for key in step.get("stats", ())},
             "path": last.get("path"),
             "sent": json.loads(last.get("text", "{}")),
         }

@@ -8,19 +8,12 @@ from hypothesis import strategies as st
 
 import turnwise
 from tests.tables import stated
-from tests.transforms.judging.conftest import ask_all, used
+from tests.transforms.judging.conftest import ask_all
 from turnwise.schemas.config import JudgeConfig, TokenPrices
 from turnwise.transforms.judging.limits import Budget, JudgeUsage, Pace, share_to_ask, spent_on, total_cost
 from turnwise.transforms.judging.setup import open_place
 from turnwise.transforms.judging.shared_places import NOTHING, Amounts, PlaceError, divided_limits
 from turnwise.transforms.scoring.selection import hash_place
-
-
-def test_calls_in_flight(server, open_worker, question):
-    server.script({"delay_ms": 100})
-    ask_all(open_worker(concurrency=7), [question() for _ in range(7)], samples=2)
-    stats = server.stats()
-    assert (stats["max_in_flight"], stats["requests"]) == (7, 14)
 
 
 def test_retries_count_in_the_rate(server, open_worker, question):
@@ -42,19 +35,6 @@ def test_turns_are_evenly_spaced(per_minute, steps):
     assert turns[0] == times[0]
     for before, turn, time in zip(turns, turns[1:], times[1:], strict=False):
         assert turn == pytest.approx(max(time, before + 60 / per_minute))
-
-
-@pytest.mark.parametrize(("limit", "answered"), [({"max_calls": 7}, 7), ({"max_tokens": 2_000}, 20)], ids=str)
-def test_a_budget_in_calls_and_in_tokens(server, open_worker, question, limit, answered):
-    server.script({"usage": {"promptTokenCount": 90, "candidatesTokenCount": 10}})
-    worker = open_worker(**limit, concurrency=4)
-    samples = [sample for (sample,) in ask_all(worker, [question() for _ in range(40)])]
-    assert sum(sample.reply is not None for sample in samples) == answered
-    assert sum(sample.tokens_in + sample.tokens_out for sample in samples) == 100 * answered
-    assert {sample.reason for sample in samples if not sample.reply} == {"budget"}
-    assert server.stats()["requests"] == answered
-    usage = used(worker)
-    assert (usage.calls, dict(usage.unusable)) == (answered, {"budget": 40 - answered})
 
 
 def test_what_is_cached_needs_no_budget(server, open_worker, close_worker, question, tmp_path):
@@ -331,16 +311,6 @@ def test_a_part_of_the_limits():
     assert divided_limits(config, 2, False) == {"max_calls": 3, "max_tokens": 50, "max_cost": 1.5, **rate}
     assert divided_limits(config, 2, True) == rate
     assert divided_limits(JudgeConfig(), 2, False) == {}
-
-
-def test_equal_questions_in_flight_are_sent_once(server, open_worker, question):
-    server.script({"delay_ms": 100})
-    worker = open_worker()
-    results = ask_all(worker, [question("the same") for _ in range(6)], samples=3)
-    assert server.stats()["requests"] == 3
-    assert len({sample.reply.model_dump_json() for samples in results for sample in samples}) == 1
-    assert [sum(sample.is_cached for sample in samples) for samples in results] == [0, 3, 3, 3, 3, 3]
-    assert sum(sample.tokens_in for samples in results for sample in samples) == used(worker).tokens_in
 
 
 def test_counts_are_handed_out_once(server, open_worker, question):
