@@ -4,6 +4,7 @@ from itertools import chain
 from statistics import fmean
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,8 +15,13 @@ from turnwise.transforms.decisions.comparison.estimates import CompareOptions, g
 from turnwise.transforms.decisions.comparison.side_values import match, measure_of
 from turnwise.transforms.decisions.comparison.sides import (
     ComparedSide,
+    chosen,
+    coded,
     columns_of,
+    constant,
+    distinct_pairs,
     empty_column,
+    stacked,
 )
 
 STATUS, SCORE, LATENCY = "verdict", "response_match_score", "turn_latency"
@@ -107,3 +113,54 @@ def test_an_error_concerns_only_its_conversation():
     assert [made.given(row, LATENCY) for row in range(3)] == [None, error, None]
     assert [made.given(row, SCORE) for row in range(3)] == [Observed(1.0)] * 3
     assert criteria == {SCORE: Observed(1.0)} and made.given(0, STATUS) is None
+
+
+ROWS = st.lists(st.sampled_from("abcd"), max_size=12)
+KEPT = st.lists(st.booleans(), min_size=12, max_size=12)
+
+
+def some(rows, kept):
+    """Returns the column of some rows, which has values of no row."""
+    return coded(rows).at(np.asarray(kept[: len(rows)], np.bool_))
+
+
+@given(rows=ROWS, kept=KEPT)
+def test_a_column_of_some_rows(rows, kept):
+    wanted = [row for row, is_kept in zip(rows, kept, strict=False) if is_kept]
+    column = some(rows, kept)
+    assert [*column] == wanted == [column[row] for row in range(len(column))]
+    assert dict(zip(column.values, column.counts().tolist(), strict=True)) == {
+        value: wanted.count(value) for value in column.values
+    }
+    compact = column.compact()
+    assert [*compact] == wanted and {*column.used()} == {*wanted}
+    assert compact.values == [*dict.fromkeys(wanted)]
+
+
+@given(parts=st.lists(st.tuples(ROWS, KEPT), max_size=4))
+def test_columns_under_each_other(parts):
+    columns = [some(*part) for part in parts]
+    found = stacked(columns)
+    assert [*found] == [value for own in columns for value in own]
+    assert len({*found.values}) == len(found.values)
+
+
+@given(pairs=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("bcd"), st.booleans()), max_size=9))
+def test_two_columns_together(pairs):
+    a, b = coded(own for own, _, _ in pairs), coded(other for _, other, _ in pairs)
+    found = chosen(a, b, np.asarray([is_b for *_, is_b in pairs], np.bool_))
+    assert [*found] == [other if is_b else own for own, other, is_b in pairs]
+    assert len({*found.values}) == len(found.values)
+    places = distinct_pairs(a, b)
+    assert places == sorted({*places})
+    assert {(a.values[own], b.values[other]) for own, other in places} == {pair[:2] for pair in pairs}
+
+
+def test_the_value_of_one_row_is_set():
+    column = coded("aba")
+    other = column.at(np.asarray([0, 2]))
+    column.put(2, "b")
+    column.put(0, "c")
+    column.put(1, "c")
+    assert [*column] == ["c", "c", "b"] and column.values == ["a", "b", "c"]
+    assert [*other] == ["a", "a"] and [*constant("x", 2)] == ["x", "x"]

@@ -1,8 +1,8 @@
 """Spans in a stream: a trace is held until its root, its id is lent, late spans reopen conversations.
 
-A line of `grouped.jsonl` has `steps`: a watermark, or a bundle of records, each of spans: those of `SPANS`, or
+A line of `grouped.jsonl` has `steps`: a watermark, or a bundle of records, each of spans: of `SPANS`, or by
 trace, id, parent, name, time and attributes. `found` is what comes of conversations: id, revision, turns, and
-what is settled, a position, or position, part and number of parts; `pieces`, `groups`, `failed` as they stand.
+what is settled, a position, or position, part and number of parts.
 """
 
 import json
