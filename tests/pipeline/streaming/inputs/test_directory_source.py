@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tables import lines_beside, stated
-from turnwise.pipeline.streaming.inputs.directory import DirectorySource
+from turnwise.pipeline.streaming.inputs.files import DirectorySource
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.score import IncompleteReadError
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.tables import stated
 from turnwise.pipeline.streaming.inputs.base import SourceOptions
-from turnwise.pipeline.streaming.inputs.directory import DirectorySource
+from turnwise.pipeline.streaming.inputs.files import DirectorySource
 from turnwise.pipeline.streaming.inputs.open import CompositeSource, open_source
 from turnwise.schemas.config import ConfigError
 

@@ -13,7 +13,7 @@ from threading import Event
 import pytest
 
 from tests.tables import lines_beside
-from turnwise.pipeline.io.sinks.base import RefusedRow
+from turnwise.pipeline.io.sinks import RefusedRow
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local.conversations import key_of
 from turnwise.pipeline.streaming.local.counts import stream_counts
