@@ -1,11 +1,10 @@
 """Output directories of runs that are made by hand: only what decides a gate."""
 
-from collections.abc import Callable
+import re
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 from tests.pipeline.report_html import made_run
 from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
@@ -15,6 +14,7 @@ CONFIG = {"gate": {"rules": [{"rule": "coverage", "at_least": 0.9}]}}
 CRITERIA = {"tool_trajectory_avg_score": {"threshold": 1.0}, "turn_latency": {"threshold": None}}
 OPEN = {"worst_criterion": None, "worst_turn": None, "transcript": None, "language": None}
 WRONG = {"severity_reason": "expectations", "problem_type": "a|b|", "problem_label": "a: b"}
+VERDICTS = {"P": "PASS", "F": "FAIL", "-": None}
 
 
 def conversation(name: str, verdict: str | None, **more: Any) -> dict[str, Any]:
@@ -22,11 +22,11 @@ def conversation(name: str, verdict: str | None, **more: Any) -> dict[str, Any]:
     return made_run.conversation(name, verdict, 1, **{**OPEN, "eval_id": f"case-{name}", **wrong, **more})
 
 
-def score(name: str, outcome: str | None, turn_index: int | None = None, **more: Any) -> dict[str, Any]:
+def score(name: str, outcome: str | None, **more: Any) -> dict[str, Any]:
     row, value = conversation(name, outcome), {"PASS": 1.0, "FAIL": 0.0}.get(outcome or "")
     why = {"reason": None if outcome else "the log is incomplete", "outcome": outcome}
     why["explanation"] = "Missing: pay()." if outcome == "FAIL" else None
-    return made_run.score(row, turn_index, value, **{**why, **more})
+    return made_run.score(row, more.pop("turn_index", None), value, **{**why, **more})
 
 
 def failure(message: str, **more: Any) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def failure(message: str, **more: Any) -> dict[str, Any]:
     return made_run.failure(**{**base, **place, **more})
 
 
-def calibration(run_id: str, value: float, interval: tuple[float, float]) -> bytes:
+def calibration(run_id: str, value: float, interval: list[float]) -> bytes:
     """Returns a `calibration.json` that corrects the pass rate of the verdicts of 60 conversations."""
     numbers = {"scores": 60, "no_score": 0, "labels": 20, "cases": 20, "missing": 0}
     figure = Corrected(
@@ -43,28 +43,44 @@ def calibration(run_id: str, value: float, interval: tuple[float, float]) -> byt
     )
     counts = {"scores": 60, "no_score": 0, "labelled": 20, "cases": 20}
     counts |= {"raters": 1, "random": 20, "hand_picked": 0}
-    own = CriterionCalibration(
+    verdict = CriterionCalibration(
         criterion="verdict", level="conversation", kind="outcomes", corrected=[figure], **counts
     )
     costs = {"false_pass_cost": 1.0, "false_fail_cost": 1.0}
-    made = Calibration(run_id=run_id, labels=["l.jsonl"], lines=20, problems=[], criteria=[own], **costs)
+    made = Calibration(run_id=run_id, labels=["l.jsonl"], lines=20, problems=[], criteria=[verdict], **costs)
     return msgspec.json.encode(made)
 
 
-WriteRun = Callable[..., Path]
+def make_run(
+    directory: Path,
+    verdicts: str = "",
+    fields: Any = None,
+    more: Any = (),
+    scores: Any = None,
+    failures: Any = (),
+    corrected: Any = None,
+    **document: Any,
+) -> Path:
+    """Writes the output directory of a run of conversations c0, c1, ...
 
-
-@pytest.fixture
-def write_run(tmp_path: Path) -> WriteRun:
-    """Returns a function that writes the output directory of a run from its rows."""
-
-    def write(name: str, rows: Any, scores: Any = None, failures: Any = (), **document: Any) -> Path:
-        if scores is None:
-            scores = [
-                score(row["conversation_id"], row["verdict"], app_version=row["app_version"]) for row in rows
-            ]
-        counts = {"rejected_records": len(failures)}
-        own = {"config": CONFIG, "criteria": CRITERIA, "counts": counts, **document}
-        return made_run.write_run(tmp_path / name, rows, (), failures, own_scores=scores, run_id=name, **own)
-
-    return write
+    Their verdicts are written as `60P2F-` (`-` for none), and `fields` are those of all of them. `more`
+    conversations and the `scores` (by default those of the verdicts) have a name, an outcome and fields, and
+    `failures` a message and fields.
+    """
+    letters = "".join(letter * int(number or 1) for number, letter in re.findall(r"(\d*)([PF-])", verdicts))
+    rows = [conversation(f"c{i}", VERDICTS[letter], **(fields or {})) for i, letter in enumerate(letters)]
+    rows += (conversation(name, outcome, **fields) for name, outcome, fields in more)
+    if scores is None:
+        of_rows = ("app_version", "eval_id")
+        scores = [
+            (row["conversation_id"], row["verdict"], {name: row[name] for name in of_rows}) for row in rows
+        ]
+    made = [score(name, outcome, **fields) for name, outcome, fields in scores]
+    rejected = [failure(message, **fields) for message, fields in failures]
+    document = {"config": CONFIG, "criteria": CRITERIA, "run_id": directory.name, **document}
+    document["counts"] = document.get("counts", {"rejected_records": len(rejected)})
+    made_run.write_run(directory, rows, (), rejected, own_scores=made, **document)
+    if corrected:
+        path = directory / "calibration.json"
+        path.write_bytes(calibration(document["run_id"], *corrected))
+    return directory
