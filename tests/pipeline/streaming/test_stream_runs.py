@@ -13,9 +13,7 @@ import pytest
 
 from tests.pipeline.logs import lines, log
 from tests.served import terminal
-from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.runs.directory import open_run
-from turnwise.schemas.config import ConfigError, EvalConfig
+from turnwise.schemas.config import EvalConfig
 
 RULE = {"name": "many-fail", "criterion": "verdict", "measure": "pass_rate", "below": 0.9}
 # What names the run and the place, and what a stream adds.
@@ -264,57 +262,6 @@ def test_the_live_view_moves_in_place_and_leaves_no_trace(stream, tmp_path):
     screens = text.split("turnwise stream")
     assert all(screen.rstrip(" \r").endswith("F") for screen in screens[1:-1]), "back to the first line"
     assert text.endswith("\x1b[J") and "pass rate" in text and "last windows" in text
-
-
-def test_a_last_line_that_breaks_off_fails_the_gates_and_is_read_when_it_is_whole(goes_on, tmp_path):
-    logs, config = tmp_path / "logs", tmp_path / "config.json"
-    logs.mkdir()
-    config.write_text('{"criteria": {"response_match_score": 0.5}}')
-    rows = [lines(log(f"c{number}")) for number in range(2)]
-    (logs / "a.jsonl").write_text(rows[0] + rows[1][:60])
-    arguments = ["--input", logs, "--config", config, "--fail_on", "verdict"]
-    first = goes_on(tmp_path / "out", *arguments)
-    said = f"{logs}/a.jsonl: line 2 breaks off after 60 bytes, without a line end"
-    assert first.status == 1 and f"turnwise: not read: {said}; start again" in first.err
-    assert "inconclusive: 0 failed, 1 without an outcome (1 file not read to the end)" in first.err
-    document = first.document("run.json")
-    assert document["unread"] == [said] and document["counts"]["unread_ends"] == 1
-    assert first.rows("failures") == []
-    allowed = goes_on(tmp_path / "out", *arguments[:4], "--max_failure_ratio", "1")
-    assert allowed.status == 1 and "1 input could not be read to the end: an unknown number" in allowed.err
-    plain = goes_on(tmp_path / "out", *arguments[:4], "--max_failure_ratio", "0.1")
-    assert plain.status == 1 and "1 of 2 records and conversations were rejected" in plain.err
-    (logs / "a.jsonl").write_text("".join(rows))
-    last = goes_on(tmp_path / "out", *arguments)
-    assert (last.status, last.err) == (0, "") and last.document("run.json")["unread"] == []
-    assert len(last.rows("results")) == 2
-
-
-def test_report_and_compare_read_a_stream_whose_files_were_rewritten(turnwise, tmp_path):
-    """Rows that were replaced are removed at the end; the rewritten files have the next number."""
-    logs, out = tmp_path / "logs.jsonl", tmp_path / "out"
-    said = [{**conversation(number), "eval_id": f"e{number}"} for number in range(3)]
-    again = {**conversation(1), "eval_id": "e1", "app_version": "v1", "tags": ["again"]}
-    logs.write_text(lines(*said, again, "no log"))
-    done = turnwise("run", "--streaming", "--input", logs, "--judge", "none", "--max_run_time=2", output=out)
-    assert done.status == 0 and done.document("run.json")["counts"]["replaced"] == 1
-    assert done.document("run.json")["counts"]["findings"]["ReplacedRecord"] == 1
-    assert "1 ReplacedRecord" in done.out
-    (found,) = (row for row in done.rows("failures") if row["error_type"] == "ReplacedRecord")
-    assert (found["stage"], found["conversation_id"], found["app_version"]) == ("check", "c1", "v1")
-    assert [path.name for path in out.glob("scores-*")] == ["scores-00001.jsonl"]
-    assert [path.name for path in out.glob("failures-*")] == ["failures-00000.jsonl"]
-    assert main(["report", str(out), "--html", str(tmp_path / "report.html")]) == 0
-    assert main(["compare", str(out), str(out)]) == 2, "the same conversations, which is no missing file"
-    (scores,) = out.glob("scores-*")
-    assert len(list(open_run(str(out)).scores())) == len(scores.read_text().splitlines())
-    scores.write_text("".join(scores.read_text().splitlines(keepends=True)[:-1]))
-    with pytest.raises(ConfigError, match="scores of conversations, and its metrics count 3"):
-        list(open_run(str(out)).scores())
-    for path in out.glob("results-*"):
-        path.unlink()
-    with pytest.raises(ConfigError, match="files of the run are missing: results"):
-        open_run(str(out))
 
 
 BROKEN_OFF = {
