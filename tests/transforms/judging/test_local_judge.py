@@ -4,7 +4,7 @@ import pytest
 
 from tests.tables import stated
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import APP_DETAILS, ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.criteria.ces import Hallucination
 from turnwise.transforms.criteria.hallucinations import Hallucinations
@@ -22,71 +22,25 @@ def answered(words):
     )
 
 
-@stated("claims", "words, probability, justified, label")
-def test_claims(words, probability, justified, label, judged, matched):
-    case = matched(None, answered(words), language="en")
-    ((_, sentences),) = judged(Hallucinations(), case, LocalJudge()).turns
-    ((_, whole),) = judged(Hallucination(), case, LocalJudge()).turns
-    assert (round(sentences.value, 2), round(whole.value, 2), whole.label) == (probability, justified, label)
-    assert sentences.judge.model == whole.judge.model == LOCAL_MODEL
-
-
-def test_an_answer_that_claims_nothing_is_never_good(judged, matched):
-    case = matched(None, answered("Hello! How can I help you?"), language="en")
-    assert judged(Hallucinations(), case, LocalJudge()).turns == []
-    ((_, whole),) = judged(Hallucination(), case, LocalJudge()).turns
-    assert (whole.value, whole.label) == (-1.0, "No Claim To Assess")
-
-
-PROSE = "The lounge on the second floor is open to all guests of the airline until eight in the evening."
-
-
-@stated("prose", "said, evidence, value, label, reason")
-def test_words_decide_only_against_prose_in_their_language(
-    said, evidence, value, label, reason, judged, matched
-):
-    turn = answered(said)
-    turn.tool_responses = [ToolResponse(name="find", response={"found": evidence})]
-    sample = matched(None, turn)
-    sample.conversation.meta[APP_DETAILS] = [{"desk": {"tool_declarations": [{"name": "find"}]}}]
-    ((_, score),) = judged(Hallucination(), sample, LocalJudge()).turns
-    rounded = None if score.value is None else round(score.value, 2)
-    assert (rounded, score.label, score.reason) == (value, label, reason)
-    ((_, score),) = judged(Hallucinations(threshold=0.5), sample, LocalJudge()).turns
-    rounded = None if score.value is None else round(score.value, 2)
-    assert (rounded, score.reason) == (value, reason)
-
-
-INSTRUCTION = "You are the agent of a shop. You can look up orders for the user, and cancel them on request."
-
-
-@stated("no word", "said, evidence, reason")
-def test_no_word_alone_fails_what_evidence_cannot_show(said, evidence, reason, judged, matched):
-    turn = answered(said)
-    turn.user = "Please look it up."
-    turn.tool_responses = [ToolResponse(name="find", response=evidence)]
-    sample = matched(None, turn)
-    sample.conversation.meta[APP_DETAILS] = [{"shop": {"instructions": INSTRUCTION}}]
-    for criterion in (Hallucinations(threshold=0.5), Hallucination(threshold=0.5)):
-        ((_, score),) = judged(criterion, sample, LocalJudge()).turns
-        assert score.reason == reason
-        assert (score.value is None) == (reason is not None)
-        assert score.value is None or score.value < 0.5
-
-
-def test_a_wrong_number_fails_beside_a_sentence_that_words_cannot_refute(judged, matched):
-    sample = matched(None, answered("All set for you! Your flight AC457 leaves at 19:30."), language="en")
-    ((_, score),) = judged(Hallucinations(threshold=0.5), sample, LocalJudge()).turns
-    assert score.value < 0.1
-
-
-def test_the_users_words_support_nothing_and_their_numbers_are_not_invented(judged, matched):
-    turn = answered("The refund of 500 dollars is approved.")
-    turn.user = "The refund of 500 dollars is approved, right?"
-    turn.tool_responses = [ToolResponse(name="find", response=PROSE)]
-    ((_, score),) = judged(Hallucinations(), matched(None, turn, language="en"), LocalJudge()).turns
-    assert score.value < 0.1
-    assert score.explanation == "No evidence says “refund”, “dollars”, “approved”."
+@stated("answer", "words, evidence, sample, sentences, whole")
+def test_an_answer_beside_evidence(words, evidence, sample, sentences, whole, judged, matched):
+    """What hallucinations_v1 says of its sentences, and hallucination of the whole: only what is named."""
+    turn = answered(words)
+    turn.user = sample.get("user", turn.user)
+    if evidence is not None:
+        turn.tool_responses = [ToolResponse(name="find", response=evidence)]
+    case = matched(None, turn, **sample.get("of", {}))
+    for criterion, says in (
+        (Hallucinations(threshold=0.5), sentences),
+        (Hallucination(threshold=0.5), whole),
+    ):
+        scores = judged(criterion, case, LocalJudge()).turns
+        for _, score in scores:
+            value = None if score.value is None else round(score.value, 2)
+            told = {"value": value, "label": score.label, "reason": score.reason, "why": score.explanation}
+            assert {key: told[key] for key in says} == says
+            assert score.judge.model == LOCAL_MODEL
+        assert len(scores) == (says is not None)
 
 
 GOLDEN = EvalCase(

@@ -7,6 +7,7 @@ from tests.tables import stated
 from turnwise.schemas.conversation import Receipt, Record
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.sessions import (
+    AT_ONCE,
     FORGOTTEN_SECONDS,
     MAX_BYTES,
     MAX_EVENTS,
@@ -193,5 +194,17 @@ def test_a_key_is_visited_to_be_forgotten():
     kept = Sessions()
     add(kept, event(0))
     close(kept, T + GAP)
-    assert kept.next_visit(RULES) == T + GAP + RULES.allowed_lateness
-    assert not kept.is_empty()
+    late = T + GAP + RULES.allowed_lateness
+    assert kept.next_visit(RULES) == late
+    kept.take_due(late, RULES)
+    assert kept.next_visit(RULES) == late + FORGOTTEN_SECONDS and not kept.is_empty()
+
+
+def test_an_explicit_end_closes_at_once_also_what_comes_later():
+    session = Session().add(event(0), T, RULES).add(event(1, end=True), T + 5, RULES)
+    assert session.closes_at == AT_ONCE == session.add(event(2), T + 9, RULES).closes_at
+    kept = Sessions()
+    add(kept, event(0, "a"), event(3, "d", end=True))
+    assert close(kept, T) == [("c", 0, ["a", "d"], [1, 4])]
+    add(kept, event(1, "b"), event(2, "c"))
+    assert close(kept, T) == [("c", 1, ["a", "b", "c", "d"], [2, 3])]
