@@ -80,7 +80,7 @@ def converted_to(target, given):
 
 @stated("lost", "targets, given, not_held, added, text")
 def test_what_a_target_does_not_hold_is_counted_by_field(targets, given, not_held, added, text):
-    """Formats that state calls take those that are not stated for calls that may not happen: they are added."""
+    """Formats that state calls take those that are not stated for calls that may not happen: added ones."""
     for target in targets:
         done = converted_to(target, given)
         assert (dict(done.not_held), dict(done.added)) == (not_held, added), target
