@@ -13,11 +13,14 @@ def lines_beside(test: str, name: str) -> dict[str, Any]:
     return {line["name"]: line for line in map(json.loads, text.splitlines())}
 
 
-def rows_beside(test: str) -> pytest.MarkDecorator:
-    """Gives a test the lines of `rows/*.jsonl` beside it: `{check: arguments}`, the last may say why."""
+def rows_beside(test: str, name: str = "*") -> pytest.MarkDecorator:
+    """Gives a test the lines of `rows/*.jsonl` beside it: `{check: arguments}`, the last may say why.
+
+    Several tests of one folder name a file each.
+    """
     lines = [
         pytest.param(*next(iter(json.loads(line).items())), id=f"{path.stem}, line {number}")
-        for path in sorted(Path(test).parent.glob("rows/*.jsonl"))
+        for path in sorted(Path(test).parent.glob(f"rows/{name}.jsonl"))
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], 1)
     ]
     return pytest.mark.parametrize(("check", "arguments"), lines)
