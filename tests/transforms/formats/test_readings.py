@@ -27,6 +27,7 @@ HERE = Path(__file__).parent
 READINGS = {
     f"{path.parent.name}/{path.stem}: {reading['name']}": reading
     for path in sorted(HERE.glob("*/*.jsonl"))
+    if path.parent.name != "rows"
     for reading in map(json.loads, path.read_text().splitlines())
 }
 CRITERIA = {"ended_normally": 1.0, "tool_call_count_v1": 3.0, "turn_latency": {"threshold": None}}
