@@ -43,6 +43,15 @@ def test_there_is_one_finding_a_turn_and_kind():
     assert (rows[0].app_version, rows[0].record) == ("v", None)
 
 
+def test_a_finding_of_a_reader_is_a_row_with_its_place():
+    turn = {"user": "q", "agent": "a", "toolCalls": [{"name": "f"}]}
+    record = Record("f.jsonl", 7, json.dumps({"conversation_id": "c", "turns": [turn]}).encode())
+    (conversation,) = LogReader().read(record)
+    (row,) = score_conversation(Sample(conversation, None, record), []).failures
+    assert (row.stage, row.error_type, row.source, row.position) == ("check", "UnreadPart", "f.jsonl", 7)
+    assert (row.conversation_id, row.turn_index) == ("c", 0)
+
+
 PIECES = ["Gepäck. ", "한국어 ", "\u1112\u1161\u11ab", "🧳", "e\u0301", "\u0308", "Bis 1.131 SZR. "]
 OFFSETS = st.integers(-2, 60).map(str) | st.sampled_from([None, "x", 2**70, 1.5, [], True])
 NAMES = st.sampled_from(["0", "1", "2", "-1", "a", "", None, 0])
