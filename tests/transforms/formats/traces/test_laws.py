@@ -11,12 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnwise
+from tests.tables import rows_beside
 from turnwise.transforms.formats.traces.dialect import DIALECTS
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 from turnwise.transforms.formats.traces.turns import join_spans
 
 SECOND = 1_000_000_000
 START = 1_760_000_000 * SECOND
+
+
+@rows_beside(__file__, "laws")
+def test_rows(check, arguments):
+    globals()[check](*arguments)
 
 
 def span(trace: str, own: str, parent: str, name: str, at: int, length: int = 1, **attributes: Any) -> Any:
@@ -172,8 +178,8 @@ def test_no_attribute_of_any_type_raises(drawn):
         assert turnwise.read_conversations(msgspec.to_builtins(found)) != []
 
 
-@pytest.mark.parametrize("odd", [5, True, "Hi", {"a": 1}, [5], [None], [[1]], [{"content": 5, "role": 5}]])
-def test_no_body_of_a_log_record_of_any_type_raises(odd):
+def odd_body(odd):
+    """No body of a log record of any type raises."""
     body = {"input": {"messages": odd}, "output": {"messages": [{"role": "assistant", "content": "Done."}]}}
     record = SpanEvent("openinference.x", START, {}, body)
     (turn,) = join_spans("c", [TraceSpan("t", "1", events=[record], is_log=True)]).turns
@@ -208,18 +214,8 @@ def test_an_unread_dialect_is_an_error_that_names_the_known_ones():
     assert "gen_ai" in DIALECTS
 
 
-@pytest.mark.parametrize(
-    ("name", "held", "said"),
-    [
-        ("claude_code.interaction", {"user_prompt": "fix it"}, "look like an agent's"),
-        ("user_turn", {"lk__user_transcript": "hi"}, "look like an agent's"),
-        ("haystack.pipeline.run", {}, "look like an agent's"),
-        ("task", {"braintrust__input_json": "[]"}, "look like an agent's"),
-        ("op", {"weave__op_name": "x"}, "look like an agent's"),
-        ("MyAgent.run", {"myagent__llm__prompt": "hi"}, "are of no known kind"),
-    ],
-)
-def test_spans_of_no_known_kind_are_an_error(name, held, said):
+def no_kind(name, held, said):
+    """Spans of no known kind are an error."""
     odd = span("4", "f", "", name, 0, **held)
     with pytest.raises(turnwise.ReadError, match=f"1 spans {said} .*; known dialects: adk, "):
         turnwise.read_conversations([export([odd])])
@@ -234,13 +230,7 @@ def test_a_session_in_each_of_several_conversations_of_one_trace():
     parts = [turn_spans("5", at, [], user, "Done.") for at, user in ((1, "One?"), (30, "Two?"))]
     spans: list[Any] = [root]
     for number, part in enumerate(parts):
-        names = {
-            "a": f"{number}a",
-            "b": f"{number}b",
-            "c": f"{number}c",
-            "d": f"{number}d",
-            "e": f"{number}e",
-        }
+        names = {letter: f"{number}{letter}" for letter in "abcde"}
         for one in part:
             own, parent = names[one["spanId"][0]], names.get(one["parentSpanId"][:1], "99")
             held = [a if a["key"] != "gen_ai.conversation.id" else {**a, "value": typed(f"talk {number}")}
