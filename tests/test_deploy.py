@@ -6,10 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.metadata import metadata, version
-from pathlib import Path
-from typing import Any
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -20,7 +17,7 @@ from turnwise.pipeline.cli.arguments import add_arguments
 DEPLOY = ROOT / "deploy"
 DAY = "data_interval_start | ds"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
-PARAMETERS: list[dict[str, Any]] = json.loads((DEPLOY / "template_metadata.json").read_text())["parameters"]
+PARAMETERS = json.loads((DEPLOY / "template_metadata.json").read_text())["parameters"]
 # What the DAG uses of Airflow: every call is kept.
 AIRFLOW = """
 import json, os
@@ -41,7 +38,7 @@ class {name}(Kept):
 """
 
 
-def own_options() -> set[str]:
+def own_options():
     parser = argparse.ArgumentParser(add_help=False)
     add_arguments(parser)
     return {action.dest for action in parser._actions}
@@ -72,7 +69,7 @@ def test_values_of_parameters(name, value, fits):
     assert any(re.search(pattern, value) for pattern in entry["regexes"]) == fits
 
 
-def dag_calls(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def dag_calls(folder):
     """Runs the DAG's file with stand-ins of Airflow's classes; yields what it calls them with."""
     names = {
         "airflow": "DAG",
@@ -138,7 +135,7 @@ def test_the_template_starts_a_run(tmp_path):
     assert done.stdout == "the pipeline was translated; nothing was run\n"
 
 
-def builder(folder: Path, name: str) -> Path:
+def builder(folder, name):
     program = folder / name
     program.write_text(f'#!/bin/sh\nprintf "%s " {name} "$@" >> {folder}/calls\necho >> {folder}/calls\n')
     program.chmod(0o755)

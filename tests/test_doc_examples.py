@@ -8,15 +8,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
+from tests.documentation import ROOT, SAMPLE, blocks, commands
 from tests.pipeline.io.test_agent_folder import CASES, RESULT
 from turnwise.pipeline.cli.decisions import (
     calibrate_parser,
@@ -65,14 +63,14 @@ RUN_HERE = [
 ]
 
 
-def arguments(command: Block) -> list[str]:
+def arguments(command):
     found = OWN.match(command.text)
     assert found
     return shlex.split(found["arguments"].replace("$PWD", str(ROOT)).split(" > ")[0])
 
 
 @contextmanager
-def working_in(directory: Path) -> Iterator[None]:
+def working_in(directory):
     before = os.getcwd()
     os.chdir(directory)
     try:
@@ -82,7 +80,7 @@ def working_in(directory: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, unchanged: None) -> Path:
+def place(tmp_path, unchanged):
     """Returns a directory with what the examples name: logs, eval cases, a config, a plugin, an ADK agent."""
     shutil.copytree(SAMPLE / "conversations", tmp_path / "logs")
     shutil.copytree(SAMPLE / "cases", tmp_path / "cases")
@@ -102,7 +100,7 @@ def place(tmp_path: Path, unchanged: None) -> Path:
     return tmp_path
 
 
-def canonical_conversation() -> str:
+def canonical_conversation():
     return next(block.text for block in blocks("jsonl") if block.page == "README.md")
 
 
@@ -129,7 +127,7 @@ def test_every_command_line_is_accepted(command, place):
             assert name in ("tools", "inspect", "convert", "cases", "labels", "--version")
 
 
-def fill_store(address: str) -> None:
+def fill_store(address):
     """Puts one eval case into a new store."""
     content = {"displayName": "x", "golden": {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}}
     request = {"parent": "projects/p/locations/l/apps/a", "evaluationId": "one", "evaluation": content}
@@ -141,12 +139,12 @@ def fill_store(address: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scored(tmp_path_factory):
     """Returns a directory for the runs that several commands begin with."""
     return tmp_path_factory.mktemp("scored")
 
 
-def make_runs(directories: list[str], scored: Path) -> None:
+def make_runs(directories, scored):
     """Makes runs, or copies those that an earlier command began with."""
     kept = [scored / f"{number}_of_{len(directories)}" for number in range(len(directories))]
     if not kept[0].exists():
@@ -158,7 +156,7 @@ def make_runs(directories: list[str], scored: Path) -> None:
         shutil.copytree(copy, directory)
 
 
-def score(directories: list[str]) -> None:
+def score(directories):
     """Scores the sample into one directory, or one conversation of two versions into two."""
     if len(directories) == 1:
         options = ["--input", "logs", "--eval_cases", "cases", "--config", "config.json"]
@@ -170,7 +168,7 @@ def score(directories: list[str]) -> None:
         assert main(["run", "--input", f"v{version}.jsonl", "--output", directory]) == 0
 
 
-def make_gated_run(directory: str, scored: Path) -> None:
+def make_gated_run(directory, scored):
     """Makes a run of the sample, or of a date, with one of the date before it."""
     if not re.search(r"\d{4}-\d\d-(\d\d)$", directory):
         make_runs([directory], scored)
@@ -182,7 +180,7 @@ def make_gated_run(directory: str, scored: Path) -> None:
     assert main(["run", *options, "--overwrite", "--store", "sqlite:///nights.db"]) == 0
 
 
-def make_logs_of_dates(argv: list[str]) -> None:
+def make_logs_of_dates(argv):
     """Puts logs of every date of a command line where it reads them."""
     found = dates_of(argv)
     assert found
@@ -246,7 +244,7 @@ def test_every_json_example_is_accepted(block):
         assert found and not any(isinstance(one, ValueError) for one in found)
 
 
-def check_client(client: dict[str, Any]) -> None:
+def check_client(client):
     if "command" in client:
         options = parse_serve_options(client["args"][1:], {})
         assert (client["command"], client["args"][0]) == ("turnwise", "serve") and options and options.stdio
@@ -270,7 +268,7 @@ def test_examples_import_public_names_only():
 
 @pytest.mark.parametrize("name", sorted({block.page for block in blocks("python")}))
 def test_the_python_of_a_page_runs_from_top_to_bottom(name, place):
-    scope: dict[str, Any] = {}
+    scope = {}
     with working_in(place):
         for block in blocks("python"):
             if block.page == name:
@@ -280,7 +278,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(name, place):
 def test_the_cells_of_the_notebook_run_and_hold_no_output(place):
     notebook = json.loads((ROOT / "docs/notebook.ipynb").read_text())
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    scope: dict[str, Any] = {}
+    scope = {}
     with working_in(place):
         for cell in cells:
             assert cell["outputs"] == []
@@ -289,20 +287,20 @@ def test_the_cells_of_the_notebook_run_and_hold_no_output(place):
     assert [row["conversation_id"] for row in scope["failing"]] == ["order-9-v2"]
 
 
-def is_session(block: Block) -> bool:
+def is_session(block):
     return block.text.startswith(">>>")
 
 
-def run_session(block: Block, scope: dict[str, Any]) -> dict[str, Any]:
+def run_session(block, scope):
     session = doctest.DocTestParser().get_doctest(block.text, scope, block.page, block.page, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert runner.run(session, clear_globs=False).failed == 0
     return session.globs
 
 
-def run_alone(block: Block) -> dict[str, Any]:
+def run_alone(block):
     """Runs an example as a file of its own, without the names of earlier examples."""
-    scope: dict[str, Any] = {"__name__": "example"}
+    scope = {"__name__": "example"}
     exec(block.text, scope)
     return scope
 
@@ -359,7 +357,7 @@ def test_tools_print_what_the_page_shows(place, capsys):
         check_shown(converted, capsys.readouterr().out, 2)
 
 
-def check_shown(block: Block, out: str, most: int = 6) -> None:
+def check_shown(block, out, most=6):
     """Compares rows but for their spaces, because columns are as wide as their widest row."""
     printed = [" ".join(line.split()) for line in out.splitlines()]
     rows = [

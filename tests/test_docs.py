@@ -67,7 +67,7 @@ def test_the_index_names_every_page():
     assert sorted([*listed, "index"]) == sorted(path.stem for path in DOCS.glob("*.md"))
 
 
-def anchors(text: str) -> set[str]:
+def anchors(text):
     """Returns the anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -113,7 +113,7 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named():
     for parser in parsers:
         known._add_container_actions(parser)
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):
-        group._add_argparse_args(known)  # type: ignore[arg-type]
+        group._add_argparse_args(known)
     text = re.sub(
         r"```(bash|yaml)\n.*?```",
         "",
@@ -127,7 +127,7 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named():
     assert {name for name in ours if name.startswith("--")} - everywhere == set()
 
 
-def named_commands() -> set[tuple[str, ...]]:
+def named_commands():
     """Returns the words after `turnwise` of every command in the pages, within a line and in blocks."""
     lines = [one.text for one in commands()]
     found = [
@@ -138,9 +138,9 @@ def named_commands() -> set[tuple[str, ...]]:
 
 
 def test_every_command_that_is_named_exists_and_takes_the_options_that_stand_with_it(capsys):
-    helps: dict[tuple[str, ...], str] = {}
+    helps = {}
 
-    def help_of(*command: str) -> str:
+    def help_of(*command):
         if command not in helps:
             assert main([*command, "--help"]) == 0, f"turnwise {' '.join(command)}: {capsys.readouterr().err}"
             helps[command] = capsys.readouterr().out
@@ -148,7 +148,7 @@ def test_every_command_that_is_named_exists_and_takes_the_options_that_stand_wit
 
     of_beam = argparse.ArgumentParser(conflict_handler="resolve")
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):
-        group._add_argparse_args(of_beam)  # type: ignore[arg-type]
+        group._add_argparse_args(of_beam)
     found = named_commands()
     for name, *more in sorted(found):
         if name in ("--help", "--version", "COMMAND", "test", "stream"):  # the last two are the script's
@@ -249,7 +249,7 @@ def test_every_criterion_is_described(name):
     assert [field for field in own_fields(kind) if not field_meaning(kind, field)] == []
 
 
-def messages() -> str:
+def messages():
     """Returns every text of the code, with NUL for what changes in it."""
     found = []
     for layer in ("schemas", "transforms", "pipeline"):

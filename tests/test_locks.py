@@ -28,9 +28,9 @@ NOT_BASE = (
 )
 
 
-def locked(name: str, python: str) -> dict[str, str]:
+def locked(name, python):
     """Returns package -> version of a lock file for one Python."""
-    found: dict[str, str] = {}
+    found = {}
     marked = {"python_version": python, "python_full_version": f"{python}.0"}
     for line in (ROOT / name).read_text().splitlines():
         if line.startswith("#"):
@@ -43,7 +43,7 @@ def locked(name: str, python: str) -> dict[str, str]:
     return found
 
 
-def missing(stated: list[str], pins: dict[str, str]) -> list[str]:
+def missing(stated, pins):
     """Returns the requirements that a lock file does not meet."""
     own = [one for one in map(Requirement, stated) if one.name != "turnwise"]
     return [str(one) for one in own if pins.get(canonicalize_name(one.name), "0") not in one.specifier]

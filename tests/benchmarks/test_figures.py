@@ -43,7 +43,7 @@ def test_the_status_says_what_failed_and_what_is_missing(found, status):
 
 
 def test_what_cannot_be_measured_is_named(tmp_path, capsys):
-    def measure(options: argparse.Namespace) -> Found:
+    def measure(options):
         raise NotMeasured("PostgreSQL, which is not installed")
 
     values = tmp_path / "found.json"

@@ -3,7 +3,6 @@
 import inspect
 import json
 import re
-from typing import Any
 
 import pytest
 from google.cloud import ces_v1beta
@@ -47,7 +46,7 @@ def test_rows(check, arguments):
     globals()[check](*arguments)
 
 
-def updated(mask: str | None, **new: Any) -> Any:
+def updated(mask, **new):
     """What has changed, and to what (None: gone)."""
     before = json.dumps(OLD)
     after = updated_content(OLD, Evaluation.from_value(new), mask)
@@ -116,7 +115,7 @@ def test_all_but_some_fields():
     }
 
 
-def paths_into(message: Any, depth: int = 3) -> list[tuple[str, ...]]:
+def paths_into(message, depth=3):
     found = []
     for spelling, field in mask_fields(message).items():
         if spelling != field.name or message is EvaluationResult:
@@ -169,7 +168,7 @@ SNAKE = {
 }
 
 
-def at(value: Any, path: tuple[str, ...]) -> Any:
+def at(value, path):
     for name in path:
         value = value.get(name) if value is not None else None
     return value

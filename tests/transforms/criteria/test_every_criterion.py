@@ -84,7 +84,7 @@ FIVE = {
 }
 
 
-def case_of(name: str) -> EvalCase:
+def case_of(name):
     return SCENARIO if name in OF_SCENARIOS else GOLDEN
 
 

@@ -15,7 +15,7 @@ from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion, Measure
 from turnwise.transforms.judging.backends.base import Fault
 from turnwise.transforms.scoring.evaluate import criteria_verdict, judge_conversation, score_conversation
 
-GIVEN: list = [None]
+GIVEN = [None]
 
 
 async def later():

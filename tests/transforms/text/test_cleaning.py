@@ -60,13 +60,13 @@ PAY = {"name": "pay", "args": {"memo": "a" * 50 + "!"}}
 NAME = "projects/p/locations/l/apps/a/evaluations/e1"
 
 
-def golden(pattern: str) -> dict[str, object]:
+def golden(pattern):
     wanted = {"tool": "pay", "args": {"memo": {"$matchType": "regexp", "$matchValue": pattern}}}
     steps = [{"userInput": {"text": "hi"}}, {"expectation": {"toolCall": wanted}}]
     return {"name": NAME, "displayName": "e1", "golden": {"turns": [{"steps": steps}]}}
 
 
-def log(expected: dict[str, object]) -> dict[str, object]:
+def log(expected):
     turn = {"user": "hi", "tool_calls": [PAY]}
     return {"conversation_id": "c1", "turns": [turn | expected]}
 

@@ -2,7 +2,6 @@
 
 import copy
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,7 +24,7 @@ FORMS = [
     for record in reading["records"]
     if isinstance(record, dict)
 ]
-MESSAGES: dict[str, tuple[str, list[Any]]] = {}
+MESSAGES = {}
 for source, record in FORMS:
     for key in {"messages", "input", "contents"} & record.keys():
         MESSAGES[source] = (key, [*MESSAGES.get(source, ("", []))[1], *record[key]])

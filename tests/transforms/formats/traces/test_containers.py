@@ -1,7 +1,6 @@
 """Containers of spans: versions, ids, times and values; `containers.jsonl` has one turn in each of them."""
 
 import copy
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from turnwise.transforms.formats.traces.span import any_value, as_id, as_nanos, 
 TRACE, START = "0af7651916cd43dd8448eb211c80319c", 1_760_000_000_000_000_000
 
 
-def held_by(container: str) -> Any:
+def held_by(container):
     return copy.deepcopy(READINGS[f"traces/containers: container: {container}"]["records"])
 
 

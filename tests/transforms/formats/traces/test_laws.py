@@ -3,7 +3,6 @@
 
 import json
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 import pytest
@@ -25,7 +24,7 @@ def test_rows(check, arguments):
     globals()[check](*arguments)
 
 
-def span(trace: str, own: str, parent: str, name: str, at: int, length: int = 1, **attributes: Any) -> Any:
+def span(trace, own, parent, name, at, length=1, **attributes):
     held = [{"key": key.replace("__", "."), "value": typed(value)} for key, value in attributes.items()]
     return {
         "traceId": trace * 32,
@@ -38,15 +37,15 @@ def span(trace: str, own: str, parent: str, name: str, at: int, length: int = 1,
     }
 
 
-def typed(value: Any) -> Any:
+def typed(value):
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
 
 
-def message(role: str, *parts: Any) -> Any:
+def message(role, *parts):
     return {"role": role, "parts": list(parts)}
 
 
-def said(text: str) -> Any:
+def said(text):
     return {"type": "text", "content": text}
 
 
@@ -54,7 +53,7 @@ ASK = {"type": "tool_call", "id": "c1", "name": "get_order", "arguments": {"orde
 TOLD = {"type": "tool_call_response", "id": "c1", "response": "shipped"}
 
 
-def turn_spans(trace: str, at: int, history: list[Any], user: str, answer: str) -> list[Any]:
+def turn_spans(trace, at, history, user, answer):
     """Spans of one turn: an agent, two model calls around a tool call, and an HTTP call; the root has the id."""
     first = [*history, message("user", said(user))]
     second = [*first, message("assistant", ASK), message("tool", TOLD)]
@@ -88,14 +87,14 @@ SPANS = [
 ]
 
 
-def export(spans: list[Any]) -> Any:
+def export(spans):
     resource = {"attributes": [{"key": "service.version", "value": {"stringValue": "v3"}}]}
     return {
         "resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "s"}, "spans": spans}]}]
     }
 
 
-def as_read(exports: list[Any]) -> list[Any]:
+def as_read(exports):
     return [msgspec.to_builtins(one) for one in turnwise.read_conversations(exports)]
 
 
@@ -198,7 +197,7 @@ def odd_body(odd):
     ],
 )  # fmt: skip
 def test_what_is_of_no_conversation_is_told_beside_the_others(records, stage, kind, message):
-    rows: list[Any] = []
+    rows = []
     found = turnwise.read_conversations(records, on_failure=rows.append)
     assert [msgspec.to_builtins(one) for one in found] == WHOLE
     [row] = rows
@@ -219,7 +218,7 @@ def no_kind(name, held, said):
     odd = span("4", "f", "", name, 0, **held)
     with pytest.raises(turnwise.ReadError, match=f"1 spans {said} .*; known dialects: adk, "):
         turnwise.read_conversations([export([odd])])
-    rows: list[Any] = []
+    rows = []
     noise = [span("4", "e", "f", "GET /", 0, http__method="GET"), span("4", "d", "f", "x", 0, db__system="y")]
     turnwise.read_conversations([export([odd, *noise, *SPANS])], on_failure=rows.append)
     assert [row["error_type"] for row in rows] == ["ValueError" if "agent's" in said else "NoConversation"]
@@ -228,7 +227,7 @@ def no_kind(name, held, said):
 def test_a_session_in_each_of_several_conversations_of_one_trace():
     root = span("5", "9", "", "experiment", 0, 99)
     parts = [turn_spans("5", at, [], user, "Done.") for at, user in ((1, "One?"), (30, "Two?"))]
-    spans: list[Any] = [root]
+    spans = [root]
     for number, part in enumerate(parts):
         names = {letter: f"{number}{letter}" for letter in "abcde"}
         for one in part:

@@ -1,7 +1,5 @@
 """Which texts of spans are words, objects, blocks, cut off, or another's: what looks alike stays whole."""
 
-from typing import Any
-
 import turnwise
 from tests.tables import rows_beside
 from turnwise.transforms.formats.messages.parts import FURTHER_CHOICE, call_arguments, result_of
@@ -81,7 +79,7 @@ def test_a_pair_of_a_role_and_a_text_is_a_message():
 
 
 def test_a_trace_at_the_edge_of_a_page_of_langfuse_may_go_on():
-    def row(own: str, trace: str, second: int) -> dict[str, Any]:
+    def row(own, trace, second):
         times = {"startTime": f"2026-01-01T00:00:0{second}Z", "endTime": f"2026-01-01T00:00:0{second + 1}Z"}
         given = {
             "input": [{"role": "user", "content": "hi"}],
