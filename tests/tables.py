@@ -1,6 +1,7 @@
 """Reads lines beside a test, and the tables of a run in its output directory."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,16 @@ def rows_beside(test: str, name: str = "*") -> pytest.MarkDecorator:
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], 1)
     ]
     return pytest.mark.parametrize(("check", "arguments"), lines)
+
+
+def rows_test(module: dict[str, Any], name: str = "*") -> Callable[..., None]:
+    """Returns the test of a module over the lines beside it; each names a function of the module."""
+
+    @rows_beside(module["__file__"], name)
+    def test_rows(check: str, arguments: list[Any]) -> None:
+        module[check](*arguments)
+
+    return test_rows
 
 
 def folder_of(directory: Path) -> Path:

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas import adk
 from turnwise.schemas.adk import (
     AdkSession,
@@ -16,9 +16,7 @@ from turnwise.schemas.adk import (
 USER = {"parts": [{"text": "q"}]}
 
 
-@rows_beside(__file__, "adk")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "adk")
 
 
 def accepts(model, value):

@@ -5,13 +5,10 @@ import json
 import msgspec
 import pytest
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.calibration import parse_label
 
-
-@rows_beside(__file__, "label")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "label")
 
 
 def label_of(more):

@@ -4,13 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.proto.masks import FieldComparison, FilterError, Junction, Negation, parse_filter
 
-
-@rows_beside(__file__, "filters")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "filters")
 
 
 def shape(condition):

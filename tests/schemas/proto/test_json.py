@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.ces_messages import MESSAGES
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.ces.conversation import (
     CesToolCall,
     Chunk,
@@ -82,9 +82,7 @@ def test_lenient_verdict_is_as_recorded(case):
             read(case["text"], lenient=True)
 
 
-@rows_beside(__file__, "json")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "json")
 
 
 def strict_error(message, value, text):

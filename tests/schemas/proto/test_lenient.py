@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.discovery_engine import Answer, AnswerSession, AnswerState
 from turnwise.schemas.proto.message import WireError, read_lenient
 
@@ -20,9 +20,7 @@ def problems_found(value):
     return message.to_value(), found
 
 
-@rows_beside(__file__, "lenient")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "lenient")
 
 
 def left_out(value, read, said):

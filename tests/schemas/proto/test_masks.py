@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.proto.masks import (
     MaskError,
@@ -41,9 +41,7 @@ OLD = {
 }
 
 
-@rows_beside(__file__, "masks")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "masks")
 
 
 def updated(mask, **new):

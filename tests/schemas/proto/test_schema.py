@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from tests.ces_messages import MESSAGES
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.ces.evaluation import check_evaluation
 from turnwise.schemas.ces.resources import GetEvaluationResultRequest, UpdateEvaluationRequest
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
@@ -53,9 +53,7 @@ def test_samples_meet_their_schemas(path):
         jsonschema.validate({**document, "unknown": 1}, schema)
 
 
-@rows_beside(__file__, "schema")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "schema")
 
 
 def evaluation(fields, is_valid):

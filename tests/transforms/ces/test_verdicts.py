@@ -6,7 +6,7 @@ import pytest
 import turnwise
 from tests.samples import sample_of
 from tests.scripted_judge import Scripted
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.score import Score
@@ -15,10 +15,7 @@ from turnwise.transforms.criteria.ces_turns import UNDECIDED
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, conversation_verdict
 
-
-@rows_beside(__file__, "verdicts")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "verdicts")
 
 
 def case_of(fields):

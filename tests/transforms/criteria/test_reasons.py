@@ -9,7 +9,7 @@ import pytest
 import turnwise
 from tests.ces_messages import parsed
 from tests.samples import sample_of, scores_of
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Citation, ExpectedTurn, GroundedAnswer, Reference, ToolCall, Turn
 from turnwise.schemas.run import RunInfo
@@ -26,9 +26,7 @@ from turnwise.transforms.scoring.selection import select
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")
 
 
-@rows_beside(__file__, "reasons")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "reasons")
 
 
 def call(name, **args):

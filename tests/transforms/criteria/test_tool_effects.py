@@ -9,17 +9,14 @@ from hypothesis import strategies as st
 
 import turnwise
 from tests.samples import scores_of
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.matching.sample import inline_case
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
-
-@rows_beside(__file__, "tool_effects")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "tool_effects")
 
 
 def built(tools=None, **fields):

@@ -5,15 +5,12 @@ from hypothesis import strategies as st
 
 import turnwise
 from tests.samples import calls, scores_of
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
 
-
-@rows_beside(__file__, "trajectory")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "trajectory")
 
 
 def result_of(criterion, golden, recorded, actions=None):

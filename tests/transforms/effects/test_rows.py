@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from tests.transforms.effects.test_prose import held_against, judge_that_says
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolDeclaration, ToolResponse, ToolSetting
@@ -34,10 +34,7 @@ from turnwise.transforms.effects.failures import admits_failure, changed_nothing
 from turnwise.transforms.effects.mentions import read_number
 from turnwise.transforms.matching.calls import plain_text
 
-
-@rows_beside(__file__)
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals())
 
 
 def is_said(wanted, said, language, found):

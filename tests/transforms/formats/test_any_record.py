@@ -4,16 +4,13 @@ import json
 
 import pytest
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.reading import AnyReader, LoggedConversation
 
-
-@rows_beside(__file__, "any_record")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "any_record")
 
 
 def record(value, name, kind):

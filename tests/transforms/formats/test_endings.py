@@ -7,15 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readings import FORMATS, one
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.endings import End, context_tools, declared_tools, stated_end
 from turnwise.transforms.formats.reading import LogReader
 
-
-@rows_beside(__file__, "endings")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "endings")
 
 
 def word(ended, word):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnwise
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.conversation import Conversation, Receipt, Record, Turn
 from turnwise.transforms.formats.events import (
     ConversationEvent,
@@ -49,9 +49,7 @@ def adk(author, said, at=None, session="s", invocation="i1", **fields):
     return {"session_id": session, "event": event | ({} if at is None else {"timestamp": at}), **fields}
 
 
-@rows_beside(__file__, "events")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "events")
 
 
 def tells(value, wanted):

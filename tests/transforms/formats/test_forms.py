@@ -8,7 +8,7 @@ import pytest
 
 import turnwise
 from tests.readings import one
-from tests.tables import lines_beside, rows_beside
+from tests.tables import lines_beside, rows_test
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.formats.endings import UNKNOWN, failure_mark
 from turnwise.transforms.matching.calls import pair_responses
@@ -17,9 +17,7 @@ FORMS = {name: line["record"] for name, line in lines_beside(__file__, "forms.js
 MESSAGES = FORMS.keys() - {"canonical", "event", "chat_inside", "request", "custom"}
 
 
-@rows_beside(__file__, "forms")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "forms")
 
 
 def filled(form, fields):

@@ -5,13 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnwise
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.config import ConfigError
 
-
-@rows_beside(__file__, "mapping")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "mapping")
 
 
 TURNS = {

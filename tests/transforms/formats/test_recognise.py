@@ -2,16 +2,13 @@ import json
 
 import pytest
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.mapped import recognise
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import FORMATS
 
-
-@rows_beside(__file__, "recognise")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "recognise")
 
 
 def recognised(value, name):

@@ -3,17 +3,14 @@ import json
 import msgspec
 import pytest
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record, ToolCall
 from turnwise.transforms.formats.canonical import read_case, read_conversation
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 
-
-@rows_beside(__file__, "turnwise")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "turnwise")
 
 
 def refused(text, message):

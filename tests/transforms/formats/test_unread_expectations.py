@@ -3,7 +3,7 @@
 import json
 
 import turnwise
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.reading import CaseReader
@@ -13,9 +13,7 @@ CALL = {"name": "book", "args": {"n": 1}}
 CRITERIA = {"tool_trajectory_avg_score": 1.0, "tool_effects_v1": 0.5, "response_match_score": 0.8}
 
 
-@rows_beside(__file__, "unread_expectations")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "unread_expectations")
 
 
 def conversation(expected=None, **fields):

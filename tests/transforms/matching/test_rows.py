@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 import turnwise
 from tests.samples import calls
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from tests.transforms.matching.test_calls import answered_calls
 from tests.transforms.matching.test_calls import responses as answered_by
 from turnwise.schemas.case import EvalCase
@@ -58,10 +58,7 @@ from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.panels import gap_reasons, record_findings
 from turnwise.transforms.scoring.selection import Criteria
 
-
-@rows_beside(__file__)
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals())
 
 
 def value(expected, actual, wanted, why=None):

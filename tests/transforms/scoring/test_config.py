@@ -5,16 +5,13 @@ import pytest
 from pydantic import ValidationError
 
 import turnwise
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.pipeline.settings.run import read_config
 from turnwise.schemas.config import DEFAULT_CRITERIA, ConfigError, EvalConfig
 from turnwise.transforms.criteria.base import CRITERIA, CustomMetric
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
-
-@rows_beside(__file__, "config")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "config")
 
 
 def build(criteria, **fields):

@@ -1,16 +1,14 @@
 """What the default config decides: effects wherever calls are expected, order and wording where turns are."""
 
 import turnwise
-from tests.tables import rows_beside
+from tests.tables import rows_test
 
 CANCEL = {"name": "cancel_order", "args": {"id": 7}}
 FIND = {"name": "get_order", "args": {"id": 7}}
 SAID = "Order 7 is cancelled."
 
 
-@rows_beside(__file__, "default_config")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "default_config")
 
 
 def one_turn(*calls, expected=(CANCEL,), said=SAID):

@@ -5,16 +5,14 @@ import json
 import pytest
 
 import turnwise
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.config import RedactConfig
 from turnwise.transforms.scoring.redaction import redact_document
 
 CRITERIA = {"response_match_score": 0.8}
 
 
-@rows_beside(__file__, "redaction")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "redaction")
 
 
 def evaluated(logs, redact, criteria=CRITERIA):

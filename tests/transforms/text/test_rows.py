@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from tests.transforms.text.labelled import replaced
 from tests.transforms.text.test_words import holds_number, keys
 from turnwise.transforms.formats.registry import record_time
@@ -14,10 +14,7 @@ from turnwise.transforms.text.rouge import has_tokens, rouge, rouge_tokens
 from turnwise.transforms.text.sentences import guessed_language, sentences
 from turnwise.transforms.text.words import dates_in_words, is_negated, tokenize, weigh, words
 
-
-@rows_beside(__file__)
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals())
 
 
 def moment(value, wanted):

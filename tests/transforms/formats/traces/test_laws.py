@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnwise
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.transforms.formats.traces.dialect import DIALECTS
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 from turnwise.transforms.formats.traces.turns import join_spans
@@ -19,9 +19,7 @@ SECOND = 1_000_000_000
 START = 1_760_000_000 * SECOND
 
 
-@rows_beside(__file__, "laws")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "laws")
 
 
 def span(trace, own, parent, name, at, length=1, **attributes):

@@ -1,16 +1,13 @@
 """Which texts of spans are words, objects, blocks, cut off, or another's: what looks alike stays whole."""
 
 import turnwise
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.transforms.formats.messages.parts import FURTHER_CHOICE, call_arguments, result_of
 from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.traces.calls import tool_result
 from turnwise.transforms.formats.traces.span import is_cut
 
-
-@rows_beside(__file__, "texts")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "texts")
 
 
 def program_object(said):

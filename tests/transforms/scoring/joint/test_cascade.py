@@ -4,7 +4,7 @@ import json
 from msgspec.structs import asdict
 from pydantic import BaseModel
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from tests.transforms.scoring.joint.models import judged
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.criteria.responses import CoherenceReply
@@ -14,10 +14,7 @@ from turnwise.transforms.judging.limits import ANSWER_TOKENS
 from turnwise.transforms.judging.prompts import asked_schema
 from turnwise.transforms.scoring.panels import confident, confident_version, least_confidence, with_confidence
 
-
-@rows_beside(__file__, "cascade")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "cascade")
 
 
 def decides(cheap, cascade, dear, value, unsure, why):

@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from turnwise.schemas.config import TokenPrices
 from turnwise.transforms.scoring.config import (
     JOINT_CASCADE,
@@ -14,10 +14,7 @@ from turnwise.transforms.scoring.config import (
 )
 from turnwise.transforms.statistics.agreement import krippendorffs_alpha, nominal_alpha
 
-
-@rows_beside(__file__, "figures")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "figures")
 
 
 def panel(letters):

@@ -1,4 +1,4 @@
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from tests.transforms.scoring.joint.models import judged
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.responses import FinalResponseMatch
@@ -9,9 +9,7 @@ from turnwise.transforms.scoring.selection import majority
 PANEL = ["a", "b", "c"]
 
 
-@rows_beside(__file__, "panel")
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals(), "panel")
 
 
 def votes(answers, value, outcome, agreement, reason):
