@@ -9,6 +9,7 @@ import turnwise
 from tests.ces_messages import parsed
 from tests.samples import sample_of
 from tests.scripted_judge import Scripted
+from tests.tables import rows_test
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import (
@@ -27,6 +28,7 @@ from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import ScoredConversation, conversation_verdict, judge_conversation
 
+test_rows = rows_test(globals(), "judged_results")
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared fixtures are not here")
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")
@@ -245,24 +247,10 @@ def evaluated(case, turns, answers, **criteria):
 CALLED = Turn(user="q", agent="it is so", tool_calls=[ToolCall(name="a")])
 SAID = Turn(user="r", agent="bye")
 DONE = [Expectation("agent_response", text="done", comparison="CONTAINS")]
-COMPOSITES = [
-    # hallucination, goal, expected answer (None: the judge fails); all expectations satisfied, task completed
-    ("justified", "satisfied", 1, True, True),
-    ("no_claim", "satisfied", 1, True, True),
-    ("not_justified", "satisfied", 1, True, False),
-    ("justified", "not_satisfied", 1, True, False),
-    ("justified", "unspecified", 1, True, False),
-    ("justified", "satisfied", 0, False, False),
-    (None, "satisfied", 1, True, None),
-    (None, "not_satisfied", 1, True, False),
-    ("justified", None, 1, True, None),
-    ("justified", "satisfied", None, None, None),
-    (None, None, 0, False, False),
-]
 
 
-@pytest.mark.parametrize(("claims", "goal", "answer", "satisfied", "completed"), COMPOSITES)
-def test_composites(claims, goal, answer, satisfied, completed):
+def composite(claims, goal, answer, satisfied, completed):
+    """Whether all expectations are satisfied, and the task is completed; the judge fails on None."""
     answers = {"claims": claims, "goal": goal, "answers": None if answer is None else [answer]}
     result = evaluated(scenario(expectations=DONE), [CALLED, SAID], answers)["scenarioResult"]
     assert (result.get("allExpectationsSatisfied"), result.get("taskCompleted")) == (satisfied, completed)

@@ -3,18 +3,14 @@
 import random
 
 import turnwise
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from tests.transforms.review.test_choice import names, row
 from tests.transforms.review.test_review import Failing, reviewed
 from tests.transforms.review.test_transcript import sample_of, shown
 from turnwise.schemas.score import SEVERITY_WEIGHTS
 from turnwise.transforms.review.problems import gap_of, to_read
 
-
-@rows_beside(__file__)
-def test_rows(check, arguments):
-    checks = globals()
-    checks[check](*arguments)
+test_rows = rows_test(globals())
 
 
 def reviewed_as(turns, criteria, wanted, more=None):
