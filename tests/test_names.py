@@ -33,10 +33,7 @@ ALLOWED = {
     "safety_ratings": {"transforms/formats/adk_cases.py", "transforms/formats/answers.py"},
     "turn_latency": {"schemas/config.py", "transforms/ces/"},
     # Where the conversations of a format say that they come from.
-    "openai_chat": {
-        "transforms/formats/exports.py",
-        "transforms/decisions/targets.py",
-    },
+    "openai_chat": {"transforms/formats/exports.py", "transforms/decisions/targets.py"},
     # The messages that exports hold.
     "openai_responses": {"transforms/formats/exports.py"},
     "azure_messages": {"transforms/formats/exports.py"},

@@ -13,16 +13,8 @@ from pydantic import ValidationError
 
 from tests.ces_messages import MESSAGES
 from tests.tables import rows_test
-from turnwise.schemas.ces.conversation import (
-    CesToolCall,
-    Chunk,
-    ConversationMessage,
-    Span,
-)
-from turnwise.schemas.ces.result import (
-    Evaluation,
-    EvaluationResult,
-)
+from turnwise.schemas.ces.conversation import CesToolCall, Chunk, ConversationMessage, Span
+from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.proto.message import Int32, Map, Message, WireError, field
 from turnwise.schemas.proto.scalars import (
     duration_nanos,

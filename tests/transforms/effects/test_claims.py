@@ -2,13 +2,7 @@ import pytest
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.transforms.effects.call_values import leaves
-from turnwise.transforms.effects.claims import (
-    Action,
-    ActionClaim,
-    ClaimedValue,
-    MessageRange,
-    match_claims,
-)
+from turnwise.transforms.effects.claims import Action, ActionClaim, ClaimedValue, MessageRange, match_claims
 
 
 @pytest.mark.parametrize(("turn", "verdict"), [(0, "other_values"), (1, "done")])

@@ -32,13 +32,7 @@ def called(call):
     return {"name": name, "args": args}
 
 
-def reviewed(
-    turns,
-    criteria,
-    case=None,
-    run=RUN,
-    **fields,
-):
+def reviewed(turns, criteria, case=None, run=RUN, **fields):
     if isinstance(criteria, dict):
         criteria = [*build_criteria(parse_config(json.dumps({"criteria": criteria})))]
     scored = score_conversation(sample_of(turns, case, **fields), criteria)

@@ -7,13 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnwise
-from turnwise.transforms.text.cleaning import (
-    EMPTY,
-    INSIDE,
-    OUTSIDE,
-    TextRange,
-    Utf8Text,
-)
+from turnwise.transforms.text.cleaning import EMPTY, INSIDE, OUTSIDE, TextRange, Utf8Text
 from turnwise.transforms.text.patterns import (
     check_glob,
     check_pattern,
