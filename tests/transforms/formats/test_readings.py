@@ -195,9 +195,10 @@ def read_today(reading):
         assert join_spans("c", spans[::-1]) == join_spans("c", spans), "the order of spans says nothing"
         return {"reads": [reads(join_spans("c", spans))]}
     if "file" in reading:
-        return {
-            "reads": [shortened(reads(one)) for one in read_file(FORMATS / reading["file"]).conversations]
-        }
+        found = read_file(FORMATS / reading["file"]).conversations
+        if "conversations" in reading:
+            return {"conversations": json.loads(json.dumps(shortened(stated(found))))}
+        return {"reads": [shortened(reads(one)) for one in found]}
     records = reading["records"]
     if "cases" in reading:
         items = [case for i, value in enumerate(records) for case in read_cases(reading, i, value)]
