@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
-from tests.tables import rows_test
+from tests.tables import lines_beside, rows_test
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.proto.masks import (
     MaskError,
@@ -22,25 +22,9 @@ from turnwise.schemas.proto.masks import (
     written_fields,
 )
 
-NAME = "projects/p/locations/l/apps/a/evaluations/one"
-GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}], "evaluationExpectations": ["e"]}
+OLD, RESULT = (line["value"] for line in lines_beside(__file__, "masks.jsonl").values())
+NAME, GOLDEN = OLD["name"], OLD["golden"]
 SCENARIO = {"task": "t", "maxTurns": 3, "rubrics": ["r"], "variableOverrides": {"a": 1.0}}
-OLD = {
-    "name": NAME,
-    "displayName": "old",
-    "description": "words",
-    "tags": ["a", "b"],
-    "golden": GOLDEN,
-    "evaluationMetricsThresholdOverride": {
-        "goldenEvaluationMetricsThresholds": {
-            "turnLevelMetricsThresholds": {"semanticSimilaritySuccessThreshold": 0},
-            "toolMatchingSettings": {"extraToolCallBehavior": "ALLOW"},
-        },
-        "goldenHallucinationMetricBehavior": "ENABLED",
-    },
-}
-
-
 test_rows = rows_test(globals(), "masks")
 
 
@@ -80,18 +64,6 @@ def test_output_only_fields_are_those_of_the_api():
     assert {to_camel(name) for name in found} == Evaluation.OUTPUT_ONLY
 
 
-RESULT = {
-    "name": "r",
-    "evaluationStatus": "FAIL",
-    "goldenResult": {
-        "turnReplayResults": [
-            {"conversation": "c", "expectationOutcome": [{"outcome": "PASS"}, {"outcome": "FAIL"}]},
-            {"conversation": "d", "turnLatency": "1s"},
-        ]
-    },
-}
-
-
 def seen(mask, wanted):
     """A reader sees what the mask names."""
     paths = parse_mask(EvaluationResult, mask, through_lists=True)
@@ -99,18 +71,9 @@ def seen(mask, wanted):
     assert select_fields(RESULT, paths) == wanted
 
 
-def test_all_but_some_fields():
-    paths = all_but(EvaluationResult, "goldenResult.turnReplayResults.conversation,scenarioResult,name")
-    assert select_fields({**RESULT, "displayName": "d", "scenarioResult": {}}, paths) == {
-        "displayName": "d",
-        "evaluationStatus": "FAIL",
-        "goldenResult": {
-            "turnReplayResults": [
-                {"expectationOutcome": [{"outcome": "PASS"}, {"outcome": "FAIL"}]},
-                {"turnLatency": "1s"},
-            ]
-        },
-    }
+def unseen(mask, more, wanted):
+    """All fields but those that the mask names."""
+    assert select_fields({**RESULT, **more}, all_but(EvaluationResult, mask)) == wanted
 
 
 def paths_into(message, depth=3):

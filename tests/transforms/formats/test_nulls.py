@@ -28,10 +28,10 @@ VALUES = frozenset(
 )  # fmt: skip
 """Keys that hold values of users and tools, in which null is a value."""
 PERHAPS = frozenset(
-    ("input", "output", "response", "result", "content", "value", "data", "inputs", "outputs", "structData")
+    ["input", "output", "response", "result", "content", "value", "data", "inputs", "outputs", "structData"]
 )
 OF_CALLS = frozenset(
-    (
+    [
         "name",
         "tool",
         "toolset",
@@ -41,7 +41,7 @@ OF_CALLS = frozenset(
         "tool_call_id",
         "call_id",
         "displayName",
-    )
+    ]
 )
 CHAT = [
     {"role": "system", "content": "Help."},

@@ -30,7 +30,7 @@ READINGS = {
     for reading in map(json.loads, path.read_text().splitlines())
 }
 CRITERIA = {"ended_normally": 1.0, "tool_call_count_v1": 3.0, "turn_latency": {"threshold": None}}
-EXPLAINED = (
+EXPLAINED = [
     "UnreadPart",
     "MissingTurn",
     "UnreadTime",
@@ -39,7 +39,7 @@ EXPLAINED = (
     "ResultWithoutCall",
     "SeveralVersions",
     "UnreadPath",
-)
+]
 START = 1_760_000_000
 SECOND = 1_000_000_000
 
