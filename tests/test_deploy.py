@@ -8,13 +8,14 @@ import subprocess
 import sys
 from importlib.metadata import metadata, version
 
-import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from tests.documentation import ROOT
+from tests.tables import rows_test
 from turnwise.pipeline.cli.arguments import add_arguments
 
 DEPLOY = ROOT / "deploy"
+test_rows = rows_test(globals(), "deploy")
 DAY = "data_interval_start | ds"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
 PARAMETERS = json.loads((DEPLOY / "template_metadata.json").read_text())["parameters"]
@@ -50,21 +51,8 @@ def test_parameters_of_the_template_are_the_options():
     assert all(entry["label"] and entry["helpText"] for entry in PARAMETERS)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "fits"),
-    [
-        ("output", "gs://bucket/out", True),
-        ("output", "/tmp/out", False),
-        ("date", "yesterday", True),
-        ("date", "2026-11-01..2026-11-21", False),
-        ("date", "21.11.2026", False),
-        ("max_failure_ratio", "0.01", True),
-        ("max_failure_ratio", "1.5", False),
-        ("overwrite", "true", True),
-        ("overwrite", "yes", False),
-    ],
-)
-def test_values_of_parameters(name, value, fits):
+def parameter(name, value, fits):
+    """Values of parameters of the template."""
     [entry] = (entry for entry in PARAMETERS if entry["name"] == name)
     assert any(re.search(pattern, value) for pattern in entry["regexes"]) == fits
 
@@ -156,17 +144,8 @@ def test_the_script_builds_pushes_and_makes_a_template(tmp_path):
     assert make.split()[:7] == f"gcloud dataflow flex-template build {template} --image {image}".split()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "usage: deploy/build.sh IMAGE"),
-        (["--help"], "usage: deploy/build.sh IMAGE"),
-        (["image", "gs://b/t.json", "more"], "usage: deploy/build.sh IMAGE"),
-        (["image", "t.json"], "t.json: a template is a file in Cloud Storage"),
-        (["image"], "no-such-builder is not installed"),
-    ],
-)
-def test_the_script_says_what_it_needs(arguments, said):
+def usage(arguments, said):
+    """The script says what it needs."""
     environment = {**os.environ, "BUILDER": "no-such-builder"}
     script = [str(DEPLOY / "build.sh"), *arguments]
     done = subprocess.run(script, capture_output=True, text=True, env=environment)

@@ -1,6 +1,8 @@
 """What is read from names, arguments, answers, texts and claims: rows of values that a person labelled."""
 
+import json
 import re
+from pathlib import Path
 
 import msgspec
 from hypothesis import given
@@ -86,24 +88,7 @@ def words_of_name(name, wanted):
     assert words_of(name) == wanted
 
 
-ARGS = {
-    "order_id": "#W1",
-    "amount": 45.2,
-    "day": "2024-05-20",
-    "to": {"street": "12 Main Street", "zip": "94110"},
-    "unit": "Apt 5",
-    "items": [{"id": "A1", "count": 2}, {"id": "B2", "count": 3}],
-    "city": "SFO",
-    "name": "Ana García",
-    "note": "please leave it at the door of the house",
-    "gift": True,
-    "coupon": None,
-    "jacket": "Blue Denim Jacket",
-    "guest": "Anna Huber",
-    "phone": "+15550102000",
-    "card": "4000123412344242",
-    "tags": ["vip", "new"],
-}
+ARGS = json.loads(Path(__file__).with_name("call.json").read_text(encoding="utf-8"))
 
 
 def stated_of_the_call(argument, words, verdict):
