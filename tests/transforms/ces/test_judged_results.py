@@ -99,16 +99,11 @@ def scripted_by(sample_turns, statements, others):
         version = question.prompt.version
         if version == "semantic_similarity/2":
             said = question.prompt.evidence.split(": actual answer]\n")[1].split("\n[")[0]
-            turn = next(
-                t for t in sample_turns if said in json.dumps(t["expectationOutcome"], ensure_ascii=False)
-            )
-            found = turn["semanticSimilarityResult"]
-            return {
-                "expected_quote": "",
-                "actual_quote": "",
-                "reason": found["explanation"],
-                "score": found["score"],
-            }
+            texts = (json.dumps(turn["expectationOutcome"], ensure_ascii=False) for turn in sample_turns)
+            place = next(i for i, text in enumerate(texts) if said in text)
+            found = sample_turns[place]["semanticSimilarityResult"]
+            quotes = {"expected_quote": "", "actual_quote": ""}
+            return {**quotes, "reason": found["explanation"], "score": found["score"]}
         if version == "hallucination/2":
             place = max(map(int, re.findall(r": turn (\d+), tool call", question.prompt.evidence))) - 1
             found = sample_turns[place]["hallucinationResult"]
@@ -130,18 +125,22 @@ POLITE_THROUGHOUT = {"verdicts": [verdict(1, "yes", "Polite throughout.")]}
 DATE_DIFFERS = {"semantic_match/2": {"verdicts": [verdict(1, "no", "a month late")]}}
 
 
-def said_of(outcome):
-    """What an expectation outcome says, without the agents' names and the wording of explanations."""
-    found = {key: outcome[key] for key in ("expectation", "outcome") if key in outcome}
-    if "observedAgentResponse" in outcome:
-        found["said"] = words_of(outcome["observedAgentResponse"])
-    for key in ("observedToolCall", "observedToolResponse", "observedAgentTransfer"):
-        if key in outcome:
-            is_transfer = key == "observedAgentTransfer"
-            found[key] = {k: v for k, v in outcome[key].items() if k != "displayName" or not is_transfer}
-    if "toolInvocationResult" in outcome:
-        found["parameters"] = {k: v for k, v in outcome["toolInvocationResult"].items() if k != "explanation"}
-    return json.dumps(found, sort_keys=True, ensure_ascii=False)
+def comparable(value):
+    """Leaves out explanations, latencies and agents' names; of a message, keeps its words."""
+    if isinstance(value, list):
+        return [comparable(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "chunks" in value:
+        return words_of(value)
+    left_out = {"explanation", "errorInfo", "conversation", "turnLatency"}
+    left_out |= {"toolCallLatencies", "spanLatencies", *(["displayName"] if "targetAgent" in value else [])}
+    if "observedAgentResponse" in value:  # The turn has it.
+        left_out.add("semanticSimilarityResult")
+    kept = {key: comparable(item) for key, item in value.items() if key not in left_out}
+    if "expectationOutcome" in kept:
+        kept["expectationOutcome"].sort(key=lambda outcome: json.dumps(outcome, sort_keys=True))
+    return kept
 
 
 @needs_samples
@@ -156,14 +155,7 @@ def test_a_golden_of_the_samples(name, scripted):
     assert result["evaluationStatus"] == wanted["evaluationStatus"]
     golden = result["goldenResult"]
     assert golden["evaluationExpectationResults"] == wanted["goldenResult"]["evaluationExpectationResults"]
-    for ours, theirs in zip(golden["turnReplayResults"], replayed, strict=True):
-        for key in ("toolOrderedInvocationScore", "overallToolInvocationResult"):
-            assert ours.get(key) == theirs.get(key)
-        for key in ("semanticSimilarityResult", "hallucinationResult"):
-            assert unexplained(ours.get(key)) == unexplained(theirs.get(key))
-        assert sorted(map(said_of, ours["expectationOutcome"])) == sorted(
-            map(said_of, theirs["expectationOutcome"])
-        )
+    assert comparable(golden["turnReplayResults"]) == comparable(replayed)
     asked = [q.prompt.version for q, _ in ask.asked]
     assert asked.count("semantic_similarity/2") == 3
     assert asked.count("hallucination/2") == (2 if name == "golden_pass" else 1)
@@ -177,10 +169,6 @@ def test_a_golden_of_the_samples(name, scripted):
         assert said["expectationOutcome"][0]["toolInvocationResult"]["explanation"] == (
             "1 of 2 parameters match; wrong or missing: date."
         )
-
-
-def unexplained(result):
-    return result and {key: value for key, value in result.items() if key != "explanation"}
 
 
 @needs_samples
@@ -216,19 +204,10 @@ def test_a_scenario_of_the_samples(scripted):
     result = result_of(case, turns, scripted(scripted_by(judged, POLITE_THROUGHOUT, others)))
     ours = result["scenarioResult"]
     assert result["evaluationStatus"] == "PASS"
-    same = (
-        "allExpectationsSatisfied",
-        "evaluationExpectationResults",
-        "rubricOutcomes",
-        "task",
-        "taskCompleted",
-        "userFacts",
-        "userGoalSatisfactionResult",
-    )
+    same = ["allExpectationsSatisfied", "evaluationExpectationResults", "rubricOutcomes", "task"]
+    same += ["taskCompleted", "userFacts", "userGoalSatisfactionResult"]
     assert {key: ours[key] for key in same} == {key: theirs[key] for key in same}
-    assert list(map(unexplained, ours["hallucinationResult"])) == list(
-        map(unexplained, theirs["hallucinationResult"])
-    )
+    assert comparable(ours["hallucinationResult"]) == comparable(theirs["hallucinationResult"])
     assert [o["outcome"] for o in ours["expectationOutcomes"]] == ["PASS", "PASS"]
     assert words_of(ours["expectationOutcomes"][1]["observedAgentResponse"]) == said
 
