@@ -32,10 +32,10 @@ from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import parse_serve_options
 from turnwise.pipeline.settings.options import subcommand_parser
 from turnwise.pipeline.store.database import open_store
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.schemas.ces.tools import CreateEvaluationRequest
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
-from turnwise.transforms.decisions.gate.bounds import check_gate
+from turnwise.transforms.decisions.gate import check_gate
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 

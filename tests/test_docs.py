@@ -15,17 +15,17 @@ from docs.generate import field_meaning, own_fields, read_docstring, shipped
 from tests.documentation import DOCS, PAGES, ROOT, TEXT, check_names, commands, page, table
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.cli.decisions import (
+    LABEL_COMMANDS,
     calibrate_parser,
     compare_parser,
     gate_parser,
     report_parser,
     status_parser,
 )
-from turnwise.pipeline.cli.labels import LABEL_COMMANDS
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.store import COMMANDS
 from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
-from turnwise.pipeline.io.sinks.base import SINKS
+from turnwise.pipeline.io.sinks import SINKS
 from turnwise.pipeline.service.mcp import TOOLS
 from turnwise.pipeline.service.serve import serve_parser
 from turnwise.pipeline.settings.options import subcommand_parser

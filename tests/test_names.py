@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.pipeline.io.sinks.base import SINKS
+from turnwise.pipeline.io.sinks import SINKS
 from turnwise.schemas.config import DEFAULT_CRITERIA
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.conversion import TARGETS
@@ -19,7 +19,7 @@ FOLDERS = [
     (CRITERIA, "transforms/criteria/"),
     (FORMATS, "transforms/formats/"),
     (JUDGES, "transforms/judging/"),
-    (SINKS, "pipeline/io/sinks/"),
+    (SINKS, "pipeline/io/sinks.py"),
 ]
 ALLOWED = {
     **{name: {"schemas/config.py"} for name in DEFAULT_CRITERIA},
@@ -44,7 +44,7 @@ ALLOWED = {
     "discovery_engine": {"transforms/formats/answers.py", "schemas/config.py"},
     # Files, keys and the command of that name, and the default of --output_format.
     "store": {
-        *("pipeline/settings/extras.py", "pipeline/report/ending.py"),
+        *("pipeline/settings/options.py", "pipeline/report/ending.py"),
         *("pipeline/cli/main.py", "pipeline/cli/store.py"),
     },
     "jsonl": {"pipeline/settings/options.py"},

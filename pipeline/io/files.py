@@ -31,8 +31,7 @@ from turnwise.pipeline.io.records import (
     file_records,
     opened,
 )
-from turnwise.pipeline.settings.extras import check_google
-from turnwise.pipeline.settings.options import is_bigquery
+from turnwise.pipeline.settings.options import check_google, is_bigquery
 from turnwise.pipeline.store.urls import StoreError, shown_place
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import ConfigError, RedactConfig
@@ -363,7 +362,7 @@ def case_records(
     urls = [path for path in dict.fromkeys(paths) if is_store_url(path)]
     if urls:
         from turnwise.pipeline.store.database import try_store
-        from turnwise.pipeline.store.evaluations import store_records
+        from turnwise.pipeline.store.rows import store_records
 
         for url in urls:
             try_store(option, url, read_only=True).close()

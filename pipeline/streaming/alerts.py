@@ -18,7 +18,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from msgspec.structs import asdict
 
-from turnwise.pipeline.settings.extras import HOW_TO, check_extra
+from turnwise.pipeline.settings.options import HOW_TO, check_extra
 from turnwise.schemas.config import Alert, ConfigError
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.score import Failure

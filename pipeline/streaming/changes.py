@@ -5,7 +5,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from turnwise.pipeline.io.run_writer import SINGLE_FILES
-from turnwise.pipeline.io.sinks.base import StreamChange
+from turnwise.pipeline.io.sinks import StreamChange
 from turnwise.pipeline.streaming.local.conversations import key_of
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import plain_rows
@@ -14,8 +14,7 @@ from turnwise.transforms.beam.windows import (
     RecordOutcome,
     WindowMetrics,
 )
-from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, slice_rows, turn_rows, version_rows
 from turnwise.transforms.text.dates import rfc3339
 
 

@@ -25,7 +25,7 @@ from turnwise.transforms.formats.endings import (
     stated_end,
 )
 from turnwise.transforms.formats.events import ConversationEvent, read_event
-from turnwise.transforms.formats.fields import UNREAD, Unread, gaps, may_hold_work
+from turnwise.transforms.formats.fields import UNREAD, Unread, canonical, gaps, may_hold_work
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
@@ -38,7 +38,6 @@ from turnwise.transforms.formats.messages.streams import (
     objects_in,
     without_nulls,
 )
-from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import (
     FORMATS,
     NEXT_STEP,

@@ -25,12 +25,13 @@ from turnwise.pipeline.streaming.local.storage import Runtime, StreamStorage
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import PROGRESS, RunInfo, StreamRules
 from turnwise.schemas.score import record_failure
-from turnwise.transforms.beam.alerts import AlertRaiser, RaisedWindows
 from turnwise.transforms.beam.sessions import RecordContent, Sessions, firing_time
 from turnwise.transforms.beam.windows import (
+    AlertRaiser,
     Contribution,
     Counted,
     CountedLookup,
+    RaisedWindows,
     RecordOutcome,
     StreamScorer,
     SumsChange,

@@ -12,7 +12,7 @@ import pytest
 
 from tests import forked
 from tests.tables import files_of, rows_of
-from turnwise.pipeline.io.sinks.base import SINKS
+from turnwise.pipeline.io.sinks import SINKS
 
 PACKAGE = Path(__file__).with_name("package")
 FILE = PACKAGE / "turnwise_example.py"
@@ -239,7 +239,7 @@ def test_a_broken_package_is_named(tmp_path):
 
 AGAIN = """
 import turnwise
-from turnwise.pipeline.io.sinks.base import SINKS, SinkKind, find_service, register_sink
+from turnwise.pipeline.io.sinks import SINKS, SinkKind, find_service, register_sink
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.registry import Format, formats_in_order, register_format
 from turnwise.transforms.judging.judges import JUDGES, JudgeKind, register_judge

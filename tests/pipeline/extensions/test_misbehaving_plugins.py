@@ -12,8 +12,8 @@ TURN = '{"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}'
 LOG = f'{{"conversation_id": "c1", "turns": [{TURN}]}}\n'
 START = """
 from typing import ClassVar
-from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
-from turnwise.pipeline.io.sinks.files import JsonLinesWriter
+from turnwise.pipeline.io.sinks import SinkKind, register_sink
+from turnwise.pipeline.io.sinks import JsonLinesWriter
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.formats.registry import Format, register_format
 from turnwise.transforms.judging.judges import JudgeKind, register_judge

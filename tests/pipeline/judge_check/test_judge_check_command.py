@@ -14,7 +14,7 @@ import pytest
 
 from tests import forked
 from tests.pipeline.logs import write
-from turnwise.pipeline.report.judge_check import ONE_MODEL
+from turnwise.pipeline.report.calibration import ONE_MODEL
 from turnwise.transforms.decisions.calibration.judge_check import reordered
 from turnwise.transforms.judging.prompts import Section, fill
 from turnwise.transforms.judging.setup import WAITING

@@ -19,8 +19,8 @@ from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import RESULT_ROWS, Store, open_store
 from turnwise.pipeline.store.rows import result_columns
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.ces.result import Evaluation
+from turnwise.schemas.ces.tools import CreateEvaluationRequest
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "../shared/fixtures/ces/samples"

@@ -13,8 +13,11 @@ from turnwise.pipeline.service.evaluations import create_evaluation
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import LOCAL_APP, open_store
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
-from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CompareAppVersionsResponse
+from turnwise.schemas.ces.tools import (
+    CompareAppVersionsRequest,
+    CompareAppVersionsResponse,
+    CreateEvaluationRequest,
+)
 
 BAD = "No, not at all, never"
 TWO = {"response_match_score": 0.8, "tool_trajectory_avg_score": 1.0}

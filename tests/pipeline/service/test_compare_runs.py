@@ -27,7 +27,7 @@ from turnwise.schemas.ces.tools import (
     ListEvaluationRunsRequest,
 )
 from turnwise.schemas.score import Failure
-from turnwise.transforms.metrics.rows import failure_rows
+from turnwise.transforms.metrics.state import failure_rows
 
 APP = "projects/p/locations/l/apps/a"
 

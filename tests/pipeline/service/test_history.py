@@ -14,8 +14,11 @@ from turnwise.pipeline.service.evaluations import (
     restore_evaluation,
 )
 from turnwise.pipeline.service.runs import Service
-from turnwise.schemas.ces.resources import DeleteEvaluationRequest
-from turnwise.schemas.ces.tools import ListEvaluationRevisionsRequest, RestoreEvaluationRequest
+from turnwise.schemas.ces.tools import (
+    DeleteEvaluationRequest,
+    ListEvaluationRevisionsRequest,
+    RestoreEvaluationRequest,
+)
 
 SCENARIO = {"task": "book a flight", "rubrics": ["is polite"]}
 

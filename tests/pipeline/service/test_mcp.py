@@ -24,7 +24,7 @@ from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS, open_store
 from turnwise.pipeline.store.rows import failure_columns, result_columns
 from turnwise.schemas.score import Failure
-from turnwise.transforms.metrics.rows import failure_rows
+from turnwise.transforms.metrics.state import failure_rows
 
 ROOT = Path(__file__).parents[3]
 APP = "projects/acme-cx/locations/us/apps/travel-desk"

@@ -19,7 +19,7 @@ from sqlalchemy import select, text
 from tests.store_rows import read_history
 from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.store.database import EVALUATIONS, TAGS, WRITERS, open_store
-from turnwise.pipeline.store.evaluations import find_evaluation
+from turnwise.pipeline.store.rows import find_evaluation
 from turnwise.schemas.registry import PLUGINS
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}

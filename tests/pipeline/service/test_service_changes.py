@@ -12,9 +12,9 @@ from tests.pipeline.service.conftest import refusal, update
 from tests.store_rows import read_history
 from turnwise.pipeline.service.evaluations import create_evaluation, get_evaluation
 from turnwise.pipeline.service.serve import ServiceError
-from turnwise.pipeline.store.evaluations import find_evaluation
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.pipeline.store.rows import find_evaluation
 from turnwise.schemas.ces.result import Evaluation
+from turnwise.schemas.ces.tools import CreateEvaluationRequest
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}, {"steps": [{"userInput": {"text": "bye"}}]}]}

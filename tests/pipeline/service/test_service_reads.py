@@ -23,19 +23,17 @@ from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS
 from turnwise.pipeline.store.maintenance import delete_subject, find_conversation
 from turnwise.pipeline.store.rows import failure_columns, result_columns
-from turnwise.schemas.ces.resources import (
-    CreateEvaluationRequest,
-    ListEvaluationResultsRequest,
-    ListEvaluationsRequest,
-)
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.ces.tools import (
     CompareAppVersionsRequest,
     CompareAppVersionsResponse,
+    CreateEvaluationRequest,
     GetFailuresRequest,
+    ListEvaluationResultsRequest,
+    ListEvaluationsRequest,
 )
 from turnwise.schemas.score import Failure
-from turnwise.transforms.metrics.rows import failure_rows
+from turnwise.transforms.metrics.state import failure_rows
 
 
 def results(service: Any, parent: str, **fields: Any) -> Any:

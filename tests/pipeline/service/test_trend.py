@@ -15,8 +15,7 @@ from turnwise.pipeline.store.rows import failure_columns, metric_columns, result
 from turnwise.pipeline.store.runs import Execution, begin, break_off, complete, write_rows
 from turnwise.schemas.ces.tools import GetCriterionTrendRequest, GetCriterionTrendResponse
 from turnwise.schemas.score import Failure
-from turnwise.transforms.metrics.rows import failure_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, failure_rows, version_rows
 from turnwise.transforms.statistics.tests import wilson_interval
 
 APP, HOME = "projects/p/locations/l/apps/a", "projects/p/locations/l/apps/home"

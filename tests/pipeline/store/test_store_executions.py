@@ -11,7 +11,7 @@ from sqlalchemy import select, text
 
 from tests.pipeline.logs import log, write
 from tests.store_rows import DOCUMENT, completed, put_rows, put_tables
-from turnwise.pipeline.io.sinks.base import find_service, recorded
+from turnwise.pipeline.io.sinks import find_service, recorded
 from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.evaluations import create_evaluation, update_evaluation
 from turnwise.pipeline.service.runs import Service, get_evaluation_run
@@ -45,8 +45,8 @@ from turnwise.pipeline.store.runs import (
     write_rows,
 )
 from turnwise.pipeline.store.urls import StoreError
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.ces.result import Evaluation
+from turnwise.schemas.ces.tools import CreateEvaluationRequest
 from turnwise.schemas.config import ConfigError
 
 APP = "projects/p/locations/l/apps/a"

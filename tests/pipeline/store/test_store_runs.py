@@ -31,9 +31,8 @@ from turnwise.pipeline.store.database import (
 )
 from turnwise.pipeline.store.rows import conversations_to_read, names_of, scores_of, verdict_counts
 from turnwise.pipeline.store.runs import last_run
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.ces.result import EvaluationResult
-from turnwise.schemas.ces.tools import CompareAppVersionsRequest
+from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CreateEvaluationRequest
 from turnwise.transforms.review.problems import to_read, type_sizes
 
 ROOT = Path(__file__).parents[3]

@@ -15,8 +15,7 @@ from turnwise.transforms.formats.events import in_order, join_events
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import record_time
 from turnwise.transforms.matching.sample import CaseIndex, Sample
-from turnwise.transforms.metrics.rows import RowWindow, turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, RowWindow, turn_rows, version_rows
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.config import build_criteria
 from turnwise.transforms.scoring.evaluate import conversation_verdict, score_conversation

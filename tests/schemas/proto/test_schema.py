@@ -10,8 +10,8 @@ import pytest
 from tests.ces_messages import MESSAGES
 from tests.tables import rows_test
 from turnwise.schemas.ces.evaluation import check_evaluation
-from turnwise.schemas.ces.resources import GetEvaluationResultRequest, UpdateEvaluationRequest
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
+from turnwise.schemas.ces.tools import GetEvaluationResultRequest, UpdateEvaluationRequest
 from turnwise.schemas.proto.message import WireError
 from turnwise.schemas.proto.schema import message_schema
 

@@ -23,7 +23,7 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.ces.result import evaluation_result, result_parts
-from turnwise.transforms.criteria.ces_conversations import EvaluationExpectations
+from turnwise.transforms.criteria.ces import EvaluationExpectations
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import ScoredConversation, conversation_verdict, judge_conversation

@@ -11,7 +11,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.judgements import CES_CRITERIA
-from turnwise.transforms.criteria.ces_turns import UNDECIDED
+from turnwise.transforms.criteria.ces import UNDECIDED
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, conversation_verdict
 

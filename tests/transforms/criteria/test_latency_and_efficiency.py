@@ -11,7 +11,7 @@ from tests.tables import rows_test
 from turnwise.schemas.conversation import Conversation, TimedSpan, ToolCall, Turn, Usage
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.canonical import read_conversation
-from turnwise.transforms.formats.problems import checked
+from turnwise.transforms.formats.fields import checked
 from turnwise.transforms.scoring.evaluate import criteria_verdict
 
 test_rows = rows_test(globals(), "figures")

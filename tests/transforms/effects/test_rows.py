@@ -13,7 +13,6 @@ from tests.transforms.effects.test_prose import held_against, judge_that_says
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolDeclaration, ToolResponse, ToolSetting
 from turnwise.transforms.criteria.expectations_met import SpokenText
-from turnwise.transforms.effects.arguments import ArgumentComparison
 from turnwise.transforms.effects.call_effects import (
     ToolCatalog,
     called_tool,
@@ -31,7 +30,7 @@ from turnwise.transforms.effects.claims import (
     compare_value,
     match_claims,
 )
-from turnwise.transforms.effects.equivalence import equivalent
+from turnwise.transforms.effects.equivalence import ArgumentComparison, equivalent
 from turnwise.transforms.effects.failures import admits_failure, changed_nothing, has_failed, reports_failure
 from turnwise.transforms.effects.mentions import read_number
 from turnwise.transforms.matching.calls import plain_text

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import turnwise
-from turnwise.transforms.formats.problems import unforeseen
+from turnwise.transforms.formats.fields import unforeseen
 
 PYTHONS = re.compile(
     r"unhashable|has no attribute|not subscriptable|not iterable|math domain|int too large|NoneType"

@@ -29,8 +29,13 @@ from turnwise.schemas.comparison import (
 from turnwise.schemas.config import GateConfig
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, ScoredId
 from turnwise.transforms.decisions.comparison.sides import columns_of
-from turnwise.transforms.decisions.gate.bounds import GatedVersion, Rejected, rejected_of, unrecorded_cases
-from turnwise.transforms.decisions.gate.rules import apply_rules
+from turnwise.transforms.decisions.gate import (
+    GatedVersion,
+    Rejected,
+    apply_rules,
+    rejected_of,
+    unrecorded_cases,
+)
 
 LINES = lines_beside(__file__, "gates.jsonl")
 NOTHING_REJECTED = Rejected(0, "")

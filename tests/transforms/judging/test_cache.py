@@ -10,8 +10,7 @@ from pydantic import BaseModel
 from tests.transforms.judging.conftest import Verdict, ask_all
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from turnwise.transforms.judging.judges import find_judge
-from turnwise.transforms.judging.routes import Requests, Routes
+from turnwise.transforms.judging.judges import Requests, Routes, find_judge
 from turnwise.transforms.judging.setup import check_judge, open_place
 
 ROOT = Path(__file__).parents[3]

@@ -5,7 +5,7 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import APP_DETAILS, ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
-from turnwise.transforms.criteria.ces_turns import Hallucination
+from turnwise.transforms.criteria.ces import Hallucination
 from turnwise.transforms.criteria.hallucinations import Hallucinations
 from turnwise.transforms.judging.judges import LOCAL_MODEL, LocalJudge
 from turnwise.transforms.local_judge.grounding import ABSENCE, IN_RECORDS, OTHER_LANGUAGE, OTHER_POLARITY

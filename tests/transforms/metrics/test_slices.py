@@ -11,8 +11,14 @@ from turnwise.schemas.conversation import Conversation, GroundedAnswer, Record, 
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.metrics.rows import slice_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState, Tally, add_conversation, slices_of
+from turnwise.transforms.metrics.state import (
+    MetricsState,
+    Tally,
+    add_conversation,
+    slice_rows,
+    slices_of,
+    version_rows,
+)
 from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.selection import Criteria

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.transforms.beam.steps import MetricsFn, StateCoder
-from turnwise.transforms.metrics.rows import version_rows
-from turnwise.transforms.metrics.state import MetricsState, Tally, packed, unpacked
+from turnwise.transforms.metrics.state import MetricsState, Tally, packed, unpacked, version_rows
 
 COUNTS = st.integers(0, 50)
 OUTCOMES = st.sampled_from(["PASS", "FAIL", "SKIPPED", None])

@@ -6,9 +6,16 @@ from tests.pipeline.report_html.made_run import Row, conversation, score, scores
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.report import Slice
 from turnwise.transforms.decisions.comparison.words import share_text
-from turnwise.transforms.decisions.report.collect import CollectedRuns, Entry, VersionKey
 from turnwise.transforms.decisions.report.document import call_pairs, tool_figures
-from turnwise.transforms.decisions.report.figures import criterion_rows, failure_groups, outcomes, slices
+from turnwise.transforms.decisions.report.figures import (
+    CollectedRuns,
+    Entry,
+    VersionKey,
+    criterion_rows,
+    failure_groups,
+    outcomes,
+    slices,
+)
 from turnwise.transforms.statistics.tests import shrink
 
 V1 = VersionKey(0, "v1")

@@ -14,6 +14,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, length
+from turnwise.transforms.formats.fields import check_one_user
 from turnwise.transforms.formats.identity import ANY, OF_ANY, Places
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import (
@@ -37,7 +38,6 @@ from turnwise.transforms.formats.messages.streams import (
     key_set,
     objects_in,
 )
-from turnwise.transforms.formats.problems import check_one_user
 from turnwise.transforms.text.dates import time_seconds, value_time
 
 _NAMES = IDS[:-1]

@@ -16,7 +16,7 @@ from tests.pipeline import test_redaction as canaries
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, SECRET, conversation, place, staged
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.bigquery_sink import bigquery_schema, prepare_tables
-from turnwise.pipeline.io.sinks.base import complete_service, prepare_service
+from turnwise.pipeline.io.sinks import complete_service, prepare_service
 from turnwise.pipeline.io.staging import staged_columns
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import WAREHOUSE_TABLES, columns

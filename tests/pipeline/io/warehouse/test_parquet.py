@@ -15,7 +15,7 @@ from pyarrow.parquet import read_table
 from tests.object_store import FAULTS, OBJECTS, StoredObject, clear
 from tests.pipeline.io.warehouse.conftest import conversation, place, staged
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.sinks.base import complete_service, discarding, open_service, prepare_service
+from turnwise.pipeline.io.sinks import complete_service, discarding, open_service, prepare_service
 from turnwise.pipeline.io.staging import complete_dataset
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError

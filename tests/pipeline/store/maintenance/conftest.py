@@ -30,7 +30,7 @@ from turnwise.pipeline.store.rows import (
 )
 from turnwise.pipeline.store.runs import Execution
 from turnwise.pipeline.store.summaries import keep_summaries
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.schemas.ces.tools import CreateEvaluationRequest
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ScoreRow
 
 APP = "projects/p/locations/l/apps/a"

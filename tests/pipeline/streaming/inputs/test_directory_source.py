@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.pipeline.streaming.inputs.directory import DirectorySource
+from turnwise.pipeline.streaming.inputs.files import DirectorySource
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.score import IncompleteReadError
 

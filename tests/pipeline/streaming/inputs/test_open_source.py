@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from turnwise.pipeline.streaming.inputs.base import SourceOptions
-from turnwise.pipeline.streaming.inputs.directory import DirectorySource
+from turnwise.pipeline.streaming.inputs.files import DirectorySource
 from turnwise.pipeline.streaming.inputs.open import CompositeSource, open_source
 from turnwise.schemas.config import ConfigError
 

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from turnwise.pipeline.io.sinks.base import RefusedRow
+from turnwise.pipeline.io.sinks import RefusedRow
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local.counts import stream_counts
 from turnwise.schemas.conversation import Receipt

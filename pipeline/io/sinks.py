@@ -1,8 +1,9 @@
-"""What a sink of tables is, the registry of sinks, and what is done with a run's `--store`."""
+"""Sinks of tables, one object each, their registry, and what is done with `--store`. Does not import Beam."""
 
 import io
 import json
 import logging
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,16 +11,33 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from hashlib import blake2b
 from importlib import import_module
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
 
+import orjson
 from msgspec import Struct
 
-from turnwise.pipeline.settings.options import SinkPlace
-from turnwise.pipeline.store.urls import Broken
+from turnwise.pipeline.settings.options import (
+    DEFAULT_OUTPUT_FORMAT,
+    SinkPlace,
+    check_extra,
+    check_places,
+    check_store,
+)
+from turnwise.pipeline.store.urls import Broken, absolute_url
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, dump_json, shown_url
+from turnwise.schemas.jsonio import (
+    SCHEMES,
+    JsonObject,
+    JsonValue,
+    did_you_mean,
+    dump_json,
+    load_json,
+    shown_url,
+)
 from turnwise.schemas.registry import Registry, error_text, hook_errors
+from turnwise.schemas.rows import avro_schema, json_columns, score_lines, with_json_texts
 from turnwise.schemas.score import RAISED
 
 if TYPE_CHECKING:
@@ -473,3 +491,194 @@ def table_content(parts: Iterable[Sequence[JsonObject]], table: str, output_form
 def document_content(document: JsonObject) -> bytes:
     """Returns a document as JSON that a person can read."""
     return json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+# Files: JSON Lines and Avro.
+
+_BLOCK = 256 * 1024
+_RESULTS = "results"
+_NAME_MARK = re.compile(r" result(?:, trial \S+)?(?: \(.*?\))? - ")
+
+
+class JsonLinesWriter:
+    """Rows as JSON Lines, in blocks; a row of the results table is the CES EvaluationResult itself."""
+
+    def __init__(self, file: BinaryIO, table: str) -> None:
+        self._file, self._lines = file, _LINES.get(table, _row_lines)
+        self._waiting, self._size = list[bytes](), 0
+
+    def write(self, rows: Sequence[Any]) -> None:
+        """Adds one line a row."""
+        lines = self._lines(rows)
+        self._waiting.append(lines)
+        self._size += len(lines)
+        if self._size >= _BLOCK:
+            self.finish()
+
+    def finish(self) -> None:
+        """Writes the lines that wait."""
+        self._file.write(b"".join(self._waiting))
+        self._waiting, self._size = [], 0
+
+
+def _row_lines(rows: Sequence[JsonObject]) -> bytes:
+    lines: list[bytes] = []
+    for row in rows:
+        try:
+            lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        except TypeError:
+            lines.append(dump_json(row) + b"\n")
+    return b"".join(lines)
+
+
+_LINES: dict[str, Callable[[Sequence[Any]], bytes]] = {
+    _RESULTS: lambda rows: _row_lines([row["result"] for row in rows]),
+    "scores": score_lines,
+}
+
+
+def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
+    rows = (load_json(line) for line in file if mark in line)
+    yield from map(_result_row, rows) if table == _RESULTS else rows
+
+
+def _result_row(result: JsonObject) -> JsonObject:
+    """Returns the columns of a result from its line of JSON."""
+    turns = result.get("goldenResult", {}).get("turnReplayResults")
+    part = turns[0] if turns else result.get("scenarioResult", {})
+    # One that holds no result says it in its name alone.
+    name = part.get("conversation") or _NAME_MARK.split(result["displayName"], maxsplit=1)[-1]
+    return {"result": result, "conversation_id": name, "verdict": result.get("evaluationStatus")}
+
+
+register_sink(SinkKind(name=DEFAULT_OUTPUT_FORMAT, help="JSON Lines", writer=JsonLinesWriter, read=_rows))
+
+
+class AvroWriter:
+    """Rows as Avro records; a column that holds a JSON object is its JSON text."""
+
+    def __init__(self, file: BinaryIO, table: str) -> None:
+        """Writes the header."""
+        from fastavro.write import Writer
+
+        self._columns = json_columns(table)
+        self._writer: Any = Writer(file, avro_schema(table), codec="deflate")
+
+    def write(self, rows: Sequence[JsonObject]) -> None:
+        """Adds one record a row."""
+        for row in rows:
+            self._writer.write(with_json_texts(row, self._columns))
+
+    def finish(self) -> None:
+        """Writes the last block."""
+        self._writer.flush()
+
+
+def _avro_rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
+    import fastavro
+
+    columns = json_columns(table)
+    for row in fastavro.reader(file):
+        if isinstance(row, dict):
+            texts = {name: row[name] for name in columns if name in row}
+            yield row | {name: None if text is None else json.loads(text) for name, text in texts.items()}
+
+
+register_sink(SinkKind(name="avro", help="Avro", writer=AvroWriter, read=_avro_rows))
+
+
+# Services. Each is known to every run, and its libraries are imported by runs that name it.
+
+register_sink(
+    SinkKind(
+        name="store",
+        help="sqlite:///FILE, postgresql://...",
+        schemes=SCHEMES,
+        open=deferred("io.store", "open_sink"),
+        check=check_store,
+        absolute=absolute_url,
+        left=deferred("io.store", "left_in_store"),
+        replaced=deferred("io.store", "replaced_in_store"),
+        record=RunRecord(
+            *(deferred("io.store", name) for name in ("begin_run", "complete_run", "break_off_run"))
+        ),
+    )
+)
+
+
+def _check_tables(option: str, url: str) -> None:
+    try:
+        deferred("io.bigquery_source", "parse_dataset")(url)
+    except ValueError as error:
+        raise ConfigError(f"{option} {url}: {error}") from None
+    check_extra(f"{option} {url}", "turnwise[gcp]")
+
+
+register_sink(
+    SinkKind(
+        name="bigquery",
+        help="bigquery://PROJECT/DATASET",
+        schemes=("bigquery",),
+        open=deferred("io.staging", "open_staging"),
+        append=deferred("io.bigquery_sink", "BigQueryChanges"),
+        prepare=deferred("io.bigquery_sink", "try_tables"),
+        check=_check_tables,
+        complete=deferred("io.bigquery_sink", "complete_tables"),
+        discard=deferred("io.staging", "discard_staged"),
+        left=lambda given: f"{given.url} holds all of it or nothing",
+    )
+)
+
+
+def _folder(url: str) -> str:
+    return url.partition(":")[2].rstrip("/") or "/"
+
+
+def _check_dataset(option: str, url: str) -> None:
+    if any(char in url for char in "*?[]"):
+        raise ConfigError(f"{option} {url}: must not contain the characters * ? [ ]")
+    check_places(f"{option} parquet:", [_folder(url)])
+
+
+def _absolute_dataset(url: str) -> str:
+    folder = url.partition(":")[2].removeprefix("file://")
+    return url if "://" in folder else f"parquet:{Path(folder).absolute()}"
+
+
+register_sink(
+    SinkKind(
+        name="parquet",
+        help="parquet:FOLDER, parquet:gs://BUCKET/FOLDER",
+        schemes=("parquet",),
+        folder=_folder,
+        open=deferred("io.staging", "open_staging"),
+        prepare=deferred("io.staging", "prepare_dataset"),
+        check=_check_dataset,
+        absolute=_absolute_dataset,
+        complete=deferred("io.staging", "complete_dataset"),
+        discard=deferred("io.staging", "discard_staged"),
+        left=lambda given: f"{given.url} holds nothing of it, unless it was just being completed",
+    )
+)
+
+
+def _check_receiver(option: str, url: str) -> None:
+    if not url.partition("://")[2].strip("/"):
+        raise ConfigError(f"{option} {url}: must be otlp://HOST:PORT, or otlps:// with TLS")
+    check_extra(f"{option} {url}", "turnwise[otlp]", "opentelemetry.exporter.otlp.proto.http")
+
+
+register_sink(
+    SinkKind(
+        name="otlplogs",
+        help="otlp://HOST:PORT",
+        schemes=("otlp", "otlps"),
+        option="--scores_to",
+        open=deferred("io.otlp_sink", "OtlpSink"),
+        append=deferred("io.otlp_sink", "OtlpChanges"),
+        prepare=deferred("io.otlp_sink", "try_receiver"),
+        check=_check_receiver,
+        complete=deferred("io.otlp_sink", "lost_scores"),
+        left=lambda given: f"{given.url} may have scores of it",
+    )
+)
