@@ -185,14 +185,3 @@ def test_the_reported_files(name):
     assert [[value for _, value in results] for _, _, results, _ in found] == [
         [c["result"] for c in t["calls"]] for t in expected
     ]
-
-
-def test_a_file_of_messages_with_nulls_is_one_record(tmp_path):
-    said = [("human", "Where is order 5?"), ("ai", "It is in Bonn.")]
-    chat = [
-        {"type": kind, "content": text, "role": None, "tool_calls": None, "parts": None}
-        for kind, text in said
-    ]
-    (tmp_path / "chat.json").write_text(json.dumps(chat))
-    [conversation] = read_file(tmp_path / "chat.json").conversations
-    assert turns(conversation) == [("Where is order 5?", [], [], "It is in Bonn.")]
