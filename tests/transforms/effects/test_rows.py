@@ -236,5 +236,42 @@ def object_keys(expected, made, status, judged):
     assert held_against("update_trip", expected, made, prose="ignore").status == judged
 
 
+def marked(mark, wanted):
+    """The mark of the log says whether a call failed."""
+    assert has_failed(ToolResponse(response="fine", error=mark)) is wanted
+
+
+def test_without_an_answer_a_call_has_succeeded():
+    assert not has_failed(None) and not changed_nothing(None)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(JSON)
+def test_every_answer_can_be_read(answer):
+    assert has_failed(ToolResponse(response=answer)) in (True, False)
+
+
+def later_call(turn, verdict):
+    """A call that comes later does not make a claim true."""
+    calls = [ToolCall("change", {"amount": amount}) for amount in (30, 20)]
+    actions = [Action(i, "change", call, leaves([call.args])) for i, call in enumerate(calls)]
+    claim = ActionClaim(MessageRange(turn, 0, 0, 1), "x", "change", "", [ClaimedValue("amount", "20 euros")])
+    match_claims([claim], actions)
+    assert claim.verdict == verdict
+
+
+def test_deeply_nested_arguments_are_read():
+    nested = {"amount": 20}
+    for _ in range(3000):
+        nested = {"in": nested}
+    assert [leaf.value for leaf in leaves(nested)] == [20]
+
+
 def test_an_integer_of_any_size_is_compared():
     assert not equivalent(10**5000, 3)
