@@ -31,13 +31,9 @@ for source, record in FORMS:
     for key in {"messages", "input", "contents"} & record.keys():
         MESSAGES[source] = (key, [*MESSAGES.get(source, ("", []))[1], *record[key]])
 CALLS = {source: messages[1] for source, (_, messages) in MESSAGES.items()}
+CALLS["openai_responses"] = MESSAGES["openai_responses"][1][3:5]
 REPLIES = [
-    {
-        "object": "response",
-        "output": MESSAGES["openai_responses"][1][3:5],
-        "usage": {"input_tokens": 1},
-        "error": None,
-    },
+    {"object": "response", "output": CALLS["openai_responses"], "usage": {"input_tokens": 1}, "error": None},
     {"type": "message", "content": CALLS["anthropic_messages"]["content"], "stop_reason": "x", "usage": {}},
     {"output": {"message": CALLS["bedrock_converse"]}, "stopReason": "x", "metrics": {"latencyMs": 1}},
     {"candidates": [{"content": CALLS["gemini_contents"], "finishReason": "STOP"}], "usageMetadata": {}},
