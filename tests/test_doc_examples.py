@@ -2,13 +2,12 @@
 
 import doctest
 import json
-import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import chdir
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from turnwise.pipeline.cli.decisions import (
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.run_options import dates_of, parse_options
 from turnwise.pipeline.cli.store import COMMANDS
-from turnwise.pipeline.cli.tools import judge_check_parser
+from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
 from turnwise.pipeline.service.evaluations import create_evaluation
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import parse_serve_options
@@ -49,6 +48,9 @@ PARSERS = {
     "report": report_parser,
     "calibrate": calibrate_parser,
     "judge-check": judge_check_parser,
+    "cases": cases_parser,
+    "convert": convert_parser,
+    "inspect": inspect_parser,
     "compare": compare_parser,
     "gate": gate_parser,
     "status": status_parser,
@@ -67,16 +69,6 @@ def arguments(command):
     found = OWN.match(command.text)
     assert found
     return shlex.split(found["arguments"].replace("$PWD", str(ROOT)).split(" > ")[0])
-
-
-@contextmanager
-def working_in(directory):
-    before = os.getcwd()
-    os.chdir(directory)
-    try:
-        yield
-    finally:
-        os.chdir(before)
 
 
 @pytest.fixture
@@ -111,7 +103,7 @@ def test_there_are_commands():
 @pytest.mark.parametrize("command", TURNWISE, ids=repr)
 def test_every_command_line_is_accepted(command, place):
     name, *rest = arguments(command)
-    with working_in(place):
+    with chdir(place):
         if name == "serve":
             assert parse_serve_options(rest, {}) is not None
         elif name == "run":
@@ -124,7 +116,7 @@ def test_every_command_line_is_accepted(command, place):
         elif name == "store":
             assert subcommand_parser("store", rest[0], COMMANDS[rest[0]]).parse_args(rest[1:]).store
         else:
-            assert name in ("tools", "inspect", "convert", "cases", "labels", "--version")
+            assert name in ("tools", "labels", "--version")
 
 
 def fill_store(address):
@@ -192,7 +184,7 @@ def make_logs_of_dates(argv):
 
 @pytest.mark.parametrize("command", RUN_HERE, ids=repr)
 def test_what_runs_here_runs(command, place, scored, capsys):
-    with working_in(place):
+    with chdir(place):
         if "sqlite:///evals.db" in command.text:
             fill_store("sqlite:///evals.db")
         name, *rest = arguments(command)
@@ -269,7 +261,7 @@ def test_examples_import_public_names_only():
 @pytest.mark.parametrize("name", sorted({block.page for block in blocks("python")}))
 def test_the_python_of_a_page_runs_from_top_to_bottom(name, place):
     scope = {}
-    with working_in(place):
+    with chdir(place):
         for block in blocks("python"):
             if block.page == name:
                 scope.update(run_session(block, scope) if is_session(block) else run_alone(block))
@@ -279,7 +271,7 @@ def test_the_cells_of_the_notebook_run_and_hold_no_output(place):
     notebook = json.loads((ROOT / "docs/notebook.ipynb").read_text())
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     scope = {}
-    with working_in(place):
+    with chdir(place):
         for cell in cells:
             assert cell["outputs"] == []
             exec("".join(cell["source"]), scope)
@@ -322,7 +314,7 @@ def test_the_sample_prints_what_the_pages_show(tmp_path, capsys, monkeypatch):
     assert all(f"--{name} $data/{path}" in script for name, path in names.items())
     assert "--judge local" in script
     options = [word for name, path in names.items() for word in (f"--{name}", str(SAMPLE / path))]
-    with working_in(tmp_path):
+    with chdir(tmp_path):
         assert main(["run", *options, "--judge", "local", "--output", "out/sample"]) == 0
         assert 'turnwise" report out/sample' in script and main(["report", "out/sample"]) == 0
         check_shown(SHOWN[0], capsys.readouterr().out)
@@ -334,13 +326,13 @@ def test_the_sample_prints_what_the_pages_show(tmp_path, capsys, monkeypatch):
 def test_a_first_conversation_prints_what_the_readme_shows(place, capsys):
     (log,) = (block for block in blocks("jsonl") if block.page == "README.md")
     (place / "conversations.jsonl").write_text(log.text)
-    with working_in(place):
+    with chdir(place):
         assert main(["run", "--input", "conversations.jsonl", "--output", "out/first"]) == 0
     check_shown(SHOWN[1], capsys.readouterr().out)
 
 
 def test_labels_print_what_the_page_shows(place, scored, capsys):
-    with working_in(place):
+    with chdir(place):
         make_runs(["out/sample"], scored)
         capsys.readouterr()
         assert main(["calibrate", "out/sample", "--labels", "labels.jsonl"]) == 0
@@ -350,7 +342,7 @@ def test_labels_print_what_the_page_shows(place, scored, capsys):
 
 def test_tools_print_what_the_page_shows(place, capsys):
     inspected, converted = (block for block in blocks("text") if block.page == "docs/tools.md")
-    with working_in(place):
+    with chdir(place):
         assert main(["inspect", "conversations.jsonl"]) == 0
         check_shown(inspected, capsys.readouterr().out)
         assert main(["convert", "conversations.jsonl", "messages.jsonl", "--to", "openai_chat"]) == 0

@@ -13,18 +13,11 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from docs.generate import FILES as GENERATED
 from docs.generate import field_meaning, own_fields, read_docstring, shipped
 from tests.documentation import DOCS, PAGES, ROOT, TEXT, check_names, commands, page, table
+from tests.test_doc_examples import PARSERS
 from turnwise.pipeline.cli.arguments import add_arguments
-from turnwise.pipeline.cli.decisions import (
-    LABEL_COMMANDS,
-    calibrate_parser,
-    compare_parser,
-    gate_parser,
-    report_parser,
-    status_parser,
-)
+from turnwise.pipeline.cli.decisions import LABEL_COMMANDS
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.store import COMMANDS
-from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
 from turnwise.pipeline.io.sinks import SINKS
 from turnwise.pipeline.service.mcp import TOOLS
 from turnwise.pipeline.service.serve import serve_parser
@@ -92,21 +85,9 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named():
     own = argparse.ArgumentParser(add_help=False)
     add_arguments(own)
     known = argparse.ArgumentParser(conflict_handler="resolve")
-    makers = (
-        calibrate_parser,
-        cases_parser,
-        compare_parser,
-        convert_parser,
-        gate_parser,
-        inspect_parser,
-        judge_check_parser,
-        report_parser,
-        serve_parser,
-        status_parser,
-    )
     parsers = (
         own,
-        *(make() for make in makers),
+        *(make() for make in (*PARSERS.values(), serve_parser)),
         *(subcommand_parser("store", *item) for item in COMMANDS.items()),
         *(subcommand_parser("labels", *item) for item in LABEL_COMMANDS.items()),
     )
