@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.samples import sample_of
+from tests.scripted_judge import read_sections
 from tests.tables import lines_beside
 from tests.transforms.test_scores import LINES
 from turnwise.schemas.case import EvalCase
@@ -17,6 +18,7 @@ from turnwise.schemas.conversation import (
 from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, NotAsked
+from turnwise.transforms.judging.prompts import rules_of
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import ScoredConversation, criteria_verdict, judge_conversation
 from turnwise.transforms.scoring.selection import select
@@ -183,6 +185,14 @@ def odd_reply(model):
         else:
             fields[name] = values.get(name, "nowhere")
     return model(**fields)
+
+
+def test_without_a_persona_the_user_is_held_to_the_rules_of_google_adk(judged, matched, scripted):
+    ask = scripted(lambda *_: {"quote": "", "reason": "fine", "verdict": "valid"})
+    case = EvalCase("e", kind="scenario", dialect="adk", task="Ask for a refund, then thank.")
+    judged(built("per_turn_user_simulator_quality_v1"), matched(case, Turn(user="Hi", agent="Yes?")), ask)
+    rules = [text for name, text in read_sections(ask.evidence[0]) if name.startswith("rule")]
+    assert rules == rules_of(None)
 
 
 def test_a_criterion_that_breaks_is_a_failure_and_the_others_go_on():
