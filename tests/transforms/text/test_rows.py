@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.tables import rows_test
 from tests.transforms.text.labelled import replaced
@@ -133,3 +135,25 @@ def detail(quotation, text, name, wanted):
 
 def text_range(text, start, end, wanted):
     assert [*Utf8Text(text).text_range(start, end)] == wanted
+
+
+def test_bytes_that_are_no_record_say_no_time():
+    assert record_time(b"") is None and record_time(b"\xff") is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["turns", "timestamp", "event", "event_time", "messages", "rootSpan", "x"]), inner
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=40))
+def test_never_raises(data):
+    time = record_time(data)
+    assert time is None or 0 < time < 1e11
