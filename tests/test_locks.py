@@ -15,18 +15,9 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 # What belongs to one cloud, broker, database or tool of development.
-NOT_BASE = tuple(
-    [
-        "google-cloud-",
-        "google-api-",
-        "confluent-kafka",
-        "psycopg",
-        "pytest",
-        "hypothesis",
-        "mypy",
-        "ruff",
-        "sphinx",
-    ]
+NOT_BASE = (
+    *("google-cloud-", "google-api-", "confluent-kafka", "psycopg"),
+    *("pytest", "hypothesis", "mypy", "ruff", "sphinx"),
 )
 
 

@@ -48,17 +48,10 @@ def test_the_public_names_and_only_they_are_there():
         turnwise.evaluat  # noqa: B018
 
 
-PARTS_OF = [
-    "Conversation",
-    "EvalCase",
-    "Score",
-    "Format",
-    "Target",
-    "SinkKind",
-    "JudgeKind",
-    "Question",
-    "Section",
-]
+PARTS_OF = (
+    *("Conversation", "EvalCase", "Score", "Format", "Target"),
+    *("SinkKind", "JudgeKind", "Question", "Section"),
+)
 NOT_MADE = {"Cascade", "Prompt", "JudgeUse", "ChangeWriter", "TableSink", "RowWriter"}
 """Settings of the config, what `fill` and `ask_all` return, and protocols that any class may have."""
 

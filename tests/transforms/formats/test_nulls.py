@@ -30,19 +30,10 @@ VALUES = frozenset(
 PERHAPS = frozenset(
     ["input", "output", "response", "result", "content", "value", "data", "inputs", "outputs", "structData"]
 )
-OF_CALLS = frozenset(
-    [
-        "name",
-        "tool",
-        "toolset",
-        "tool_use_id",
-        "toolUseId",
-        "toolCallId",
-        "tool_call_id",
-        "call_id",
-        "displayName",
-    ]
-)
+OF_CALLS = {
+    *("name", "tool", "toolset", "displayName", "call_id"),
+    *("tool_use_id", "toolUseId", "toolCallId", "tool_call_id"),
+}
 CHAT = [
     {"role": "system", "content": "Help."},
     {"role": "user", "content": "Where is order 5?"},

@@ -30,16 +30,10 @@ READINGS = {
     for reading in map(json.loads, path.read_text().splitlines())
 }
 CRITERIA = {"ended_normally": 1.0, "tool_call_count_v1": 3.0, "turn_latency": {"threshold": None}}
-EXPLAINED = [
-    "UnreadPart",
-    "MissingTurn",
-    "UnreadTime",
-    "UnreadTokens",
-    "CallWithoutName",
-    "ResultWithoutCall",
-    "SeveralVersions",
-    "UnreadPath",
-]
+EXPLAINED = (
+    *("UnreadPart", "MissingTurn", "UnreadTime", "UnreadTokens", "UnreadPath"),
+    *("CallWithoutName", "ResultWithoutCall", "SeveralVersions"),
+)
 START = 1_760_000_000
 SECOND = 1_000_000_000
 
