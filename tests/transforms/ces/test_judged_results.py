@@ -41,9 +41,9 @@ CRITERIA = [
 ]
 
 
-def result_of(case, turns, ask, criteria=CRITERIA):
+def result_of(case, turns, ask):
     scored = ScoredConversation(sample_of(case, *turns), [], [])
-    asyncio.run(judge_conversation(scored, criteria, ask))
+    asyncio.run(judge_conversation(scored, CRITERIA, ask))
     assert scored.failures == []
     return parsed(evaluation_result(scored, conversation_verdict(scored, RULES), RUN))
 

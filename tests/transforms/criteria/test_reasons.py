@@ -1,6 +1,5 @@
 """Every failure says why: in its row, and in the evaluation result."""
 
-import asyncio
 import json
 
 import msgspec
@@ -17,31 +16,17 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.ces.result import evaluation_result
 from turnwise.transforms.criteria.base import CRITERIA, MeasuredCriterion
 from turnwise.transforms.formats.adk_formats import eval_result_conversations
-from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.evaluate import conversation_verdict, judge_conversation, score_conversation
-from turnwise.transforms.scoring.selection import select
+from turnwise.transforms.scoring.evaluate import conversation_verdict, score_conversation
 
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")
-
-
 test_rows = rows_test(globals(), "reasons")
 
 
-def call(name, **args):
-    return ToolCall(name=name, args=args)
-
-
-def scored_by(criteria, case, *turns, answer=None, **fields):
-    """Scores turns; `answer` is what a judge replies."""
-    selection = select(build_criteria(parse_config(json.dumps({"criteria": criteria}))))
-    scored = score_conversation(sample_of(case, *turns, **fields), selection.measured)
-
-    async def ask(question, samples):
-        return [JudgeSample(question.reply_model.model_validate(answer), None, "scripted")] * len(samples)
-
-    asyncio.run(judge_conversation(scored, selection.judged, ask))
+def scored_by(criteria, case, *turns, **fields):
+    criteria = build_criteria(parse_config(json.dumps({"criteria": criteria})))
+    scored = score_conversation(sample_of(case, *turns, **fields), criteria)
     assert scored.failures == []
     return scored
 
@@ -99,7 +84,7 @@ def test_a_criterion_that_explains_the_whole_itself_is_left_at_that(matched):
 
 
 def test_reasons_are_bounded():
-    many = [call("pay", text="x" * 10_000, n=n) for n in range(1000)]
+    many = [ToolCall("pay", {"text": "x" * 10_000, "n": n}) for n in range(1000)]
     case = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=many, response="y" * 10_000)])
     criteria = {"tool_trajectory_avg_score": 1, "response_match_score": 1, "tool_invocation_score": 1}
     for found in scored_by(criteria, case, Turn(user="q", agent="no")).scores:

@@ -13,12 +13,11 @@ from turnwise.transforms.criteria.trajectory import ToolTrajectory
 test_rows = rows_test(globals(), "trajectory")
 
 
-def result_of(criterion, golden, recorded, actions=None):
+def result_of(criterion, golden, recorded):
     """Scores turns given as lists of calls; `golden` None: the turn states nothing."""
     case = EvalCase(
         eval_id="e",
         turns=[ExpectedTurn(user=f"turn number {i}", tool_calls=want) for i, want in enumerate(golden)],
-        actions=actions,
     )
     turns = [Turn(turn_index=i, user=f"turn number {i}", tool_calls=made) for i, made in enumerate(recorded)]
     return scores_of(criterion, case, *turns)
