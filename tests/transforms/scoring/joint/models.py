@@ -3,6 +3,9 @@
 import asyncio
 import json
 
+from msgspec import to_builtins
+
+from tests.pipeline.test_commands import part
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.judging.ask import JudgeSample
@@ -70,3 +73,12 @@ def judged(answers, criterion="final_response_match_v2", **options):
     assert not scored.failures, scored.failures
     (entry,) = scored.scores
     return entry.turns[0][1], entry.overall, models
+
+
+def says(answers, options, wanted):
+    """Compares what is wanted of a turn's score, its `whole`, its `judge` and the models that are `asked`."""
+    score, overall, models = judged(answers, **options)
+    use = score.judge and [score.judge.model, score.judge.samples, score.judge.tokens_in]
+    found = {**to_builtins(score), "judge": use, "asked": sorted(models.models())}
+    found["whole"] = [overall.value, overall.outcome]
+    assert part(found, wanted) == wanted

@@ -5,7 +5,7 @@ from msgspec.structs import asdict
 from pydantic import BaseModel
 
 from tests.tables import rows_test
-from tests.transforms.scoring.joint.models import judged
+from tests.transforms.scoring.joint import models as joint
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.criteria.responses import CoherenceReply
 from turnwise.transforms.decisions.comparison.collect import judge_of
@@ -14,6 +14,7 @@ from turnwise.transforms.judging.limits import ANSWER_TOKENS
 from turnwise.transforms.judging.prompts import asked_schema
 from turnwise.transforms.scoring.panels import confident, confident_version, least_confidence, with_confidence
 
+judged, says = joint.judged, joint.says
 test_rows = rows_test(globals(), "cascade")
 
 
@@ -38,35 +39,6 @@ def test_what_the_first_judge_spared():
     size = len((prompt.instructions + prompt.evidence).encode()) // 4
     spared = score.details["cascade"]["spared"]
     assert spared == {"dear": {"calls": 3, "tokens_in": 3 * size, "tokens_out": 3 * ANSWER_TOKENS}}
-
-
-def test_a_panel_after_the_first_judge():
-    answers = {"cheap": ["Y", "N", "Y"], "a": ["N"], "b": ["N"], "c": ["Y"]}
-    score, _, models = judged(answers, judge={"panel": ["a", "b", "c"], "cascade": {"model": "cheap"}})
-    assert (score.value, score.judge.model) == (0.0, "cheap > a, b, c")
-    assert (score.details["cascade"]["decided_by"], score.details["panel"]["agreement"]) == ("second", 2 / 3)
-    sure = {**answers, "cheap": ["Y"]}
-    score, _, models = judged(sure, judge={"panel": ["a", "b", "c"], "cascade": {"model": "cheap"}})
-    assert (score.value, models.models()) == (1.0, ["cheap", "cheap"])
-    assert {model: each["calls"] for model, each in score.details["cascade"]["spared"].items()} == {
-        "a": 1,
-        "b": 1,
-        "c": 1,
-    }
-
-
-def test_grades_that_differ_within_a_verdict_are_no_doubt():
-    """4 and 5 both pass."""
-    answers = {"cheap": ["4", "5", "4"], "dear": ["1"]}
-    score, _, _ = judged(answers, "response_evaluation_score", judge_model="dear", cascade={"model": "cheap"})
-    assert (score.value, score.details["cascade"]["decided_by"]) == (4.0, "first")
-    score, _, _ = judged(
-        {**answers, "cheap": ["4", "2", "4"]},
-        "response_evaluation_score",
-        judge_model="dear",
-        cascade={"model": "cheap"},
-    )
-    assert (score.value, score.details["cascade"]["decided_by"]) == (1.0, "second")
 
 
 def test_only_the_first_judge_is_asked_for_its_confidence():
@@ -107,20 +79,6 @@ def test_answers_with_a_confidence_of_their_own_stay_as_they_are():
     assert least_confidence([JudgeSample(None)]) is None
     silent = JudgeSample(OwnReply(verdict="no"))
     assert least_confidence([*samples, silent]) is None, "an answer that states none is not sure"
-
-
-def test_answers_that_are_no_verdict_alone_are_unsure():
-    """Each answer leaves out a rubric, so that only both together have a verdict."""
-    rubrics = [{"rubric_id": i, "rubric_content": {"text_property": f"Rule {i}."}} for i in "12"]
-    answers = {"cheap": ["Y1", "Y2"], "dear": ["N*"]}
-    score, _, _ = judged(
-        answers,
-        "rubric_based_final_response_quality_v1",
-        judge_model="dear",
-        cascade={"model": "cheap", "num_samples": 2},
-        gate={"rubrics": rubrics},
-    )
-    assert (score.value, score.details["cascade"]["unsure"]) == (0.0, "votes")
 
 
 def test_the_schema_of_an_answer_with_confidence():

@@ -1,14 +1,12 @@
 from tests.tables import rows_test
-from tests.transforms.scoring.joint.models import judged
+from tests.transforms.scoring.joint import models as joint
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.responses import FinalResponseMatch
 from turnwise.transforms.judging.ask import NotAsked
 from turnwise.transforms.scoring.panels import Member, Recorder, verdict_of
 from turnwise.transforms.scoring.selection import majority
 
-PANEL = ["a", "b", "c"]
-
-
+judged, says = joint.judged, joint.says
 test_rows = rows_test(globals(), "panel")
 
 
@@ -32,18 +30,6 @@ def votes(answers, value, outcome, agreement, reason):
     assert sorted(models.models()) == list(panel)
 
 
-def test_each_member_has_its_own_samples():
-    score, _, _ = judged({"a": ["Y"], "b": ["N", "Y", "N"], "c": ["U"]}, panel=PANEL, num_samples=3)
-    assert score.reason == "the panel has no majority: 1 FAIL, 1 PASS"
-    members = score.details["panel"]["members"]
-    assert [(m["samples"], m["tokens_in"], m["tokens_out"]) for m in members] == [
-        (2, 20, 4),
-        (3, 30, 6),
-        (3, 30, 6),
-    ]
-    assert (score.judge.model, score.judge.samples, score.judge.tokens_in) == ("a, b, c", 8, 80)
-
-
 def test_each_failing_member_is_named_with_its_reason():
     failed = [
         Member(name, Score(None, reason=why), None, Recorder(NotAsked("")))
@@ -64,33 +50,6 @@ def grades(given, threshold, value, outcome):
     )
     assert (score.value, score.outcome) == (value, outcome)
     assert (score.reason is None) == (value is not None)
-
-
-def test_a_panel_of_the_run():
-    answers = {"a": ["Y"], "b": ["Y"], "own": ["N"], "gemini-2.5-flash": ["N"]}
-    score, _, models = judged(answers, judge={"panel": ["a", "b"]})
-    assert (score.value, sorted(models.models())) == (1.0, ["a", "b"])
-    score, _, models = judged(answers, judge={"panel": ["a", "b"]}, judge_model="own")
-    assert (score.value, models.models()) == (0.0, ["own"])
-    assert "panel" not in score.details
-    score, _, models = judged(answers, judge={"model": "own"}, panel=["a", "b"])
-    assert (score.value, sorted(models.models())) == (1.0, ["a", "b"])
-
-
-def test_what_needs_no_judge_is_asked_of_no_member():
-    score, _, models = judged({}, panel=["a", "b"], agent=" ")
-    assert (score.value, score.explanation, score.details) == (0.0, "The agent said nothing.", None)
-    assert models.asked == []
-
-
-def test_rubrics_of_a_panel_without_a_majority_are_not_judged():
-    rubrics = [{"rubric_id": "r", "rubric_content": {"text_property": "It is polite."}}]
-    answers = {"a": ["Y"], "b": ["U"]}
-    score, overall, _ = judged(
-        answers, "rubric_based_final_response_quality_v1", panel=["a", "b"], gate={"rubrics": rubrics}
-    )
-    assert score.value is None and overall.outcome is None and overall.value is None
-    assert [rubric["score"] for rubric in score.details["rubrics"]] == [None]
 
 
 def verdict(score, threshold, wanted):
