@@ -9,10 +9,15 @@ from typing import Any
 import pytest
 
 
-def lines_beside(test: str, name: str) -> dict[str, Any]:
-    """Returns the lines of a JSON Lines file beside a test, by their names."""
-    text = Path(test).with_name(name).read_text(encoding="utf-8")
-    return {line["name"]: line for line in map(json.loads, text.splitlines())}
+def lines_beside(test: str, pattern: str) -> dict[str, Any]:
+    """Returns the lines of a JSON Lines file beside a test by their names; of several, behind the file's."""
+    lines = {
+        (f"{path.stem}: " if "*" in pattern else "") + line["name"]: line
+        for path in sorted(Path(test).parent.glob(pattern))
+        for line in map(json.loads, path.read_text(encoding="utf-8").split("\n")[:-1])
+    }
+    assert lines, f"no line in {pattern}"
+    return lines
 
 
 def rows_beside(test: str, name: str = "*") -> pytest.MarkDecorator:

@@ -28,7 +28,6 @@ def row(table, **given):
 
 
 def change(name, revision=0, scores=2, **rows):
-    """Returns a change of a conversation."""
     flat = [row("scores", conversation_id=name, criterion=f"c{i}", revision=revision) for i in range(scores)]
     summary = [row("conversations", conversation_id=name, revision=revision)]
     return StreamChange("live", name, revision, TIME, {"scores": flat, "conversations": summary, **rows})
@@ -47,7 +46,6 @@ def writer(appends, there):
 
 
 def seen(bigquery):
-    """Returns the rows of the view of scores."""
     names = "conversation_id, criterion, revision, date"
     found = bigquery.select(f"SELECT {names} FROM scores ORDER BY ALL")
     return [(each["conversation_id"], each["criterion"], each["revision"]) for each in found]
