@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.tables import stated
-from turnwise.pipeline.streaming.changes import WindowSum
+from turnwise.pipeline.streaming.alerts import WindowSum
 from turnwise.pipeline.streaming.local.storage import MetricsFiles
 from turnwise.transforms.beam.windows import WindowMetrics
 from turnwise.transforms.metrics.state import MetricsState, Tally
