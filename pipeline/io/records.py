@@ -28,7 +28,7 @@ from turnwise.schemas.score import (
     oversized_error,
     record_failure,
 )
-from turnwise.transforms.formats.messages.streams import events_of
+from turnwise.transforms.formats.messages.kinds import events_of
 from turnwise.transforms.formats.reading import FIRST_ELEMENTS, is_one_file, is_one_record
 
 _BLOCK = 1 << 18

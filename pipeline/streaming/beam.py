@@ -26,8 +26,7 @@ from turnwise.pipeline.io.sinks import ChangeWriter, StreamChange, open_changes,
 from turnwise.pipeline.settings.options import SinkPlace, check_extra
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access, try_staging
 from turnwise.pipeline.settings.run import RunSettings, try_judge
-from turnwise.pipeline.streaming.alerts import SendAlerts, open_alert_sink
-from turnwise.pipeline.streaming.changes import outcome_change, window_change
+from turnwise.pipeline.streaming.alerts import SendAlerts, open_alert_sink, outcome_change, window_change
 from turnwise.pipeline.streaming.inputs.base import (
     KAFKA,
     PUBSUB,

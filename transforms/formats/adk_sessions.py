@@ -45,8 +45,7 @@ from turnwise.transforms.formats.fields import (
     gaps,
     one_line_problems,
 )
-from turnwise.transforms.formats.messages.kinds import snake
-from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects, stated
+from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, objects, snake, stated
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.matching.sample import BROKEN
 from turnwise.transforms.text.dates import time_seconds

@@ -16,18 +16,20 @@ from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, name_of
 from turnwise.transforms.formats.fields import MISSING, NO_ANSWER, UNREAD, add_leap
 from turnwise.transforms.formats.identity import ANY, BOTH, FLOWS, Paths, Places
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import AGENT, USER, snake
-from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
-from turnwise.transforms.formats.messages.parts import CONTENT_OFF
-from turnwise.transforms.formats.messages.streams import (
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    USER,
     as_object,
     decoded,
     first_of,
     key_set,
     objects,
     objects_in,
+    snake,
     stated,
 )
+from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
+from turnwise.transforms.formats.messages.parts import CONTENT_OFF
 from turnwise.transforms.formats.registry import EventReader, Format, record_place, register_format
 from turnwise.transforms.text.dates import rfc3339, time_seconds
 

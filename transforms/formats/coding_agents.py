@@ -9,9 +9,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_struc
 from turnwise.transforms.formats.endings import End, as_text, failure_mark, length, text_of, token_counts
 from turnwise.transforms.formats.identity import ANY, Paths
 from turnwise.transforms.formats.messages.dialogue import Dialogue, counted
-from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
-from turnwise.transforms.formats.messages.model_apis import is_anthropic_block, read_anthropic, read_items
-from turnwise.transforms.formats.messages.streams import (
+from turnwise.transforms.formats.messages.kinds import (
     as_blocks,
     as_object,
     key_set,
@@ -19,6 +17,8 @@ from turnwise.transforms.formats.messages.streams import (
     objects,
     objects_in,
 )
+from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
+from turnwise.transforms.formats.messages.model_apis import is_anthropic_block, read_anthropic, read_items
 from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.text.dates import time_seconds
 

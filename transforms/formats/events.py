@@ -15,7 +15,7 @@ from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.fields import UNREAD, checked, gaps, is_foreseen, unforeseen, with_turns
 from turnwise.transforms.formats.identity import identify
-from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.messages.kinds import stated
 from turnwise.transforms.formats.registry import AUTO, FORMATS, EventReader, NoConversation, time_by
 
 UNNUMBERED = -1

@@ -15,8 +15,7 @@ from turnwise.schemas.conversation import Conversation, Problem, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, key_twice
 from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.score import RAISED
-from turnwise.transforms.formats.messages.kinds import THOUGHT, is_work, part_kind, snake
-from turnwise.transforms.formats.messages.streams import key_set
+from turnwise.transforms.formats.messages.kinds import THOUGHT, is_work, key_set, part_kind, snake
 
 Extra = Mapping[type[msgspec.Struct], Mapping[str, Any]]
 """Keys that count as known beside a model's fields, with the type of what they hold (None: anything)."""

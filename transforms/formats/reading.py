@@ -55,8 +55,8 @@ from turnwise.transforms.formats.mapped import (
     recognise,
     takes_rows,
 )
+from turnwise.transforms.formats.messages.kinds import as_object, first_of, stated, without_nulls
 from turnwise.transforms.formats.messages.messages_base import DIALECTS
-from turnwise.transforms.formats.messages.streams import as_object, first_of, stated, without_nulls
 from turnwise.transforms.formats.registry import (
     AUTO,
     CASES_GO_TO,

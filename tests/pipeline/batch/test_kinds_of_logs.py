@@ -1,6 +1,5 @@
 """Whole runs over special logs: repeated, broken off, not understood, and answers of a search engine."""
 
-import gzip
 import json
 import os
 from pathlib import Path
@@ -8,8 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from tests.pipeline.logs import log, write
-from turnwise.pipeline.runs.directory import open_run
+from tests.pipeline.logs import write
 from turnwise.pipeline.store.database import RESULTS, open_store
 
 WANTED = "Your bill is paid."
@@ -35,44 +33,6 @@ def trial(task, number, version, tool):
         **{"meta": {"task_id": task, "trial": number}},
         "expected": {"actions": [{"name": "cancel_x", "args": {"id": str(task)}}]},
     }
-
-
-def test_repeated_runs_are_reliable_or_not_and_guessed_tools_are_counted(run):
-    good, bad = "cancel_x", "frobnicate"
-    tasks = {"v1": {1: [good, bad], 2: [good, good, bad]}, "v2": {1: [good, good], 2: [good, good]}}
-    records = [
-        trial(task, number, version, tool)
-        for version, own in tasks.items()
-        for task, tools in own.items()
-        for number, tool in enumerate(tools)
-    ]
-    done = run(records, criteria={"tool_effects_v1": {}, "turn_latency": {}}, tools={"nope": "read"})
-    rows = {
-        (row["app_version"], row["criterion"], row["level"]): row["repeats"]
-        for row in open_run(str(done.directory)).metrics()
-    }
-    for criterion in ("tool_effects_v1", "verdict"):
-        repeats = rows["v1", criterion, "conversation"]
-        assert (repeats["cases"], repeats["runs"]) == (2, 2)
-        assert [one["cases"] for one in repeats["pass_hat_k"]] == [2, 2, 1]
-        hat, at = ([one["value"] for one in repeats[name]] for name in ("pass_hat_k", "pass_at_k"))
-        assert hat == pytest.approx([(1 / 2 + 2 / 3) / 2, (0 + 1 / 3) / 2, 0.0])
-        assert at == pytest.approx([(1 / 2 + 2 / 3) / 2, 1.0, 1.0])
-    assert [one["value"] for one in rows["v2", "tool_effects_v1", "conversation"]["pass_hat_k"]] == [1, 1]
-    line = next(line for line in done.out.splitlines() if line.startswith("pass^k, pass@k"))
-    assert "k=2: 16.7% (" in line and "k=2: 100.0% (" in line
-    document = done.document("run.json")
-    assert document["guessed_tools"] == {
-        "cancel_x": {"effect": "write", "conversations": 9},
-        "frobnicate": {"effect": "unknown", "conversations": 2},
-    }
-    assert document["config"]["tools"]["nope"]["effect"] == "read"
-    assert "tools: the effect of 1 is guessed by name (1 write)\n" in done.out
-    assert "\nlist the tools: turnwise tools " in done.out
-    assert "tools: the effect of 1 is unknown (frobnicate); state it in the config" in done.out
-    good_ones = [record for record in records if record["app_version"] == "v2"]
-    done = run(good_ones, "--overwrite", criteria={"tool_effects_v1": {}})
-    assert "4 with a verdict (of 2 cases), 0 without" in " ".join(done.out.split())
 
 
 def content(*parts):
@@ -144,72 +104,6 @@ def test_cases_in_which_the_agent_raised_fail_with_their_reason_and_count_in_eve
     assert (match["scored"], match["no_score"]) == (5, 3)
     (metrics,) = done.document("aggregated_metrics.json")["metricsByAppVersion"]
     assert (metrics["passCount"], metrics["failCount"]) == (4, 4)
-
-
-@pytest.mark.parametrize("mode", [[], ["--streaming", "--max_run_time", "1"]], ids=["batch", "stream"])
-def test_events_tell_how_a_conversation_ended(run, mode):
-    turn = {"turn_index": 0, "turn": {"user": "hi", "agent": WANTED, "expected": {"response": WANTED}}}
-    ends = {"a": {"ended": "limit", "ended_detail": "90 steps"}, "b": {}, "c": {"ended": "exploded"}}
-    events = [{"conversation_id": n, **event} for n in ends for event in (turn, {"end": True, **ends[n]})]
-    rows = run(events, *mode, criteria={"response_match_score": 0.8}).rows("results")
-    found = {row["goldenResult"]["turnReplayResults"][0]["conversation"]: row for row in rows}
-    statuses = {name: row.get("evaluationStatus") for name, row in found.items()}
-    assert statuses == {"a": "FAIL", "b": "PASS", "c": None}
-    assert "a limit was reached (90 steps)" in found["a"]["errorInfo"]["errorMessage"]
-    assert "'exploded'" in found["c"]["errorInfo"]["errorMessage"]
-
-
-def chat(name, *parts):
-    said = [{"type": "text", "text": "Your account is as it was."}, *parts]
-    messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": said}]
-    about = {"conversation_id": name, "app_version": "v1", "eval_id": "case", "tags": ["tier:gold"]}
-    return {**about, "messages": messages}
-
-
-def test_what_is_not_understood_is_no_pass_and_what_holds_nothing_is_a_failure(run, tmp_path):
-    delete = {"type": "delete_use", "name": "delete_account", "input": {}}
-    records = [chat("plain"), chat("unread", delete), {"conversation_id": "empty", "turns": []}]
-    case = {"eval_id": "case", "actions": [], "tags": ["tier:gold", "suite:nightly"]}
-    names = ("tool_effects_v1", "tool_trajectory_avg_score", "response_match_score", "turn_latency")
-    criteria = {name: {} for name in names}
-    cases = write(tmp_path / "cases.jsonl", case)
-    done = run(records, "--eval_cases", cases, criteria=criteria, slices=["tier", "suite"])
-    rows = done.rows("scores")
-    effects = {row["conversation_id"]: row for row in rows if row["criterion"] == "tool_effects_v1"}
-    assert (effects["plain"]["value"], effects["plain"]["outcome"]) == (1.0, "PASS")
-    assert (effects["unread"]["value"], effects["unread"]["outcome"]) == (None, None)
-    assert "'delete_use' is not read" in effects["unread"]["reason"]
-    verdicts = {row["conversation_id"]: row["verdict"] for row in done.rows("conversations")}
-    assert verdicts == {"plain": "PASS", "unread": None}
-    rejected = {row["stage"]: row for row in done.rows("failures")}
-    finding = [rejected["check"][key] for key in ("error_type", "conversation_id", "position", "turn_index")]
-    assert finding == ["UnreadPart", "unread", 2, 0] and "findings: 1" in done.out
-    assert (rejected["parse"]["position"], rejected["parse"]["message"]) == (
-        3,
-        "conversation empty has no turn",
-    )
-    assert {tuple(row["tags"]) for row in rows} == {("tier:gold", "suite:nightly")}
-    slices = {row["slice"]: row["conversations"] for row in done.rows("metrics_by_slice")}
-    assert slices == {"tier:gold": 2, "suite:nightly": 2}
-
-
-@pytest.mark.parametrize("mode", [[], ["--streaming", "--max_run_time", "2"]], ids=["batch", "stream"])
-def test_files_that_hold_nothing_and_cannot_be_empty_are_failures(turnwise, tmp_path, mode):
-    empty = {"zero.json": b"", "zero.json.gz": b"", "zero.jsonl.gz": b"", "blank.json": b" \n\t "}
-    good = json.dumps(log("a", "a", "a")).encode()
-    whole = {"good.jsonl": good, "none.jsonl": b"", "none.ndjson.gz": gzip.compress(b"")}
-    config = write(tmp_path / "c.json", {"criteria": {"response_match_score": 0.8}})
-    (tmp_path / "in").mkdir()
-    for name, text in (empty | whole).items():
-        (tmp_path / "in" / name).write_bytes(text)
-        os.utime(tmp_path / "in" / name, (1e9, 1e9))
-    gate = ("--fail_on", "verdict")
-    run = turnwise(
-        "run", "--input", tmp_path / "in", "--config", config, *gate, *mode, output=tmp_path / "out"
-    )
-    assert {Path(row["source"]).name for row in run.rows("failures")} == empty.keys()
-    assert {row["stage"] for row in run.rows("failures")} == {"read"} and run.status == 1
-    assert "5 records = 1 parsed + 4 rejected" in run.out
 
 
 @pytest.mark.parametrize("mode", [[], ["--streaming"]], ids=["batch", "stream"])
@@ -293,14 +187,3 @@ def test_answers_of_a_search_engine(run):
     assert {row["slice"] for row in slices} == {*names}
     assert {row["mean"] for row in slices if row["criterion"] == "skipped_rate"} == {1.0}
     assert {row["app_version"] for row in slices} == {"r2"}
-
-
-@pytest.mark.parametrize("version", [None, "v1"])
-def test_a_run_without_any_version_says_where_it_looked(run, version):
-    log = {"conversation_id": "c", "app_version": version, "turns": [{"user": "Hi", "agent": "Hello"}]}
-    done = run([log], "--judge", "none", criteria={"turn_latency": {}}, app_version_from=["build"])
-    document = done.document("run.json")
-    said = "states an app version; looked at: build; turnwise.app_version; app_version (at the top)"
-    assert (said in (document["no_version"] or "")) == (version is None)
-    assert document["counts"].get("no_version") == (None if version else {"turnwise": 1})
-    assert ("states an app version" in done.out) == (version is None)

@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 
 from tests.pipeline.logs import order, turn_scores
-from tests.served import in_environment
 from turnwise.schemas.config import EvalConfig, JudgeConfig
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.formats.canonical import read_conversation
-from turnwise.transforms.judging.ask import NO_JUDGE
-from turnwise.transforms.judging.judges import LOCAL_MODEL
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker
 from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.scoring.config import build_criteria
@@ -80,46 +77,6 @@ def test_faults_of_the_judge_are_not_the_agents(run, server):
     assert statuses == {"PASS": outcomes["PASS"], None: outcomes[None]}
 
 
-def test_a_second_run_makes_no_call(run, server, tmp_path):
-    cache = ("--judge_cache", str(tmp_path / "replies.sqlite"))
-    first = run(12, *cache, name="first")
-    asked = server.stats()["requests"]
-    second = run(12, *cache, name="second")
-    assert server.stats()["requests"] == asked == 12 * 3
-    assert (usage(second)["calls"], usage(second)["cached"]) == (0, 36)
-    values = [
-        [(r["conversation_id"], r["value"], r["label"]) for r in turn_scores(d)] for d in (first, second)
-    ]
-    assert values[0] == values[1]
-    assert {row["judge"]["cached"] for row in turn_scores(second)} == {3}
-    assert {row["judge"]["tokens_in"] for row in turn_scores(second)} == {0}
-
-
-def test_an_estimate_asks_nothing_and_is_right(run, server, tmp_path):
-    prices = {MODEL: {"input_per_million": 1000.0, "output_per_million": 0.0}}
-    done = run(10, "--estimate", prices=prices)
-    assert done.status == 0 and server.stats()["requests"] == 0
-    assert not done.directory.exists()
-    assert done.out.startswith(f"{MODEL}: 30 calls if answers agree, 50 at the most; about ")
-    assert " at the prices of the config" in done.out
-    assert usage(run(10))["calls"] == 30
-
-
-def test_an_estimate_counts_equal_questions_once(run, server, tmp_path):
-    same = json.dumps({**order(0), "conversation_id": None})
-    logs = tmp_path / "same.jsonl"
-    logs.write_text("".join(same.replace("null", f'"c{i}"', 1) + "\n" for i in range(20)), encoding="utf-8")
-    done = run(1, "--estimate", "--input", str(logs))
-    assert done.out.startswith(f"{MODEL}: 3 calls if answers agree, 5 at the most;")
-
-
-def test_wrong_credentials_end_a_run_before_it_starts(run, server):
-    server.script({"checks": True, "status": 403, "message": "no permission"})
-    done = run(3)
-    assert done.status == 2 and done.err.count("\n") == 1 and "credentials" in done.err
-    assert not done.directory.exists()
-
-
 def test_credentials_that_are_refused_later_end_it_too(run, server):
     server.script({"skip": 5, "status": 401, "message": "revoked"})
     before = set(threading.enumerate())
@@ -150,14 +107,6 @@ def test_a_sample_is_the_same_in_every_run_and_counted(run, server):
     assert (status["count"], status["sampled_out"]) == (len(judged), 60 - len(judged))
     open_ones = status["no_score"] + 60 - len(judged)
     assert f"{open_ones} ({60 - len(judged)} sampled out)" in done.out
-
-
-def test_a_spent_budget_leaves_the_rest_without_a_score(run, server):
-    done = run(20, max_calls=9)
-    assert server.stats()["requests"] == 9
-    reasons = Counter(row["reason"] for row in turn_scores(done) if row["value"] is None)
-    assert reasons["budget"] >= 14
-    assert len(turn_scores(done)) == 20 and "PASS" in {row["outcome"] for row in turn_scores(done)}
 
 
 TWO = ("--workers", "2")
@@ -196,11 +145,6 @@ def test_a_budget_of_a_day_holds_for_all_runs_with_one_cache(run, server, tmp_pa
     assert other.document("run.json")["counts"]["short_of_budget"] >= 40
 
 
-def test_a_budget_that_renews_needs_a_cache_and_a_limit(run):
-    assert "judge.per: the cache counts the budget of the day" in run(1, max_calls=5, per="day").err
-    assert "judge: per: needs max_calls, max_tokens or max_cost" in run(1, per="hour").err
-
-
 def test_processes_without_a_shared_place_divide_the_limits(run, server):
     done = run(30, *TWO, files=8, max_calls=21)
     assert 10 <= server.stats()["requests"] <= 20
@@ -216,92 +160,11 @@ def test_many_conversations_wait_in_order_and_within_the_limit(run, server):
     assert [row["conversation_id"] for row in turn_scores(done)] == [f"c{i}" for i in range(120)]
 
 
-def test_without_a_judge_the_run_says_how_to_get_one_where_a_criterion_asks(run, server, tmp_path):
-    done = run(2, "--judge", "none")
-    assert "judge: none, so judged criteria have no score; set GOOGLE_API_KEY" in done.out
-    assert {row["reason"] for row in turn_scores(done)} == {NO_JUDGE}
-    assert {row["judge"] for row in turn_scores(done)} == {None}
-    assert server.stats()["requests"] == 0
-    unknown = {"voted": 0, "flipped": None, "flip_rate": None}
-    judge = {"backend": "none", "sample_rate": 1.0, "not_applicable": {}, "flips": {MATCH: unknown}}
-    assert done.document("run.json")["judge"] == judge
-    (tmp_path / "cases.jsonl").write_text('{"eval_id": "e", "turns": [{"user": "Hi", "response": "Ho"}]}')
-    options = ("--judge", "none", "--eval_cases", tmp_path / "cases.jsonl")
-    measured = run(2, *options, criteria={"tool_call_count_v1": {}}, name="measured")
-    assert measured.document("run.json")["counts"]["results"] == 2 and "KEY" not in measured.out
-
-
-def test_verdicts_that_flip_are_counted_from_the_cache_too(run, server, tmp_path):
-    server.script({"match": "order 2?", "times": 1, "values": {"verdict": "invalid"}})
-    criteria = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 3}}}
-    for name in ("asked", "cached"):
-        cache = str(tmp_path / "cache.sqlite")
-        done = run(4, "--judge_cache", cache, criteria=criteria, name=name)
-        wanted = {"voted": 4, "flipped": 1, "flip_rate": 0.25}
-        assert done.document("run.json")["judge"]["flips"] == {MATCH: wanted}
-        assert f"judge: verdicts that flip between votes: {MATCH} 1 of 4 (25.0%)" in done.out
-        rows = [row for row in done.rows("metrics_by_app_version") if row["criterion"] == MATCH]
-        found = {row["level"]: {key: row[key] for key in wanted} for row in rows}
-        assert found["turn"] == wanted and found["conversation"]["flip_rate"] is None
-        flipped = {row["conversation_id"]: row["judge"]["flipped"] for row in turn_scores(done)}
-        assert flipped == {"c0": 0, "c1": 0, "c2": 1, "c3": 0}
-
-
-def test_the_local_judge_answers_what_it_can(run, server):
-    done = run(
-        3, "--judge", "local", criteria={MATCH: 0.5, "hallucinations_v1": 0.5, "semantic_similarity": {}}
-    )
-    assert server.stats()["requests"] == 0
-    assert {round(row["value"], 2) for row in turn_scores(done, "hallucinations_v1")} == {1.0}
-    assert {row["judge"]["model"] for row in turn_scores(done, "semantic_similarity")} == {LOCAL_MODEL}
-    assert {row["value"] for row in turn_scores(done)} == {None}
-    assert "judge: local, rules without a model" in done.out
-    wanted = {"verdicts": 3, "not_applicable": 0, "share": 0.0}
-    judge = done.document("run.json")["judge"]
-    assert judge["not_applicable"]["hallucinations_v1"] == wanted and "model" not in judge
-    assert "judge: not applicable" not in done.out, "0 of 3 answers"
-
-
 def test_the_key_stands_nowhere(run, server):
     server.script({"every": 3, "status": 400, "message": f"bad request with {server.key}"})
     done = run(6)
     texts = [path.read_text(encoding="utf-8") for path in done.directory.rglob("*") if path.is_file()]
     assert all(server.key not in text for text in [*texts, done.out, done.err])
-
-
-WRONG = [
-    (["--judge_concurrency", "0"], {}, "--judge_concurrency must be 1 or more, not 0"),
-    (["--sample_rate", "1.5"], {}, "--sample_rate must lie between 0 and 1, not 1.5"),
-    (["--judge_cache", "/proc/none/x.sqlite"], {}, "/proc/none/x.sqlite"),
-    ([], {"modle": "x"}, "judge.modle: unknown field (did you mean model?)"),
-]
-
-
-@pytest.mark.parametrize(("options", "judge", "said"), WRONG)
-def test_wrong_settings_are_said_in_one_line(run, options, judge, said):
-    done = run(1, *options, **judge)
-    assert done.status == 2 and done.err.count("\n") == 1 and said in done.err
-
-
-def test_criteria_are_asked_of_the_models_that_they_name(run, server):
-    """One run, three providers: Gemini as the run's judge, and the names of an ADK config for the others."""
-    models = ("openai/gpt-4o", "anthropic/claude-x", None)
-    names = (MATCH, "hallucinations_v1", "safety_v1")
-    criteria = {
-        name: {"threshold": 0.5, "judge_model_options": {"judge_model": model, "num_samples": 1}}
-        for name, model in zip(names, models, strict=True)
-    }
-    prices = {"openai/gpt-4o": {"input_per_million": 2, "output_per_million": 8}}
-    keys = {"OPENAI_API_KEY": server.key, "OPENAI_BASE_URL": f"{server.url}/v1"}
-    anthropic = {"ANTHROPIC_API_KEY": server.key, "ANTHROPIC_BASE_URL": server.url}
-    with in_environment({**keys, **anthropic}):
-        done = run(3, criteria=criteria, prices=prices)
-    judge = done.document("run.json")["judge"]
-    assert (done.status, judge["backend"], judge["model"], judge["cost"]) == (0, "gemini", MODEL, None)
-    calls = {model: own["calls"] for model, own in judge["usage"].items()}
-    assert calls == {"openai/gpt-4o": 3, "anthropic/claude-x": 3, MODEL: 3}
-    assert {row["judge"]["model"] for row in turn_scores(done)} == {"gpt-4o-001"}
-    assert "cost unknown: " in done.out and server.key not in (done.directory / "run.json").read_text()
 
 
 def test_the_run_gives_what_the_plain_functions_give(run, server):

@@ -88,20 +88,3 @@ def camel(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {to_camel(key): item if key in OPEN else camel(item) for key, item in value.items()}
-
-
-def test_what_is_refused(tmp_path, capsys):
-    source, out = tmp_path / "l.jsonl", tmp_path / "out"
-    source.write_text(json.dumps(log("c", turn("Done"))))
-    assert main(["run", "--input", str(source), "--output", str(out)]) == 0
-    good = str(tmp_path / "x.evalset_result.json")
-    for arguments, said in (
-        ([str(source), str(tmp_path / "x.json"), "--to", "adk_eval_result"], "evalset_result.json"),
-        ([str(out), str(tmp_path / "x.json"), "--to", "turnwise"], "name the logs"),
-        ([str(out), str(source), good, "--to", "adk_eval_result"], "alone"),
-    ):
-        capsys.readouterr()
-        assert main(["convert", *arguments]) == 2
-        assert said in capsys.readouterr().err
-    assert main(["run", "--input", str(source), "--output", str(out), "--overwrite", "--no_transcripts"]) == 0
-    assert main(["convert", str(out), good, "--to", "adk_eval_result"]) == 1 and not Path(good).exists()

@@ -14,7 +14,6 @@ import pytest
 
 from tests import forked
 from tests.pipeline.logs import write
-from turnwise.pipeline.report.calibration import ONE_MODEL
 from turnwise.transforms.decisions.calibration.judge_check import reordered
 from turnwise.transforms.judging.prompts import Section, fill
 from turnwise.transforms.judging.setup import WAITING
@@ -70,19 +69,6 @@ def figures(document: dict[str, Any], criterion: str = MATCH) -> dict[str, Any]:
     return {name: found[name] and (found[name]["changed"], found[name]["verdicts"]) for name in names}
 
 
-def test_without_yes_it_says_what_it_would_cost_and_asks_nothing(check, server, tmp_path):
-    prices = {"gemini-2.5-flash": {"input_per_million": 1e6, "output_per_million": 0}}
-    done = check(output=tmp_path / "out")
-    assert (done.status, server.stats()["requests"], server.stats()["checks"]) == (1, 0, 0)
-    # 6 conversations, 3 votes; one criterion has 3 forms, the other one 2.
-    assert "estimate: 12 questions about 6 conversations, 3 votes a form: about 90 calls, " in done.out
-    assert "36,000 tokens, cost unknown" in done.out and not (tmp_path / "out").exists()
-    assert done.err == "turnwise: nothing was asked, so nothing is measured; --yes asks\n"
-    document = json.loads(check("--format", "json", prices=prices).out)
-    assert (document["used"], document["criteria"], document["conversations"]) == (None, [], 6)
-    assert document["estimate"]["cost"] == document["estimate"]["tokens_in"] > 1000
-
-
 def test_what_changes_is_found_and_the_second_time_nothing_is_asked(check, server, tmp_path):
     wrong = {"values": {"verdict": "invalid"}}
     server.script(
@@ -115,22 +101,6 @@ def test_a_bound_that_is_exceeded_fails(check, server):
     assert check("--yes", "--max_flip", "0.2", criteria={MATCH: 0.5}).status == 0
 
 
-UNMEASURED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({"status": 400, "message": "no such field"}, {}, "400"),
-    ({"text": "no JSON"}, {}, "broken JSON"),
-    ({}, {"max_calls": 1}, "budget"),
-]
-
-
-@pytest.mark.parametrize(("rule", "judge", "reason"), UNMEASURED)
-def test_votes_that_cannot_be_had_are_unmeasured(check, server, rule, judge, reason):
-    server.script(*([rule] if rule else []))
-    done = check("--yes", size=2, criteria={MATCH: 0.5}, **judge)
-    assert done.status == 1 and "not measured" in done.out and "%" not in done.out.partition("\n")[2][60:]
-    problems = [line for line in done.err.splitlines() if "nothing was measured" in line]
-    assert len(problems) == 3 and all(reason in line for line in problems)
-
-
 def test_a_vote_that_is_missing_is_told_and_counts_against_a_bound(check, server):
     server.script({**swapped(3), "status": 400})
     done = check("--yes", criteria={MATCH: 0.5})
@@ -160,53 +130,6 @@ def test_the_sample_is_the_same_whatever_the_order_and_another_one_with_another_
         found.append(drawn(done, server))
     assert [len(each) for each in found] == [4, 4, 4]
     assert found[0] == found[1] != found[2]
-
-
-def test_records_that_cannot_be_read_are_told(check, server, tmp_path):
-    (tmp_path / "broken.jsonl").write_text('{"conversation_id": ', encoding="utf-8")
-    done = check("--input", tmp_path / "broken.jsonl", "--yes", size=2)
-    assert done.status == 0 and "1 record could not be read, and the sample is of the others" in done.err
-
-
-def test_where_nothing_is_asked_nothing_is_measured(check, server):
-    done = check("--yes", size=0)
-    assert (done.status, server.stats()["requests"]) == (1, 0)
-    assert "no judged criterion asks anything" in done.err
-    assert check(size=0).err == "turnwise: no judged criterion asks anything\n"
-
-
-WRONG = [
-    (["--votes", "2"], "--votes 2: must be an odd number from 3 on"),
-    (["--sample", "0"], "--sample 0: must be 1 or more"),
-    (["--max_flip", "1.5"], "--max_flip 1.5: must lie between 0 and 1"),
-    (["--judge", "local"], "judge-check needs a judge with a model; the judge is local"),
-    (["--judge", "gemeni"], "--judge gemeni: unknown judge"),
-    (["--input", "nowhere.jsonl"], "nowhere.jsonl"),
-]
-
-
-@pytest.mark.parametrize(("options", "said"), WRONG)
-def test_usage_errors(check, options, said):
-    done = check(*options, "--yes")
-    assert (done.status, done.err.count("\n")) == (2, 1) and said in done.err
-
-
-SEVERAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"panel": ["a", "b"]}, {}),
-    ({}, {"panel": ["a", "b"]}),
-    ({"panel": ["a", "b"]}, {"judge_model": "own"}),
-]
-
-
-@pytest.mark.parametrize(("judge", "options"), SEVERAL)
-def test_several_models_for_one_criterion_are_refused_without_the_name_of_one(check, server, judge, options):
-    criteria = {MATCH: {"threshold": 0.5, "judge_model_options": options}}
-    done = check("--yes", criteria=criteria, size=1, **judge)
-    assert (done.status, done.err, server.stats()["requests"]) == (2, f"turnwise: {ONE_MODEL}\n", 0)
-    named = check("--yes", "--format", "json", "--judge_model", "m", criteria=criteria, size=1, **judge)
-    own = options.get("judge_model", "m")
-    assert (named.status, json.loads(named.out)["model"]) == (0, own)
-    assert f"models/{own}:" in server.last()["path"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -14,33 +14,6 @@ from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.transforms.decisions.report.figures import Compared, collect
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nowhere"], "nowhere: is no output directory of a run"),
-        (["{empty}"], "no run was written into it"),
-        (["{run}", "--html", "{empty}"], "is a directory"),
-        (["gs://bucket/out"], "name the report's file with --html"),
-    ],
-)
-def test_wrong_arguments_are_one_line(arguments, message, tmp_path, capsys):
-    (tmp_path / "empty").mkdir()
-    write_run(tmp_path / "run", [conversation("a")])
-    places = {"run": tmp_path / "run", "empty": tmp_path / "empty"}
-    assert main(["report", *(argument.format(**places) for argument in arguments)]) == 2
-    found = capsys.readouterr()
-    assert message in found.err and found.err.count("\n") == 1 and found.out == ""
-
-
-def test_a_foreign_file_in_report_data_is_kept(tmp_path, capsys):
-    run = write_run(tmp_path / "run", [conversation("a")])
-    (run / "report_data").mkdir()
-    (run / "report_data/mine.txt").write_text("mine")
-    assert main(["report", str(run)]) == 2
-    assert "is no file of an earlier report" in capsys.readouterr().err
-    assert (run / "report_data/mine.txt").exists() and not (run / "report.html").exists()
-
-
 def test_several_runs_are_columns_of_one_report(tmp_path):
     one = write_run(tmp_path / "one", [conversation("a", eval_id="e")])
     two = write_run(tmp_path / "two", [conversation("a", "FAIL", eval_id="e")], run_id="run-2")
@@ -141,39 +114,6 @@ def test_a_single_file_leaves_out_only_what_has_no_room(room, is_whole, tmp_path
     assert 200 < len(kept) < 900 and found.sample_seed
     assert sum(found.conversations.is_random) == 200
     assert {found.conversations.verdict[i] for i in kept if not found.conversations.is_random[i]} == {"FAIL"}
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("run/run.json", "is the name of a file of the run"),
-        ("run/scores-00007.jsonl", "is the name of a file of the run"),
-        ("mine.html", "is no report of turnwise"),
-        ("nowhere/deep/x.html", "nowhere/deep; make it first"),
-    ],
-)
-def test_no_other_file_is_overwritten(name, message, tmp_path, capsys):
-    runs = [
-        write_run(tmp_path / "run", [conversation("a")]),
-        write_run(tmp_path / "two", [conversation("a")], run_id="run-2"),
-    ]
-    (tmp_path / "mine.html").write_text("<!doctype html><title>turnwise</title>")
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    assert main(["report", *map(str, runs), "--html", str(tmp_path / name)]) == 2
-    found = capsys.readouterr()
-    assert message in found.err and found.err.count("\n") == 1 and found.out == ""
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
-    assert not (tmp_path / "nowhere").exists()
-
-
-def test_an_earlier_report_is_overwritten_and_no_other_file(tmp_path, capsys):
-    run = write_run(tmp_path / "run", [conversation("a")])
-    assert main(["report", str(run)]) == 0
-    assert main(["report", str(run)]) == 0
-    (run / "report.html").write_text("mine")
-    assert main(["report", str(run)]) == 2
-    assert "report.html: is no report of turnwise" in capsys.readouterr().err
-    assert (run / "report.html").read_text() == "mine"
 
 
 def test_what_was_asked_for_and_not_measured_stands_first(tmp_path):

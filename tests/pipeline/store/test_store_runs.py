@@ -241,23 +241,6 @@ def test_many_workers_write_at_once(sample, postgres_url, tmp_path):
     store.close()
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        (("--store", "sqlite:////no/such/place/x.db"), "no such directory"),
-        (("--store", "postgresql://u:secret@127.0.0.1:1/d"), "--store"),
-        (("--eval_cases", "sqlite:////no/such/place/x.db"), "no such store"),
-        (("--eval_cases", f"sqlite:///{__file__}"), "not a database"),
-        (("--store_app", "app"), "--store_app app"),
-    ],
-)
-def test_what_is_wrong_is_said_before_anything_runs(turnwise, sample, tmp_path, options, why):
-    done = turnwise("run", "--input", sample / "conversations", *options, output=tmp_path / "out")
-    assert done.status == 2 and why in done.err
-    assert done.err.count("\n") == 1 and "secret" not in done.err
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_store_that_fails_fails_the_run_in_one_line(turnwise, sample_arguments, sqlite_url, tmp_path):
     store = open_store(sqlite_url, create=True)
     trigger = "CREATE TRIGGER full BEFORE INSERT ON result_rows BEGIN SELECT RAISE(ABORT, 'it is full'); END"

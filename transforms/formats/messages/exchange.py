@@ -17,6 +17,13 @@ from turnwise.transforms.formats.endings import as_text, length
 from turnwise.transforms.formats.fields import check_one_user
 from turnwise.transforms.formats.identity import ANY, OF_ANY, Places
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import (
+    as_object,
+    decoded,
+    events_of,
+    key_set,
+    objects_in,
+)
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
     IDS,
@@ -31,13 +38,6 @@ from turnwise.transforms.formats.messages.messages_base import (
     user_of,
 )
 from turnwise.transforms.formats.messages.model_apis import CHAT
-from turnwise.transforms.formats.messages.streams import (
-    as_object,
-    decoded,
-    events_of,
-    key_set,
-    objects_in,
-)
 from turnwise.transforms.text.dates import time_seconds, value_time
 
 _NAMES = IDS[:-1]

@@ -5,7 +5,17 @@ from collections.abc import Callable
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.messages import spellings
-from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, TOOL, USER
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    HIDDEN,
+    TOOL,
+    USER,
+    as_object,
+    first_of,
+    key_set,
+    objects_in,
+    stated,
+)
 from turnwise.transforms.formats.messages.parts import (
     HOSTED,
     PERHAPS_CHOICES,
@@ -16,7 +26,6 @@ from turnwise.transforms.formats.messages.parts import (
     is_spoken,
 )
 from turnwise.transforms.formats.messages.spellings import read_messages
-from turnwise.transforms.formats.messages.streams import as_object, first_of, key_set, objects_in, stated
 from turnwise.transforms.formats.traces.calls import add_result
 from turnwise.transforms.formats.traces.dialect import (
     Kind,

@@ -16,10 +16,9 @@ from turnwise.transforms.formats.endings import End, error_end, finished_end, le
 from turnwise.transforms.formats.fields import AGENT_ERROR, OPEN_CALL, UNREAD, Unread, check_one_user, gaps
 from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Paths, Places, identity_at
 from turnwise.transforms.formats.messages import parts
-from turnwise.transforms.formats.messages.kinds import AGENT, USER
+from turnwise.transforms.formats.messages.kinds import AGENT, USER, stated
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.spellings import HISTORIES
-from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.traces import containers, dialect, tree
 from turnwise.transforms.formats.traces.calls import (
     TurnCall,

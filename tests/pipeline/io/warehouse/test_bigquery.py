@@ -258,14 +258,6 @@ def test_credentials_that_cannot_be_used_are_one_line(bigquery, tmp_path, accoun
     assert SECRET not in line and not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("url", ["bigquery://project", "bigquery://our-project/a-b"])
-def test_an_address_of_another_form_is_refused(tmp_path, capsys, url):
-    log = tmp_path / "log.jsonl"
-    log.write_text(json.dumps(conversation("c1")) + "\n")
-    assert main(["run", "--input", str(log), "--output", str(tmp_path / "out"), "--store", url]) == 2
-    assert "its form is bigquery://PROJECT/DATASET" in capsys.readouterr().err
-
-
 def test_rows_that_bigquery_refuses_leave_all_tables_as_they_were(tables, tmp_path):
     tables.refused_rows["scores_staging"] = "Error while reading data: bad row\nat 3"
     assert_untouched(
