@@ -13,15 +13,13 @@ from typing import Any
 from turnwise.pipeline.batch.build import aggregate_versions
 from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.io.run_writer import AGGREGATED
-from turnwise.pipeline.io.sinks.base import document_content, table_content
-from turnwise.pipeline.io.sinks.files import JsonLinesWriter
+from turnwise.pipeline.io.sinks import JsonLinesWriter, document_content, table_content
 from turnwise.pipeline.settings.run import read_config
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import CaseIndex, Sample
-from turnwise.transforms.metrics.rows import turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState, add_conversation
+from turnwise.transforms.metrics.state import MetricsState, add_conversation, turn_rows, version_rows
 from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import build_criteria
 from turnwise.transforms.scoring.evaluate import evaluate

@@ -15,7 +15,7 @@ from turnwise.pipeline.store.database import Store, marked, open_store, run_name
 from turnwise.pipeline.store.rows import ROW_TABLES
 from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
 from turnwise.pipeline.store.summaries import keep_summaries
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.schemas.ces.tools import CreateEvaluationRequest
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ScoreRow
 

@@ -6,8 +6,10 @@ from statistics import median
 from typing import Any
 
 from benchmarks.children import ADK_VERSION, Cost
-from benchmarks.data import TURNS_EACH
 from benchmarks.figures import Row, Table
+
+START_UP = 100
+"""Turns of a run that has loaded all that the others load, as google-adk has at its warm-up."""
 
 _LABELS = {"pipeline": "turnwise run", "plain": "plain loop"}
 _ADK_PARTS = {
@@ -49,7 +51,7 @@ class Measures:
 
     def net_cpu(self, kind: str, turns: int) -> list[float]:
         """Returns the CPU seconds of every round beyond the start-up (of which the median is taken)."""
-        start_up = self.cost(kind, TURNS_EACH).cpu
+        start_up = self.cost(kind, START_UP).cpu
         return [cpu - start_up for cpu in self.cpu(kind, turns)]
 
     def adk_rates(self, *keys: str) -> list[float]:
@@ -65,7 +67,7 @@ def tables(measures: Measures, sizes: Sequence[int], written: dict[int, float]) 
         sizes: Turns of the inputs, ascending.
         written: MB that the runs wrote, by turns.
     """
-    costs = [_cost_row(measures, kind, turns) for turns in (TURNS_EACH, *sizes) for kind in _LABELS]
+    costs = [_cost_row(measures, kind, turns) for turns in (START_UP, *sizes) for kind in _LABELS]
     found = [
         Table("medians of all rounds", _COLUMNS, [*costs, *_adk_rows(measures)]),
         Table("ratios", ("CPU", "without start-up", "whole processes"), _ratios(measures, sizes)),
@@ -79,9 +81,14 @@ def tables(measures: Measures, sizes: Sequence[int], written: dict[int, float]) 
 def _cost_row(measures: Measures, kind: str, turns: int) -> Row:
     cost, cpu = measures.cost(kind, turns), measures.cpu(kind, turns)
     cells = [turns, cost.cpu, min(cpu), max(cpu), cost.wall, cost.peak_mb]
-    if turns == TURNS_EACH:
+    if turns == START_UP:
         return [f"{_LABELS[kind]}, start-up", *cells, None, None]
-    return [_LABELS[kind], *cells, turns / cost.cpu, turns / median(measures.net_cpu(kind, turns))]
+    return [
+        _LABELS[kind],
+        *cells,
+        turns / cost.cpu,
+        (turns - START_UP) / median(measures.net_cpu(kind, turns)),
+    ]
 
 
 def _adk_rows(measures: Measures) -> list[Row]:
@@ -95,14 +102,14 @@ def _adk_rows(measures: Measures) -> list[Row]:
 
 def _ratios(measures: Measures, sizes: Sequence[int]) -> list[Row]:
     """Returns medians over the rounds, of two runs of the same round each."""
-    ways = measures.net_cpu, measures.cpu
+    ways = (measures.net_cpu, START_UP), (measures.cpu, 0)
     rows: list[Row] = [
-        [f"turnwise / plain loop, {turns:,} turns", *(_overhead(cpu, turns) for cpu in ways)]
+        [f"turnwise / plain loop, {turns:,} turns", *(_overhead(cpu, turns) for cpu, _ in ways)]
         for turns in sizes
     ]
     turns = sizes[-1]
     for label, keys in _ADK_PARTS.items() if measures.adk else ():
-        times = [_times_adk(measures, cpu("pipeline", turns), turns, keys) for cpu in ways]
+        times = [_times_adk(measures, cpu("pipeline", turns), turns - less, keys) for cpu, less in ways]
         rows.append([f"google-adk's {label} / turnwise from file to files, {turns:,} turns", *times])
     return rows
 
@@ -121,7 +128,7 @@ def _growth(measures: Measures, sizes: Sequence[int], written: dict[int, float])
     both = (measures.net_cpu("pipeline", turns) for turns in (small, large))
     memory = measures.cost("pipeline", large).peak_mb / measures.cost("pipeline", small).peak_mb
     return [
-        ["turns", large / small],
+        ["turns", (large - START_UP) / (small - START_UP)],
         ["CPU without start-up", median(b / a for a, b in zip(*both, strict=True))],
         ["output", written[large] / written[small]],
         ["peak memory", memory],

@@ -16,9 +16,9 @@ from typing import Any
 
 from benchmarks.checks import equal_scores, equal_tables, output_mb
 from benchmarks.children import Cost, add_adk_option, adk_python, adk_report, measured, yardstick
-from benchmarks.data import TURNS_EACH, write_adk, write_turnwise
+from benchmarks.data import write_adk, write_turnwise
 from benchmarks.figures import Check, Found, NotMeasured, run_benchmark
-from benchmarks.summary import Measures, tables
+from benchmarks.summary import START_UP, Measures, tables
 
 SMALL = 10_000
 CRITERIA = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
@@ -71,7 +71,7 @@ def run_all(bench: Workbench, sizes: Sequence[int], rounds: int, adk: tuple[str,
     """Runs everything in turns, several rounds of it in turn, so that load affects all alike."""
     measures = Measures()
     for number in range(rounds):
-        for turns in (TURNS_EACH, *sizes, TURNS_EACH):
+        for turns in (START_UP, *sizes, START_UP):
             measures.yardsticks.append(yardstick())
             measures.add("pipeline", turns, bench.pipeline(turns))
             measures.add("plain", turns, bench.plain_loop(turns))
@@ -100,7 +100,7 @@ def measure(options: argparse.Namespace) -> Found:
     adk, missing = None, ["google-adk, left out"] if options.no_adk else []
     with tempfile.TemporaryDirectory(prefix="turnwise-benchmark-") as directory:
         bench = Workbench(Path(directory))
-        bench.prepare((TURNS_EACH, *sizes))
+        bench.prepare((START_UP, *sizes))
         try:
             adk = None if options.no_adk else (adk_python(options.adk_env), bench.directory / "adk.json")
         except NotMeasured as lack:

@@ -10,7 +10,7 @@ from google.protobuf import json_format
 from turnwise.schemas import discovery_engine
 from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.evaluation import CaseContent, CaseToScore
-from turnwise.schemas.ces.resources import PageRequest
+from turnwise.schemas.ces.tools import PageRequest
 from turnwise.schemas.proto.message import Message
 
 CLOUD = {tools.__name__: None, discovery_engine.__name__: discoveryengine_v1beta}

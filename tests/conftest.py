@@ -90,7 +90,7 @@ def packages_beside() -> Iterator[None]:
 @pytest.fixture
 def unchanged() -> Iterator[None]:
     """Removes from this process, in the end, what plugins and examples add."""
-    from turnwise.pipeline.io.sinks.base import SINKS
+    from turnwise.pipeline.io.sinks import SINKS
     from turnwise.schemas.registry import PLUGINS
     from turnwise.transforms.criteria.base import CRITERIA
     from turnwise.transforms.decisions.conversion import TARGETS

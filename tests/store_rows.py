@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Table
 
 from turnwise.pipeline.store.database import Store
-from turnwise.pipeline.store.evaluations import StoredRevision, read_revisions
+from turnwise.pipeline.store.rows import StoredRevision, read_revisions
 from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
 from turnwise.schemas.jsonio import JsonObject
 

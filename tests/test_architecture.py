@@ -52,7 +52,7 @@ finally:
 """
 
 
-def counted(records: int, place: Path) -> tuple[Counter[str], int]:
+def counted(records, place):
     """Returns calls by file of a run over so many records, and how often the next call is of another file."""
     log, config, found = (place / f"{records}.{kind}" for kind in ("jsonl", "config.json", "found"))
     log.write_text("".join(json.dumps({**RECORD, "conversation_id": f"c{i}"}) + "\n" for i in range(records)))
@@ -77,7 +77,7 @@ def test_the_way_of_a_record_is_bounded(tmp_path):
     assert {room for room in taken if not room.startswith("schemas/")} == set(rooms)
 
 
-def named_rooms() -> dict[str, list[str]]:
+def named_rooms():
     """Returns layer -> rooms that the tables of the page name."""
     section = page("architecture").split("## The rooms")[1].split("\n## ")[0]
     tables = {layer: table(section, f"room of `{layer}/`") for layer in ("schemas", "transforms", "pipeline")}

@@ -6,21 +6,19 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.metadata import metadata, version
-from pathlib import Path
-from typing import Any
 
-import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from tests.documentation import ROOT
+from tests.tables import rows_test
 from turnwise.pipeline.cli.arguments import add_arguments
 
 DEPLOY = ROOT / "deploy"
+test_rows = rows_test(globals(), "deploy")
 DAY = "data_interval_start | ds"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
-PARAMETERS: list[dict[str, Any]] = json.loads((DEPLOY / "template_metadata.json").read_text())["parameters"]
+PARAMETERS = json.loads((DEPLOY / "template_metadata.json").read_text())["parameters"]
 # What the DAG uses of Airflow: every call is kept.
 AIRFLOW = """
 import json, os
@@ -41,7 +39,7 @@ class {name}(Kept):
 """
 
 
-def own_options() -> set[str]:
+def own_options():
     parser = argparse.ArgumentParser(add_help=False)
     add_arguments(parser)
     return {action.dest for action in parser._actions}
@@ -53,26 +51,13 @@ def test_parameters_of_the_template_are_the_options():
     assert all(entry["label"] and entry["helpText"] for entry in PARAMETERS)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "fits"),
-    [
-        ("output", "gs://bucket/out", True),
-        ("output", "/tmp/out", False),
-        ("date", "yesterday", True),
-        ("date", "2026-11-01..2026-11-21", False),
-        ("date", "21.11.2026", False),
-        ("max_failure_ratio", "0.01", True),
-        ("max_failure_ratio", "1.5", False),
-        ("overwrite", "true", True),
-        ("overwrite", "yes", False),
-    ],
-)
-def test_values_of_parameters(name, value, fits):
+def parameter(name, value, fits):
+    """Values of parameters of the template."""
     [entry] = (entry for entry in PARAMETERS if entry["name"] == name)
     assert any(re.search(pattern, value) for pattern in entry["regexes"]) == fits
 
 
-def dag_calls(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def dag_calls(folder):
     """Runs the DAG's file with stand-ins of Airflow's classes; yields what it calls them with."""
     names = {
         "airflow": "DAG",
@@ -138,7 +123,7 @@ def test_the_template_starts_a_run(tmp_path):
     assert done.stdout == "the pipeline was translated; nothing was run\n"
 
 
-def builder(folder: Path, name: str) -> Path:
+def builder(folder, name):
     program = folder / name
     program.write_text(f'#!/bin/sh\nprintf "%s " {name} "$@" >> {folder}/calls\necho >> {folder}/calls\n')
     program.chmod(0o755)
@@ -159,17 +144,8 @@ def test_the_script_builds_pushes_and_makes_a_template(tmp_path):
     assert make.split()[:7] == f"gcloud dataflow flex-template build {template} --image {image}".split()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "usage: deploy/build.sh IMAGE"),
-        (["--help"], "usage: deploy/build.sh IMAGE"),
-        (["image", "gs://b/t.json", "more"], "usage: deploy/build.sh IMAGE"),
-        (["image", "t.json"], "t.json: a template is a file in Cloud Storage"),
-        (["image"], "no-such-builder is not installed"),
-    ],
-)
-def test_the_script_says_what_it_needs(arguments, said):
+def usage(arguments, said):
+    """The script says what it needs."""
     environment = {**os.environ, "BUILDER": "no-such-builder"}
     script = [str(DEPLOY / "build.sh"), *arguments]
     done = subprocess.run(script, capture_output=True, text=True, env=environment)

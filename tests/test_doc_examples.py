@@ -2,22 +2,19 @@
 
 import doctest
 import json
-import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
 from tests.pipeline.io.test_agent_folder import CASES, RESULT
+
+from tests.documentation import ROOT, SAMPLE, blocks, commands
 from turnwise.pipeline.cli.decisions import (
     calibrate_parser,
     compare_parser,
@@ -28,16 +25,16 @@ from turnwise.pipeline.cli.decisions import (
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.run_options import dates_of, parse_options
 from turnwise.pipeline.cli.store import COMMANDS
-from turnwise.pipeline.cli.tools import judge_check_parser
+from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
 from turnwise.pipeline.service.evaluations import create_evaluation
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import parse_serve_options
 from turnwise.pipeline.settings.options import subcommand_parser
 from turnwise.pipeline.store.database import open_store
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.schemas.ces.tools import CreateEvaluationRequest
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
-from turnwise.transforms.decisions.gate.bounds import check_gate
+from turnwise.transforms.decisions.gate import check_gate
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
@@ -51,6 +48,9 @@ PARSERS = {
     "report": report_parser,
     "calibrate": calibrate_parser,
     "judge-check": judge_check_parser,
+    "cases": cases_parser,
+    "convert": convert_parser,
+    "inspect": inspect_parser,
     "compare": compare_parser,
     "gate": gate_parser,
     "status": status_parser,
@@ -65,24 +65,14 @@ RUN_HERE = [
 ]
 
 
-def arguments(command: Block) -> list[str]:
+def arguments(command):
     found = OWN.match(command.text)
     assert found
     return shlex.split(found["arguments"].replace("$PWD", str(ROOT)).split(" > ")[0])
 
 
-@contextmanager
-def working_in(directory: Path) -> Iterator[None]:
-    before = os.getcwd()
-    os.chdir(directory)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
 @pytest.fixture
-def place(tmp_path: Path, unchanged: None) -> Path:
+def place(tmp_path, unchanged):
     """Returns a directory with what the examples name: logs, eval cases, a config, a plugin, an ADK agent."""
     shutil.copytree(SAMPLE / "conversations", tmp_path / "logs")
     shutil.copytree(SAMPLE / "cases", tmp_path / "cases")
@@ -102,7 +92,7 @@ def place(tmp_path: Path, unchanged: None) -> Path:
     return tmp_path
 
 
-def canonical_conversation() -> str:
+def canonical_conversation():
     return next(block.text for block in blocks("jsonl") if block.page == "README.md")
 
 
@@ -113,7 +103,7 @@ def test_there_are_commands():
 @pytest.mark.parametrize("command", TURNWISE, ids=repr)
 def test_every_command_line_is_accepted(command, place):
     name, *rest = arguments(command)
-    with working_in(place):
+    with chdir(place):
         if name == "serve":
             assert parse_serve_options(rest, {}) is not None
         elif name == "run":
@@ -126,10 +116,10 @@ def test_every_command_line_is_accepted(command, place):
         elif name == "store":
             assert subcommand_parser("store", rest[0], COMMANDS[rest[0]]).parse_args(rest[1:]).store
         else:
-            assert name in ("tools", "inspect", "convert", "cases", "labels", "--version")
+            assert name in ("tools", "labels", "--version")
 
 
-def fill_store(address: str) -> None:
+def fill_store(address):
     """Puts one eval case into a new store."""
     content = {"displayName": "x", "golden": {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}}
     request = {"parent": "projects/p/locations/l/apps/a", "evaluationId": "one", "evaluation": content}
@@ -141,12 +131,12 @@ def fill_store(address: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scored(tmp_path_factory):
     """Returns a directory for the runs that several commands begin with."""
     return tmp_path_factory.mktemp("scored")
 
 
-def make_runs(directories: list[str], scored: Path) -> None:
+def make_runs(directories, scored):
     """Makes runs, or copies those that an earlier command began with."""
     kept = [scored / f"{number}_of_{len(directories)}" for number in range(len(directories))]
     if not kept[0].exists():
@@ -158,7 +148,7 @@ def make_runs(directories: list[str], scored: Path) -> None:
         shutil.copytree(copy, directory)
 
 
-def score(directories: list[str]) -> None:
+def score(directories):
     """Scores the sample into one directory, or one conversation of two versions into two."""
     if len(directories) == 1:
         options = ["--input", "logs", "--eval_cases", "cases", "--config", "config.json"]
@@ -170,7 +160,7 @@ def score(directories: list[str]) -> None:
         assert main(["run", "--input", f"v{version}.jsonl", "--output", directory]) == 0
 
 
-def make_gated_run(directory: str, scored: Path) -> None:
+def make_gated_run(directory, scored):
     """Makes a run of the sample, or of a date, with one of the date before it."""
     if not re.search(r"\d{4}-\d\d-(\d\d)$", directory):
         make_runs([directory], scored)
@@ -182,7 +172,7 @@ def make_gated_run(directory: str, scored: Path) -> None:
     assert main(["run", *options, "--overwrite", "--store", "sqlite:///nights.db"]) == 0
 
 
-def make_logs_of_dates(argv: list[str]) -> None:
+def make_logs_of_dates(argv):
     """Puts logs of every date of a command line where it reads them."""
     found = dates_of(argv)
     assert found
@@ -194,7 +184,7 @@ def make_logs_of_dates(argv: list[str]) -> None:
 
 @pytest.mark.parametrize("command", RUN_HERE, ids=repr)
 def test_what_runs_here_runs(command, place, scored, capsys):
-    with working_in(place):
+    with chdir(place):
         if "sqlite:///evals.db" in command.text:
             fill_store("sqlite:///evals.db")
         name, *rest = arguments(command)
@@ -246,7 +236,7 @@ def test_every_json_example_is_accepted(block):
         assert found and not any(isinstance(one, ValueError) for one in found)
 
 
-def check_client(client: dict[str, Any]) -> None:
+def check_client(client):
     if "command" in client:
         options = parse_serve_options(client["args"][1:], {})
         assert (client["command"], client["args"][0]) == ("turnwise", "serve") and options and options.stdio
@@ -270,8 +260,8 @@ def test_examples_import_public_names_only():
 
 @pytest.mark.parametrize("name", sorted({block.page for block in blocks("python")}))
 def test_the_python_of_a_page_runs_from_top_to_bottom(name, place):
-    scope: dict[str, Any] = {}
-    with working_in(place):
+    scope = {}
+    with chdir(place):
         for block in blocks("python"):
             if block.page == name:
                 scope.update(run_session(block, scope) if is_session(block) else run_alone(block))
@@ -280,8 +270,8 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(name, place):
 def test_the_cells_of_the_notebook_run_and_hold_no_output(place):
     notebook = json.loads((ROOT / "docs/notebook.ipynb").read_text())
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    scope: dict[str, Any] = {}
-    with working_in(place):
+    scope = {}
+    with chdir(place):
         for cell in cells:
             assert cell["outputs"] == []
             exec("".join(cell["source"]), scope)
@@ -289,20 +279,20 @@ def test_the_cells_of_the_notebook_run_and_hold_no_output(place):
     assert [row["conversation_id"] for row in scope["failing"]] == ["order-9-v2"]
 
 
-def is_session(block: Block) -> bool:
+def is_session(block):
     return block.text.startswith(">>>")
 
 
-def run_session(block: Block, scope: dict[str, Any]) -> dict[str, Any]:
+def run_session(block, scope):
     session = doctest.DocTestParser().get_doctest(block.text, scope, block.page, block.page, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert runner.run(session, clear_globs=False).failed == 0
     return session.globs
 
 
-def run_alone(block: Block) -> dict[str, Any]:
+def run_alone(block):
     """Runs an example as a file of its own, without the names of earlier examples."""
-    scope: dict[str, Any] = {"__name__": "example"}
+    scope = {"__name__": "example"}
     exec(block.text, scope)
     return scope
 
@@ -324,7 +314,7 @@ def test_the_sample_prints_what_the_pages_show(tmp_path, capsys, monkeypatch):
     assert all(f"--{name} $data/{path}" in script for name, path in names.items())
     assert "--judge local" in script
     options = [word for name, path in names.items() for word in (f"--{name}", str(SAMPLE / path))]
-    with working_in(tmp_path):
+    with chdir(tmp_path):
         assert main(["run", *options, "--judge", "local", "--output", "out/sample"]) == 0
         assert 'turnwise" report out/sample' in script and main(["report", "out/sample"]) == 0
         check_shown(SHOWN[0], capsys.readouterr().out)
@@ -336,13 +326,13 @@ def test_the_sample_prints_what_the_pages_show(tmp_path, capsys, monkeypatch):
 def test_a_first_conversation_prints_what_the_readme_shows(place, capsys):
     (log,) = (block for block in blocks("jsonl") if block.page == "README.md")
     (place / "conversations.jsonl").write_text(log.text)
-    with working_in(place):
+    with chdir(place):
         assert main(["run", "--input", "conversations.jsonl", "--output", "out/first"]) == 0
     check_shown(SHOWN[1], capsys.readouterr().out)
 
 
 def test_labels_print_what_the_page_shows(place, scored, capsys):
-    with working_in(place):
+    with chdir(place):
         make_runs(["out/sample"], scored)
         capsys.readouterr()
         assert main(["calibrate", "out/sample", "--labels", "labels.jsonl"]) == 0
@@ -352,14 +342,14 @@ def test_labels_print_what_the_page_shows(place, scored, capsys):
 
 def test_tools_print_what_the_page_shows(place, capsys):
     inspected, converted = (block for block in blocks("text") if block.page == "docs/tools.md")
-    with working_in(place):
+    with chdir(place):
         assert main(["inspect", "conversations.jsonl"]) == 0
         check_shown(inspected, capsys.readouterr().out)
         assert main(["convert", "conversations.jsonl", "messages.jsonl", "--to", "openai_chat"]) == 0
         check_shown(converted, capsys.readouterr().out, 2)
 
 
-def check_shown(block: Block, out: str, most: int = 6) -> None:
+def check_shown(block, out, most=6):
     """Compares rows but for their spaces, because columns are as wide as their widest row."""
     printed = [" ".join(line.split()) for line in out.splitlines()]
     rows = [

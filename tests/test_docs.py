@@ -13,19 +13,12 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from docs.generate import FILES as GENERATED
 from docs.generate import field_meaning, own_fields, read_docstring, shipped
 from tests.documentation import DOCS, PAGES, ROOT, TEXT, check_names, commands, page, table
+from tests.test_doc_examples import PARSERS
 from turnwise.pipeline.cli.arguments import add_arguments
-from turnwise.pipeline.cli.decisions import (
-    calibrate_parser,
-    compare_parser,
-    gate_parser,
-    report_parser,
-    status_parser,
-)
-from turnwise.pipeline.cli.labels import LABEL_COMMANDS
+from turnwise.pipeline.cli.decisions import LABEL_COMMANDS
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.store import COMMANDS
-from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
-from turnwise.pipeline.io.sinks.base import SINKS
+from turnwise.pipeline.io.sinks import SINKS
 from turnwise.pipeline.service.mcp import TOOLS
 from turnwise.pipeline.service.serve import serve_parser
 from turnwise.pipeline.settings.options import subcommand_parser
@@ -67,7 +60,7 @@ def test_the_index_names_every_page():
     assert sorted([*listed, "index"]) == sorted(path.stem for path in DOCS.glob("*.md"))
 
 
-def anchors(text: str) -> set[str]:
+def anchors(text):
     """Returns the anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -92,28 +85,16 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named():
     own = argparse.ArgumentParser(add_help=False)
     add_arguments(own)
     known = argparse.ArgumentParser(conflict_handler="resolve")
-    makers = (
-        calibrate_parser,
-        cases_parser,
-        compare_parser,
-        convert_parser,
-        gate_parser,
-        inspect_parser,
-        judge_check_parser,
-        report_parser,
-        serve_parser,
-        status_parser,
-    )
     parsers = (
         own,
-        *(make() for make in makers),
+        *(make() for make in (*PARSERS.values(), serve_parser)),
         *(subcommand_parser("store", *item) for item in COMMANDS.items()),
         *(subcommand_parser("labels", *item) for item in LABEL_COMMANDS.items()),
     )
     for parser in parsers:
         known._add_container_actions(parser)
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):
-        group._add_argparse_args(known)  # type: ignore[arg-type]
+        group._add_argparse_args(known)
     text = re.sub(
         r"```(bash|yaml)\n.*?```",
         "",
@@ -127,7 +108,7 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named():
     assert {name for name in ours if name.startswith("--")} - everywhere == set()
 
 
-def named_commands() -> set[tuple[str, ...]]:
+def named_commands():
     """Returns the words after `turnwise` of every command in the pages, within a line and in blocks."""
     lines = [one.text for one in commands()]
     found = [
@@ -138,9 +119,9 @@ def named_commands() -> set[tuple[str, ...]]:
 
 
 def test_every_command_that_is_named_exists_and_takes_the_options_that_stand_with_it(capsys):
-    helps: dict[tuple[str, ...], str] = {}
+    helps = {}
 
-    def help_of(*command: str) -> str:
+    def help_of(*command):
         if command not in helps:
             assert main([*command, "--help"]) == 0, f"turnwise {' '.join(command)}: {capsys.readouterr().err}"
             helps[command] = capsys.readouterr().out
@@ -148,7 +129,7 @@ def test_every_command_that_is_named_exists_and_takes_the_options_that_stand_wit
 
     of_beam = argparse.ArgumentParser(conflict_handler="resolve")
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):
-        group._add_argparse_args(of_beam)  # type: ignore[arg-type]
+        group._add_argparse_args(of_beam)
     found = named_commands()
     for name, *more in sorted(found):
         if name in ("--help", "--version", "COMMAND", "test", "stream"):  # the last two are the script's
@@ -176,9 +157,19 @@ def test_every_judge_and_sink_is_described():
         assert any(word in PAGES[file] + page("store") for word in words), f"{file}: describe {name}"
 
 
-def test_every_tool_of_the_server_has_its_row():
-    named = [name for row in table(page("store"), "tool") for name in re.findall(r"`(\w+)`", row[0])]
-    assert sorted(named) == sorted(TOOLS)
+GATE_RULES = get_args(get_args(GateRule)[0])
+KEYS = [
+    ("store", "tool", TOOLS),
+    ("judges", "key", JudgeConfig.model_fields),
+    ("streaming", "key of a rule", AlertRule.model_fields),
+    ("ci", "key of a rule", {key for kind in GATE_RULES for key in kind.model_fields}),
+]
+
+
+@pytest.mark.parametrize(("name", "header", "known"), KEYS)
+def test_every_tool_and_every_key_has_its_row(name, header, known):
+    rows = table(page(name), header)
+    check_names((key for row in rows for key in re.findall(r"`(\w+)`", row[0])), known, f"docs/{name}.md")
 
 
 def test_every_key_of_the_config_has_its_row():
@@ -187,15 +178,6 @@ def test_every_key_of_the_config_has_its_row():
     for section in ("ces", "discovery_engine"):
         inner = {key.split(".")[1] for key in keys if key.startswith(f"{section}.")}
         assert inner == set(type(getattr(EvalConfig(), section)).model_fields)
-
-
-def test_every_key_of_a_judge_and_of_a_rule_has_its_row():
-    judge = {key for row in table(page("judges"), "key") for key in re.findall(r"`(\w+)`", row[0])}
-    assert judge == set(JudgeConfig.model_fields)
-    rule = {
-        key for row in table(page("streaming"), "key of a rule") for key in re.findall(r"`(\w+)`", row[0])
-    }
-    assert rule == set(AlertRule.model_fields)
 
 
 def test_the_values_of_what_a_criterion_states_are_named():
@@ -207,12 +189,10 @@ def test_the_values_of_what_a_criterion_states_are_named():
     assert values["severity_reason"] == set(CRITERION_SEVERITY_REASONS)
 
 
-def test_every_key_of_a_rule_of_a_gate_and_every_rule_has_its_row():
-    rows, kinds = table(page("ci"), "key of a rule"), get_args(get_args(GateRule)[0])
-    keys = {key for row in rows for key in re.findall(r"`(\w+)`", row[0])}
-    assert keys == {key for kind in kinds for key in kind.model_fields}
+def test_every_rule_of_a_gate_is_named():
+    rows = table(page("ci"), "key of a rule")
     named = set(re.findall(r"`(\w+)`", rows[0][1]))
-    assert named == {get_args(kind.model_fields["rule"].annotation)[0] for kind in kinds}
+    assert named == {get_args(kind.model_fields["rule"].annotation)[0] for kind in GATE_RULES}
 
 
 def test_every_column_has_its_row():
@@ -249,7 +229,7 @@ def test_every_criterion_is_described(name):
     assert [field for field in own_fields(kind) if not field_meaning(kind, field)] == []
 
 
-def messages() -> str:
+def messages():
     """Returns every text of the code, with NUL for what changes in it."""
     found = []
     for layer in ("schemas", "transforms", "pipeline"):

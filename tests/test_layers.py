@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = ("schemas", "transforms", "pipeline")
 MAX_FUNCTION_LINES = 60
 MAX_MODULE_LINES = 900
-MAX_MODULES, MAX_LINES = 292, 95800
+MAX_MODULES, MAX_LINES = 260, 95600
 """Of the whole, with room for an addition as docs/development.md says (DESIGN.md aims at 210 and 65,000)."""
 
 
@@ -109,7 +109,7 @@ def test_modules_whose_names_are_made_at_run_time_are_imported_in_few_places():
         "schemas/registry.py",  # the implementations of a kind, and plugins
         "transforms/text/personal.py",  # modules of libraries
         "pipeline/cli/main.py",
-        "pipeline/io/sinks/base.py",
+        "pipeline/io/sinks.py",
         "pipeline/service/rest.py",
     }
 

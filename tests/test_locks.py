@@ -16,21 +16,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 # What belongs to one cloud, broker, database or tool of development.
 NOT_BASE = (
-    "google-cloud-",
-    "google-api-",
-    "confluent-kafka",
-    "psycopg",
-    "pytest",
-    "hypothesis",
-    "mypy",
-    "ruff",
-    "sphinx",
+    *("google-cloud-", "google-api-", "confluent-kafka", "psycopg"),
+    *("pytest", "hypothesis", "mypy", "ruff", "sphinx"),
 )
 
 
-def locked(name: str, python: str) -> dict[str, str]:
+def locked(name, python):
     """Returns package -> version of a lock file for one Python."""
-    found: dict[str, str] = {}
+    found = {}
     marked = {"python_version": python, "python_full_version": f"{python}.0"}
     for line in (ROOT / name).read_text().splitlines():
         if line.startswith("#"):
@@ -43,7 +36,7 @@ def locked(name: str, python: str) -> dict[str, str]:
     return found
 
 
-def missing(stated: list[str], pins: dict[str, str]) -> list[str]:
+def missing(stated, pins):
     """Returns the requirements that a lock file does not meet."""
     own = [one for one in map(Requirement, stated) if one.name != "turnwise"]
     return [str(one) for one in own if pins.get(canonicalize_name(one.name), "0") not in one.specifier]

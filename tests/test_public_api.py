@@ -5,9 +5,9 @@ import html
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -27,7 +27,7 @@ print([name for name in heavy if name in sys.modules])
 """
 
 
-def run_python(code: str, *arguments: str) -> str:
+def run_python(code, *arguments):
     command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -45,25 +45,18 @@ def test_the_public_names_and_only_they_are_there():
     assert all(getattr(turnwise, name) is not None for name in turnwise.__all__)
     assert dir(turnwise) == turnwise.__all__
     with pytest.raises(AttributeError, match="has no attribute 'evaluat'"):
-        turnwise.evaluat  # type: ignore[attr-defined]  # noqa: B018
+        turnwise.evaluat  # noqa: B018
 
 
 PARTS_OF = (
-    "Conversation",
-    "EvalCase",
-    "Score",
-    "Format",
-    "Target",
-    "SinkKind",
-    "JudgeKind",
-    "Question",
-    "Section",
+    *("Conversation", "EvalCase", "Score", "Format", "Target"),
+    *("SinkKind", "JudgeKind", "Question", "Section"),
 )
 NOT_MADE = {"Cascade", "Prompt", "JudgeUse", "ChangeWriter", "TableSink", "RowWriter"}
 """Settings of the config, what `fill` and `ask_all` return, and protocols that any class may have."""
 
 
-def made(kind: Any) -> Iterator[type]:
+def made(kind):
     """Yields the classes of a type; of a function, those of what it returns."""
     arguments = get_args(kind)
     if get_origin(kind) is Callable:
@@ -77,8 +70,8 @@ def made(kind: Any) -> Iterator[type]:
 
 def test_whatever_a_plugin_makes_has_a_public_name():
     """Also in fields of fields, and in what the functions of an object return."""
-    seen: set[type] = set()
-    left: list[type] = [getattr(turnwise, name) for name in PARTS_OF]
+    seen = set()
+    left = [getattr(turnwise, name) for name in PARTS_OF]
     while left:
         thing = left.pop()
         if thing in seen or thing.__name__ == "Cascade":
@@ -129,13 +122,13 @@ def test_a_result_is_drawn_with_units_and_nothing_for_what_has_no_value():
 
 
 def test_a_result_is_compared_with_an_earlier_one():
-    def result(answer: str, threshold: float = 0.5) -> turnwise.RunResult:
+    def result(answer, threshold=0.5):
         turns = [{"user": f"Hi {i}", "agent": answer, "expected": {"response": "Hello"}} for i in range(30)]
         log = [{"conversation_id": f"c{i}", "turns": [turn]} for i, turn in enumerate(turns)]
         return turnwise.evaluate(log, criteria={"response_match_score": threshold})
 
     before = result("Hello")
-    text: Any = result("No").compare(before)
+    text = result("No").compare(before)
     assert repr(text) == text and text._repr_html_().startswith("<pre>candidate is worse")
     assert text.startswith("candidate is worse than baseline") and "regressed 30, fixed 0" in text
     with pytest.raises(turnwise.ConfigError, match="not measured in the same way"):
@@ -155,9 +148,9 @@ def test_a_result_is_compared_with_an_earlier_one():
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("name", ["", *turnwise.__all__])
 def test_every_name_has_an_example_that_works(name):
-    thing: Any = getattr(turnwise, name) if name else turnwise
+    thing = getattr(turnwise, name) if name else turnwise
     example = doctest.DocTestParser().get_doctest(thing.__doc__, {}, name or "turnwise", None, None)
     assert example.examples, "no example"
-    printed: list[str] = []
+    printed = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert runner.run(example, out=printed.append).failed == 0, "".join(printed)

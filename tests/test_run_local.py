@@ -37,7 +37,7 @@ CHECKS = [*LINT, *AT_ONCE]
 class Checkout:
     """A checkout with its files of dependencies, and the stand-in for Python."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
         self.log = folder / "log"
         for path in (ROOT / "run_local.sh", ROOT / "pyproject.toml", *ROOT.glob("requirements*.lock")):
@@ -45,7 +45,7 @@ class Checkout:
         (folder / "python").write_text(PYTHON)
         (folder / "python").chmod(0o755)
 
-    def call(self, *arguments: str, status: int = 0, **environment: str) -> list[str]:
+    def call(self, *arguments, status=0, **environment):
         """Returns what was done for a command; what runs at once is put in the order of `AT_ONCE`."""
         self.log.write_text("")
         own = {"PYTHON": str(self.folder / "python"), "REAL": sys.executable, "LOG": str(self.log)}
@@ -59,13 +59,13 @@ class Checkout:
         at_once = [each for each in AT_ONCE if each in lines]
         return [each for each in lines if each not in AT_ONCE] + at_once
 
-    def change(self, name: str) -> None:
+    def change(self, name):
         with (self.folder / name).open("a") as file:
             file.write("# changed\n")
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
+def checkout(tmp_path):
     return Checkout(tmp_path)
 
 

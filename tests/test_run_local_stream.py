@@ -3,7 +3,6 @@
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,16 +14,16 @@ SAMPLE = ROOT / "pipeline/sample_data"
 OF_THE_RUN = ("run_id", "createTime", "evaluationRun", "source", "repeats")
 
 
-def rows(directory: Path, table: str) -> list[str]:
+def rows(directory, table):
     """Returns the rows of a table, without what differs from run to run, in one order."""
     return sorted(json.dumps(without(row), sort_keys=True) for row in rows_of(directory, table))
 
 
-def without(row: dict[str, Any]) -> dict[str, Any]:
+def without(row):
     return {name: value for name, value in row.items() if name not in OF_THE_RUN}
 
 
-def is_prepared() -> bool:
+def is_prepared():
     """Tells whether run_local.sh would leave its environment as it is below this test."""
     marks = {".prepared": "requirements.lock", ".project": "pyproject.toml"}
     for mark, name in marks.items():
@@ -59,9 +58,9 @@ def test_the_stream_leaves_what_the_batch_leaves(tmp_path):
     assert counted(stream) == counted(tmp_path)
 
 
-def counted(directory: Path) -> dict[tuple[str, str, str], tuple[int, ...]]:
+def counted(directory):
     """Returns the counts of `metrics_by_app_version`, over all windows."""
-    sums: dict[tuple[str, str, str], tuple[int, ...]] = {}
+    sums = {}
     for row in rows_of(directory, "metrics_by_app_version"):
         key = (row["app_version"] or "", row["criterion"], row["level"])
         figures = [row[name] for name in ("count", "scored", "pass_count", "fail_count")]

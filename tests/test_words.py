@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Iterator
 
 from tests.documentation import PAGES, ROOT
 from turnwise.pipeline.service.mcp import TOOLS
@@ -30,7 +29,7 @@ EXCEPTIONS = (
 )
 
 
-def prose_of_the_code() -> Iterator[tuple[str, str]]:
+def prose_of_the_code():
     """Yields every text of the code but docstrings, which are not shown, and the tables of the store."""
     for layer in ("schemas", "transforms", "pipeline"):
         for path in (ROOT / layer).rglob("*.py"):
@@ -41,7 +40,7 @@ def prose_of_the_code() -> Iterator[tuple[str, str]]:
                     yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value
 
 
-def surfaces() -> Iterator[tuple[str, str]]:
+def surfaces():
     yield from PAGES.items()
     yield "CHANGELOG.md", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     yield from prose_of_the_code()

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from turnwise.pipeline.io.sinks.base import RefusedRow, RunRecord, SinkKind, StreamChange, register_sink
+    from turnwise.pipeline.io.sinks import RefusedRow, RunRecord, SinkKind, StreamChange, register_sink
     from turnwise.pipeline.python.evaluate import (
         ReadError,
         evaluate,
@@ -148,7 +148,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "pipeline.io.sinks.base": (
+    "pipeline.io.sinks": (
         "RefusedRow",
         "RunRecord",
         "SinkKind",

@@ -38,8 +38,15 @@ from turnwise.transforms.beam.steps import (
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader
-from turnwise.transforms.metrics.rows import VersionState, failure_rows, slice_rows, turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState, add_sums
+from turnwise.transforms.metrics.state import (
+    MetricsState,
+    VersionState,
+    add_sums,
+    failure_rows,
+    slice_rows,
+    turn_rows,
+    version_rows,
+)
 
 BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
 SESSIONS = "Sessions"

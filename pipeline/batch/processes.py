@@ -31,13 +31,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from turnwise.pipeline.batch.build import Scored, build_end, build_scoring
-from turnwise.pipeline.batch.execution import judge_usage, made_pipeline, run_to_the_end
+from turnwise.pipeline.batch.execution import (
+    RemoteRunError,
+    cause_text,
+    judge_usage,
+    made_pipeline,
+    run_to_the_end,
+)
 from turnwise.pipeline.batch.process import calm_collector
-from turnwise.pipeline.batch.remote import RemoteRunError, cause_text
 from turnwise.pipeline.io.files import listed_files
 from turnwise.pipeline.io.records import SizedPath, file_records, named_as_lines
 from turnwise.pipeline.io.run_writer import RunSink, ShardSink, Told, Written, gathered, name_full_disk
-from turnwise.pipeline.io.sinks.base import completes, open_service
+from turnwise.pipeline.io.sinks import completes, open_service
 from turnwise.pipeline.io.sources import (
     STOPPING,
     FileSource,

@@ -3,7 +3,7 @@
 import argparse
 from typing import get_args
 
-from turnwise.pipeline.io.sinks.base import file_formats, services
+from turnwise.pipeline.io.sinks import file_formats, services
 from turnwise.pipeline.settings.options import (
     DEFAULT_OUTPUT_FORMAT,
     FLAG,

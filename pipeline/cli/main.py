@@ -159,7 +159,7 @@ def _without_collector() -> Iterator[None]:
 
 def _serve(argv: Sequence[str]) -> int:
     from turnwise.pipeline.service.serve import parse_serve_options
-    from turnwise.pipeline.settings.extras import check_extra
+    from turnwise.pipeline.settings.options import check_extra
 
     options = parse_serve_options(argv)
     if options is None:
@@ -180,7 +180,7 @@ _COMMANDS: "dict[str, tuple[str, Command | tuple[str, str]]]" = {
     "gate": ("decide by rules whether a finished run passes", ("decisions", "gate")),
     "status": ("say how a finished run ended, with its exit status", ("decisions", "status_of_run")),
     "calibrate": ("hold criteria against human labels", ("decisions", "calibrate_run")),
-    "labels": ("choose what to label, and merge labels of several people", ("labels", "manage_labels")),
+    "labels": ("choose what to label, and merge labels of several people", ("decisions", "manage_labels")),
     "judge-check": ("say how stable the verdicts of a judge are", ("tools", "check_judge_verdicts")),
     "inspect": ("say what files hold, and what could be scored", ("tools", "inspect_files")),
     "convert": ("write logs or eval cases in another format", ("tools", "convert")),

@@ -23,17 +23,20 @@ from turnwise.pipeline.batch.execution import FIRST_RUN, Again, BeamOptions, why
 from turnwise.pipeline.batch.processes import fit_processes
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.files import agent_inputs, content_digest, other_files
-from turnwise.pipeline.io.sinks.base import SINKS, check_appends, file_formats, find_service
+from turnwise.pipeline.io.sinks import SINKS, check_appends, file_formats, find_service
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.terminal import divided_text
 from turnwise.pipeline.runs.directory import open_run
-from turnwise.pipeline.settings.extras import check_extra, check_google, check_places, check_store
 from turnwise.pipeline.settings.options import (
     EmptyDates,
     Ending,
     OptionParser,
     RawOptions,
     RawStreamOptions,
+    check_extra,
+    check_google,
+    check_places,
+    check_store,
     ending_of,
     is_bigquery,
 )

@@ -11,8 +11,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from turnwise.pipeline.io.terminal import aligned, clipped, complain, counted, names_text, printable, say
-from turnwise.pipeline.settings.extras import check_store
-from turnwise.pipeline.settings.options import FLAG, STORE, Subcommand, run_subcommand
+from turnwise.pipeline.settings.options import FLAG, STORE, Subcommand, check_store, run_subcommand
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_sqlite_url

@@ -29,8 +29,14 @@ from turnwise.pipeline.io.files import (
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report import conversion
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
-from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, RawJudgeOptions
+from turnwise.pipeline.settings.options import (
+    FLAG,
+    FORMAT,
+    OptionParser,
+    OptionRows,
+    RawJudgeOptions,
+    check_places,
+)
 from turnwise.pipeline.settings.run import (
     MAX_RECORD_BYTES,
     RunSettings,
@@ -76,7 +82,7 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
         raise ConfigError(f"--max_flip {options.max_flip:g}: must lie between 0 and 1")
     settings = _settings(options)
     # Imported late: an error in the options does not wait for it.
-    from turnwise.pipeline.report.judge_check import CheckOptions, check_text, checked
+    from turnwise.pipeline.report.calibration import CheckOptions, check_text, checked
 
     stated = {name: getattr(options, name) for name in CheckOptions.__struct_fields__}
     check = checked(settings, CheckOptions(**stated), complain if options.format == "json" else say)

@@ -53,7 +53,7 @@ from turnwise.pipeline.io.bigquery_source import (
     patient,
     storage_options,
 )
-from turnwise.pipeline.io.sinks.base import RefusedRow, StreamChange
+from turnwise.pipeline.io.sinks import RefusedRow, StreamChange
 from turnwise.pipeline.io.staging import (
     VERSION,
     StagedRows,
@@ -64,8 +64,7 @@ from turnwise.pipeline.io.staging import (
     staging_folder,
 )
 from turnwise.pipeline.io.terminal import complain
-from turnwise.pipeline.settings.extras import check_google
-from turnwise.pipeline.settings.options import SinkPlace
+from turnwise.pipeline.settings.options import SinkPlace, check_google
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import (

@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnwise.pipeline.io.sinks.base import plain_row
+from turnwise.pipeline.io.sinks import plain_row
 from turnwise.pipeline.io.terminal import complain
-from turnwise.pipeline.settings.extras import check_google
-from turnwise.pipeline.settings.options import RowsAddress, parse_address
+from turnwise.pipeline.settings.options import RowsAddress, check_google, parse_address
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import dump_json

@@ -21,8 +21,8 @@ from urllib.parse import quote
 
 import yaml
 
-from turnwise.pipeline.io.sinks.base import plain_row
-from turnwise.pipeline.settings.extras import check_google
+from turnwise.pipeline.io.sinks import plain_row
+from turnwise.pipeline.settings.options import check_google
 from turnwise.schemas.jsonio import (
     JsonObject,
     JsonValue,

@@ -1,7 +1,8 @@
-"""Finds and lists input files. Local files need no Beam; other filesystems use Beam's."""
+"""Finds, lists and reads input files, and joins events in temporary ones. Local files need no Beam."""
 
 import os
 import re
+import sqlite3
 import stat
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +22,6 @@ from turnwise.pipeline.io.containers import (
     check_database,
     check_text,
 )
-from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.records import (
     GZIP_MAGIC,
     OTHER_SUFFIXES,
@@ -31,8 +31,7 @@ from turnwise.pipeline.io.records import (
     file_records,
     opened,
 )
-from turnwise.pipeline.settings.extras import check_google
-from turnwise.pipeline.settings.options import is_bigquery
+from turnwise.pipeline.settings.options import check_google, is_bigquery
 from turnwise.pipeline.store.urls import StoreError, shown_place
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import ConfigError, RedactConfig
@@ -40,7 +39,7 @@ from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
 from turnwise.schemas.run import InputFile, InputFiles, input_files
 from turnwise.schemas.score import Failure, IncompleteReadError, Stage, record_failure
-from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.formats.reading import (
     AnyReader,
     CaseReader,
@@ -48,12 +47,105 @@ from turnwise.transforms.formats.reading import (
     LoggedConversation,
     ReadRecord,
     distinct_case,
+    join_session,
     parse_case,
 )
 from turnwise.transforms.text.patterns import path_glob_matches
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
+
+
+class EventJoin:
+    """All events of some input, in temporary files that end with the `with` statement."""
+
+    def __init__(self) -> None:
+        self._events, self._groups = EventSpool(), EventSpool()
+
+    def __enter__(self) -> "EventJoin":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._events.close()
+        self._groups.close()
+
+    def add(self, event: ConversationEvent) -> None:
+        """Keeps an event."""
+        (self._groups if event.group else self._events).add(event)
+
+    def joined(
+        self, counts: Counter[str]
+    ) -> Iterator[tuple[Sequence[ConversationEvent], Sequence[LoggedConversation | Failure]]]:
+        """Yields events and their conversation, in order of the first; before them what belongs to none."""
+        for group, events in self._groups.sessions():
+            named = named_events(group, events, counts)
+            for event in named.events:
+                self._events.add(event)
+            if named.failures:
+                yield events, named.failures
+        for session_id, events in self._events.sessions():
+            yield events, join_session(session_id, events, counts)
+
+
+_CREATE = """
+CREATE TABLE events (key BLOB, session BLOB, turn INTEGER, time REAL, id BLOB, is_end INTEGER, kind TEXT,
+                     source BLOB, position INTEGER, data BLOB, watermark REAL, grouped BLOB)
+"""
+_ADD = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_EVENT_KEYS = "SELECT key FROM events GROUP BY key ORDER BY MIN(rowid)"
+_EVENTS = "SELECT * FROM events WHERE key = ? ORDER BY rowid"
+
+
+class EventSpool:
+    """Events in a temporary database, until it is closed."""
+
+    def __init__(self) -> None:
+        # The empty name is SQLite's for a file of its own that it deletes.
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.execute(_CREATE)
+        self._database.execute("BEGIN")
+        self._is_empty = True
+
+    def close(self) -> None:
+        """Removes the database."""
+        self._database.close()
+
+    def add(self, event: ConversationEvent) -> None:
+        """Keeps an event; raises OSError if the disk is full."""
+        self._is_empty = False
+        record = event.record
+        head = (_bytes(event.group or event.session_id), _bytes(event.session_id), event.turn_index)
+        about = (event.event_time, _bytes(event.event_id), event.is_end, event.kind)
+        origin = (_bytes(record.source), record.position, record.data)
+        tail = (event.watermark, _bytes(event.group))
+        try:
+            self._database.execute(_ADD, (*head, *about, *origin, *tail))
+        except sqlite3.OperationalError as error:
+            raise OSError(f"events cannot be kept in a temporary file: {error}") from error
+
+    def sessions(self) -> Iterator[tuple[str, list[ConversationEvent]]]:
+        """Yields the id of every conversation or group with its events, in the order of adding."""
+        if self._is_empty:
+            return
+        self._database.execute("CREATE INDEX by_session ON events (key)")
+        for (key,) in self._database.execute(_EVENT_KEYS):
+            yield _text(key), [_event(row) for row in self._database.execute(_EVENTS, (key,))]
+
+
+def _bytes(text: str) -> bytes:
+    """Returns a text as bytes, because SQLite refuses lone surrogates in texts."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
+
+
+def _event(row: tuple[Any, ...]) -> ConversationEvent:
+    _, session, turn, time, event_id, is_end, kind, source, position, data, watermark, group = row
+    record = Record(_text(source), position, data)
+    name, ids = _text(session), _text(event_id)
+    return ConversationEvent(name, turn, time, ids, bool(is_end), kind, record, watermark, _text(group))
 
 
 UNREAD_FILES = "unread_files"
@@ -363,7 +455,7 @@ def case_records(
     urls = [path for path in dict.fromkeys(paths) if is_store_url(path)]
     if urls:
         from turnwise.pipeline.store.database import try_store
-        from turnwise.pipeline.store.evaluations import store_records
+        from turnwise.pipeline.store.rows import store_records
 
         for url in urls:
             try_store(option, url, read_only=True).close()

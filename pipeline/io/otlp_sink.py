@@ -21,7 +21,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 from requests import Response, Session
 
-from turnwise.pipeline.io.sinks.base import RefusedRow, StreamChange
+from turnwise.pipeline.io.sinks import RefusedRow, StreamChange
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url

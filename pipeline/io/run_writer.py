@@ -38,7 +38,7 @@ from turnwise.pipeline.io.containers import (
     open_path,
     path_exists,
 )
-from turnwise.pipeline.io.sinks.base import (
+from turnwise.pipeline.io.sinks import (
     RowWriter,
     TableSink,
     document_content,

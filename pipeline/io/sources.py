@@ -19,8 +19,7 @@ from apache_beam.transforms.window import GlobalWindows
 from msgspec import Struct
 
 from turnwise.pipeline.io.bigquery_source import RowsPart, RowsQuery, part_records, result_parts
-from turnwise.pipeline.io.event_join import EventJoin
-from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER, listed_files
+from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER, EventJoin, listed_files
 from turnwise.pipeline.io.records import (
     SHORTENED,
     SizedPath,

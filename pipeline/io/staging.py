@@ -19,7 +19,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from pyarrow.parquet import write_table
 
 from turnwise.pipeline.io.run_writer import publish
-from turnwise.pipeline.io.sinks.base import TableSink, find_service
+from turnwise.pipeline.io.sinks import TableSink, find_service
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local

@@ -23,8 +23,7 @@ from turnwise.pipeline.store.database import (
     shared_store,
     try_store,
 )
-from turnwise.pipeline.store.evaluations import store_records
-from turnwise.pipeline.store.rows import ROW_TABLES, write_replaced
+from turnwise.pipeline.store.rows import ROW_TABLES, store_records, write_replaced
 from turnwise.pipeline.store.runs import (
     Execution,
     begin,

@@ -56,8 +56,14 @@ from turnwise.transforms.judging.judges import NONE, JudgeKind
 from turnwise.transforms.judging.limits import JudgeCounts
 from turnwise.transforms.judging.setup import JudgeSettings, build_judge, cancel_others, close_judge, run_loop
 from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, Sample, match_case
-from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState, add_conversation
+from turnwise.transforms.metrics.state import (
+    MetricsState,
+    add_conversation,
+    failure_rows,
+    slice_rows,
+    turn_rows,
+    version_rows,
+)
 from turnwise.transforms.review.problems import to_read
 from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import judged_counts, parse_config

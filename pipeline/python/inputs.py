@@ -43,8 +43,7 @@ from turnwise.schemas.rows import (
 )
 from turnwise.schemas.run import RunDocument
 from turnwise.schemas.score import Failure, record_failure
-from turnwise.transforms.decisions.report.collect import collect, run_names, short_names
-from turnwise.transforms.decisions.report.figures import criterion_rows
+from turnwise.transforms.decisions.report.figures import collect, criterion_rows, run_names, short_names
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.formats.reading import (

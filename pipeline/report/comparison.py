@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable, wrapped
 from turnwise.pipeline.report.terminal import COMPARE, MORE, first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
-from turnwise.pipeline.settings.extras import check_store
+from turnwise.pipeline.settings.options import check_store
 from turnwise.schemas.comparison import (
     GATE_PROBLEM,
     Comparison,

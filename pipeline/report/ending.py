@@ -12,7 +12,7 @@ from shlex import join
 
 from msgspec.structs import replace
 
-from turnwise.pipeline.io.sinks.base import find_service
+from turnwise.pipeline.io.sinks import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say, wrapped
 from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS, EndComparison, end_comparison
 from turnwise.pipeline.report.gate import page_of_versions, rule_problems, unknown_sides

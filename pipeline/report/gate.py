@@ -58,16 +58,18 @@ from turnwise.transforms.decisions.first_page import (
     with_left_out,
     without_baseline,
 )
-from turnwise.transforms.decisions.gate.bounds import (
+from turnwise.transforms.decisions.gate import (
+    MOST_NAMES,
     NO_BASELINE,
     BaselineState,
     GatedVersion,
     Rejected,
+    apply_rules,
     gate_fault,
+    held_criteria,
     rejected_of,
     unrecorded_cases,
 )
-from turnwise.transforms.decisions.gate.rules import MOST_NAMES, apply_rules, held_criteria
 from turnwise.transforms.decisions.run import REJECTED, Run, problems_of, read_versions
 from turnwise.transforms.review.problems import to_read, type_sizes
 from turnwise.transforms.text.cleaning import natural_order

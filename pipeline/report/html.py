@@ -22,15 +22,15 @@ from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.first_page import NAMED
-from turnwise.transforms.decisions.report.collect import (
+from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
+from turnwise.transforms.decisions.report.figures import (
+    Compared,
     VersionKey,
     exact_json,
     in_display_order,
     run_names,
     short_names,
 )
-from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
-from turnwise.transforms.decisions.report.figures import Compared
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 
 INLINE_CHARACTERS = 5_000_000

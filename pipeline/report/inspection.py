@@ -23,8 +23,8 @@ from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.decisions.first_page import nameless_text
 from turnwise.transforms.decisions.inspection import ORDER, add_use, suggested_mapping, unread_keys
+from turnwise.transforms.formats.messages.kinds import objects_in
 from turnwise.transforms.formats.messages.messages_base import UnreadMessagesError
-from turnwise.transforms.formats.messages.streams import objects_in
 from turnwise.transforms.formats.reading import AnyReader, LoggedConversation
 from turnwise.transforms.formats.registry import ConfigInLogsError, UnknownFormatError, UnknownTableError
 

@@ -46,8 +46,8 @@ from turnwise.transforms.decisions.first_page import (
 )
 from turnwise.transforms.decisions.run import NEXT_STEPS, OF_CASES, STAGES, with_step
 from turnwise.transforms.formats.registry import no_version_text
+from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage, price_of, total_cost
-from turnwise.transforms.judging.routes import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
 from turnwise.transforms.scoring.config import (

@@ -15,7 +15,7 @@ from turnwise.pipeline.io.containers import (
     open_path,
     path_exists,
 )
-from turnwise.pipeline.io.sinks.base import file_formats, table_rows
+from turnwise.pipeline.io.sinks import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, short_repr

@@ -12,9 +12,9 @@ from sqlalchemy import Connection
 
 from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid
 from turnwise.pipeline.store.database import OrderBy, Position
-from turnwise.pipeline.store.evaluations import StoredEvaluation
 from turnwise.pipeline.store.rows import (
     EvaluationFigures,
+    StoredEvaluation,
     figures_of,
     last_completed,
     newest_results,

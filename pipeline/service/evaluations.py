@@ -23,20 +23,21 @@ from turnwise.pipeline.service.runs import Service, listed
 from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
 from turnwise.pipeline.store import summaries as filters
 from turnwise.pipeline.store.database import EVALUATIONS, FAILURES, RESULTS, ConflictError, Listing, Position
-from turnwise.pipeline.store.evaluations import (
+from turnwise.pipeline.store.rows import (
     COLUMNS,
     EvaluationChange,
     StoredEvaluation,
     add_evaluation,
     find_by_display_name,
     find_evaluation,
+    find_result,
+    has_results,
     read_revisions,
     remove_evaluation,
     replace_evaluation,
     stored_evaluation,
 )
-from turnwise.pipeline.store.rows import find_result, has_results
-from turnwise.schemas.ces import resources, tools
+from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.names import ANY, app_of, is_id
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.jsonio import JsonObject
@@ -58,7 +59,7 @@ def get_evaluation(service: Service, name: str, computed: Collection[str] = COMP
 
 
 def list_evaluations(
-    service: Service, request: resources.ListEvaluationsRequest, computed: Collection[str] = COMPUTED
+    service: Service, request: tools.ListEvaluationsRequest, computed: Collection[str] = COMPUTED
 ) -> JsonObject:
     """Returns a page of the evaluations of an app with the given computed fields."""
     app = checked("app", request.parent)
@@ -82,7 +83,7 @@ def filter_conditions(app: str, text: str) -> list[filters.Sql]:
     return read_filter("evaluationFilter", text, filters.evaluation_fields(app))
 
 
-def delete_evaluation(service: Service, request: resources.DeleteEvaluationRequest) -> JsonObject:
+def delete_evaluation(service: Service, request: tools.DeleteEvaluationRequest) -> JsonObject:
     """Deletes an evaluation; its history and its results stay."""
     service.check_writable()
     name = checked("evaluation", request.name, "name")
@@ -104,7 +105,7 @@ def delete_evaluation(service: Service, request: resources.DeleteEvaluationReque
 _MOST_ATTEMPTS = 100
 
 
-def create_evaluation(service: Service, request: resources.CreateEvaluationRequest) -> JsonObject:
+def create_evaluation(service: Service, request: tools.CreateEvaluationRequest) -> JsonObject:
     """Creates an evaluation and returns it."""
     service.check_writable()
     checked("app", request.parent)
@@ -257,7 +258,7 @@ def get_evaluation_result(service: Service, name: str) -> JsonObject:
     return result
 
 
-def list_evaluation_results(service: Service, request: resources.ListEvaluationResultsRequest) -> JsonObject:
+def list_evaluation_results(service: Service, request: tools.ListEvaluationResultsRequest) -> JsonObject:
     """Returns a page of the results of an evaluation, or of the app (`.../evaluations/-`)."""
     parent = checked("parent of results", request.parent)
     is_all = parent.endswith(f"/{ANY}")

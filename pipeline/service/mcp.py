@@ -16,7 +16,7 @@ from turnwise.pipeline.service.comparison import compare_app_versions, compare_e
 from turnwise.pipeline.service.computed_fields import check_lists
 from turnwise.pipeline.service.http import Workers, may_write
 from turnwise.pipeline.service.serve import ServiceError, message_error
-from turnwise.schemas.ces import resources, tools
+from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsConfig, EvaluationMetricsThresholds
 from turnwise.schemas.ces.result import (
     AggregatedMetrics,
@@ -189,7 +189,7 @@ TOOLS: dict[str, Tool] = {
         lambda service, asked: evaluations.update_evaluation(service, asked.evaluation, asked.update_mask),
         tools.UpdateEvaluationTool,
         Evaluation,
-        stated=resources.UpdateEvaluationRequest,
+        stated=tools.UpdateEvaluationRequest,
         use="update",
         changes=True,
         is_idempotent=False,
@@ -198,7 +198,7 @@ TOOLS: dict[str, Tool] = {
         """Gets a whole evaluation result: every turn, expectation, score and explanation. It can be large:
         list_evaluation_results gives summaries and, with readMask, parts.""",
         lambda service, asked: evaluations.get_evaluation_result(service, asked.name),
-        resources.GetEvaluationResultRequest,
+        tools.GetEvaluationResultRequest,
         EvaluationResult,
     ),
     "get_evaluation": Tool(
@@ -217,7 +217,7 @@ TOOLS: dict[str, Tool] = {
         reads on.""",
         _list_evaluations,
         tools.ListEvaluationsTool,
-        resources.ListEvaluationsResponse,
+        tools.ListEvaluationsResponse,
     ),
     "list_evaluation_results": Tool(
         """Lists the results of an evaluation (parent: .../evaluations/E) or an app (.../evaluations/-) in
@@ -228,13 +228,13 @@ TOOLS: dict[str, Tool] = {
         reads on.""",
         _viewed(evaluations.list_evaluation_results, EvaluationResult, "evaluationResults"),
         tools.ListEvaluationResultsTool,
-        resources.ListEvaluationResultsResponse,
+        tools.ListEvaluationResultsResponse,
     ),
     "create_evaluation": Tool(
         """Creates an evaluation, a golden or a scenario, in an app (parent: projects/P/locations/L/apps/A).
         displayName is unique in the app. evaluationId becomes the last part of the name.""",
         evaluations.create_evaluation,
-        resources.CreateEvaluationRequest,
+        tools.CreateEvaluationRequest,
         Evaluation,
         changes=True,
         is_idempotent=False,

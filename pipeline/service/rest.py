@@ -40,16 +40,17 @@ from turnwise.pipeline.service.serve import (
 from turnwise.pipeline.service.web import web_routes
 from turnwise.pipeline.settings.options import current_user
 from turnwise.pipeline.store.database import Store, open_store
-from turnwise.schemas.ces.resources import (
+from turnwise.schemas.ces.tools import (
     CreateEvaluationRequest,
     DeleteEvaluationRequest,
     GetEvaluationResultRequest,
     GetEvaluationRunRequest,
+    GetEvaluationWithResults,
     ListEvaluationResultsRequest,
+    ListEvaluationRunsRequest,
     ListEvaluationsRequest,
     UpdateEvaluationRequest,
 )
-from turnwise.schemas.ces.tools import GetEvaluationWithResults, ListEvaluationRunsRequest
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.proto.masks import mask_fields
 from turnwise.schemas.proto.message import Message, WireError

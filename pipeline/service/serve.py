@@ -13,8 +13,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from turnwise.pipeline.settings.extras import check_store
-from turnwise.pipeline.settings.options import FLAG, STORE, OptionParser, OptionRows
+from turnwise.pipeline.settings.options import FLAG, STORE, OptionParser, OptionRows, check_store
 from turnwise.pipeline.store.urls import StoreError, is_loopback
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.config import ConfigError

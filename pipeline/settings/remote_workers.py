@@ -24,16 +24,15 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import PipelineRunner
 from msgspec.structs import replace
 
-from turnwise.pipeline.io.sinks.base import folder_of
-from turnwise.pipeline.settings.extras import check_extra, check_google
+from turnwise.pipeline.io.sinks import folder_of
+from turnwise.pipeline.settings.options import check_extra, check_google
 from turnwise.pipeline.settings.run import DEFAULT_CACHE, PREVIOUS, RunSettings
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import is_local, is_postgresql_url, is_sqlite_url, is_store_url, shown_url
 from turnwise.schemas.registry import is_file
 from turnwise.transforms.judging.backends.base import one_line
-from turnwise.transforms.judging.judges import Access, JudgeKind, find_judge
-from turnwise.transforms.judging.routes import Routes
+from turnwise.transforms.judging.judges import Access, JudgeKind, Routes, find_judge
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
 
 _IN_PROCESS = (

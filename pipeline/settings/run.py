@@ -15,7 +15,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.options import (
     DEFAULT_OUTPUT_FORMAT,
     RawJudgeOptions,
@@ -23,6 +22,7 @@ from turnwise.pipeline.settings.options import (
     RawStreamOptions,
     SinkPlace,
     StreamSettings,
+    check_google,
     check_stream,
     is_bigquery,
     shown_address,
@@ -36,11 +36,20 @@ from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
-from turnwise.transforms.decisions.gate.bounds import check_gate, outcome_fault
+from turnwise.transforms.decisions.gate import check_gate, outcome_fault
 from turnwise.transforms.formats.registry import AUTO, FORMATS, check_log_format
 from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.judging.judges import JUDGES, NONE, JudgeKind, default_judge, find_judge
-from turnwise.transforms.judging.routes import Routes, check_provider, provider_of, route_of
+from turnwise.transforms.judging.judges import (
+    JUDGES,
+    NONE,
+    JudgeKind,
+    Routes,
+    check_provider,
+    default_judge,
+    find_judge,
+    provider_of,
+    route_of,
+)
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.selection import Selection, select

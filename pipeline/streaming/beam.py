@@ -22,13 +22,11 @@ from turnwise.pipeline.batch.execution import made_pipeline, only_translates, ru
 from turnwise.pipeline.io.case_book import case_places, worker_cases
 from turnwise.pipeline.io.records import SUFFIXES, read_records, unread_rest
 from turnwise.pipeline.io.run_writer import publish, write_partial
-from turnwise.pipeline.io.sinks.base import ChangeWriter, StreamChange, open_changes, prepare_service
-from turnwise.pipeline.settings.extras import check_extra
-from turnwise.pipeline.settings.options import SinkPlace
+from turnwise.pipeline.io.sinks import ChangeWriter, StreamChange, open_changes, prepare_service
+from turnwise.pipeline.settings.options import SinkPlace, check_extra
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access, try_staging
 from turnwise.pipeline.settings.run import RunSettings, try_judge
-from turnwise.pipeline.streaming.alerts import SendAlerts, open_alert_sink
-from turnwise.pipeline.streaming.changes import outcome_change, window_change
+from turnwise.pipeline.streaming.alerts import SendAlerts, open_alert_sink, outcome_change, window_change
 from turnwise.pipeline.streaming.inputs.base import (
     KAFKA,
     PUBSUB,
@@ -44,7 +42,6 @@ from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import score_lines
 from turnwise.schemas.score import Failure, oversized_error, record_failure
-from turnwise.transforms.beam.alerts import RaiseAlerts
 from turnwise.transforms.beam.sessions import AssembleConversations, NameStreamGroups, RecordContent
 from turnwise.transforms.beam.steps import FAILURES, CountingDoFn
 from turnwise.transforms.beam.windows import (
@@ -53,6 +50,7 @@ from turnwise.transforms.beam.windows import (
     CountOnce,
     MatchArrivals,
     ParseArrivals,
+    RaiseAlerts,
     RecordOutcome,
     ReportOnce,
     ScoreArrivals,

@@ -1,7 +1,6 @@
 """The command that tries other engines: what cannot be run, or fails, is no success."""
 
 import subprocess
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,11 +49,11 @@ ERRORS = [
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_what_fails_ends_no_other_run(error, tmp_path, capsys):
     @contextmanager
-    def breaking(tools: Tools, folder: Path) -> Iterator[Sequence[str]]:
+    def breaking(tools, folder):
         raise error
         yield ()
 
-    def fail(tools: Tools, folder: Path, turns: int) -> str:
+    def fail(tools, folder, turns):
         raise error
 
     engine = Engine("e", lambda tools: "", breaking)

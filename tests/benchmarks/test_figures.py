@@ -1,5 +1,7 @@
 import argparse
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
@@ -9,12 +11,14 @@ from benchmarks.every import BENCHMARKS, Benchmark
 from benchmarks.figures import FAILED, NOT_MEASURED, Check, Found, NotMeasured, Table, run_benchmark, shown
 from benchmarks.recorded import all_markdown, filled, new_entry, read_record, write_record
 from tests.documentation import PAGES, ROOT
+from tests.tables import rows_test
 
 NO_BENCHMARKS = {"redaction", "all", "recorded", "adk_answers", "local_judge_fit"} | {
     *("adk_peer", "judge_child", "judge_peer", "plain_loop")
 }
 """Commands that run the others, record answers, fit constants, or are measured by a benchmark."""
 
+test_rows = rows_test(globals(), "figures")
 TABLE = Table("speed", ("", "turns", "CPU s"), [["turnwise", 10_000, 6.104], ["another", None, 0.0321]])
 
 
@@ -29,21 +33,17 @@ def test_a_table_has_three_significant_digits_and_whole_numbers():
     ]
 
 
-@pytest.mark.parametrize(
-    ("found", "status"),
-    [
-        (Found([TABLE], [Check("equal", True)]), 0),
-        (Found([TABLE], [Check("equal", False)], ["Flink: no java"]), FAILED),
-        (Found([TABLE], missing=["Flink: no java"]), NOT_MEASURED),
-        (Found(), NOT_MEASURED),
-    ],
-)
-def test_the_status_says_what_failed_and_what_is_missing(found, status):
-    assert found.status() == status
+def found_of(tables=1, checks=(), missing=()):
+    return Found([TABLE] * tables, [Check(*check) for check in checks], list(missing))
+
+
+def status(fields, wanted):
+    """It says what failed and what is missing."""
+    assert found_of(**fields).status() == globals().get(wanted, wanted)
 
 
 def test_what_cannot_be_measured_is_named(tmp_path, capsys):
-    def measure(options: argparse.Namespace) -> Found:
+    def measure(options):
         raise NotMeasured("PostgreSQL, which is not installed")
 
     values = tmp_path / "found.json"
@@ -58,21 +58,12 @@ def test_a_benchmark_that_breaks_off_fails():
     assert run(Benchmark("no_such_benchmark", "", ""), small=True, commit="c").found.status() == FAILED
 
 
-@pytest.mark.parametrize(
-    ("found", "status", "expected"),
-    [
-        (Found([TABLE]), 0, 0),
-        (Found([TABLE]), 1, FAILED),
-        (Found([TABLE]), -9, FAILED),
-        (Found([TABLE], missing=["Flink"]), 3, NOT_MEASURED),
-        (Found([TABLE], missing=["Flink"]), 0, FAILED),
-        (Found([TABLE], [Check("equal", False)]), 0, FAILED),
-    ],
-)
-def test_a_benchmark_that_breaks_off_after_its_figures_fails(found, status, expected, tmp_path):
-    values = tmp_path / "figures.json"
-    values.write_bytes(msgspec.json.encode(found))
-    assert read_found(values, status).status() == expected
+def breaks_off(fields, status, wanted):
+    """A benchmark that breaks off after its figures fails."""
+    with TemporaryDirectory() as folder:
+        values = Path(folder, "figures.json")
+        values.write_bytes(msgspec.json.encode(found_of(**fields)))
+        assert read_found(values, status).status() == globals().get(wanted, wanted)
 
 
 def test_entries_are_recorded_and_fill_pages(tmp_path):

@@ -33,9 +33,10 @@ class BigQuery(Database):
         self.answered: dict[str, Answer] = {}
         self.uploads: dict[str, dict[str, Any]] = {}
 
-    def answer(self, sql: str, schema: list[tuple[str, ...]], *rows: list[Any], **more: Any) -> None:
-        """Adds the result of a query; columns are (name, type, mode)."""
-        fields = [dict(zip(("name", "type", "mode"), each, strict=False)) for each in schema]
+    def answer(self, sql: str, schema: list[Any], *rows: list[Any], **more: Any) -> None:
+        """Adds the result of a query; columns are fields, or (name, type, mode)."""
+        names = ("name", "type", "mode")
+        fields = [each if isinstance(each, dict) else dict(zip(names, each, strict=False)) for each in schema]
         self.answers.append(Answer(sql, fields, list(rows), **more))
 
     def fail(self, request: str, status: int, message: str = "", reason: str = "x", times: int = 1) -> None:

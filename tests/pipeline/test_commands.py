@@ -39,7 +39,7 @@ from tests.pipeline.conftest import SAMPLE
 from tests.pipeline.logs import lines, log, order
 from tests.pipeline.made_runs import make_run
 from tests.served import in_environment
-from tests.tables import document_of, rows_of
+from tests.tables import document_of, part, rows_of
 from turnwise.pipeline.io.terminal import columns
 
 LINES = [
@@ -96,34 +96,6 @@ def write_file(path: Path, content: Any) -> None:
             path.write_bytes(content_of(content))
 
 
-def item_of(items: list[Any], name: str) -> Any:
-    """Returns an item of a list by its place, or by what holds of it; or the number of items."""
-    if name == "#":
-        return len(items)
-    key, is_condition, value = name.partition("=")
-    if not is_condition:
-        return items[int(name)]
-    return next((item for item in items if str(item.get(key)) == value), "absent")
-
-
-def part(value: Any, wanted: Any) -> Any:
-    """Returns what of a value is compared; of one that is to be there, `{}`."""
-    if wanted == {} and value not in (None, "absent"):
-        return {}
-    if isinstance(value, dict) and isinstance(wanted, dict):
-        return {
-            key: len(value) if key == "#" else part(value.get(key, "absent"), item)
-            for key, item in wanted.items()
-        }
-    if isinstance(value, list) and isinstance(wanted, dict):
-        return {key: part(item_of(value, key), item) for key, item in wanted.items()}
-    if isinstance(value, list) and isinstance(wanted, list) and len(value) == len(wanted):
-        return [part(item, own) for item, own in zip(value, wanted, strict=True)]
-    if isinstance(value, float) and isinstance(wanted, float):
-        return round(value, len(repr(wanted).partition(".")[2]))
-    return value
-
-
 def check_text(text: str, wanted: list[str], never: list[str]) -> None:
     """Checks that texts stand in another, one after the other, and others nowhere."""
     text, rest = " ".join(text.split()), " ".join(text.split())
@@ -158,6 +130,27 @@ def keys_of(server: Any) -> dict[str, str]:
     return {**keys, "OPENAI_BASE_URL": f"{server.url}/v1", "ANTHROPIC_BASE_URL": server.url}
 
 
+def write_files(files: dict[str, Any]) -> None:
+    for path, content in files.items():
+        write_file(Path(path), content)
+
+
+def check_step(turnwise: Any, step: dict[str, Any]) -> None:
+    """Runs a command in this folder, and checks what comes of it."""
+    done = turnwise(*shlex.split(step["do"]))
+    status = step.get("exit", 0)
+    assert done.status == status, f"{step['do']}: {done.err}"
+    if status == 2 and "out" not in step:
+        assert (done.out, done.err.count("\n")) == ("", step.get("err_lines", 1)), done.err
+    assert done.err.count("\n") == step.get("err_lines", done.err.count("\n")), done.err
+    assert "width" not in step or max(map(columns, done.out.splitlines())) <= step["width"], done.out
+    if "save" in step:
+        Path(step["save"]).write_text(done.out, encoding="utf-8")
+    for stream, text in (("out", done.out), ("err", done.err)):
+        check_text(text, step.get(stream, []), step.get(f"no_{stream}", []))
+    check_files(step, done.out)
+
+
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("line", LINES)
 def test_a_command_does_what_is_written(line, request, turnwise, tmp_path):
@@ -169,24 +162,12 @@ def test_a_command_does_what_is_written(line, request, turnwise, tmp_path):
     line = json.loads(text)
     with contextlib.chdir(tmp_path):
         for step in [{"files": line.get("files", {})}, *line["steps"]]:
-            for path, content in step.get("files", {}).items():
-                write_file(Path(path), content)
+            write_files(step.get("files", {}))
             if "rules" in step:
                 server.script(*step["rules"])
             if "do" not in step:
                 continue
             with in_environment(variables | ({"COLUMNS": str(step["width"])} if "width" in step else {})):
-                done = turnwise(*shlex.split(step["do"]))
-            status = step.get("exit", 0)
-            assert done.status == status, f"{step['do']}: {done.err}"
-            if status == 2 and "out" not in step:
-                assert (done.out, done.err.count("\n")) == ("", step.get("err_lines", 1)), done.err
-            assert done.err.count("\n") == step.get("err_lines", done.err.count("\n")), done.err
-            assert "width" not in step or max(map(columns, done.out.splitlines())) <= step["width"], done.out
-            if "save" in step:
-                Path(step["save"]).write_text(done.out, encoding="utf-8")
-            for stream, text in (("out", done.out), ("err", done.err)):
-                check_text(text, step.get(stream, []), step.get(f"no_{stream}", []))
-            check_files(step, done.out)
+                check_step(turnwise, step)
             if "asked" in step:
                 assert part(server.stats(), step["asked"]) == step["asked"]

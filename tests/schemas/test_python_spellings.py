@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import proto
 import pytest
@@ -16,9 +15,9 @@ from turnwise.schemas.proto.message import WireError
 SAMPLES = sorted((Path(__file__).parents[2] / "../shared/fixtures/ces/samples").glob("*.json"))
 
 
-def real_class(message: Any) -> Any:
+def real_class(message):
     """Returns the class that Google's package has of a message; None: it has none."""
-    found: Any = cloud(message)
+    found = cloud(message)
     for part in message.PROTO.split("."):
         found = getattr(found, part, None)
     return found if isinstance(found, type) and issubclass(found, proto.Message) else None

@@ -1,7 +1,7 @@
 """Score rows as they are made have the columns of those that are read, and are written alike."""
 
 import json
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import pytest
 
@@ -13,7 +13,7 @@ class Label(str):
     """A text of a class of its own, as numpy has them."""
 
 
-def row(**columns: Any) -> Any:
+def row(**columns):
     known = {"run_id": "r", "conversation_id": "c1", "app_version": "v1", "turn_index": 0, "value": 0.5}
     known |= {"criterion": "turn_latency", "outcome": "PASS", "threshold": 1.0, "language": "en"}
     known |= {"tags": ["a"], "revision": 0, "score_id": "k"}

@@ -37,8 +37,8 @@ from turnwise.transforms.formats.reading import (
     parse_case,
     parse_record,
 )
+from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage
-from turnwise.transforms.judging.routes import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker, open_judge
 from turnwise.transforms.matching.sample import (
     USED_CASE,

@@ -11,19 +11,17 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import float32, nanos_duration
 from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.criteria.ces_conversations import (
+from turnwise.transforms.criteria.ces import (
     EvaluationExpectations,
+    Hallucination,
     JudgedItem,
     ScenarioExpectations,
     ScenarioRubrics,
-    UserGoalSatisfaction,
-    items_of,
-)
-from turnwise.transforms.criteria.ces_turns import (
-    Hallucination,
     SemanticMatch,
     SemanticSimilarity,
+    UserGoalSatisfaction,
     in_ces_terms,
+    items_of,
     similarity_threshold,
     switched_off,
 )

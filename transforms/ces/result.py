@@ -22,11 +22,11 @@ from turnwise.transforms.ces.judgements import (
 )
 from turnwise.transforms.criteria.answers import GroundingScore
 from turnwise.transforms.criteria.base import Criterion, calls_text, why_unpaired, words_text
-from turnwise.transforms.criteria.ces_conversations import JudgedItem
-from turnwise.transforms.criteria.ces_turns import (
+from turnwise.transforms.criteria.ces import (
     HALLUCINATION_LABELS,
-    LABELS,
+    SIMILARITY_LABELS,
     Hallucination,
+    JudgedItem,
     no_claim,
     switched_off,
     unjustified_text,
@@ -504,7 +504,7 @@ def statement_result(statement: JudgedItem) -> JsonObject:
 def similarity_result(score: Score, outcome: Outcome) -> JsonObject:
     """Returns a SemanticSimilarityResult of a score with a value."""
     value = int(score.value or 0)
-    return {"score": value, "label": LABELS[value], **_explained(score), "outcome": outcome}
+    return {"score": value, "label": SIMILARITY_LABELS[value], **_explained(score), "outcome": outcome}
 
 
 def failed_gate(criterion: Criterion, score: Score) -> JsonObject:

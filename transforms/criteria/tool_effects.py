@@ -10,7 +10,6 @@ from turnwise.schemas.conversation import UNKNOWN, ExpectedTurn, ToolCall, ToolS
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
-from turnwise.transforms.effects.arguments import ArgumentComparison, OpenPair
 from turnwise.transforms.effects.call_effects import (
     ToolCatalog,
     ToolSettings,
@@ -38,7 +37,7 @@ from turnwise.transforms.effects.changes import (
     texts,
     wrong_details,
 )
-from turnwise.transforms.effects.equivalence import equivalent
+from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
     directive_text,

@@ -36,9 +36,8 @@ from turnwise.transforms.criteria.hallucinations import ClaimedActions, Hallucin
 from turnwise.transforms.criteria.rubrics import Safety
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.messages.kinds import role_of, snake
+from turnwise.transforms.formats.messages.kinds import decoded, objects_in, role_of, snake
 from turnwise.transforms.formats.messages.messages_base import dialects_of
-from turnwise.transforms.formats.messages.streams import decoded, objects_in
 from turnwise.transforms.formats.reading import FoundCase, LoggedConversation, ReadRecord
 from turnwise.transforms.judging.ask import NoJudge
 from turnwise.transforms.judging.judges import LOCAL

@@ -46,9 +46,9 @@ from turnwise.transforms.formats.canonical import read_case, read_conversation
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.formats.ces_conversations import tool_response as read_response
 from turnwise.transforms.formats.endings import context_tools
+from turnwise.transforms.formats.fields import checked, one_line_problems
 from turnwise.transforms.formats.identity import OF_ANY, identify
 from turnwise.transforms.formats.messages.model_apis import chat_conversation
-from turnwise.transforms.formats.problems import checked, one_line_problems
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.text.dates import time_seconds
 

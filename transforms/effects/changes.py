@@ -11,11 +11,10 @@ from unicodedata import normalize
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.effects.arguments import ArgumentComparison, OpenPair
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import leaves
 from turnwise.transforms.effects.catalog import SETTING, TOGGLING, deciding_verb, words_of
-from turnwise.transforms.effects.equivalence import equivalent, key_of, nodes
+from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent, key_of, nodes
 from turnwise.transforms.effects.failures import admits_failure, changed_nothing, has_failed
 from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.matching.alignment import best_assignment, count_matches, equal_matches

@@ -19,9 +19,8 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items
 from turnwise.transforms.formats.endings import context_tools, length, spelt, wrong_tokens
-from turnwise.transforms.formats.fields import UNREAD, Unread, may_hold_work
+from turnwise.transforms.formats.fields import UNREAD, Unread, may_hold_work, one_line_problems
 from turnwise.transforms.formats.messages.kinds import is_work
-from turnwise.transforms.formats.problems import one_line_problems
 
 
 class LegacyToolUse(BaseModel, defer_build=True):

@@ -21,9 +21,9 @@ from turnwise.transforms.formats import adk_sessions as event
 from turnwise.transforms.formats.adk_sessions import case_end, session_conversation
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import context_tools, spelt
+from turnwise.transforms.formats.fields import one_line_problems
 from turnwise.transforms.formats.identity import ANY, BOTH, OF_ANY, OF_STATE, stated_identity
-from turnwise.transforms.formats.messages.streams import objects_in
-from turnwise.transforms.formats.problems import one_line_problems
+from turnwise.transforms.formats.messages.kinds import objects_in
 from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format
 from turnwise.transforms.matching.sample import broke_off
 

@@ -17,8 +17,7 @@ from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.transforms.formats.endings import UNKNOWN, End, name_of, spelt
 from turnwise.transforms.formats.fields import Unread
 from turnwise.transforms.formats.identity import OF_CES
-from turnwise.transforms.formats.messages.kinds import snake
-from turnwise.transforms.formats.messages.streams import as_object, objects_in, stated
+from turnwise.transforms.formats.messages.kinds import as_object, objects_in, snake, stated
 from turnwise.transforms.formats.registry import Format, register_format
 
 PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}

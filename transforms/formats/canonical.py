@@ -32,13 +32,14 @@ from turnwise.transforms.formats.fields import (
     UnknownField,
     Unread,
     add_leap,
+    canonical,
+    check_keys,
     gaps,
     known_fields,
     unknown_fields,
 )
 from turnwise.transforms.formats.identity import Paths
 from turnwise.transforms.formats.messages.kinds import snake
-from turnwise.transforms.formats.problems import canonical, check_keys
 from turnwise.transforms.formats.registry import (
     CASES_GO_TO,
     CaseInLogsError,

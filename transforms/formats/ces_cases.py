@@ -27,9 +27,9 @@ from turnwise.transforms.formats.ces_conversations import (
     without_underscores,
 )
 from turnwise.transforms.formats.endings import as_text, name_of, spelt
+from turnwise.transforms.formats.fields import read_each
 from turnwise.transforms.formats.identity import OF_CES
-from turnwise.transforms.formats.messages.streams import as_object, key_set, listed, objects, objects_in
-from turnwise.transforms.formats.problems import read_each
+from turnwise.transforms.formats.messages.kinds import as_object, key_set, listed, objects, objects_in
 from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format
 from turnwise.transforms.matching.calls import check_directives
 

@@ -28,7 +28,7 @@ from turnwise.transforms.formats.endings import (
     text_of,
 )
 from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, add_leap, gaps
-from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, stated
+from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, stated
 from turnwise.transforms.text.dates import rfc3339, time_seconds
 
 _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {

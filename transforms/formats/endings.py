@@ -21,7 +21,7 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.failures import states_failure
 from turnwise.transforms.formats.fields import UNREAD, Unread
-from turnwise.transforms.formats.messages.streams import as_object, decoded, first_of, key_set, stated
+from turnwise.transforms.formats.messages.kinds import as_object, decoded, first_of, key_set, stated
 from turnwise.transforms.matching.calls import pair_responses
 
 ENDED, DETAIL, TERMINATION = "ended", "ended_detail", "termination_reason"

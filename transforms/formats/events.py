@@ -13,10 +13,9 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.formats.endings import as_text
-from turnwise.transforms.formats.fields import UNREAD, gaps
+from turnwise.transforms.formats.fields import UNREAD, checked, gaps, is_foreseen, unforeseen, with_turns
 from turnwise.transforms.formats.identity import identify
-from turnwise.transforms.formats.messages.streams import stated
-from turnwise.transforms.formats.problems import checked, is_foreseen, unforeseen, with_turns
+from turnwise.transforms.formats.messages.kinds import stated
 from turnwise.transforms.formats.registry import AUTO, FORMATS, EventReader, NoConversation, time_by
 
 UNNUMBERED = -1

@@ -8,12 +8,11 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, split_actions
-from turnwise.transforms.formats.fields import AGENT_ERROR, gaps
+from turnwise.transforms.formats.fields import AGENT_ERROR, canonical, gaps, read_each
 from turnwise.transforms.formats.identity import ANY, OF_ANY
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import as_object, decoded, first_of, key_set, objects_in
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, MISSING_HISTORY, conversation
-from turnwise.transforms.formats.messages.streams import as_object, decoded, first_of, key_set, objects_in
-from turnwise.transforms.formats.problems import canonical, read_each
 from turnwise.transforms.formats.registry import Format, ReadSettings, Test, record_place, register_format
 
 _IDENTITY = ("app_version", "eval_id", "eval_set_id")

@@ -6,8 +6,7 @@ from typing import NamedTuple, TypeAlias
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.fields import gaps
-from turnwise.transforms.formats.messages.kinds import HIDDEN
-from turnwise.transforms.formats.messages.streams import as_object
+from turnwise.transforms.formats.messages.kinds import HIDDEN, as_object
 from turnwise.transforms.formats.traces.span import key_values
 
 

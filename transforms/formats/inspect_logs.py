@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, error_end, length
+from turnwise.transforms.formats.fields import read_each
 from turnwise.transforms.formats.identity import ANY, Paths
 from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
+from turnwise.transforms.formats.messages.kinds import as_blocks, as_object, kind_of, objects, stated
 from turnwise.transforms.formats.messages.parts import result_of
-from turnwise.transforms.formats.messages.streams import as_blocks, as_object, kind_of, objects, stated
-from turnwise.transforms.formats.problems import read_each
 from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.text.dates import time_seconds
 

@@ -25,20 +25,19 @@ from turnwise.transforms.formats.endings import (
     stated_end,
 )
 from turnwise.transforms.formats.events import ConversationEvent, read_event
-from turnwise.transforms.formats.fields import UNREAD, Unread, gaps, may_hold_work
+from turnwise.transforms.formats.fields import UNREAD, Unread, canonical, gaps, may_hold_work
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import snake
-from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
-from turnwise.transforms.formats.messages.model_apis import CHAT, chat_conversation
-from turnwise.transforms.formats.messages.streams import (
+from turnwise.transforms.formats.messages.kinds import (
     as_object,
     decoded,
     key_set,
     objects,
     objects_in,
+    snake,
     without_nulls,
 )
-from turnwise.transforms.formats.problems import canonical
+from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
+from turnwise.transforms.formats.messages.model_apis import CHAT, chat_conversation
 from turnwise.transforms.formats.registry import (
     FORMATS,
     NEXT_STEP,

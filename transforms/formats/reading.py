@@ -24,6 +24,15 @@ from turnwise.transforms.formats.events import (
     join_events,
     read_event,
 )
+from turnwise.transforms.formats.fields import (
+    check_keys,
+    check_one_conversation,
+    checked,
+    is_foreseen,
+    read_each,
+    unforeseen,
+    with_turns,
+)
 from turnwise.transforms.formats.identity import (
     KEYS,
     Paths,
@@ -46,17 +55,8 @@ from turnwise.transforms.formats.mapped import (
     recognise,
     takes_rows,
 )
+from turnwise.transforms.formats.messages.kinds import as_object, first_of, stated, without_nulls
 from turnwise.transforms.formats.messages.messages_base import DIALECTS
-from turnwise.transforms.formats.messages.streams import as_object, first_of, stated, without_nulls
-from turnwise.transforms.formats.problems import (
-    check_keys,
-    check_one_conversation,
-    checked,
-    is_foreseen,
-    read_each,
-    unforeseen,
-    with_turns,
-)
 from turnwise.transforms.formats.registry import (
     AUTO,
     CASES_GO_TO,

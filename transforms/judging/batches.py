@@ -34,7 +34,7 @@ from turnwise.transforms.judging.backends.base import (
     one_line,
 )
 from turnwise.transforms.judging.backends.calling import ApiBackend, BatchError
-from turnwise.transforms.judging.routes import JUDGING, Connections
+from turnwise.transforms.judging.judges import JUDGING, Connections
 from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace, ReplyRow
 
 CONCURRENCY = 1_000_000

@@ -27,6 +27,7 @@ from turnwise.transforms.judging.backends.base import (
     RawReply,
     Request,
 )
+from turnwise.transforms.judging.judges import JUDGING, Requests
 from turnwise.transforms.judging.limits import (
     ANSWER_TOKENS,
     SPENT,
@@ -37,7 +38,6 @@ from turnwise.transforms.judging.limits import (
     estimated_tokens,
     tokens_of,
 )
-from turnwise.transforms.judging.routes import JUDGING, Requests
 from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace
 
 _LARGEST_BATCH = 500

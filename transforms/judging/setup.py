@@ -18,9 +18,8 @@ from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.batches import CONCURRENCY, MOST_WAITING, Batches
 from turnwise.transforms.judging.judge import Estimator, Judge, ReplyCache
-from turnwise.transforms.judging.judges import JudgeKind, find_judge
+from turnwise.transforms.judging.judges import JUDGING, Connections, JudgeKind, Requests, Routes, find_judge
 from turnwise.transforms.judging.limits import Budget, JudgeCounts, JudgeUsage, Pace, price_of
-from turnwise.transforms.judging.routes import JUDGING, Connections, Requests, Routes
 from turnwise.transforms.judging.shared_places import (
     NOTHING,
     PATIENCE_S,

@@ -32,11 +32,13 @@ from turnwise.transforms.local_judge.claims import (
 )
 from turnwise.transforms.local_judge.contradictions import contradiction, overstated
 from turnwise.transforms.local_judge.evidence import (
+    UNKNOWN,
     WINDOW,
     Evidence,
     EvidencePassage,
     NumberPlaces,
     alike,
+    denying_status,
     shown_language,
 )
 from turnwise.transforms.local_judge.meanings import LIGHT, words
@@ -48,7 +50,6 @@ from turnwise.transforms.local_judge.named_values import (
     missing_endings,
     names_ending,
 )
-from turnwise.transforms.local_judge.records import UNKNOWN, denying_status
 from turnwise.transforms.text.cleaning import plain
 from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.words import (

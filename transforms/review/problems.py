@@ -12,13 +12,12 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.score import SEVERITY_REASONS, SEVERITY_WEIGHTS, Score, SeverityReason
 from turnwise.transforms.criteria.base import Criterion, why_unpaired
-from turnwise.transforms.criteria.ces_turns import Hallucination, in_ces_terms, unjustified_text
+from turnwise.transforms.criteria.ces import Hallucination, in_ces_terms, unjustified_text
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.tool_effects import ToolEffects, states_calls
-from turnwise.transforms.effects.arguments import ArgumentComparison, Difference
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE, CallEffects, MadeCalls, tool_names
 from turnwise.transforms.effects.changes import call_text, comparison_cost, differing_text
-from turnwise.transforms.effects.equivalence import are_equal
+from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference, are_equal
 from turnwise.transforms.matching.calls import arguments_match, call_key, equal_calls, held_calls, same_tool
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import (

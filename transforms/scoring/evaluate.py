@@ -21,10 +21,9 @@ from turnwise.transforms.criteria.base import (
     overall_score,
     why_overall,
 )
-from turnwise.transforms.criteria.ces_conversations import items_of
-from turnwise.transforms.criteria.ces_turns import SemanticMatch
+from turnwise.transforms.criteria.ces import SemanticMatch, items_of
 from turnwise.transforms.criteria.tool_effects import LeavesOpen, OpenScore, UsesToolEffects
-from turnwise.transforms.effects.arguments import OpenPair
+from turnwise.transforms.effects.equivalence import OpenPair
 from turnwise.transforms.formats.registry import REACHED
 from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, Rationed, sum_uses
 from turnwise.transforms.judging.backends.base import AuthenticationError

@@ -13,7 +13,7 @@ from turnwise.schemas.config import STATUS, Cascade, JudgeConfig, RedactConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
-from turnwise.transforms.criteria.ces_turns import SemanticMatch
+from turnwise.transforms.criteria.ces import SemanticMatch
 from turnwise.transforms.criteria.tool_effects import LeavesOpen
 from turnwise.transforms.judging.ask import LATER, Ask, NotAsked
 from turnwise.transforms.matching.sample import Sample

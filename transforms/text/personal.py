@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from turnwise.schemas.config import RedactConfig
 from turnwise.transforms.text import cues
-from turnwise.transforms.text.layout import cells_of, without_markup
+from turnwise.transforms.text.cues import cells_of, without_markup
 from turnwise.transforms.text.patterns import compiled
 
 Finder = Callable[[str], Iterable[tuple[int, int, str]]]

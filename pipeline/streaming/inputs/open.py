@@ -4,11 +4,10 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from turnwise.pipeline.io.sinks.base import deferred
-from turnwise.pipeline.settings.extras import check_extra
+from turnwise.pipeline.io.sinks import deferred
+from turnwise.pipeline.settings.options import check_extra
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord, StreamSource
-from turnwise.pipeline.streaming.inputs.directory import DirectorySource
-from turnwise.pipeline.streaming.inputs.files import LinesSource
+from turnwise.pipeline.streaming.inputs.files import DirectorySource, LinesSource
 from turnwise.schemas.config import ConfigError
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from threading import Thread
 
 from turnwise.pipeline.io.terminal import complain
-from turnwise.pipeline.settings.extras import check_extra
+from turnwise.pipeline.settings.options import check_extra
 from turnwise.pipeline.streaming.inputs.base import (
     Checkpoints,
     OtlpAddress,

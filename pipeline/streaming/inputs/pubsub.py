@@ -13,7 +13,7 @@ from google.api_core.exceptions import PermissionDenied
 from google.cloud.pubsub_v1 import SubscriberClient
 from google.cloud.pubsub_v1.types import FlowControl
 
-from turnwise.pipeline.settings.extras import check_google
+from turnwise.pipeline.settings.options import check_google
 from turnwise.pipeline.streaming.inputs.base import (
     SourceRecord,
     StreamSource,

@@ -10,7 +10,7 @@ from time import monotonic, time
 from typing import Any
 
 from turnwise.pipeline.report.run_counts import RunCounts, failure_counters, run_counts
-from turnwise.pipeline.streaming.changes import WindowSum
+from turnwise.pipeline.streaming.alerts import WindowSum
 from turnwise.schemas.conversation import Arrival, Receipt
 from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.beam.windows import RecordOutcome

@@ -17,20 +17,20 @@ from msgspec import Struct
 from turnwise.pipeline.io.case_book import CaseBook
 from turnwise.pipeline.io.run_writer import ALERTS_FILE
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.streaming.alerts import open_alert_sink, send_alert
-from turnwise.pipeline.streaming.changes import WindowSum
+from turnwise.pipeline.streaming.alerts import WindowSum, open_alert_sink, send_alert
 from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
 from turnwise.pipeline.streaming.local.counts import BackgroundThread, InFlightRecords, Watermark
 from turnwise.pipeline.streaming.local.storage import Runtime, StreamStorage
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import PROGRESS, RunInfo, StreamRules
 from turnwise.schemas.score import record_failure
-from turnwise.transforms.beam.alerts import AlertRaiser, RaisedWindows
 from turnwise.transforms.beam.sessions import RecordContent, Sessions, firing_time
 from turnwise.transforms.beam.windows import (
+    AlertRaiser,
     Contribution,
     Counted,
     CountedLookup,
+    RaisedWindows,
     RecordOutcome,
     StreamScorer,
     SumsChange,

@@ -26,7 +26,7 @@ from turnwise.pipeline.io.run_writer import (
     name_full_disk,
     write_run_file,
 )
-from turnwise.pipeline.io.sinks.base import open_changes, prepare_service
+from turnwise.pipeline.io.sinks import open_changes, prepare_service
 from turnwise.pipeline.io.terminal import clipped, complain, counted, printable, wrapped
 from turnwise.pipeline.report.ending import end_run, figures_of, report
 from turnwise.pipeline.report.terminal import version_table, window_lines
@@ -43,9 +43,9 @@ from turnwise.schemas.jsonio import is_local, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, RUN_FILE
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.routes import JUDGING
+from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.setup import WAITING, close_judges
-from turnwise.transforms.metrics.rows import version_rows
+from turnwise.transforms.metrics.state import version_rows
 
 
 def run_stream(settings: RunSettings) -> int:

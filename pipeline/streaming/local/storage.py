@@ -15,10 +15,10 @@ from msgspec import Struct, field, structs
 from turnwise.pipeline.batch.build import aggregate_versions
 from turnwise.pipeline.io.case_book import CaseBook
 from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES
-from turnwise.pipeline.io.sinks.base import ChangeWriter, StreamChange, document_content, table_content
+from turnwise.pipeline.io.sinks import ChangeWriter, StreamChange, document_content, table_content
 from turnwise.pipeline.report.run_counts import FINDING
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
-from turnwise.pipeline.streaming.changes import (
+from turnwise.pipeline.streaming.alerts import (
     WindowSum,
     conversation_change,
     gone_change,

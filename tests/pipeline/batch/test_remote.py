@@ -14,7 +14,7 @@ from apache_beam.runners.runner import PipelineResult, PipelineRunner
 
 from tests.tables import document_of
 from turnwise.pipeline.batch.build import build
-from turnwise.pipeline.batch.remote import RemoteRunError, cause_text, job_address, run_remotely
+from turnwise.pipeline.batch.execution import RemoteRunError, cause_text, job_address, run_remotely
 from turnwise.pipeline.batch.run import conclude
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.run_writer import ConcludeFn, Finished, NameFilesFn, PublishFn, RunSink

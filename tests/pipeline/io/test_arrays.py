@@ -28,38 +28,9 @@ def with_element(text: bytes) -> bytes:
     return WHOLE.replace(GOOD[9].encode(), text)
 
 
-def test_an_array_that_is_cut_off_keeps_its_whole_elements():
-    texts, (message,) = read(WHOLE[:-30])
-    assert texts == GOOD[:49] and "from element 50 on nothing was read; an unknown number" in message
-    texts, (message,) = read(WHOLE[:-1])
-    assert texts == GOOD and "from element 51 on nothing was read; an unknown number" in message
-    texts, (message,) = read(WHOLE[: -len(GOOD[49]) - 1])
-    assert texts == GOOD[:49] and "from element 50 on nothing was read; an unknown number" in message
-
-
-@pytest.mark.parametrize("bad", [b'{"a": "x\ty"}', b'{"a": "\xff"}', b"nonsense"])
-def test_an_element_with_a_fault_is_one_record_and_the_others_are_read(bad):
-    texts, messages = read(with_element(bad))
-    assert texts == [*GOOD[:9], bad.decode("utf-8", "replace"), *GOOD[10:]] and messages == []
-
-
-@pytest.mark.parametrize("bad", [b'{"a": 1', b'["a"'])
-def test_where_no_end_can_be_told_the_rest_is_one_failure(bad):
-    texts, (message,) = read(with_element(bad))
-    assert texts == GOOD[:9] and "from element 10 on nothing was read; an unknown number" in message
-
-
-def test_what_follows_a_bracket_too_many_is_one_failure():
-    texts, (message,) = read(with_element(b'{"a": 1}}'))
-    assert texts == [*GOOD[:9], '{"a": 1}']
-    assert message.startswith("what follows the array's end (element 10) is not read; an unknown number")
-
-
 def test_a_missing_comma_costs_no_element():
     texts, messages = read(WHOLE.replace(b"}, {", b"} {", 1))
     assert texts == GOOD and messages == ["a comma is missing before element 2; both sides were read"]
-    texts, messages = read(b"[1 2 3,,4,]")
-    assert texts == ["1", "2", "3", "4"] and len(messages) == 3
 
 
 def test_arrays_that_are_nested_deeply():
@@ -156,18 +127,6 @@ def test_the_text_of_an_array_is_not_held():
 
 def test_space_before_an_array():
     assert read(b"\xef\xbb\xbf" + b" \n" * 300_000 + WHOLE) == (GOOD, [])
-
-
-@pytest.mark.parametrize(
-    "chat",
-    [
-        b'[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b\tc"}]',
-        b'[\n{"role": "user", "content": "a"}\n]',
-    ],
-)
-def test_an_array_that_is_one_record_stays_one(chat):
-    assert read(chat) == ([chat.decode()], [])
-    assert read(b'[]\n{"a": 1}\n') == (["[]", '{"a": 1}'], []), "lines that are arrays are lines"
 
 
 def test_an_element_over_the_limit_is_a_failure_of_its_own():

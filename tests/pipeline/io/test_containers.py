@@ -10,7 +10,6 @@ import pytest
 import zstandard
 
 from tests.readings import FORMATS, findings, read_file, tokens, turns
-from turnwise.pipeline.cli.main import main
 
 GET = {"id": "1", "name": "get"}
 EVENTS = [
@@ -184,26 +183,6 @@ def test_yaml_and_archives_hold_what_json_holds(tmp_path):
     assert [c.turns[0].user for c in found.conversations] == ["Hi", "Hi"]
     csv, yaml = sorted(failure.message for failure in found.failures)
     assert "not YAML" in yaml + csv and "from line 2 on" in csv + yaml
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "conversation;role;text\n1;user;hi\n",
-            "divides its columns by ';'; save it as CSV, divided by commas",
-        ),
-        ("id,text,text\n1,a,b\n", "names the column 'text' twice"),
-        ("id,text\n1,a,more\n", "row 1 of the CSV file has more cells than the header names"),
-        ('id,text\n1,a\n2,"b\n', "from line 3 on, the CSV file cannot be read: unexpected end of data"),
-        ('id,text\n1,"a"b\n', "from line 2 on"),
-    ],
-)
-def test_a_csv_file_whose_cells_would_be_lost_is_refused(text, said, tmp_path, capsys):
-    path = tmp_path / "rows.csv"
-    path.write_text(text)
-    assert main(["inspect", str(path), "--json"]) == 1
-    assert said.replace("\\", "\\\\") in capsys.readouterr().out
 
 
 def test_quotes_and_line_ends_of_a_csv_file_that_are_closed_are_read(tmp_path):

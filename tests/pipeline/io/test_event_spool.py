@@ -5,7 +5,7 @@ from contextlib import closing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.pipeline.io.event_join import EventSpool
+from turnwise.pipeline.io.files import EventSpool
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.events import ConversationEvent
 

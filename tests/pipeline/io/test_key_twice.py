@@ -1,55 +1,16 @@
 """Objects that state one key twice: parsers would keep only the last value."""
 
-import gzip
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.readings import read_file, turns
 from turnwise.pipeline.io.records import file_records
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import key_twice
 from turnwise.transforms.formats.reading import CaseReader
-
-TURN = '{"user": "Hi", "agent": "Yo: 7"}'
-GOOD = f'{{"conversation_id": "c", "turns": [{TURN}]}}'
-SAID = '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "%s"}]'
-
-
-@pytest.mark.parametrize(
-    ("text", "key"),
-    [
-        (f'{{"conversation_id": "c", "turns": [], "turns": [{TURN}]}}', "turns"),
-        ('{"conversation_id": "c", "turns": [{"user": "Hi", "agent": "A", "agent" : "B"}]}', "agent"),
-        (f'{{"resourceSpans": [], "x": {SAID % "A"}, "resourceSpans": [1]}}', "resourceSpans"),
-    ],
-)
-@pytest.mark.parametrize("form", ["{}\n", "[{}, " + GOOD + "]", "{}"])
-def test_a_key_with_two_values_is_a_failure(tmp_path, text, key, form):
-    path = tmp_path / ("log.jsonl" if form == "{}\n" else "log.json")
-    path.write_text(form.replace("{}", text))
-    found = read_file(path)
-    [failure] = found.failures
-    assert failure.message == f"the key {key!r} stands twice in one object, with different values"
-    assert len(found.conversations) == (GOOD in form)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        GOOD,
-        f'{{"conversation_id": "c", "turns": [{TURN}], "turns" : [{TURN}]}}',
-        GOOD.replace("Yo:", "Yo\\u003a").replace('":', '" :\n'),
-    ],
-)
-def test_other_objects_are_read(tmp_path, text):
-    path = tmp_path / "log.json.gz"
-    path.write_bytes(gzip.compress(text.encode()))
-    [found] = read_file(path).conversations
-    assert turns(found) == [("Hi", [], [], "Yo: 7")]
 
 
 def test_eval_cases_are_refused(tmp_path):

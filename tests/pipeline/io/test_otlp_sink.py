@@ -145,17 +145,6 @@ def test_a_receiver_that_takes_nothing_is_told_before_the_run(tmp_path, capsys, 
     assert "takes no OpenTelemetry logs" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("option", "url", "why"), [
-    ("--store", "otlp://127.0.0.1:1", "--store otlp://127.0.0.1:1: name it by --scores_to"),
-    ("--scores_to", "sqlite:///s.db", "--scores_to sqlite:///s.db: name it by --store"),
-    ("--scores_to", "oltp://h:1", "--scores_to oltp://h:1: is no receiver of scores (did you mean otlp?)"),
-])  # fmt: skip
-def test_each_option_names_its_own_services(tmp_path, capsys, option, url, why):
-    (tmp_path / "a.jsonl").write_text(json.dumps(PLAIN))
-    assert main(["run", "--input", str(tmp_path), "--output", str(tmp_path / "out"), option, url]) == 2
-    assert why in capsys.readouterr().err
-
-
 def test_a_stream_sends_its_scores(tmp_path):
     options = ("--streaming", "--max_run_time", "3", "--judge", "none")
     with receiver(lambda number: (200, 0)) as (url, taken):

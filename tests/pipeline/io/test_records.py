@@ -8,7 +8,6 @@ import pytest
 
 import turnwise
 from turnwise.pipeline.io.records import contained_records, split_records
-from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 
 LIMIT = 20
@@ -37,30 +36,6 @@ def test_the_line_after_an_oversized_one_is_read(size):
 
 
 ONE, TWO = '{"a": 1}', '{\n "a":\n  2}'
-
-
-@pytest.mark.parametrize(
-    ("text", "records", "failed"),
-    [
-        (TWO, 1, 0),
-        (f"{TWO}\n{TWO}\n", 2, 0),
-        (f"[\n{ONE},\n{ONE}\n]\n", 2, 0),
-        (f"\n{ONE}\n{ONE}\n", 2, 0),
-        (f'{{"a": "x\n{ONE}\n', 2, 0),
-        ('{"a":\n1, "b', 0, 1),
-        (f'{TWO}\n{{"a":\n1, "b', 1, "from line 4 on, in the middle"),
-        (f"{TWO},\n{TWO}\n", 1, "from line 3 on, the file is no JSON, and not read: put texts with commas"),
-        (f"{TWO}\n{TWO}\nDone\n", 2, "from line 7 on, the file is no JSON, and not read"),
-        (f"{TWO}\n{TWO}\nx\nDone\n\n\n", 2, "from line 7 on, the file is no JSON, and not read"),
-    ],
-)
-def test_a_file_of_any_suffix_may_be_printed_over_many_lines(text, records, failed):
-    found = list(split_records("a.log", io.BytesIO(text.encode()), 1000))
-    failures = [one.message for one in found if isinstance(one, Failure)]
-    assert sum(isinstance(one, Record) for one in found) == records
-    assert (
-        len(failures) == 1 and failed in failures[0] if isinstance(failed, str) else len(failures) == failed
-    )
 
 
 def test_a_table_in_another_encoding_is_named():

@@ -17,39 +17,6 @@ from turnwise.pipeline.io.terminal import PrintableFormatter, clipped, columns, 
 from turnwise.pipeline.report.terminal import version_table
 from turnwise.pipeline.streaming.local.run import Snapshot, view
 
-CASES = [
-    ("plain v1.2", "plain v1.2"),
-    ("Zürich 서울 😀", "Zürich 서울 😀"),
-    ("a\nb\r\tc", "a\\nb\\r\\tc"),
-    ("\x1b[31mred\x1b[0m", "\\u001b[31mred\\u001b[0m"),
-    ("\x07\x7f\x85\x9b2J", "\\u0007\\u007f\\u0085\\u009b2J"),
-    ("user\u202etxt.exe\u2066", "user\\u202etxt.exe\\u2066"),
-    ("a\u200bb\u2060\ufeff\u00adc", "a\\u200bb\\u2060\\ufeff\\u00adc"),
-    ("a\u2028b\u3164", "a\\u2028b\\u3164"),
-    ("\ud83dx", "\\ud83dx"),
-    ("\U000e0041", "\\udb40\\udc41"),
-]
-
-
-@pytest.mark.parametrize(("text", "shown"), CASES)
-def test_what_a_text_is_printed_as(text, shown):
-    assert printable(text) == shown
-    assert json.loads(f'"{shown}"') == text, "what stands in JSON can be read back"
-
-
-@pytest.mark.parametrize(
-    ("text", "width", "shown"),
-    [
-        ("abcdefghij", 10, "abcdefghij"),
-        ("abcdefghijk", 10, "abcd…ghijk"),
-        ("서울서울서울", 8, "서…서울"),
-        ("e\u0301" * 4, 4, "e\u0301" * 4),
-        ("\x1b" * 9, 14, "\\u001b…\\u001b"),
-    ],
-)
-def test_a_width_is_kept_in_columns(text, width, shown):
-    assert printable(text, width) == shown
-
 
 @given(st.text(st.characters()), st.integers(1, 40))
 def test_no_text_steers_or_is_too_wide(text, width):

@@ -11,8 +11,7 @@ from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.report.html import write_report
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.transforms.decisions.report.collect import collect
-from turnwise.transforms.decisions.report.figures import Compared
+from turnwise.transforms.decisions.report.figures import Compared, collect
 
 
 def test_several_runs_are_columns_of_one_report(tmp_path):

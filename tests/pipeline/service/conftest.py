@@ -1,5 +1,6 @@
 """A service over a store, and what is put into it."""
 
+import asyncio
 import json
 import os
 import re
@@ -8,55 +9,168 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from time import time_ns
 from typing import Any
 
 import pytest
+from mcp import Client
+from sqlalchemy import select, text
 
+import turnwise
 from tests import forked
-from tests.store_rows import completed, put_rows
-from turnwise.pipeline.service.evaluations import create_evaluation, update_evaluation
+from tests.store_rows import DOCUMENT, ENDED, completed, put_rows, put_tables
+from turnwise.pipeline.service.evaluations import create_evaluation
+from turnwise.pipeline.service.http import Workers
+from turnwise.pipeline.service.mcp import TOOLS, mcp_server
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import ServiceError
-from turnwise.pipeline.store.database import RESULT_ROWS, Store, open_store
-from turnwise.pipeline.store.rows import result_columns
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
-from turnwise.schemas.ces.result import Evaluation
+from turnwise.pipeline.store.database import (
+    CONVERSATION_ROWS,
+    FAILURE_ROWS,
+    HISTORY,
+    METRIC_ROWS,
+    RESULT_ROWS,
+    SCORE_ROWS,
+    Store,
+    open_store,
+)
+from turnwise.pipeline.store.maintenance import delete_subject, find_conversation
+from turnwise.pipeline.store.rows import (
+    conversation_columns,
+    failure_columns,
+    metric_columns,
+    result_columns,
+    score_columns,
+    write_replaced,
+)
+from turnwise.pipeline.store.runs import Execution, begin, break_off, complete, write_rows
+from turnwise.schemas.ces.tools import CreateEvaluationRequest
+from turnwise.schemas.score import Failure
+from turnwise.transforms.metrics.state import MetricsState, failure_rows, version_rows
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "../shared/fixtures/ces/samples"
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
+GOLDEN: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
+SCENARIO = {"task": "book a flight", "rubrics": ["is polite"]}
 
 
-def pages(read: Callable[..., Any], key: str) -> Iterator[list[Any]]:
-    """Yields the entries of each page of a list, from the first page to the last one."""
-    token: str | None = ""
-    while token is not None:
-        page = read(pageToken=token)
-        yield page[key]
-        token = page.get("nextPageToken")
+def called_tool(service: Service, name: str, arguments: Any) -> Any:
+    """Returns the structured answer of a tool to a client inside the process, or raises its error."""
+
+    async def talk() -> Any:
+        async with Client(mcp_server(service, Workers())) as client:
+            return await client.call_tool(name, arguments)
+
+    called = asyncio.run(talk())
+    (block,) = called.content
+    value = json.loads(block.text)
+    if called.is_error:
+        assert called.structured_content is None
+        error = value["error"]
+        (violation,) = error["details"][0]["fieldViolations"] if "details" in error else [{}]
+        raise ServiceError(
+            error["status"], violation.get("description", error["message"]), violation.get("field", "")
+        )
+    assert called.structured_content == value
+    # What a conversation holds may nest deeper than a message that is read.
+    assert name == "get_conversation" or TOOLS[name].response.from_value(value).to_value() == value
+    return value
 
 
-def refusal(work: Callable[..., Any], *arguments: Any, **named: Any) -> tuple[str, str]:
-    """Returns status and field of the error that a call raises, which is one line."""
-    with pytest.raises(ServiceError) as caught:
-        work(*arguments, **named)
-    assert "\n" not in caught.value.message
-    return caught.value.status, caught.value.field
+class Given:
+    """What is put into the store of a service beside its methods."""
 
+    def __init__(self, service):
+        self.service, self.store = service, service.store
 
-def update(service: Service, name: str, mask: str = "", **fields: Any) -> Any:
-    """Updates an evaluation."""
-    return update_evaluation(service, Evaluation.from_value({"name": name, **fields}), mask)
+    def create(self, evaluation_id="one", **fields):
+        """Adds an evaluation; by default a small golden."""
+        content = {"displayName": f"Case {evaluation_id}", **fields}
+        if "scenario" not in content:
+            content.setdefault("golden", GOLDEN)
+        request = {"parent": APP, "evaluationId": evaluation_id, "evaluation": content}
+        return create_evaluation(self.service, CreateEvaluationRequest.from_value(request))
 
+    def put_result(self, number, status="PASS", evaluation="one", version="v7", **fields):
+        """Writes a result of an evaluation."""
+        name, version = f"{APP}/evaluations/{evaluation}/results/r-{number:04}", f"{APP}/versions/{version}"
+        fields |= {"displayName": f"result {number}"}
+        fields.setdefault("createTime", f"2026-11-01T00:{number // 60:02}:{number % 60:02}Z")
+        turn = {"semanticSimilarityResult": {"score": number % 5}, "turnLatency": f"{number % 5}.500s"}
+        result = completed(name, "nightly", status, version, turn, **fields)
+        result = {key: value for key, value in result.items() if value not in (None, "")}
+        row = result_columns(result, f"conversation-{number}", 1_000_000_000 + number)
+        put_rows(self.store, RESULT_ROWS, [row])
+        return result
 
-def turn(score: int) -> Any:
-    return {"semanticSimilarityResult": {"score": score}, "turnLatency": f"{score}.500s"}
+    def forget_conversation(self, conversation):
+        subject = self.store.read(lambda c: find_conversation(c, conversation, APP))
+        self.store.write(lambda c: delete_subject(c, subject))
 
+    def etags(self):
+        """Returns the newest etag of each evaluation, whether or not it is deleted."""
+        columns = HISTORY.c.evaluation, HISTORY.c.etag
+        rows = self.store.read(lambda c: c.execute(select(*columns).order_by(HISTORY.c.revision)).all())
+        return {name.rpartition("/")[2]: etag for name, etag in rows}
 
-@pytest.fixture
-def app() -> str:
-    """Returns the name of an app."""
-    return APP
+    def put_run(self, number, versions=(), ends="COMPLETED", app=APP, document=(), results_in=(APP,)):
+        """Writes the run r1, r2 ... of an app, with verdicts of versions: passes, fails, no verdict."""
+        run, now = Execution(f"r{number}", number * 10**9, app, f"2026-11-{number:02}"), time_ns()
+        metrics, results = [], []
+        for version, passes, fails, *none in versions:
+            size = passes + fails + sum(none)
+            state = MetricsState(conversations=size, turns=2 * size, passes=passes, fails=fails)
+            rows = version_rows((version, state), run.run_id)
+            metrics += [metric_columns(row, run, 1) for row in rows]
+            for place in results_in:
+                name, full = f"{place}/evaluations/one/results/{run.run_id}", version.rpartition("/")[2]
+                result = completed(name, run.run_id, version=f"{APP}/versions/{full}")
+                results.append(result_columns(result, run.run_id, 1))
+
+        def work(connection):
+            begin(connection, run, DOCUMENT, now)
+            write_rows(connection, run, METRIC_ROWS, metrics, now)
+            write_rows(connection, run, RESULT_ROWS, results, now)
+            if ends == "COMPLETED":
+                complete(connection, run, {**ENDED, **dict(document)}, now)
+            elif ends != "RUNNING":
+                break_off(connection, run, ends, "it was killed", now)
+
+        self.store.write(work)
+
+    def run_sql(self, statement):
+        self.store.write(lambda c: c.execute(text(statement)))
+
+    def put_ten(self, run, fails=(), version="v1", ends=True, conversation="c", number=1, nanos=1):
+        """Writes a run over ten evaluations, of which some fail; it `ends`, or breaks off, or goes on."""
+        rows = []
+        for place in range(10):
+            name = f"{APP}/evaluations/e{place}/results/{run}-{version}"
+            result = completed(name, run, "FAIL" if place in fails else "PASS", version)
+            rows.append(result_columns(result, f"{conversation}-{place}", nanos))
+        execution = put_rows(self.store, RESULT_ROWS, rows, number, ends=ends is True)
+        if ends in ("ERROR", "CANCELLED"):
+            self.store.write(lambda c: break_off(c, execution, ends, "killed", time_ns()))
+
+    def put_replaced(self, run, number):
+        execution = Execution(run, 1, APP, "2026-11-01")
+        self.store.write(lambda c: write_replaced(c, execution, number, time_ns()))
+
+    def put_failures(self, run, *failures, app=APP, home="", number=1):
+        """Writes what a run rejected into an app, by default its own."""
+        rows = [failure_rows(Failure(**fields), run)[0] for fields in failures]
+        columns = [failure_columns(row, app, 10**9 * place) for place, row in enumerate(rows, 1)]
+        put_tables(self.store, Execution(run, number, home or app, "2026-11-01"), {FAILURE_ROWS: columns})
+
+    def put_evaluated(self, run, logs, ends=True, nanos=1, number=1):
+        """Scores logs into a run."""
+        result = turnwise.evaluate(logs, criteria={"tool_effects_v1": 1.0}, run_id=run)
+        rows = [conversation_columns(row, APP, nanos) for row in result.conversations]
+        put_rows(self.store, CONVERSATION_ROWS, rows, number, ends=ends)
+        scores = [score_columns(row, APP, nanos, "2026-11-01") for row in result.scores]
+        if ends:
+            put_rows(self.store, SCORE_ROWS, scores, number)
 
 
 @pytest.fixture
@@ -66,36 +180,19 @@ def service(store: Store) -> Service:
 
 
 @pytest.fixture
-def create(service: Service) -> Callable[..., Any]:
-    """Returns a function that adds an evaluation; by default a small golden."""
-
-    def add(evaluation_id: str = "one", **fields: Any) -> Any:
-        content = {"displayName": f"Case {evaluation_id}", **fields}
-        if "scenario" not in content:
-            content.setdefault("golden", {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]})
-        request = {"parent": APP, "evaluationId": evaluation_id, "evaluation": content}
-        return create_evaluation(service, CreateEvaluationRequest.from_value(request))
-
-    return add
+def given(service):
+    """Returns what puts something into the store of the service."""
+    return Given(service)
 
 
 @pytest.fixture
-def put_result(service: Service) -> Callable[..., Any]:
-    """Returns a function that writes a result of an evaluation."""
+def create(given):
+    return given.create
 
-    def put(
-        number: int, status: str = "PASS", evaluation: str = "one", version: str = "v7", **fields: Any
-    ) -> Any:
-        name, version = f"{APP}/evaluations/{evaluation}/results/r-{number:04}", f"{APP}/versions/{version}"
-        fields |= {"displayName": f"result {number}"}
-        fields.setdefault("createTime", f"2026-11-01T00:{number // 60:02}:{number % 60:02}Z")
-        result = completed(name, "nightly", status, version, turn(number % 5), **fields)
-        result = {key: value for key, value in result.items() if value not in (None, "")}
-        row = result_columns(result, f"conversation-{number}", 1_000_000_000 + number)
-        put_rows(service.store, RESULT_ROWS, [row])
-        return result
 
-    return put
+@pytest.fixture
+def put_result(given):
+    return given.put_result
 
 
 @pytest.fixture

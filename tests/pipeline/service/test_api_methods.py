@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 
-import pytest
 from google.cloud import ces_v1beta
 
 from turnwise.pipeline.service.rest import METHODS, has_method
@@ -60,24 +59,3 @@ def test_what_is_not_served_is_answered_in_the_form_of_the_api(server):
         if not isinstance(value, dict) or is_unimplemented is ((method, path) in SERVED):
             wrong.append((method, path, code, value))
     assert wrong == []
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "code"),
-    [
-        ("GET", "/v1beta", 404),
-        ("GET", f"/v1/{APP}/evaluations", 404),
-        ("PUT", f"/v1beta/{APP}/evaluations/one", 404),
-        ("GET", "/mcp", 405),
-        ("GET", f"/v1beta/{APP}/evaluations/", 404),
-        ("GET", f"/v1beta%2Fx/{APP}/evaluations", 404),
-        ("GET", f"/v1beta/{APP.replace('/', '%2F')}/evaluations", 404),
-    ],
-)
-def test_unknown_paths_are_answered_in_the_form_of_the_api(server, method, path, code):
-    answer, value = server.call(method, path)
-    assert (answer, value["error"]["code"], value["error"]["status"]) == (
-        code,
-        code,
-        "UNIMPLEMENTED" if code == 405 else "NOT_FOUND",
-    )

@@ -17,18 +17,13 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
-from tests.store_rows import completed, put_rows
+from tests.pipeline.service.conftest import APP, GOLDEN, Given
 from turnwise.pipeline.service.http import Workers
 from turnwise.pipeline.service.mcp import mcp_server
 from turnwise.pipeline.service.runs import Service
-from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS, open_store
-from turnwise.pipeline.store.rows import failure_columns, result_columns
-from turnwise.schemas.score import Failure
-from turnwise.transforms.metrics.rows import failure_rows
+from turnwise.pipeline.store.database import open_store
 
 ROOT = Path(__file__).parents[3]
-APP = "projects/acme-cx/locations/us/apps/travel-desk"
-GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 READING, CHANGING = (True, False, True, False), (False, False, False, False)
 """Hints of a tool: read only, destructive, idempotent, open world."""
 HINTS = {
@@ -40,30 +35,17 @@ HINTS = {
 }
 
 
-def result(number: int, status: str = "PASS", version: str = "v7") -> Any:
-    turn = {
-        "semanticSimilarityResult": {"score": number % 5},
-        "turnLatency": "1s",
-        "conversation": "x" * 3000,
-    }
-    turns = turn, {**turn, "expectationOutcome": [{"outcome": "FAIL"}]}
-    named = {"displayName": f"result {number}", "createTime": f"2026-11-01T00:00:{number:02}Z"}
-    name, version = f"{APP}/evaluations/one/results/r-{number:02}", f"{APP}/versions/{version}"
-    return completed(name, "run-1", status, version, *turns, **named)
-
-
-def fill(store: Any, failures: int = 0) -> None:
-    """Writes 25 results of version v7, half of them failed, and 3 of v8, all passed."""
-    results = [result(n, "PASS" if n % 2 else "FAIL") for n in range(25)]
-    results += [result(n, version="v8") for n in range(25, 28)]
-    rows = [result_columns(one, f"c-{i}", 10**9 + i) for i, one in enumerate(results)]
-    put_rows(store, RESULT_ROWS, rows)
-    told = [
-        Failure("match", "UnknownCaseError", f"no case {n}", "log", n, "r" * 500) for n in range(failures)
-    ]
-    columns = [failure_columns(failure_rows(one, "run-1")[0], APP, 1) for one in told]
-    if columns:
-        put_rows(store, FAILURE_ROWS, columns)
+def fill(store: Any, failures: int = 0) -> Any:
+    """Writes 25 results of version v7, half of them failed, and 3 of v8, all passed; returns them."""
+    given = Given(Service(store, "tester"))
+    results = [given.put_result(n, "PASS" if n % 2 else "FAIL") for n in range(25)]
+    results += [given.put_result(n, version="v8") for n in range(25, 28)]
+    rejected = {"stage": "match", "error_type": "UnknownCaseError", "source": "log", "record": "r" * 500}
+    if failures:
+        given.put_failures(
+            "run-1", *({**rejected, "message": f"no case {n}", "position": n} for n in range(failures))
+        )
+    return results
 
 
 @pytest.fixture
@@ -97,7 +79,7 @@ class Tools:
         return error["status"], details[0]["fieldViolations"][0]["field"]
 
 
-async def a_whole_session(tools: Tools) -> None:
+async def a_whole_session(tools: Tools, results: Any) -> None:
     """Calls each tool once; what they answer in detail is tested elsewhere."""
     evaluation = {"displayName": "One", "golden": GOLDEN, "tags": ["slow"], "description": "words"}
     made = await tools("create_evaluation", parent=APP, evaluationId="one", evaluation=evaluation)
@@ -114,14 +96,14 @@ async def a_whole_session(tools: Tools) -> None:
     assert restored["displayName"] == "One" and restored["description"] == "words"
     read = await tools("get_evaluation", name=name)
     assert [v["appVersionId"] for v in read["aggregatedMetrics"]["metricsByAppVersion"]] == ["v7", "v8"]
-    assert await tools("get_evaluation_result", name=f"{name}/results/r-03") == result(3)
+    assert await tools("get_evaluation_result", name=f"{name}/results/r-0003") == results[3]
     listed = await tools("list_evaluations", parent=APP, evaluationFilter="tags:slow")
     assert [one["displayName"] for one in listed["evaluations"]] == ["One"]
     page = await tools("list_evaluation_results", parent=name, orderBy="create_time")
     token = page["nextPageToken"]
     rest = await tools("list_evaluation_results", parent=name, orderBy="create_time", pageToken=token)
     found = [one["name"] for one in page["evaluationResults"] + rest["evaluationResults"]]
-    assert found == [result(n)["name"] for n in range(27, -1, -1)]
+    assert found == [result["name"] for result in reversed(results)]
     compared = await tools("compare_app_versions", parent=APP, baselineVersion="v7", candidateVersion="v8")
     assert compared["changes"][0]["change"] == "fixed" and compared["candidate"]["passRate"] == 1
     failures = await tools("get_failures", parent=APP, filter="stage = match")
@@ -133,7 +115,7 @@ async def a_whole_session(tools: Tools) -> None:
 @pytest.mark.parametrize(("transport", "mode"), [("http", "legacy"), ("stdio", "auto")])
 def test_a_client_of_the_sdk(start, sqlite_url, transport, mode):
     server = start(store_url=sqlite_url)
-    fill(server.store, 3)
+    results = fill(server.store, 3)
     arguments = ["-m", "turnwise", "serve", "--stdio", "--store", sqlite_url]
     stdio = StdioServerParameters(command=sys.executable, args=arguments, cwd=ROOT)
 
@@ -141,7 +123,7 @@ def test_a_client_of_the_sdk(start, sqlite_url, transport, mode):
         async with Client(f"{server.url}/mcp" if transport == "http" else stdio, mode=mode) as client:
             listed = await client.list_tools()
             assert [tool.name for tool in listed.tools] == list(HINTS)
-            await a_whole_session(Tools(client))
+            await a_whole_session(Tools(client), results)
 
     asyncio.run(talk())
     assert server.stop() == ""
@@ -176,11 +158,11 @@ def test_the_command_line_of_the_official_inspector(start: Any, sqlite_url: str,
     assert [one["name"] for one in json.loads(tools.stdout)["tools"]] == list(HINTS)
     document = json.dumps({"displayName": "One", "golden": GOLDEN})
     name = call("create_evaluation", parent=APP, evaluationId="one", evaluation=document)["name"]
-    fill(server.store)
+    results = fill(server.store)
     renamed = json.dumps({"name": name, "displayName": "New"})
     changed = call("update_evaluation", evaluation=renamed, updateMask="displayName")
     assert changed["displayName"] == "New" and changed["golden"] == GOLDEN
-    assert call("get_evaluation_result", name=f"{name}/results/r-03") == result(3)
+    assert call("get_evaluation_result", name=f"{name}/results/r-0003") == results[3]
     assert len(call("get_evaluation", name=name, lastTenResults="true")["lastTenResults"]) == 10
 
 
@@ -229,67 +211,6 @@ def test_every_tool_says_in_few_words_what_it_and_each_of_its_fields_does(servic
         assert "evaluationStatus" in schema["$defs"]["EvaluationResult"]["properties"]
     assert listed(service)["update_evaluation"].input_schema["required"] == ["evaluation"]
     assert "Always pass updateMask" in listed(service)["update_evaluation"].description
-
-
-def test_summaries_come_first_and_parts_on_request(service, create):
-    create("one", golden=GOLDEN)
-    fill(service.store)
-    parent = f"{APP}/evaluations/one"
-
-    async def work(tools: Tools) -> None:
-        page = await tools("list_evaluation_results", parent=parent)
-        assert len(page["evaluationResults"]) == 20 and len(json.dumps(page)) < 10_000
-        assert "goldenResult" not in page["evaluationResults"][0]
-        mask = "goldenResult.turnReplayResults.expectationOutcome.outcome,name"
-        parts = await tools("list_evaluation_results", parent=parent, readMask=mask, filter="name:r-03")
-        turns = [{}, {"expectationOutcome": [{"outcome": "FAIL"}]}]
-        assert parts["evaluationResults"] == [
-            {"name": f"{parent}/results/r-03", "goldenResult": {"turnReplayResults": turns}}
-        ]
-        everything = await tools("list_evaluation_results", parent=parent, readMask="*", filter="name:r-03")
-        assert everything["evaluationResults"] == [result(3)]
-        read = await tools("get_evaluation", name=parent)
-        assert len(json.dumps(read)) < 3_000 and "lastTenResults" not in read
-        (v7, v8) = read["aggregatedMetrics"]["metricsByAppVersion"]
-        assert "metricsByTurn" not in v7 and v8["passCount"] == 3
-        ten = await tools("get_evaluation", name=parent, lastTenResults=True)
-        assert len(ten["lastTenResults"]) == 10 and "goldenResult" not in ten["lastTenResults"][0]
-        only = await tools("get_evaluation", name=parent, readMask="lastTenResults.name,display_name")
-        assert only.keys() == {"displayName", "lastTenResults"}
-        assert only["lastTenResults"][9] == {"name": f"{parent}/results/r-18"}
-        whole = await tools("get_evaluation", name=parent, readMask="*")
-        assert whole["lastCompletedResult"] == result(27, version="v8")
-        assert "metricsByTurn" in whole["aggregatedMetrics"]["metricsByAppVersion"][0]
-        (short,) = (await tools("list_evaluations", parent=APP))["evaluations"]
-        assert short.keys() == {"name", "displayName", "updateTime", "etag"}
-        (some,) = (await tools("list_evaluations", parent=APP, readMask="aggregatedMetrics"))["evaluations"]
-        assert some.keys() == {"aggregatedMetrics"}
-        versions = {"parent": APP, "baselineVersion": "v7", "candidateVersion": "v8"}
-        compared = await tools("compare_app_versions", **versions)
-        assert "metricsByTurn" not in compared["baseline"]["metrics"]
-        by_turn = await tools("compare_app_versions", **versions, readMask="baseline.metrics.metricsByTurn")
-        assert by_turn.keys() == {"baseline"} and len(by_turn["baseline"]["metrics"]["metricsByTurn"]) == 2
-        wrong = await tools.refused("get_evaluation", name=parent, readMask="x")
-        also = await tools.refused("get_failures", parent=APP, readMask="x")
-        assert wrong == also == ("INVALID_ARGUMENT", "readMask")
-
-    inside(service, work)
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments", "refusal"),
-    [
-        ("get_evaluation_result", {"name": 1}, ("INVALID_ARGUMENT", "name")),
-        ("get_evaluation_result", {"name": "x", "readMask": "y"}, ("INVALID_ARGUMENT", "readMask")),
-        ("update_evaluation", {"evaluation": {}}, ("INVALID_ARGUMENT", "evaluation.name")),
-        ("update_evaluation", {"evaluation": {"tag": []}}, ("INVALID_ARGUMENT", "evaluation.tag")),
-        ("update_evaluation", {"evaluation": {}, "updateMask": ["tags"]}, ("INVALID_ARGUMENT", "updateMask")),
-        ("list_evaluations", {"parent": APP, "pageSize": "many"}, ("INVALID_ARGUMENT", "pageSize")),
-        ("get_failures", {"parent": APP, "filter": "x"}, ("INVALID_ARGUMENT", "filter")),
-    ],
-)
-def test_wrong_arguments(service, tool, arguments, refusal):
-    assert inside(service, lambda tools: tools.refused(tool, **arguments)) == refusal
 
 
 def test_the_call_as_it_is_documented(server, sample):

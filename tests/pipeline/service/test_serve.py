@@ -16,17 +16,17 @@ import pytest
 from mcp import Client
 from sqlalchemy import select, text
 
+from tests.pipeline.service.conftest import GOLDEN
 from tests.store_rows import read_history
 from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.store.database import EVALUATIONS, TAGS, WRITERS, open_store
-from turnwise.pipeline.store.evaluations import find_evaluation
+from turnwise.pipeline.store.rows import find_evaluation
 from turnwise.schemas.registry import PLUGINS
 
-SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 APP = "projects/p/locations/l/apps/a"
 BASE = f"/v1beta/{APP}/evaluations"
 NAME = f"{APP}/evaluations/one"
-CASE = {"displayName": "One", "golden": SCRIPT}
+CASE = {"displayName": "One", "golden": GOLDEN}
 CLIENTS, STEPS = 8, 5
 
 

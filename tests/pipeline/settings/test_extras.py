@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.tables import lines_beside
-from turnwise.pipeline.settings.extras import check_places
+from turnwise.pipeline.settings.options import check_places
 from turnwise.schemas.config import ConfigError
 
 ROOT = Path(__file__).parents[3]
@@ -116,7 +116,7 @@ def test_a_dry_run_for_dataflow_needs_no_credentials(tmp_path):
 
 @pytest.mark.parametrize(("status", "needed"), [(200, False), (401, True), (404, True)])
 def test_only_a_bucket_that_lists_without_credentials_needs_none(tmp_path, status, needed):
-    code = "from turnwise.pipeline.settings.extras import check_google; check_google('X', 'gs://b/x')"
+    code = "from turnwise.pipeline.settings.options import check_google; check_google('X', 'gs://b/x')"
     with answering(status) as url:
         done = without_credentials(tmp_path, ["-c", code], STORAGE_EMULATOR_HOST=url)
     assert ("X: no credentials of Google; run" in done.stderr) == needed

@@ -10,8 +10,7 @@ from turnwise.pipeline.settings.options import RawJudgeOptions
 from turnwise.pipeline.settings.run import judge_settings
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.judging.judges import JUDGES
-from turnwise.transforms.judging.routes import route_of
+from turnwise.transforms.judging.judges import JUDGES, route_of
 from turnwise.transforms.judging.setup import check_judge
 from turnwise.transforms.scoring.config import build_criteria
 

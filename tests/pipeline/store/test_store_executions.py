@@ -4,14 +4,16 @@ import json
 import re
 from contextlib import suppress
 from pathlib import Path
+from time import time_ns
 from typing import Any
 
 import pytest
 from sqlalchemy import select, text
 
 from tests.pipeline.logs import log, write
-from tests.store_rows import DOCUMENT, completed, put_rows, put_tables
-from turnwise.pipeline.io.sinks.base import find_service, recorded
+from tests.store_rows import DOCUMENT, ENDED, completed, put_rows, put_tables
+from turnwise.pipeline.io.sinks import find_service, recorded
+from turnwise.pipeline.io.store import break_off_run, complete_run
 from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.evaluations import create_evaluation, update_evaluation
 from turnwise.pipeline.service.runs import Service, get_evaluation_run
@@ -45,8 +47,8 @@ from turnwise.pipeline.store.runs import (
     write_rows,
 )
 from turnwise.pipeline.store.urls import StoreError
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.ces.result import Evaluation
+from turnwise.schemas.ces.tools import CreateEvaluationRequest
 from turnwise.schemas.config import ConfigError
 
 APP = "projects/p/locations/l/apps/a"
@@ -193,6 +195,25 @@ def test_a_run_that_was_complete_stays_so(store, store_url, goes_on):
         record.complete(place, DOCUMENT)
         raise OSError("no space left to print")
     assert read(store, RUNS.c.state, RUNS.c.error) == [("COMPLETED", None)]
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_the_rows_of_an_execution_that_a_later_one_replaced_are_deleted(store, store_url, breaks):
+    place = SinkPlace(store_url, APP, "nightly", "2026-11-01T00:00:00.000Z", "2026-11-01", "out")
+    first = Execution("nightly", 1793491200 * 10**9, APP, "2026-11-01")
+    store.write(lambda c: begin(c, first, DOCUMENT, time_ns()))
+    later = first._replace(number=first.number + 5)
+    store.write(lambda c: write_rows(c, later, RESULT_ROWS, [row(1)], time_ns()))
+    store.write(lambda c: complete(c, later, ENDED, time_ns()))
+    store.write(lambda c: write_rows(c, first, RESULT_ROWS, [row(2)], time_ns()))
+    if breaks:
+        break_off_run(place, "ERROR", "killed")
+    else:
+        with suppress(StoreError):
+            complete_run(place, ENDED)
+    kept = store.read(lambda c: list(c.execute(select(RESULT_ROWS.c.execution)).scalars()))
+    assert kept == [later.number]
+    assert len(store.read(lambda c: c.execute(select(RESULTS.c.name)).all())) == 1
 
 
 def test_the_row_of_a_run_says_what_run_json_says(turnwise, sample_arguments, store_url, tmp_path):

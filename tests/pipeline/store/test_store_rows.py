@@ -25,7 +25,7 @@ from turnwise.pipeline.store.rows import failure_columns, find_result, read_figu
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.score import Failure
 from turnwise.transforms.ces.judgements import aggregated_metrics
-from turnwise.transforms.metrics.rows import failure_rows
+from turnwise.transforms.metrics.state import failure_rows
 
 APP = "projects/p/locations/l/apps/a"
 CASE = f"{APP}/evaluations/one"

@@ -15,14 +15,11 @@ import pytest
 
 from tests import forked
 from tests.tables import document_of, rows_of
-from turnwise.pipeline.streaming.local.conversations import key_of
 from turnwise.pipeline.streaming.local.counts import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
-from turnwise.schemas.conversation import Arrival, Closing, Receipt, Record
-from turnwise.schemas.rows import MadeScoreRow, ScoreRow
+from turnwise.schemas.conversation import Arrival
 from turnwise.schemas.run import StreamRules
-from turnwise.transforms.beam.windows import Contribution, RecordOutcome
-from turnwise.transforms.metrics.state import MetricsState, Tally
+from turnwise.transforms.beam.windows import RecordOutcome
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 240
@@ -130,58 +127,6 @@ def drop() -> Callable[[Path, str | bytes], None]:
     return move
 
 
-def _statistics(version: str, value: float = 1.0) -> MetricsState:
-    tally = Tally()
-    tally.add(value, "PASS")
-    return MetricsState(conversations=1, turns=2, passes=1, tallies={("c", None): tally})
-
-
-def _outcome(
-    name: str,
-    position: int = 1,
-    *,
-    revision: int = 0,
-    digest: bytes = b"a",
-    version: str = "v1",
-    event_time: float = 7200.0,
-    size: int = 1,
-    events: bytes = b"",
-    failures: int = 0,
-    is_scored: bool = True,
-) -> RecordOutcome:
-    """Returns the outcome of a conversation of the file `logs`, with so many score rows.
-
-    `events` make it one that was joined; it is rejected if it is not scored.
-    """
-    known: dict[str, Any] = {**dict.fromkeys(ScoreRow.__annotations__), "run_id": "r", "criterion": "match"}
-    known |= {"conversation_id": name, "app_version": version, "tags": [], "revision": revision}
-    rows = [MadeScoreRow(**known | {"turn_index": n, "score_id": f"{name} {n}"}) for n in range(size)]
-    rejected = {
-        "stage": "score" if is_scored else "parse",
-        "error_type": "ValueError",
-        "conversation_id": name if is_scored else None,
-        "app_version": version if is_scored else None,
-    }
-    found: list[Any] = [{**rejected, "revision": revision} for _ in range(failures)]
-    receipts = (Receipt("logs", position),)
-    joined = None
-    if events:
-        closing = Closing(name, revision, event_time, event_time, b"[]")
-        joined = Record("logs", position, events, receipts, closing)
-    if not is_scored:
-        empty = Contribution(name, revision, digest, event_time, "", MetricsState()) if joined else None
-        return RecordOutcome(name if joined else None, empty, [], [], found, receipts, joined)
-    statistics = _statistics(version)
-    contribution = Contribution(name, revision, digest, event_time, version, statistics)
-    result: list[Any] = [{"name": name, "result": {"name": name, "revision": revision}}]
-    return RecordOutcome(name, contribution, rows, result, found, receipts, joined)
-
-
-@pytest.fixture(scope="session")
-def new_outcome() -> Callable[..., RecordOutcome]:
-    return _outcome
-
-
 class OpenedStorage:
     """A storage and its records in flight, in a directory that can be opened again."""
 
@@ -230,11 +175,6 @@ class OpenedStorage:
         """Returns what stands in the database."""
         with closing(sqlite3.connect(self.directory / "progress.sqlite")) as connection:
             return list(connection.execute(query))
-
-    def conversation(self, name: str) -> tuple[Any, ...]:
-        """Returns (revision, digest, event time, app version) of a conversation."""
-        columns = "revision, digest, event_time, app_version"
-        return self.select(f"SELECT {columns} FROM conversations WHERE key = {key_of(name)}")[0]
 
 
 @pytest.fixture

@@ -7,15 +7,7 @@ from threading import Event
 import pytest
 
 from turnwise.pipeline.streaming.inputs.base import SourceRecord
-from turnwise.pipeline.streaming.local.loop import (
-    AdvanceClock,
-    AdvanceWatermark,
-    Elements,
-    Engine,
-    IncompleteError,
-    StalledError,
-    StreamLimits,
-)
+from turnwise.pipeline.streaming.local import loop
 from turnwise.schemas.run import RunInfo
 
 
@@ -52,8 +44,10 @@ def source():
 
 
 def engine(source, opened, stop, most=None, **fields):
-    limits = StreamLimits(conversations=most)
-    return Engine(source, opened.in_flight, opened.store, limits, 1.0, RunInfo("run", ""), stop, **fields)
+    limits = loop.StreamLimits(conversations=most)
+    return loop.Engine(
+        source, opened.in_flight, opened.store, limits, 1.0, RunInfo("run", ""), stop, **fields
+    )
 
 
 def until(events, kind, is_so=lambda: True):
@@ -69,10 +63,10 @@ def until(events, kind, is_so=lambda: True):
 def test_a_long_poll_keeps_the_stream_alive(opened, source):
     events = engine(source, opened, Event()).events()
     for _ in range(3):
-        assert until(events, AdvanceClock)
+        assert until(events, loop.AdvanceClock)
     assert opened.in_flight.waiting == 0
     source.may_go_on.set()
-    (found,) = until(events, Elements).values
+    (found,) = until(events, loop.Elements).values
     assert (found.value.source, found.value.position, float(found.timestamp)) == ("logs", 1, 5)
 
 
@@ -80,10 +74,10 @@ def test_a_stuck_poll_does_not_keep_the_stream_from_ending(opened, source):
     stop = Event()
     one = engine(source, opened, stop, patience=0.1)
     events = one.events()
-    assert until(events, AdvanceClock)
+    assert until(events, loop.AdvanceClock)
     stop.set()
-    assert until(events, AdvanceWatermark) is None
-    with pytest.raises(StalledError, match=r"did not answer for 0 s; start the stream again"):
+    assert until(events, loop.AdvanceWatermark) is None
+    with pytest.raises(loop.StalledError, match=r"did not answer for 0 s; start the stream again"):
         one.check()
 
 
@@ -91,11 +85,11 @@ def test_a_poll_that_answers_while_the_stream_ends_is_scored(opened, source):
     stop = Event()
     one = engine(source, opened, stop)
     events = one.events()
-    assert until(events, AdvanceClock)
+    assert until(events, loop.AdvanceClock)
     stop.set()
-    assert until(events, AdvanceClock) and until(events, AdvanceClock)
+    assert until(events, loop.AdvanceClock) and until(events, loop.AdvanceClock)
     source.may_go_on.set()
-    assert until(events, Elements)
+    assert until(events, loop.Elements)
 
 
 def test_records_have_a_time_and_are_taken_once(opened, source):
@@ -103,7 +97,7 @@ def test_records_have_a_time_and_are_taken_once(opened, source):
     twice = [SourceRecord("logs", 1, b'{"event_time": 5}')] * 2
     source.items = [SourceRecord("logs", 2, b"{}", published=7.0), *twice]
     source.may_go_on.set()
-    taken = until(engine(source, opened, Event()).events(), Elements).values
+    taken = until(engine(source, opened, Event()).events(), loop.Elements).values
     assert [(one.value.position, float(one.timestamp)) for one in taken] == [(1, 5), (2, 7)]
 
 
@@ -113,12 +107,12 @@ def test_a_stream_ends_after_so_many_conversations_and_reads_no_more(opened, sou
     source.last_items = lambda: [SourceRecord("logs", 9, b"{}")]
     one = engine(source, opened, Event(), most=3)
     events = one.events()
-    assert len(until(events, Elements).values) == 1
+    assert len(until(events, loop.Elements).values) == 1
     source.items = [SourceRecord("logs", place, b"{}") for place in range(2, 8)]
     opened.store.counts["rejected_conversations"] += 1
-    assert len(until(events, Elements).values) == 2
+    assert len(until(events, loop.Elements).values) == 2
     opened.store.counts["results"] += 2
-    assert until(events, Elements) is None and len(source.items) == 4
+    assert until(events, loop.Elements) is None and len(source.items) == 4
 
 
 def test_the_first_problem_is_told(opened, source):
@@ -134,7 +128,7 @@ def test_an_error_of_the_source_ends_the_stream(opened, source, error):
     source.error = error
     source.may_go_on.set()
     one = engine(source, opened, Event())
-    assert until(one.events(), Elements) is None
+    assert until(one.events(), loop.Elements) is None
     with pytest.raises(type(error), match=str(error)):
         one.check()
 
@@ -145,9 +139,9 @@ def test_a_stream_that_is_asked_to_end_is_complete(opened, source):
     source.may_go_on.set()
     one = engine(source, opened, stop)
     events = one.events()
-    assert until(events, AdvanceClock)
+    assert until(events, loop.AdvanceClock)
     stop.set()
-    assert until(events, AdvanceWatermark) and list(events) == []
+    assert until(events, loop.AdvanceWatermark) and list(events) == []
     one.check()
 
 
@@ -167,7 +161,7 @@ def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(opened, source):
     try:
         assert locked.wait(60)
         for _ in range(3):
-            assert until(events, AdvanceClock)
+            assert until(events, loop.AdvanceClock)
         assert opened.rows("failures") == []
     finally:
         free.set()
@@ -180,7 +174,7 @@ def test_a_backlog_comes_in_bundles(opened, source):
     source.items = [SourceRecord("logs", place, b'{"event_time": 5}') for place in range(1_000, 0, -1)]
     source.may_go_on.set()
     events = engine(source, opened, Event()).events()
-    assert [len(until(events, Elements).values) for _ in range(3)] == [400, 400, 200]
+    assert [len(until(events, loop.Elements).values) for _ in range(3)] == [400, 400, 200]
 
 
 def test_a_stream_that_ends_with_records_without_an_outcome_is_no_success(opened, source):
@@ -188,8 +182,8 @@ def test_a_stream_that_ends_with_records_without_an_outcome_is_no_success(opened
     stop = Event()
     one = engine(source, opened, stop)
     events = one.events()
-    assert until(events, Elements)
+    assert until(events, loop.Elements)
     stop.set()
-    assert until(events, AdvanceWatermark) and list(events) == []
-    with pytest.raises(IncompleteError, match="1 records were not completed; start the stream again"):
+    assert until(events, loop.AdvanceWatermark) and list(events) == []
+    with pytest.raises(loop.IncompleteError, match="1 records were not completed; start the stream again"):
         one.check()

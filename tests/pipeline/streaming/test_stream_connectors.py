@@ -13,13 +13,9 @@ from apache_beam.io.filesystem import FileMetadata
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import TaggedOutput
 
+from tests.tables import stated
 from turnwise.pipeline.batch.execution import made_pipeline
-from turnwise.pipeline.streaming.beam import (
-    FileArrivalsFn,
-    KafkaArrivalsFn,
-    MessageArrivalsFn,
-    read_arrivals,
-)
+from turnwise.pipeline.streaming.beam import FileArrivalsFn, KafkaArrivalsFn, MessageArrivalsFn, read_arrivals
 from turnwise.pipeline.streaming.inputs.base import SourceOptions
 from turnwise.schemas.config import ConfigError
 
@@ -110,14 +106,7 @@ def test_a_stream_is_translated_for_dataflow(dataflow):
     assert {"Input1Arrive", "Input2Arrive", "Input3Arrive", "AllArrivals"} <= names
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("-", "local runner"),
-        ("otlp://127.0.0.1:0", "local runner reads otlp:"),
-        ("pubsub:projects/P/topics/t", "P"),
-    ],
-)
+@stated("refused", "name, said")
 def test_inputs_that_other_runners_cannot_read(name, said):
     options = PipelineOptions(["--runner=FnApiRunner"])
     with made_pipeline(options) as pipeline, pytest.raises(ConfigError, match=said):

@@ -10,7 +10,8 @@ from contextlib import closing
 
 import pytest
 
-from tests.pipeline.logs import lines, order
+from tests.pipeline.logs import lines, order, snapshot
+from tests.tables import stated
 
 pytestmark = pytest.mark.usefixtures("with_credentials")
 MATCH = "final_response_match_v2"
@@ -149,115 +150,56 @@ def scored(goes_on, tmp_path_factory):
     return folder
 
 
-def sql(*statements):
-    """Returns a function that changes the progress by SQL."""
-
-    def change(out, scored):
-        with closing(sqlite3.connect(out / "progress.sqlite")) as connection:
-            for statement in statements:
-                connection.execute(statement)
-            connection.commit()
-
-    return change
-
-
-def bytes_of(edit):
-    """Returns a function that changes the bytes of the progress."""
-
-    def change(out, scored):
-        path = out / "progress.sqlite"
-        path.write_bytes(edit(path.read_bytes()))
-
-    return change
-
-
-def copied(name):
-    """Returns a function that takes the progress of another stream."""
-    return lambda out, scored: shutil.copy(scored / name / "out/progress.sqlite", out)
+def change(path, how, scored):
+    """Changes a file of a stream: its bytes, its database, or to that of another stream."""
+    for key, given in how.items():
+        text = path.read_bytes()
+        if key == "sql":
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute(given)
+                connection.commit()
+        elif key == "of":
+            shutil.copy(scored / given / "out" / path.name, path)
+        elif key == "remove":
+            path.unlink()
+            path.touch()
+        elif key == "kept":
+            path.write_bytes(text[:given])
+        elif key == "end":
+            path.write_bytes(text[: -len(given)] + given.encode())
+        elif key == "fill":
+            path.write_bytes(text[:4096] + b"\0" * (len(text) - 4096))
+        else:
+            old, new = (part.encode() for part in given)
+            assert old in text
+            path.write_bytes(text.replace(old, new, 1))
 
 
-def foreign(content):
-    def change(out, scored):
-        (out / "progress.sqlite").unlink()
-        sql(content)(out, scored)
-
-    return change
-
-
-def each_page(fill):
-    """Returns a function that overwrites every page but the first."""
-    return lambda text: text[:4096] + fill * (len(text) - 4096)
-
-
-UNSOUND = {
-    "an empty file": (bytes_of(lambda text: b""), "is empty, but the directory holds results (run.json)"),
-    "a database of something else": (foreign("CREATE TABLE mine (a)"), "of something else (tables: mine)"),
-    "no database": (bytes_of(lambda text: b"text" * 5000), "file is not a database"),
-    "pages of zeros": (bytes_of(each_page(b"\0")), "is damaged: "),
-    "a figure that changed": (
-        bytes_of(lambda text: text.replace(b'{"results":1', b'{"results":7')),
-        "CHECK constraint failed in conversations",
-    ),
-    "a byte of the metrics": (
-        bytes_of(lambda text: text.replace(b"response_match_score", b"response_match_scorf", 1)),
-        "is damaged: ",
-    ),
-    "a later format": (sql("UPDATE meta SET value = '99' WHERE name = 'format'"), "(format 99, not 4)"),
-    "another run": (copied("other"), "is of the run other, but run.json of the run own"),
-    "a run without rows": (copied("nothing"), "is of the run nothing, but run.json of the run own"),
-}
-KILLED = {
-    "an empty file": (bytes_of(lambda text: b""), "is empty, but the directory holds results"),
-    "another run": (copied("other"), "holds rows of the run own, the progress is of other"),
-    "a run without rows": (copied("nothing"), "holds rows of the run own, the progress is of nothing"),
-}
-
-
-@pytest.mark.parametrize(
-    ("change", "said", "is_killed"),
-    [*((*case, False) for case in UNSOUND.values()), *((*case, True) for case in KILLED.values())],
-    ids=[*UNSOUND, *(f"{name}, killed" for name in KILLED)],
-)
+@stated("unsound", "name, is_killed, how, said")
 def test_progress_that_is_not_that_of_the_results_changes_nothing(
-    goes_on, scored, tmp_path, change, said, is_killed
+    goes_on, scored, tmp_path, name, is_killed, how, said
 ):
     """Results beside the progress of another stream would be cut off as rows that were not committed."""
     out = tmp_path / "out"
     shutil.copytree(scored / "own/out", out)
     if is_killed:
         (out / "run.json").unlink()
-    change(out, scored)
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    change(out / "progress.sqlite", how, scored)
+    before = snapshot(out)
     done = goes_on(out, "--input", scored / "own/logs.jsonl", "--judge", "none")
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
     assert f"--output {out}: " in done.err and "progress" in done.err and said in done.err
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert snapshot(out) == before
 
 
-ROWS = {
-    "gone": (lambda path, scored: path.unlink(), "is gone or was cut"),
-    "cut": (lambda path, scored: os.truncate(path, 1000), "is gone or was cut"),
-    "changed": (
-        lambda path, scored: path.write_bytes(path.read_bytes()[:-9] + b'"others"}\n'),
-        "is not the file that this progress describes",
-    ),
-}
-
-
-@pytest.mark.parametrize(
-    ("table", "change", "said"),
-    [
-        (table, *case)
-        for table, case in zip(("scores", "results", "conversations"), ROWS.values(), strict=True)
-    ],
-    ids=ROWS,
-)
-def test_rows_that_are_not_those_of_the_progress_are_refused(goes_on, scored, tmp_path, table, change, said):
+@stated("rows", "table, how, said")
+def test_rows_that_are_not_those_of_the_progress_are_refused(goes_on, scored, tmp_path, table, how, said):
     out = tmp_path / "out"
     shutil.copytree(scored / "own/out", out)
-    change(out / f"{table}-00000.jsonl", scored)
+    path = out / f"{table}-00000.jsonl"
+    change(path, how, scored) if how else path.unlink()
     done = goes_on(out, "--input", scored / "own/logs.jsonl", "--judge", "none")
-    assert done.status == 2 and f"{table}-00000.jsonl: {said}" in done.err and (out / "run.json").exists()
+    assert done.status == 2 and f"{path.name}: {said}" in done.err and (out / "run.json").exists()
 
 
 def test_metrics_that_cannot_be_read_are_named_and_made_anew_when_they_are_gone(goes_on, scored, tmp_path):

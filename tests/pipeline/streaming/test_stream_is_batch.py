@@ -41,35 +41,24 @@ def line(number, one):
     return json.dumps(value | ({"end": True} if one["end"] else {})) + "\n"
 
 
+TABLES = {
+    "scores": ("conversation_id", "criterion", "turn_index", "value", "outcome"),
+    "failures": ("stage", "message", "conversation_id", "position"),
+    "results": ("displayName", "evaluationStatus"),
+    "conversations": ("conversation_id", "app_version", "verdict", "severity_score", "why", "transcript"),
+}
+
+
 def told(run):
-    """Returns all that a run gave, without what may differ: names of runs, revisions, moments."""
-    scores = [
-        tuple(row[key] for key in ("conversation_id", "criterion", "turn_index", "value", "outcome"))
-        for row in run.rows("scores")
-    ]
-    failures = [
-        (row["stage"], row["message"], row["conversation_id"], Path(row["source"]).name, row["position"])
-        for row in run.rows("failures")
-    ]
-    results = [(row["displayName"], row.get("evaluationStatus")) for row in run.rows("results")]
-    reading = [
-        tuple(
-            row[key]
-            for key in ("conversation_id", "app_version", "verdict", "severity_score", "why", "transcript")
-        )
-        for row in run.rows("conversations")
-    ]
-    counts = run.document("run.json")["counts"]
-    return {
-        **{
-            name: sorted(rows, key=repr)
-            for name, rows in (("scores", scores), ("failures", failures), ("results", results))
-        },
-        "reading": sorted(reading, key=repr),
-        "counts": {key: counts[key] for key in COUNTED},
-        "totals": run.document("aggregated_metrics.json"),
-        "to_read": run.document("run.json")["to_read"],
+    """Returns all that a run gave, without what may differ: names of runs, revisions, moments, folders."""
+    found = {
+        table: sorted(([row.get(key) for key in columns] for row in run.rows(table)), key=repr)
+        for table, columns in TABLES.items()
     }
+    found["sources"] = sorted(Path(row["source"]).name for row in run.rows("failures"))
+    document = run.document("run.json")
+    found |= {"counts": {key: document["counts"][key] for key in COUNTED}, "to_read": document["to_read"]}
+    return {**found, "totals": run.document("aggregated_metrics.json")}
 
 
 @settings(

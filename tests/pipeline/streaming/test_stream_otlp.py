@@ -147,32 +147,12 @@ def test_two_turns_that_an_sdk_exports_over_a_crash(receiving, exporting):
 
 def test_content_in_log_records_over_json_and_refused_spans(receiving):
     one, url = receiving(TURNWISE_TOKEN="token-of-the-tests")
-    trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-
-    def send(path: str, value: Any) -> Any:
-        headers = {"Content-Type": "application/json", "Authorization": "Bearer token-of-the-tests"}
-        request = urllib.request.Request(url + path, json.dumps(value).encode(), headers)
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer token-of-the-tests"}
+    for line in Path(__file__).with_name("rows").joinpath("stream_otlp.jsonl").read_text().splitlines():
+        path, sent, rejected = json.loads(line)["sent"]
+        request = urllib.request.Request(url + path, json.dumps(sent).encode(), headers)
         with urllib.request.urlopen(request, timeout=120) as response:
-            return json.load(response)
-
-    def attributes(**values: str) -> list[Any]:
-        return [{"key": key.replace("__", "."), "value": {"stringValue": v}} for key, v in values.items()]
-
-    given, said = [message("user", text(ASKED[0]))], [message("assistant", text(SAID[0]))]
-    content = attributes(gen_ai__input__messages=json.dumps(given), gen_ai__output__messages=json.dumps(said))
-    times = {"startTimeUnixNano": "1760000000000000000", "endTimeUnixNano": "1760000002500000000"}
-    chat = {
-        **{"traceId": trace, "spanId": span, "name": "chat m-1", **times},
-        "attributes": attributes(gen_ai__operation__name="chat", gen_ai__conversation__id=TALK),
-    }
-    event = {
-        **{"traceId": trace, "spanId": span, "timeUnixNano": "1760000002500000000"},
-        **{"eventName": "gen_ai.client.inference.operation.details", "attributes": content},
-    }
-    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [event, {"body": {"stringValue": "up"}}]}]}]}
-    assert send("/v1/logs", logs)["partialSuccess"]["rejectedLogRecords"] == "1"
-    spans = {"resourceSpans": [{"scopeSpans": [{"spans": [chat, {**chat, "spanId": ""}]}]}]}
-    assert send("/v1/traces", spans)["partialSuccess"]["rejectedSpans"] == "1"
+            assert json.load(response)["partialSuccess"][rejected] == "1"
     done = one.signal().finish()
     (row,) = done.rows("conversations")
     (turn,) = row["transcript"]["turns"]

@@ -7,19 +7,7 @@ from collections import Counter
 
 import pytest
 
-from turnwise.schemas.config import EvalConfig
-from turnwise.schemas.conversation import Record
-from turnwise.schemas.run import RunInfo
-from turnwise.transforms.ces.result import evaluation_result, result_parts
-from turnwise.transforms.formats.events import in_order, join_events
-from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.formats.registry import record_time
-from turnwise.transforms.matching.sample import CaseIndex, Sample
-from turnwise.transforms.metrics.rows import RowWindow, turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.review.row import RULES
-from turnwise.transforms.scoring.config import build_criteria
-from turnwise.transforms.scoring.evaluate import conversation_verdict, score_conversation
+from tests.pipeline.logs import order
 
 HOUR = 3600
 START = (time.time() // HOUR - 10) * HOUR
@@ -33,14 +21,10 @@ def lines(moment):
     """Conversations over six hours, of two versions; and the events of others: two, an end, and one more."""
 
     def said(number, index, at):
-        expected = {"response": f"Order {number} comes on {'Monday' if number % 3 else 'Tuesday, or never'}."}
+        expected = f"Order {number} comes on {'Monday' if number % 3 else 'Tuesday, or never'}."
         turn = {"user": f"Where is order {number}?", "agent": f"Order {number} comes on Monday."}
-        return {
-            **turn,
-            "timestamp": moment(at),
-            "latency_ms": 100 * (number % 7 + index),
-            "expected": expected,
-        }
+        turn |= {"timestamp": moment(at), "latency_ms": 100 * (number % 7 + index)}
+        return {**turn, "expected": {"response": expected}}
 
     def whole(number):
         at = START + number * 6 * HOUR / SIZE
@@ -102,15 +86,13 @@ def survivor(stream, lines, tmp_path_factory):
     return one
 
 
-def test_it_ends_in_order(survivor):
-    assert survivor.status == 0 and survivor.err.count("\n") == 1
-
-
 def test_every_conversation_has_one_result(survivor):
+    assert survivor.status == 0 and survivor.err.count("\n") == 1
     names = Counter(row["displayName"].rsplit(" - ", 1)[1] for row in survivor.rows("results"))
     expected = [*(f"c{number}" for number in range(SIZE)), *(f"s{number}" for number in range(SESSIONS))]
     assert names == Counter(expected)
     assert survivor.rows("failures") == []
+    assert f"{len(expected)} conversations = {len(expected)} results + 0 rejected" in survivor.out
 
 
 def test_every_record_is_accounted_for_once(survivor):
@@ -165,33 +147,14 @@ def test_windows_add_up_to_the_metrics_of_a_batch(survivor, batch, table):
 def test_a_conversation_counts_in_the_hour_in_which_it_began(survivor, moment):
     hours = Counter((number * 6 // SIZE, f"v{number % 2}") for number in range(SIZE))
     hours[5, "v0"] += SESSIONS
-    found = {key: row["conversations"] for key, row in survivor.windows().items()}
-    assert found == {(moment(START + hour * HOUR), version): n for (hour, version), n in hours.items()}
-
-
-def test_totals_are_the_sum_of_the_windows(survivor):
-    assert sum(row["conversations"] for row in survivor.windows().values()) == SIZE + SESSIONS
-    assert f"{SIZE + SESSIONS} conversations = {SIZE + SESSIONS} results + 0 rejected" in survivor.out
+    found = {
+        (row["window_end"], row["app_version"]): row["conversations"] for row in survivor.windows().values()
+    }
+    assert found == {(moment(START + (hour + 1) * HOUR), version): n for (hour, version), n in hours.items()}
 
 
 def test_a_killed_stream_with_a_judge_goes_on(stream, goes_on, turnwise, tmp_path):
-    lines = [
-        json.dumps(
-            {
-                "conversation_id": f"c{n}",
-                "turns": [
-                    {
-                        "user": f"Where is order {n}?",
-                        "agent": f"Order {n} arrives on Monday. It has {n + 1} parts.",
-                        "tool_calls": [{"name": "track", "args": {"order": n}}],
-                        "tool_responses": [{"name": "track", "response": {"order": n, "arrives": "Monday"}}],
-                    }
-                ],
-            }
-        )
-        + "\n"
-        for n in range(150)
-    ]
+    lines = [json.dumps(order(n)) + "\n" for n in range(150)]
     logs, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
     config.write_text(json.dumps({"criteria": {"hallucinations_v1": 0.5}}))
     common = ["--input", logs, "--config", config, "--judge", "local", "--judge_cache", "none"]
@@ -213,53 +176,3 @@ def test_a_killed_stream_with_a_judge_goes_on(stream, goes_on, turnwise, tmp_pat
     third.until(lambda: not (tmp_path / "out/run.json").exists()).kill()
     done = turnwise("status", str(tmp_path / "out"))
     assert (done.status, "the run has not finished" in done.err) == (2, True)
-
-
-TABLES = pytest.mark.parametrize(
-    ("table", "rows"), [("metrics_by_app_version", version_rows), ("metrics_by_turn", turn_rows)]
-)
-
-
-@pytest.fixture(scope="module")
-def plain(lines):
-    """The sums by window and app version, made by the functions alone."""
-    criteria = build_criteria(EvalConfig(criteria=CRITERIA))
-    sums = {}
-
-    def add(conversation, record, at):
-        scored = score_conversation(Sample(conversation, index.find(conversation), record), criteria)
-        verdict = conversation_verdict(scored, RULES)
-        state = sums.setdefault((at // HOUR * HOUR, conversation.app_version), MetricsState())
-        result = evaluation_result(scored, verdict, RunInfo("r", "2026-03-01T02:00:00Z"))
-        state.add(scored, verdict, result_parts(result))
-
-    reader, index = LogReader(), CaseIndex(None)
-    for number, line in enumerate(lines["whole"]):
-        record = Record("a", number, line.encode())
-        (conversation,) = reader.read(record)
-        add(conversation, record, record_time(record.data))
-    for number in range(SESSIONS):
-        records = [Record("b", i, lines[i][number].encode()) for i in range(4)]
-        events = in_order([event for record in records for event in reader.read(record)])
-        conversation = join_events(f"s{number}", events)
-        add(conversation, records[0], record_time(records[0].data))
-    return sums
-
-
-def without_panes(rows):
-    kept = [{key: value for key, value in row.items() if key not in ("pane", "revision")} for row in rows]
-    return sorted(
-        kept, key=lambda row: json.dumps([value for value in row.values() if isinstance(value, str)])
-    )
-
-
-@TABLES
-def test_windows_hold_what_the_functions_say(survivor, plain, table, rows):
-    run_id = survivor.document("run.json")["run_id"]
-    expected = [
-        row
-        for (start, version), state in plain.items()
-        for row in rows((version, state), run_id, RowWindow(start, start + HOUR, "", 0))
-    ]
-    assert without_panes(survivor.rows(table)) == without_panes(json.loads(json.dumps(expected)))
-    assert len(plain) == 12

@@ -1,4 +1,4 @@
-"""The stream on other runners: translated for Dataflow, and run on Prism where it is installed."""
+"""The stream on Prism, where it is installed."""
 
 import json
 import os
@@ -11,39 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.pipeline.cli.main import main
-
 ROOT = Path(__file__).parents[3]
 SAMPLE = ROOT / "pipeline/sample_data"
 PRISM = shutil.which("prism", path=os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / "go/bin")]))
-DATAFLOW = ["--runner=DataflowRunner", "--dry_run=True", "--project=some-project", "--region=europe-west1"]
-DATAFLOW += ["--temp_location=gs://some-bucket/tmp", "--sdk_container_image=example.com/turnwise:1"]
-PUBSUB = "pubsub:projects/some-project/subscriptions/conversations"
 NEW_CASE = '{"eval_id": "new", "conversation": [{"user_content": {"parts": [{"text": "Hi"}]}}]}\n'
 NEW_CONVERSATION = '{"conversation_id": "n", "eval_id": "new", "turns": [{"user": "Hi", "agent": "Hello"}]}\n'
-
-
-def stream(*arguments: str) -> list[str]:
-    return ["run", "--streaming", *arguments]
-
-
-def test_it_translates_for_dataflow(capsys):
-    store = "--store=bigquery://some-project/live"
-    assert main(stream(*DATAFLOW, "--input", PUBSUB, "--output", "gs://some-bucket/out", store)) == 0
-    assert capsys.readouterr().out == "the pipeline was translated; nothing was run\n"
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--stop_after", "5"), "for a stream in this process|end a stream in this process"),
-        (("--fail_on", "verdict"), "--fail_on"),
-    ],
-)
-def test_what_only_a_stream_in_this_process_can_do(more, said, capsys):
-    assert main(stream(*DATAFLOW, "--input", PUBSUB, "--output", "gs://some-bucket/out", *more)) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1 and any(part in err for part in said.split("|"))
 
 
 @pytest.mark.skipif(PRISM is None, reason="prism is not installed (go install .../cmd/prism)")
@@ -52,17 +24,10 @@ def test_it_runs_on_prism(tmp_path):
     shutil.copytree(SAMPLE / "conversations", logs)
     shutil.copytree(SAMPLE / "cases", cases)
     (cases / "broken.jsonl").write_text("{broken\n")
-    arguments = ["--input", f"{logs}/", "--eval_cases", str(cases), "--refresh_cases", "1"]
-    arguments += [
-        "--config",
-        str(SAMPLE / "config.json"),
-        "--judge",
-        "local",
-        "--output",
-        str(tmp_path / "out"),
-    ]
-    arguments += ["--runner=PrismRunner", f"--prism_location={PRISM}", "--environment_type=LOOPBACK"]
-    command = [sys.executable, "-m", "turnwise", *stream(*arguments)]
+    arguments = f"--input {logs}/ --eval_cases {cases} --refresh_cases 1 --config {SAMPLE}/config.json"
+    arguments += f" --judge local --output {tmp_path}/out --runner=PrismRunner --prism_location={PRISM}"
+    command = [sys.executable, "-m", "turnwise", "run", "--streaming", *arguments.split()]
+    command.append("--environment_type=LOOPBACK")
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
     try:

@@ -11,10 +11,9 @@ from collections import Counter
 
 import pytest
 
+from tests.pipeline.logs import lines, log
 from tests.served import terminal
-from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.runs.directory import open_run
-from turnwise.schemas.config import ConfigError, EvalConfig
+from turnwise.schemas.config import EvalConfig
 
 RULE = {"name": "many-fail", "criterion": "verdict", "measure": "pass_rate", "below": 0.9}
 # What names the run and the place, and what a stream adds.
@@ -38,12 +37,12 @@ def sample_stream(stream, drop, sample, tmp_path_factory):
     arguments = ["--input", watched, "--eval_cases", sample / "cases", "--config", config]
     arguments += ["--allowed_lateness", "31536000"]
     started = stream(folder / "out", *arguments)
-    lines = (sample / "conversations/ces.jsonl").read_bytes().splitlines(keepends=True)
+    records = (sample / "conversations/ces.jsonl").read_bytes().splitlines(keepends=True)
     started.until(lambda: (folder / "out/progress.sqlite").exists())
-    drop(watched / "first.jsonl", b"".join(lines[:21]))
+    drop(watched / "first.jsonl", b"".join(records[:21]))
     started.until_rows("results", 5)
     with (watched / "ces.jsonl").open("wb") as file:
-        for line in lines[21:]:
+        for line in records[21:]:
             file.write(line)
             file.flush()
     for path in sorted((sample / "conversations").glob("*.json")):
@@ -117,23 +116,14 @@ def sums(rows):
 def test_an_alert_is_written_once_a_window(sample_stream, turnwise):
     """Also by a process that goes on with the same windows."""
     alerts = sample_stream.rows("alerts")
-    low = [
-        r for r in sample_stream.windows().values() if (r["pass_rate"] is not None and r["pass_rate"] < 0.9)
-    ]
-    expected = {(row["window_start"], row["app_version"]) for row in low}
-    assert {(alert["window_start"], alert["app_version"]) for alert in alerts} == expected and len(
-        expected
-    ) > 2
+    rows = [row for row in sample_stream.windows().values() if row["pass_rate"] is not None]
+    expected = {(row["window_start"], row["app_version"]) for row in rows if row["pass_rate"] < 0.9}
+    assert {(alert["window_start"], alert["app_version"]) for alert in alerts} == expected
+    assert len(expected) > 2
     assert len(alerts) == len(expected) and {alert["rule"] for alert in alerts} == {"many-fail"}
     before = {name: comparable(sample_stream.rows(name)) for name in ("results", "metrics_by_app_version")}
-    again = turnwise(
-        "run",
-        "--streaming",
-        *sample_stream.arguments,
-        "--max_run_time",
-        "0.5",
-        output=sample_stream.directory,
-    )
+    arguments = (*sample_stream.arguments, "--max_run_time=0.5")
+    again = turnwise("run", "--streaming", *arguments, output=sample_stream.directory)
     assert again.status == 0 and again.out == sample_stream.out
     assert sample_stream.rows("alerts") == alerts
     assert {name: comparable(sample_stream.rows(name)) for name in before} == before
@@ -151,10 +141,8 @@ def ces_entry(name, index, at, **payload):
 
 def adk_event(name, number, author, at, **envelope):
     event = {"id": f"{name}-{number}", "invocation_id": f"i{number // 2}", "author": author, "timestamp": at}
-    event["content"] = {
-        "role": "user" if author == "user" else "model",
-        "parts": [{"text": f"text {number}"}],
-    }
+    role = "user" if author == "user" else "model"
+    event["content"] = {"role": role, "parts": [{"text": f"text {number}"}]}
     return {"session_id": name, "app_name": "app", "event": event, **envelope}
 
 
@@ -199,7 +187,7 @@ def called(started):
 def writer(path):
     def write(*values):
         with path.open("a") as file:
-            file.writelines(json.dumps(value) + "\n" for value in values)
+            file.write(lines(*values))
 
     return write
 
@@ -210,9 +198,8 @@ def test_events_end_by_themselves_by_a_gap_or_with_the_stream(event_stream):
     assert set(first) == {"ends", "ces", "adk"}, "an end that is said closes at once"
     assert set(second) == {"ends", "ces", "adk", "gap"}, "a gap closes only who was silent"
     results = event_stream.rows("results")
-    assert Counter(row["displayName"].rsplit(" - ", 1)[1] for row in results) == dict.fromkeys(
-        ("gap", "open", "ends", "ces", "adk", "later"), 1
-    )
+    names = Counter(row["displayName"].rsplit(" - ", 1)[1] for row in results)
+    assert names == dict.fromkeys(("gap", "open", "ends", "ces", "adk", "later"), 1)
 
 
 def test_a_late_event_gives_a_revision_in_the_place_of_the_result(event_stream):
@@ -235,10 +222,9 @@ def test_joined_events_are_what_a_batch_joins(event_stream, turnwise, tmp_path):
     assert by_version(event_stream) == by_version(batch)
 
 
-def conversation(number, at=None):
+def conversation(number):
     said = {"user": f"Where is order {number}?", "agent": f"Order {number} comes on Monday.", "latency_ms": 5}
-    times = {} if at is None else {"start_time": at}
-    return {"conversation_id": f"c{number}", "app_version": "v1", **times, "turns": [said]}
+    return {"conversation_id": f"c{number}", "app_version": "v1", "turns": [said]}
 
 
 def test_standard_input_is_scored_to_its_end(stream, moment, tmp_path):
@@ -246,8 +232,8 @@ def test_standard_input_is_scored_to_its_end(stream, moment, tmp_path):
     started = stream(tmp_path / "out", "--input", "-", "--judge", "none", stdin=subprocess.PIPE)
     ahead = turn("ahead", 0, moment(NOW + 3600))
     events = [turn("open", 0, moment(NOW)), turn("open", 1, moment(NOW + 1)), ahead]
-    lines = [json.dumps(one) for one in (*map(conversation, range(5)), *events, *events)]
-    started.stdin.write("\n".join([*lines, "", "no json", json.dumps(conversation(5))]))
+    written = lines(*map(conversation, range(5)), *events, *events, "", "no json", conversation(5))
+    started.stdin.write(written.removesuffix("\n"))
     started.finish()
     assert (started.status, started.err) == (0, "")
     names = sorted(row["displayName"].rsplit(" - ", 1)[1] for row in started.rows("results"))
@@ -257,34 +243,9 @@ def test_standard_input_is_scored_to_its_end(stream, moment, tmp_path):
     assert all(row["window_start"] <= moment(time.time()) for row in started.windows().values())
 
 
-def test_rows_that_a_mapping_joins_are_conversations_also_if_it_is_the_named_format(stream, tmp_path):
-    mapping = {"conversation_id": "conv", "order": "n", "message": "{role: who, content: text}"}
-    (tmp_path / "config.json").write_text(json.dumps({"mapping": mapping}))
-    given = ("--input", "-", "--input_format", "mapping", "--config", tmp_path / "config.json")
-    started = stream(tmp_path / "out", *given, stdin=subprocess.PIPE)
-    rows = [("a", 0, "user"), ("b", 0, "user"), ("a", 1, "assistant"), ("b", 1, "assistant")]
-    lines = [json.dumps({"conv": conv, "n": n, "who": who, "text": "x"}) for conv, n, who in rows]
-    started.stdin.write("\n".join(lines))
-    started.finish()
-    assert "4 records = 4 parsed + 0 rejected; 2 conversations = 2 results + 0 rejected" in started.out
-
-
-def test_a_stream_ends_after_so_many_conversations_and_goes_on(turnwise, tmp_path):
-    logs, out = tmp_path / "logs.jsonl", tmp_path / "out"
-    logs.write_text("".join(json.dumps(conversation(number)) + "\n" for number in range(30)))
-    common = ["run", "--streaming", "--input", logs, "--judge", "none"]
-    for options, results in ((["--stop_after=12"], 12), (["--stop_after=3"], 15), (["--max_run_time=1"], 30)):
-        done = turnwise(*common, *options, output=out)
-        assert (done.status, done.err, len(done.rows("results"))) == (0, "", results)
-        counts = done.document("run.json")["counts"]
-        assert (counts["results"], counts["records"], counts["repeated"]) == (results, results, 0)
-    names = [row["name"] for row in done.rows("results")]
-    assert len(set(names)) == 30
-
-
 def test_the_live_view_moves_in_place_and_leaves_no_trace(stream, tmp_path):
     logs = tmp_path / "logs.jsonl"
-    logs.write_text("".join(json.dumps(conversation(number)) + "\n" for number in range(20)))
+    logs.write_text(lines(*map(conversation, range(20))))
     with terminal() as (theirs, shown):
         options = ("--input", logs, "--judge", "none", "--pane_every", "1")
         started = stream(tmp_path / "out", *options, stderr=theirs)
@@ -293,7 +254,7 @@ def test_the_live_view_moves_in_place_and_leaves_no_trace(stream, tmp_path):
         # How wide a column is depends on what else stands in it.
         started.until(lambda: re.search(rb"\bconversations +20\b", b"".join(shown)))
         with logs.open("a") as file:
-            file.write(json.dumps(conversation(20)) + "\n")
+            file.write(lines(conversation(20)))
         started.until(lambda: b" 21 results" in b"".join(shown))
         started.signal().finish()
         assert started.status == 0
@@ -301,63 +262,6 @@ def test_the_live_view_moves_in_place_and_leaves_no_trace(stream, tmp_path):
     screens = text.split("turnwise stream")
     assert all(screen.rstrip(" \r").endswith("F") for screen in screens[1:-1]), "back to the first line"
     assert text.endswith("\x1b[J") and "pass rate" in text and "last windows" in text
-
-
-def test_a_last_line_that_breaks_off_fails_the_gates_and_is_read_when_it_is_whole(goes_on, tmp_path):
-    logs, config = tmp_path / "logs", tmp_path / "config.json"
-    logs.mkdir()
-    config.write_text('{"criteria": {"response_match_score": 0.5}}')
-    rows = []
-    for number in range(2):
-        turn = {"user": "Where?", "agent": "Here.", "expected": {"response": "Here."}}
-        rows.append(json.dumps({"conversation_id": f"c{number}", "turns": [turn]}) + "\n")
-    (logs / "a.jsonl").write_text(rows[0] + rows[1][:60])
-    arguments = ["--input", logs, "--config", config, "--fail_on", "verdict"]
-    first = goes_on(tmp_path / "out", *arguments)
-    said = f"{logs}/a.jsonl: line 2 breaks off after 60 bytes, without a line end"
-    assert first.status == 1 and f"turnwise: not read: {said}; start again" in first.err
-    assert "inconclusive: 0 failed, 1 without an outcome (1 file not read to the end)" in first.err
-    document = first.document("run.json")
-    assert document["unread"] == [said] and document["counts"]["unread_ends"] == 1
-    assert first.rows("failures") == []
-    allowed = goes_on(tmp_path / "out", *arguments[:4], "--max_failure_ratio", "1")
-    assert allowed.status == 1 and "1 input could not be read to the end: an unknown number" in allowed.err
-    plain = goes_on(tmp_path / "out", *arguments[:4], "--max_failure_ratio", "0.1")
-    assert plain.status == 1 and "1 of 2 records and conversations were rejected" in plain.err
-    (logs / "a.jsonl").write_text("".join(rows))
-    last = goes_on(tmp_path / "out", *arguments)
-    assert (last.status, last.err) == (0, "") and last.document("run.json")["unread"] == []
-    assert len(last.rows("results")) == 2
-
-
-def test_report_and_compare_read_a_stream_whose_files_were_rewritten(turnwise, tmp_path):
-    """Rows that were replaced are removed at the end; the rewritten files have the next number."""
-    logs, out = tmp_path / "logs.jsonl", tmp_path / "out"
-    said = [{**conversation(number), "eval_id": f"e{number}"} for number in range(3)]
-    again = {**conversation(1), "eval_id": "e1", "app_version": "v1", "tags": ["again"]}
-    logs.write_text("".join(json.dumps(one) + "\n" for one in (*said, again, "no log")))
-    done = turnwise("run", "--streaming", "--input", logs, "--judge", "none", "--max_run_time=2", output=out)
-    assert done.status == 0 and done.document("run.json")["counts"]["replaced"] == 1
-    assert done.document("run.json")["counts"]["findings"]["ReplacedRecord"] == 1
-    assert "1 ReplacedRecord" in done.out
-    (found,) = (row for row in done.rows("failures") if row["error_type"] == "ReplacedRecord")
-    assert (found["stage"], found["conversation_id"], found["app_version"]) == (
-        *("check", again["conversation_id"]),
-        "v1",
-    )
-    assert [path.name for path in out.glob("scores-*")] == ["scores-00001.jsonl"]
-    assert [path.name for path in out.glob("failures-*")] == ["failures-00000.jsonl"]
-    assert main(["report", str(out), "--html", str(tmp_path / "report.html")]) == 0
-    assert main(["compare", str(out), str(out)]) == 2, "the same conversations, which is no missing file"
-    (scores,) = out.glob("scores-*")
-    assert len(list(open_run(str(out)).scores())) == len(scores.read_text().splitlines())
-    scores.write_text("".join(scores.read_text().splitlines(keepends=True)[:-1]))
-    with pytest.raises(ConfigError, match="scores of conversations, and its metrics count 3"):
-        list(open_run(str(out)).scores())
-    for path in out.glob("results-*"):
-        path.unlink()
-    with pytest.raises(ConfigError, match="files of the run are missing: results"):
-        open_run(str(out))
 
 
 BROKEN_OFF = {
@@ -376,8 +280,7 @@ def test_an_input_that_breaks_off_fails_a_stream_whatever_may_fail(goes_on, tmp_
     logs.mkdir()
     rules = {"rules": [{"rule": "coverage", "at_least": 0}]}
     config.write_text(json.dumps({"criteria": {"response_match_score": 0.5}, "gate": rules}))
-    turn = {"user": "Where?", "agent": "Here.", "expected": {"response": "Here."}}
-    rows = [json.dumps({"conversation_id": f"c{n}", "turns": [turn]}).encode() + b"\n" for n in range(20)]
+    rows = [lines(log(f"c{n}")).encode() for n in range(20)]
     (logs / "whole.jsonl").write_bytes(b"".join(rows[:10]))
     (logs / name).write_bytes(BROKEN_OFF[name](b"".join(rows[10:])))
     os.utime(logs / name, (time.time() - age,) * 2)

@@ -12,28 +12,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.ces_messages import MESSAGES
-from turnwise.schemas.ces.conversation import (
-    AgentTransfer,
-    CesConversation,
-    CesToolCall,
-    Chunk,
-    ConversationMessage,
-    InputType,
-    Span,
-)
-from turnwise.schemas.ces.evaluation import GoldenExpectation
-from turnwise.schemas.ces.result import (
-    Evaluation,
-    EvaluationOutcome,
-    EvaluationResult,
-    HallucinationMetrics,
-    MetricsByTurn,
-    OverallToolInvocationResult,
-    ScenarioResult,
-    SemanticSimilarityResult,
-    ToolMetrics,
-    TurnReplayResult,
-)
+from tests.tables import rows_test
+from turnwise.schemas.ces.conversation import CesToolCall, Chunk, ConversationMessage, Span
+from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.proto.message import Int32, Map, Message, WireError, field
 from turnwise.schemas.proto.scalars import (
     duration_nanos,
@@ -43,7 +24,6 @@ from turnwise.schemas.proto.scalars import (
     timestamp_nanos,
 )
 
-TWO_INPUTS = ["INPUT_TYPE_UNSPECIFIED", "INPUT_TYPE_EVENT"]
 CASES = Path(__file__).parents[3] / "../shared/fixtures/ces/jsoncases.jsonl"
 
 # A lenient reader of logs is to ignore unknown fields (the recorded parser ran with
@@ -94,35 +74,13 @@ def test_lenient_verdict_is_as_recorded(case):
             read(case["text"], lenient=True)
 
 
-@pytest.mark.parametrize(
-    ("message", "value", "text"),
-    [
-        (
-            Evaluation,
-            {"golden": {"turns": [{"steps": "x"}]}},
-            "Evaluation.golden.turns[0].steps: a repeated field must",
-        ),
-        (
-            Evaluation,
-            {"golden": {"turns": [{}, {"bo_gus": None}]}},
-            "Evaluation.golden.turns[1].bo_gus: no such",
-        ),
-        (Evaluation, {"displayName": "a", "display_name": "a"}, "Evaluation: a field is given under both"),
-        (CesToolCall, {"args": {"a": [math.inf]}}, "ToolCall.args: inf is too large, or no JSON number"),
-        (CesToolCall, {"args": {"a": "\ud83d"}}, "ToolCall.args: '\\ud83d' holds an unpaired surrogate"),
-        (
-            EvaluationRun,
-            {"evaluationRunSummaries": {"e": None}},
-            "EvaluationRun.evaluationRunSummaries.e: a message",
-        ),
-        (MetricsByTurn, {"turnIndex": 2**31}, "MetricsByTurn.turnIndex: 2147483648 is out of the range"),
-        (HallucinationMetrics, {"score": True}, "HallucinationMetrics.score: True is not a number"),
-        (HallucinationMetrics, {"score": 10**400}, "HallucinationMetrics.score: 1000"),
-    ],
-)
-def test_an_error_is_one_line_that_begins_with_the_path(message, value, text):
+test_rows = rows_test(globals(), "json")
+
+
+def strict_error(message, value, text):
+    """It is one line that begins with the path."""
     with pytest.raises(WireError) as caught:
-        message.from_value(value)
+        message_class(message).from_value(value)
     assert str(caught.value).startswith(text)
     assert "\n" not in str(caught.value)
 
@@ -135,47 +93,17 @@ def test_what_is_no_json_object_is_a_wire_error(text):
         Evaluation.from_json(text)
 
 
-@pytest.mark.parametrize(
-    ("message", "value", "wire"),
-    [
-        (AgentTransfer, {"target_agent": "a"}, {"targetAgent": "a"}),
-        (Evaluation, {"bogus": 1, "golden": {"bogus": {}}}, {"golden": {}}),
-        (Evaluation, {"displayName": "a", "display_name": "b"}, {"displayName": "b"}),
-        (SemanticSimilarityResult, {"score": "+3"}, {"score": 3}),
-        (HallucinationMetrics, {"score": True}, {"score": 1.0}),
-        (EvaluationResult, {"evaluationStatus": 2.9}, {"evaluationStatus": "FAIL"}),
-        (TurnReplayResult, {"turnLatency": " +5.s"}, {"turnLatency": "5s"}),
-        (TurnReplayResult, {"turnLatency": "3.1234567891s"}, {"turnLatency": "3.123456789s"}),
-        (Evaluation, {"createTime": "2026-1-2T3:4:5.Z"}, {"createTime": "2026-01-02T03:04:05Z"}),
-    ],
-)
-def test_lenient_reading(message, value, wire):
+def lenient(message, value, wire):
     before = json.dumps(value)
-    assert message.from_value(value, lenient=True).to_value() == wire
+    assert message_class(message).from_value(value, lenient=True).to_value() == wire
     assert json.dumps(value) == before
 
 
-@pytest.mark.parametrize(
-    ("message", "wire"),
-    [
-        (SemanticSimilarityResult(score=0), {"score": 0}),
-        (OverallToolInvocationResult(tool_invocation_score=0.0), {"toolInvocationScore": 0.0}),
-        (ScenarioResult(task_completed=False), {"taskCompleted": False}),
-        (GoldenExpectation(no_tool_calls=False), {"noToolCalls": False}),
-        (Chunk(text=""), {"text": ""}),
-        (CesToolCall(args={}), {"args": {}}),
-        (CesToolCall(args={"a": None, "b": [None, 1]}), {"args": {"a": None, "b": [None, 1.0]}}),
-        (ToolMetrics(tool="t", pass_count=0), {"tool": "t"}),
-        (HallucinationMetrics(score=0.0), {}),
-        (HallucinationMetrics(score=-0.0), {"score": -0.0}),
-        (EvaluationResult(evaluation_status=EvaluationOutcome.PASS), {"evaluationStatus": "PASS"}),
-        (EvaluationResult(evaluation_status=EvaluationOutcome(99)), {"evaluationStatus": 99}),
-        (CesConversation(input_types=[InputType(0), 7]), {"inputTypes": TWO_INPUTS}),
-    ],
-)
-def test_presence_decides_whether_a_default_is_printed(message, wire):
-    assert message.to_value() == wire
-    assert pickle.loads(pickle.dumps(message)) == message
+def presence(message, fields, wire):
+    """It decides whether a default is printed."""
+    made = message_class(message)(**fields)
+    assert made.to_value() == wire
+    assert pickle.loads(pickle.dumps(made)) == made
 
 
 def test_a_message_made_in_python_is_checked_like_one_that_was_read():
@@ -203,16 +131,8 @@ def test_json_that_nests_too_deeply_is_refused_with_the_limit(levels):
         Evaluation.from_json(body)
 
 
-ANY_CONTENTS = [
-    {"@type": "type.googleapis.com/google.protobuf.Duration", "value": "1.500s"},
-    {"@type": "type.googleapis.com/google.cloud.ces.v1beta.Chunk", "text": ""},
-    {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"futureQuotaValue": "0"}]},
-    {},
-]
-
-
-@pytest.mark.parametrize("content", ANY_CONTENTS)
-def test_any_keeps_its_type_and_content(content):
+def any_content(content):
+    """Its type and content are kept."""
     value = {"error": {"details": [content]}}
     assert EvaluationResult.from_value(value).to_value() == value
 

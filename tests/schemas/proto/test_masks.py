@@ -3,7 +3,6 @@
 import inspect
 import json
 import re
-from typing import Any
 
 import pytest
 from google.cloud import ces_v1beta
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
+from tests.tables import lines_beside, rows_test
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.proto.masks import (
     MaskError,
@@ -22,27 +22,13 @@ from turnwise.schemas.proto.masks import (
     written_fields,
 )
 
-NAME = "projects/p/locations/l/apps/a/evaluations/one"
-GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}], "evaluationExpectations": ["e"]}
+OLD, RESULT = (line["value"] for line in lines_beside(__file__, "masks.jsonl").values())
+NAME, GOLDEN = OLD["name"], OLD["golden"]
 SCENARIO = {"task": "t", "maxTurns": 3, "rubrics": ["r"], "variableOverrides": {"a": 1.0}}
-THRESHOLDS = {
-    "goldenEvaluationMetricsThresholds": {
-        "turnLevelMetricsThresholds": {"semanticSimilaritySuccessThreshold": 0},
-        "toolMatchingSettings": {"extraToolCallBehavior": "ALLOW"},
-    },
-    "goldenHallucinationMetricBehavior": "ENABLED",
-}
-OLD = {
-    "name": NAME,
-    "displayName": "old",
-    "description": "words",
-    "tags": ["a", "b"],
-    "golden": GOLDEN,
-    "evaluationMetricsThresholdOverride": THRESHOLDS,
-}
+test_rows = rows_test(globals(), "masks")
 
 
-def updated(mask: str | None, **new: Any) -> Any:
+def updated(mask, **new):
     """What has changed, and to what (None: gone)."""
     before = json.dumps(OLD)
     after = updated_content(OLD, Evaluation.from_value(new), mask)
@@ -53,56 +39,8 @@ def updated(mask: str | None, **new: Any) -> Any:
     }
 
 
-@pytest.mark.parametrize(
-    ("mask", "new", "change"),
-    [
-        ("displayName", {"displayName": "new", "description": "x"}, {"displayName": "new"}),
-        ("displayName,description", {"displayName": "new"}, {"displayName": "new", "description": None}),
-        ("tags", {}, {"tags": None}),
-        ("tags", {"tags": []}, {"tags": None}),
-        ("golden", {}, {"golden": None}),
-        ("golden.turns", {"golden": {"turns": []}}, {"golden": {"evaluationExpectations": ["e"]}}),
-        ("golden.evaluation_expectations", {}, {"golden": {"turns": GOLDEN["turns"]}}),
-        ("golden,golden.turns", {"golden": {"turns": []}}, {"golden": {}}),
-        ("scenario", {"scenario": SCENARIO}, {"golden": None, "scenario": SCENARIO}),
-        ("scenario.task", {"scenario": SCENARIO}, {"golden": None, "scenario": {"task": "t"}}),
-        (
-            "scenario.maxTurns,scenario.task",
-            {"scenario": {"maxTurns": 2}},
-            {"golden": None, "scenario": {"maxTurns": 2}},
-        ),
-        ("scenario,golden", {"scenario": SCENARIO}, {"golden": None, "scenario": SCENARIO}),
-        ("scenario.task", {"scenario": {"maxTurns": 1}}, {}),
-        ("name", {"name": "projects/other"}, {}),
-        ("etag,createTime,lastCompletedResult.name", {"etag": "x", "createTime": "2026-01-01T00:00:00Z"}, {}),
-        ("displayName,etag", {"displayName": "new", "etag": "x"}, {"displayName": "new"}),
-        (
-            "evaluationMetricsThresholdOverride.goldenEvaluationMetricsThresholds.turnLevelMetricsThresholds"
-            ".semanticSimilaritySuccessThreshold",
-            {},
-            {
-                "evaluationMetricsThresholdOverride": {
-                    "goldenEvaluationMetricsThresholds": {
-                        "turnLevelMetricsThresholds": {},
-                        "toolMatchingSettings": {"extraToolCallBehavior": "ALLOW"},
-                    },
-                    "goldenHallucinationMetricBehavior": "ENABLED",
-                }
-            },
-        ),
-        (
-            "evaluation_metrics_threshold_override.golden_hallucination_metric_behavior",
-            {"evaluationMetricsThresholdOverride": {"goldenHallucinationMetricBehavior": "DISABLED"}},
-            {
-                "evaluationMetricsThresholdOverride": {
-                    **THRESHOLDS,
-                    "goldenHallucinationMetricBehavior": "DISABLED",
-                }
-            },
-        ),
-    ],
-)
-def test_an_update_changes_what_its_mask_names(mask, new, change):
+def update(mask, new, change):
+    """It changes what its mask names."""
     assert updated(mask, **new) == change
 
 
@@ -113,29 +51,10 @@ def test_without_a_mask_everything_is_replaced(mask):
     assert after == {"name": NAME, "displayName": "new", "scenario": SCENARIO}
 
 
-@pytest.mark.parametrize(
-    ("mask", "why"),
-    [
-        ("dispayName", "no field 'dispayName'"),
-        ("displayName,", "no field ''"),
-        (",", "no field ''"),
-        ("display-name", "no field"),
-        ("golden..turns", "no field ''"),
-        ("golden.turn", "Evaluation.Golden has no field 'turn'"),
-        ("golden.turns.steps", "leads into turns"),
-        ("golden.*", "no field '*'"),
-        ("displayName,*", "cannot stand beside"),
-        ("scenario.variableOverrides.a", "leads into variableOverrides"),
-        ("displayName.x", "leads into displayName"),
-        ("lastCompletedResult.nothing", "no field 'nothing'"),
-        ("model_config", "no field"),
-        ("displayName," * 501, "more than 500"),
-        ("x" * 100_000, "no field"),
-    ],
-)
-def test_a_wrong_path_is_refused_by_name(mask, why):
+def wrong_path(mask, why, times=1):
+    """It is refused by name."""
     with pytest.raises(MaskError, match=re.escape(why)) as caught:
-        updated(mask)
+        updated(mask * times)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
@@ -145,60 +64,19 @@ def test_output_only_fields_are_those_of_the_api():
     assert {to_camel(name) for name in found} == Evaluation.OUTPUT_ONLY
 
 
-RESULT = {
-    "name": "r",
-    "evaluationStatus": "FAIL",
-    "goldenResult": {
-        "turnReplayResults": [
-            {"conversation": "c", "expectationOutcome": [{"outcome": "PASS"}, {"outcome": "FAIL"}]},
-            {"conversation": "d", "turnLatency": "1s"},
-        ]
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("mask", "seen"),
-    [
-        ("name,evaluation_status", {"name": "r", "evaluationStatus": "FAIL"}),
-        (
-            "goldenResult.turnReplayResults.expectationOutcome.outcome,name",
-            {
-                "name": "r",
-                "goldenResult": {
-                    "turnReplayResults": [
-                        {"expectationOutcome": [{"outcome": "PASS"}, {"outcome": "FAIL"}]},
-                        {},
-                    ]
-                },
-            },
-        ),
-        ("goldenResult,goldenResult.turnReplayResults.turnLatency", {"goldenResult": RESULT["goldenResult"]}),
-        ("goldenResult.turnReplayResults.turnLatency,goldenResult", {"goldenResult": RESULT["goldenResult"]}),
-        ("scenarioResult.task", {}),
-    ],
-)
-def test_a_reader_sees_what_the_mask_names(mask, seen):
+def seen(mask, wanted):
+    """A reader sees what the mask names."""
     paths = parse_mask(EvaluationResult, mask, through_lists=True)
     assert paths is not None
-    assert select_fields(RESULT, paths) == seen
+    assert select_fields(RESULT, paths) == wanted
 
 
-def test_all_but_some_fields():
-    paths = all_but(EvaluationResult, "goldenResult.turnReplayResults.conversation,scenarioResult,name")
-    assert select_fields({**RESULT, "displayName": "d", "scenarioResult": {}}, paths) == {
-        "displayName": "d",
-        "evaluationStatus": "FAIL",
-        "goldenResult": {
-            "turnReplayResults": [
-                {"expectationOutcome": [{"outcome": "PASS"}, {"outcome": "FAIL"}]},
-                {"turnLatency": "1s"},
-            ]
-        },
-    }
+def unseen(mask, more, wanted):
+    """All fields but those that the mask names."""
+    assert select_fields({**RESULT, **more}, all_but(EvaluationResult, mask)) == wanted
 
 
-def paths_into(message: Any, depth: int = 3) -> list[tuple[str, ...]]:
+def paths_into(message, depth=3):
     found = []
     for spelling, field in mask_fields(message).items():
         if spelling != field.name or message is EvaluationResult:
@@ -210,7 +88,7 @@ def paths_into(message: Any, depth: int = 3) -> list[tuple[str, ...]]:
 
 
 ALL_PATHS = sorted(paths_into(Evaluation))
-TEXT = st.text(max_size=3)
+TEXT, LIMITS = st.text(max_size=3), OLD["evaluationMetricsThresholdOverride"]
 GOLDENS = st.fixed_dictionaries(
     {}, optional={"turns": st.just(GOLDEN["turns"]), "evaluationExpectations": st.lists(TEXT)}
 )
@@ -236,7 +114,9 @@ EVALUATIONS = st.builds(
             "description": TEXT,
             "tags": st.lists(TEXT, max_size=2),
             "etag": TEXT,
-            "evaluationMetricsThresholdOverride": st.sampled_from([{}, THRESHOLDS]),
+            "evaluationMetricsThresholdOverride": st.sampled_from(
+                [{}, OLD["evaluationMetricsThresholdOverride"]]
+            ),
             "lastCompletedResult": st.just({"name": "x"}),
         },
     ),
@@ -249,7 +129,7 @@ SNAKE = {
 }
 
 
-def at(value: Any, path: tuple[str, ...]) -> Any:
+def at(value, path):
     for name in path:
         value = value.get(name) if value is not None else None
     return value

@@ -1,9 +1,11 @@
 """Labels brought together with scores: agreement, thresholds, and figures without the judge's bias."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
-from tests.tables import lines_beside
+from tests.tables import is_told, lines_beside, value_at
 from turnwise.pipeline.report.calibration import calibration_text
 from turnwise.schemas.calibration import HumanLabel, LabelDraw
 from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
@@ -20,6 +22,8 @@ from turnwise.transforms.decisions.calibration.labels import (
 )
 
 SIZE = 400
+CALIBRATED = lines_beside(__file__, "calibrated.jsonl")
+"""Scores and parts of labels, and what comes of them: path -> value, or what it must be."""
 LABELS = lines_beside(__file__, "labels.jsonl")
 """Labels of people beside the answers that they are, and the problems of those that are none."""
 
@@ -62,58 +66,62 @@ def drawn(people, size):
     return {f"c{i}": "PASS" if people[i] else "FAIL" for i in range(size)}
 
 
-def test_figures_of_all_versions_and_slices():
-    scores, people = simulated()
-    found = calibrated(lines_of(drawn(people, 100), 100), scores)
+def given_scores(stated):
+    """Returns scores and what people say of them: simulated, or values one after the other."""
+    if "simulated" in stated:
+        return simulated(*stated["simulated"])
+    if "numbers" in stated:
+        return numbers()
+    if "random" in stated:
+        values = np.random.default_rng(3).random(stated["random"])
+        return [judged(f"c{i}", float(v), None, threshold=None) for i, v in enumerate(values)], values > 0.62
+    turns = range(stated["turns"]) if "turns" in stated else [None]
+    scores = []
+    for i, turn in product(range(stated["size"]), turns):
+        value, passed = stated["values"][len(scores) % len(stated["values"])]
+        scores.append(judged(f"c{i}", value, passed, turn=turn, threshold=stated.get("threshold", 0.5)))
+    return scores, None
+
+
+def given_labels(stated, people):
+    """Returns the lines of some conversations: what people say, or labels one after the other."""
+    own = {key: stated[key] for key in ("weight", "rater") if key in stated}
+    if stated.get("is_hand_picked"):
+        own |= {"chosen": "hand-picked", "draw": None}
+    elif "weight" in own:
+        own |= {"draw": None}
+    turns = range(stated["turns"]) if "turns" in stated else [None]
+    start, end = stated["conversations"]
+    names = [(f"c{i}", turn) for i in range(start, end) for turn in turns]
+    names = [name for name in names if [*name] not in stated.get("without", [])]
+    said = stated.get("labels")
+    lines = []
+    for place, (name, turn) in enumerate(names):
+        label = said[place % len(said)] if said else people[int(name[1:])]
+        if not said and people.dtype == bool:
+            label = ("PASS" if label else "FAIL") if place < stated.get("labelled", end) else None
+        if "is_numbered" in stated:
+            own["number"] = int(name[1:]) + 1
+        label = label if isinstance(label, str | None) else float(label)
+        size, of = stated.get("size", end - start), stated.get("of", SIZE)
+        lines += lines_of({name if turn is None else (name, turn): label}, size, of, **own)
+    return lines
+
+
+@pytest.mark.parametrize("name", CALIBRATED)
+def test_what_is_calibrated(name):
+    line = CALIBRATED[name]
+    scores, people = given_scores(line["scores"])
+    labels = [own for part in line["labels"] for own in given_labels(part, people)]
+    lines = [LabelLine(own.label, f"l:{number}") for number, own in enumerate(labels, 1)]
+    found = calibrated(lines, scores)
+    assert found == calibrated(lines, scores)
     (own,) = found.criteria
-    assert (own.labelled, own.random, own.hand_picked, own.scores, found.problems) == (100, 100, 0, 400, [])
-    assert [(one.group, one.name, one.scores, one.labels) for one in own.corrected] == [
-        ("all", None, 400, 100),
-        ("app_version", "v0", 200, 50),
-        ("app_version", "v1", 200, 50),
-        ("slice", "odd", 200, 50),
-    ]
-    table = own.outcomes.confusion
-    assert table.both_pass + table.false_pass + table.false_fail + table.both_fail == 100
-    assert own.outcomes.agreement.interval.low < 0.8 < own.outcomes.agreement.interval.high
-    assert own.outcomes.kappa.interval.low < own.outcomes.kappa.value < own.outcomes.kappa.interval.high
-    assert own.corrected[0].rogan_gladen.low < 0.8 < own.corrected[0].rogan_gladen.high
-    assert [one.name for one in own.slices] == ["v0", "v1", "odd"]
-    assert found == calibrated(lines_of(drawn(people, 100), 100), scores)
-
-
-HAND = {"chosen": "hand-picked", "draw": None}
-
-
-@pytest.mark.parametrize(
-    "lines, reason",
-    [
-        (lambda p: lines_of(drawn(p, 100), 100, **HAND), "hand-picked; only labels of a random sample"),
-        (lambda p: lines_of(drawn(p, 100), 100, of=399), "drawn from 399 conversations, but the run has 400"),
-        (
-            lambda p: lines_of(drawn(p, 99), 100),
-            "the sample has 100 conversations, but the file has lines of 99",
-        ),
-        (lambda p: lines_of(drawn(p, 50), 50) + lines_of(drawn(p, 60), 60), "of 2 random samples"),
-        (lambda p: lines_of(drawn(p, 29), 29), "too few labels: 29 of 29 cases; 30 cases are needed"),
-        (
-            lambda p: lines_of(drawn(p, 40), draw=None, weight=2.0) + lines_of({"c41": "PASS"}, 1),
-            "1 of 41 labels have no sampling weight",
-        ),
-        (
-            lambda p: (
-                lines_of(drawn(p, 3), draw=None, weight=1e9)
-                + [one for one in lines_of(drawn(p, 60), draw=None, weight=1.0)][3:]
-            ),
-            "the sampling weights rest on too few labels: 60 tell as much as 3.0 with equal weights",
-        ),
-    ],
-)
-def test_a_correction_is_refused_with_the_reason(lines, reason):
-    scores, people = simulated()
-    (own,) = calibrated(lines(people), scores).criteria
-    assert reason in own.not_corrected and own.outcomes is not None
-    assert all(one.value is None for one in own.corrected)
+    root = {"found": found, "own": own, "problems": [[one.kind, one.count] for one in found.problems]}
+    root["groups"] = [[one.group, one.name, one.scores, one.labels] for one in own.corrected]
+    for path, wanted in line["says"].items():
+        assert is_told(value_at(root, path), wanted), (path, value_at(root, path), wanted)
+    assert own.not_corrected is None or all(one.value is None for one in own.corrected)
 
 
 def test_what_is_drawn_and_has_no_label_widens_the_interval():
@@ -126,44 +134,6 @@ def test_what_is_drawn_and_has_no_label_widens_the_interval():
     assert other.interval.low < own.interval.low and own.interval.high < other.interval.high
 
 
-def test_labels_in_the_order_of_drawing_may_end_early():
-    scores, people = simulated()
-    lines = []
-    for number in range(1, 101):
-        label = drawn(people, 100)[f"c{number - 1}"] if number <= 60 else None
-        lines += lines_of({f"c{number - 1}": label}, 100, number=number)
-    found = calibrated(lines, scores)
-    assert [(problem.kind, problem.count) for problem in found.problems] == [("after_end", 40)]
-    (own,) = found.criteria
-    assert (own.corrected[0].labels, own.corrected[0].missing) == (60, 0)
-    (other,) = calibrated(lines[1:], scores).criteria
-    assert "the sample has 60 conversations, but the file has lines of 59" in other.not_corrected
-
-
-def test_turns_of_drawn_conversations_are_all_of_the_sample():
-    scores = [judged(f"c{i}", 1.0, i % 3 > 0, turn=turn) for i in range(40) for turn in range(3)]
-    labels = {(f"c{i}", turn): "PASS" for i in range(35) for turn in range(3)}
-    (own,) = calibrated(lines_of(labels, 35, 40), scores).criteria
-    assert own.level == "turn" and own.corrected[0].missing == 0 and own.corrected[0].cases == 35
-    for turn in (1, 2):
-        del labels["c0", turn]
-    (own,) = calibrated(lines_of(labels, 35, 40), scores).criteria
-    assert own.corrected[0].missing == 2
-
-
-def test_raters_agree_and_tie():
-    scores, people = simulated()
-    lines = [
-        line
-        for rater in "abc"
-        for line in lines_of(drawn(people, 60 if rater == "a" else 40), 60, rater=rater, **HAND)
-    ]
-    lines += lines_of({"c50": "FAIL" if people[50] else "PASS"}, 60, rater="d", **HAND)
-    (own,) = calibrated(lines, scores).criteria
-    assert (own.raters, own.labelled, own.outcomes.tied) == (4, 60, 1)
-    assert 0.8 < own.between_people.value < 1 and own.between_people.count == 41
-
-
 def test_who_says_both_of_a_score_has_no_say():
     given = (("a", "PASS"), ("b", "FAIL"), ("b", "PASS"), ("c", "PASS"))
     labels = [line.label for rater, label in given for line in lines_of({"c1": label}, rater=rater)]
@@ -171,54 +141,11 @@ def test_who_says_both_of_a_score_has_no_say():
     assert (found.shared, found.agreed, found.disagreements) == (1, 1, [])
 
 
-def test_one_class_gives_no_kappa_and_no_threshold():
-    scores, _ = simulated(60, rate=1.0, error=0.0)
-    (own,) = calibrated(lines_of({f"c{i}": "PASS" for i in range(40)}, 40, 60), scores).criteria
-    assert own.outcomes.kappa.value is None and "one and the same" in own.outcomes.kappa.reason
-    assert own.no_threshold == "people pass all 40 labelled scores"
-    assert own.corrected[0].interval.low < 0.97 and own.corrected[0].interval.high > 0.99
-    assert own.outcomes.fail_recall.reason == "people fail nothing"
-
-
-def test_many_labels_of_few_cases_suggest_no_threshold():
-    scores = [judged(f"c{i}", turn / 4, turn > 1, turn=turn) for i in range(9) for turn in range(4)]
-    labels = {(f"c{i}", turn): "PASS" if turn > 1 else "FAIL" for i in range(9) for turn in range(4)}
-    (own,) = calibrated(lines_of(labels, 9, **HAND), scores).criteria
-    assert own.no_threshold == "too few labels: 36 of 9 cases; 20 of 10 cases are needed"
-
-
 def numbers(bias=0.1, size=SIZE):
     generator = np.random.default_rng(2)
     people = generator.random(size) * 0.6 + 0.2
     values = np.clip(people + bias + generator.normal(0, 0.05, size), 0, 1)
     return [judged(f"c{i}", float(v), None) for i, v in enumerate(values)], people
-
-
-def test_means_lose_the_bias():
-    scores, people = numbers()
-    (own,) = calibrated(lines_of({f"c{i}": float(people[i]) for i in range(80)}, 80), scores).criteria
-    whole = own.corrected[0]
-    assert own.measure == "mean" and own.kind == "numbers" and own.outcomes is None
-    assert whole.raw > 0.58 and abs(whole.value - people.mean()) < 0.02
-    assert whole.interval.low < people.mean() < whole.interval.high
-    assert own.numbers.bias.interval.low > 0 and own.numbers.correlation.value > 0.9
-
-
-def test_equal_numbers_give_no_interval_of_width_nothing():
-    scores = [judged(f"c{i}", 0.5, None) for i in range(60)]
-    (own,) = calibrated(lines_of({f"c{i}": 0.5 for i in range(40)}, 40, 60), scores).criteria
-    assert "the error is unknown" in own.not_corrected and own.numbers.alpha.value is None
-
-
-def test_a_criterion_without_a_threshold_has_no_pass_rate_but_gets_a_threshold():
-    generator = np.random.default_rng(3)
-    values = generator.random(200)
-    scores = [judged(f"c{i}", float(v), None, threshold=None) for i, v in enumerate(values)]
-    labels = {f"c{i}": "PASS" if values[i] > 0.62 else "FAIL" for i in range(100)}
-    (own,) = calibrated(lines_of(labels, 100, 200), scores).criteria
-    assert "no threshold, so that there is no pass rate" in own.not_corrected and own.outcomes is None
-    assert abs(own.threshold.threshold - 0.62) < 0.05 and own.threshold.cost == 0
-    assert own.threshold.word == "no threshold to compare with" and own.threshold.present is None
 
 
 @pytest.mark.parametrize("passes_from, best", [(True, 0.7), (False, 0.3)])
@@ -237,14 +164,6 @@ def test_the_threshold_with_the_lowest_cost(passes_from, best):
     assert advice.cost <= advice.validated_cost.value and (advice.labels, advice.cases) == (200, 200)
     (strict,) = calibrated(lines_of(labels, 200, 300), scores, scales, ErrorCosts(20.0, 1.0)).criteria
     assert (strict.threshold.threshold > advice.threshold) == passes_from
-
-
-def test_a_present_threshold_that_no_other_beats_stays():
-    """All of 0.4 fail and all of 0.55 pass: 0.5 is the shortest of the cheapest, and 0.55 is as cheap."""
-    scores = [judged(f"c{i}", (0.4, 0.55)[i % 2], bool(i % 2), threshold=0.55) for i in range(60)]
-    labels = {f"c{i}": ("FAIL", "PASS")[i % 2] for i in range(60)}
-    (own,) = calibrated(lines_of(labels, 60, 60), scores).criteria
-    assert (own.threshold.threshold, own.threshold.word) == (0.55, "the present one")
 
 
 def few_errors(size):
@@ -313,12 +232,6 @@ def test_what_has_no_score_is_part_of_all():
     text = calibration_text(found, 300)
     assert f"pass rate of all 400: {whole.raw:.1%} as scored, of the {400 - whole.no_score} decided;" in text
     assert "100 of 400 scores are labelled" in text and "\n  no score " in text
-
-
-def test_nothing_decided_is_not_corrected():
-    scores = [judged(f"c{i}", None, None) for i in range(60)]
-    (own,) = calibrated(lines_of({f"c{i}": "PASS" for i in range(40)}, 40, 60), scores).criteria
-    assert own.not_corrected == "none of the 60 scores is decided" and own.outcomes is None
 
 
 SCALES = {"safe": Scale(bounds=(0.0, 1.0)), "verdict": Scale(has_values=False)}

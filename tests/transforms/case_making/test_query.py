@@ -1,5 +1,6 @@
 import pytest
 
+from tests.tables import stated
 from turnwise.schemas.proto.masks import FilterError, parse_filter
 from turnwise.transforms.decisions.cases import check_fields, meets
 
@@ -13,22 +14,7 @@ FACTS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("app_version = v2", True),
-        ("app_version != v2", False),
-        ("tool = book_*", True),
-        ("tool = book", False),
-        ("turns >= 3 AND turns < 4", True),
-        ("severity_score = 2", True),
-        ("text : it", True),
-        ("text : gone", False),
-        ("verdict = FAIL", False),
-        ("verdict != FAIL", True),
-        ("severity_score > 1 (turns = 9 OR app_version = v2)", True),
-    ],
-)
+@stated("meets", "text, wanted")
 def test_what_meets_a_filter(text, wanted):
     condition = parse_filter(text)
     assert condition is not None and meets(condition, FACTS) is wanted

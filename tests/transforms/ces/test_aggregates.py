@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ces_messages import MESSAGES
+from tests.tables import rows_test
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.ces.result import result_parts
 from turnwise.transforms.metrics.state import add_parts, add_sums
 
+test_rows = rows_test(globals(), "aggregates")
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared fixtures are not here")
 
@@ -62,56 +64,11 @@ def semantic(score):
     return {"semanticSimilarityResult": {"score": score}}
 
 
-def hallucination(score):
-    return {"hallucinationResult": {"score": score}}
-
-
-def call(outcome, expected=True, **tool):
-    if expected:
-        return {"expectationOutcome": [{"expectation": {"toolCall": tool}, "outcome": outcome}]}
-    return {"expectationOutcome": [{"observedToolCall": tool, "outcome": outcome}]}
-
-
 def total(*results):
     return aggregated_metrics({"v": version_sums(list(results))})["metricsByAppVersion"][0]
 
 
-CALLED = {"expectation": {"agentResponse": {}}, "observedToolCall": {"tool": "a"}, "outcome": "PASS"}
-TIMED = [{"tool": "a", "executionLatency": duration} for duration in ("1s", "2s")]
-IN_SET = {"toolsetTool": {"toolset": "s", "toolId": "t"}}
-TOTALS = {
-    "semanticSimilarityMetrics": [
-        ([semantic(4), semantic(1)], [{"score": 2.5}]),
-        ([semantic(0)], [{}]),
-        ([{}], None),
-    ],
-    "hallucinationMetrics": [
-        ([hallucination(1), hallucination(0), hallucination(0)], [{"score": 0.33333334}]),
-        ([hallucination(1), hallucination(-1)], [{"score": 1.0}]),
-        ([hallucination(-1)], None),
-        ([hallucination(0)], [{}]),
-        ([{"hallucinationResult": {}}], None),
-    ],
-    "turnLatencyMetrics": [
-        ([{"turnLatency": "1s"}, {"turnLatency": "2.000000001s"}], [{"averageLatency": "1.500s"}]),
-        ([{"turnLatency": "0s"}], [{"averageLatency": "0s"}]),
-    ],
-    "toolMetrics": [
-        ([call("PASS", tool="a"), call("FAIL", tool="a")], [{"tool": "a", "passCount": 1, "failCount": 1}]),
-        ([call("FAIL", expected=False, tool="a")], [{"tool": "a", "failCount": 1}]),
-        ([call("SKIPPED", tool="a")], None),
-        ([call("PASS", tool=name) for name in "ba"], [{"tool": name, "passCount": 1} for name in "ab"]),
-        ([call("PASS", **IN_SET)], [{"tool": "s/tools/t", "passCount": 1}]),
-        ([{"expectationOutcome": [CALLED]}], None),
-    ],
-    "toolCallLatencyMetrics": [([{"toolCallLatencies": TIMED}], [{"tool": "a", "averageLatency": "1.500s"}])],
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "turns", "wanted"), [(name, *row) for name, rows in TOTALS.items() for row in rows]
-)
-def test_totals(name, turns, wanted):
+def totals(name, turns, wanted):
     together, apart = total(golden(*turns)), total(*[golden(turn) for turn in turns])
     assert together.get(name) == wanted
     assert apart.get(name) == wanted

@@ -9,6 +9,7 @@ import turnwise
 from tests.ces_messages import parsed
 from tests.samples import sample_of
 from tests.scripted_judge import Scripted
+from tests.tables import rows_test
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import (
@@ -22,11 +23,12 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.ces.result import evaluation_result, result_parts
-from turnwise.transforms.criteria.ces_conversations import EvaluationExpectations
+from turnwise.transforms.criteria.ces import EvaluationExpectations
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import ScoredConversation, conversation_verdict, judge_conversation
 
+test_rows = rows_test(globals(), "judged_results")
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared fixtures are not here")
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")
@@ -39,9 +41,9 @@ CRITERIA = [
 ]
 
 
-def result_of(case, turns, ask, criteria=CRITERIA):
+def result_of(case, turns, ask):
     scored = ScoredConversation(sample_of(case, *turns), [], [])
-    asyncio.run(judge_conversation(scored, criteria, ask))
+    asyncio.run(judge_conversation(scored, CRITERIA, ask))
     assert scored.failures == []
     return parsed(evaluation_result(scored, conversation_verdict(scored, RULES), RUN))
 
@@ -97,16 +99,11 @@ def scripted_by(sample_turns, statements, others):
         version = question.prompt.version
         if version == "semantic_similarity/2":
             said = question.prompt.evidence.split(": actual answer]\n")[1].split("\n[")[0]
-            turn = next(
-                t for t in sample_turns if said in json.dumps(t["expectationOutcome"], ensure_ascii=False)
-            )
-            found = turn["semanticSimilarityResult"]
-            return {
-                "expected_quote": "",
-                "actual_quote": "",
-                "reason": found["explanation"],
-                "score": found["score"],
-            }
+            texts = (json.dumps(turn["expectationOutcome"], ensure_ascii=False) for turn in sample_turns)
+            place = next(i for i, text in enumerate(texts) if said in text)
+            found = sample_turns[place]["semanticSimilarityResult"]
+            quotes = {"expected_quote": "", "actual_quote": ""}
+            return {**quotes, "reason": found["explanation"], "score": found["score"]}
         if version == "hallucination/2":
             place = max(map(int, re.findall(r": turn (\d+), tool call", question.prompt.evidence))) - 1
             found = sample_turns[place]["hallucinationResult"]
@@ -128,18 +125,22 @@ POLITE_THROUGHOUT = {"verdicts": [verdict(1, "yes", "Polite throughout.")]}
 DATE_DIFFERS = {"semantic_match/2": {"verdicts": [verdict(1, "no", "a month late")]}}
 
 
-def said_of(outcome):
-    """What an expectation outcome says, without the agents' names and the wording of explanations."""
-    found = {key: outcome[key] for key in ("expectation", "outcome") if key in outcome}
-    if "observedAgentResponse" in outcome:
-        found["said"] = words_of(outcome["observedAgentResponse"])
-    for key in ("observedToolCall", "observedToolResponse", "observedAgentTransfer"):
-        if key in outcome:
-            is_transfer = key == "observedAgentTransfer"
-            found[key] = {k: v for k, v in outcome[key].items() if k != "displayName" or not is_transfer}
-    if "toolInvocationResult" in outcome:
-        found["parameters"] = {k: v for k, v in outcome["toolInvocationResult"].items() if k != "explanation"}
-    return json.dumps(found, sort_keys=True, ensure_ascii=False)
+def comparable(value):
+    """Leaves out explanations, latencies and agents' names; of a message, keeps its words."""
+    if isinstance(value, list):
+        return [comparable(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "chunks" in value:
+        return words_of(value)
+    left_out = {"explanation", "errorInfo", "conversation", "turnLatency"}
+    left_out |= {"toolCallLatencies", "spanLatencies", *(["displayName"] if "targetAgent" in value else [])}
+    if "observedAgentResponse" in value:  # The turn has it.
+        left_out.add("semanticSimilarityResult")
+    kept = {key: comparable(item) for key, item in value.items() if key not in left_out}
+    if "expectationOutcome" in kept:
+        kept["expectationOutcome"].sort(key=lambda outcome: json.dumps(outcome, sort_keys=True))
+    return kept
 
 
 @needs_samples
@@ -154,14 +155,7 @@ def test_a_golden_of_the_samples(name, scripted):
     assert result["evaluationStatus"] == wanted["evaluationStatus"]
     golden = result["goldenResult"]
     assert golden["evaluationExpectationResults"] == wanted["goldenResult"]["evaluationExpectationResults"]
-    for ours, theirs in zip(golden["turnReplayResults"], replayed, strict=True):
-        for key in ("toolOrderedInvocationScore", "overallToolInvocationResult"):
-            assert ours.get(key) == theirs.get(key)
-        for key in ("semanticSimilarityResult", "hallucinationResult"):
-            assert unexplained(ours.get(key)) == unexplained(theirs.get(key))
-        assert sorted(map(said_of, ours["expectationOutcome"])) == sorted(
-            map(said_of, theirs["expectationOutcome"])
-        )
+    assert comparable(golden["turnReplayResults"]) == comparable(replayed)
     asked = [q.prompt.version for q, _ in ask.asked]
     assert asked.count("semantic_similarity/2") == 3
     assert asked.count("hallucination/2") == (2 if name == "golden_pass" else 1)
@@ -175,10 +169,6 @@ def test_a_golden_of_the_samples(name, scripted):
         assert said["expectationOutcome"][0]["toolInvocationResult"]["explanation"] == (
             "1 of 2 parameters match; wrong or missing: date."
         )
-
-
-def unexplained(result):
-    return result and {key: value for key, value in result.items() if key != "explanation"}
 
 
 @needs_samples
@@ -214,19 +204,10 @@ def test_a_scenario_of_the_samples(scripted):
     result = result_of(case, turns, scripted(scripted_by(judged, POLITE_THROUGHOUT, others)))
     ours = result["scenarioResult"]
     assert result["evaluationStatus"] == "PASS"
-    same = (
-        "allExpectationsSatisfied",
-        "evaluationExpectationResults",
-        "rubricOutcomes",
-        "task",
-        "taskCompleted",
-        "userFacts",
-        "userGoalSatisfactionResult",
-    )
+    same = ["allExpectationsSatisfied", "evaluationExpectationResults", "rubricOutcomes", "task"]
+    same += ["taskCompleted", "userFacts", "userGoalSatisfactionResult"]
     assert {key: ours[key] for key in same} == {key: theirs[key] for key in same}
-    assert list(map(unexplained, ours["hallucinationResult"])) == list(
-        map(unexplained, theirs["hallucinationResult"])
-    )
+    assert comparable(ours["hallucinationResult"]) == comparable(theirs["hallucinationResult"])
     assert [o["outcome"] for o in ours["expectationOutcomes"]] == ["PASS", "PASS"]
     assert words_of(ours["expectationOutcomes"][1]["observedAgentResponse"]) == said
 
@@ -245,24 +226,10 @@ def evaluated(case, turns, answers, **criteria):
 CALLED = Turn(user="q", agent="it is so", tool_calls=[ToolCall(name="a")])
 SAID = Turn(user="r", agent="bye")
 DONE = [Expectation("agent_response", text="done", comparison="CONTAINS")]
-COMPOSITES = [
-    # hallucination, goal, expected answer (None: the judge fails); all expectations satisfied, task completed
-    ("justified", "satisfied", 1, True, True),
-    ("no_claim", "satisfied", 1, True, True),
-    ("not_justified", "satisfied", 1, True, False),
-    ("justified", "not_satisfied", 1, True, False),
-    ("justified", "unspecified", 1, True, False),
-    ("justified", "satisfied", 0, False, False),
-    (None, "satisfied", 1, True, None),
-    (None, "not_satisfied", 1, True, False),
-    ("justified", None, 1, True, None),
-    ("justified", "satisfied", None, None, None),
-    (None, None, 0, False, False),
-]
 
 
-@pytest.mark.parametrize(("claims", "goal", "answer", "satisfied", "completed"), COMPOSITES)
-def test_composites(claims, goal, answer, satisfied, completed):
+def composite(claims, goal, answer, satisfied, completed):
+    """Whether all expectations are satisfied, and the task is completed; the judge fails on None."""
     answers = {"claims": claims, "goal": goal, "answers": None if answer is None else [answer]}
     result = evaluated(scenario(expectations=DONE), [CALLED, SAID], answers)["scenarioResult"]
     assert (result.get("allExpectationsSatisfied"), result.get("taskCompleted")) == (satisfied, completed)
@@ -277,42 +244,3 @@ def test_judging_changes_no_shared_message():
     for answers, outcome in ({}, None), ({"values": [1]}, "PASS"), ({"values": [0]}, "FAIL"), ({}, None):
         (replay,) = evaluated(case, [turn], answers)["goldenResult"]["turnReplayResults"]
         assert replay["expectationOutcome"][0].get("outcome") == outcome
-
-
-@pytest.mark.parametrize(("behaviour", "status"), [("ENABLED", "FAIL"), ("DISABLED", "PASS")])
-def test_a_golden_that_only_a_hallucination_fails_names_the_sentence(behaviour, status):
-    app = "projects/p/locations/us/apps/shop"
-    price = {"tool": f"{app}/tools/price", "displayName": "Price", "args": {"x": 1}}
-    words = {"chunks": [{"text": "Gladly. It costs 20 euros."}]}
-    case = {
-        "name": f"{app}/evaluations/price",
-        "displayName": "price",
-        "golden": {
-            "turns": [
-                {
-                    "steps": [
-                        {"userInput": {"text": "How much?"}},
-                        {"expectation": {"toolCall": {"tool": price["tool"], "args": price["args"]}}},
-                        {"expectation": {"agentResponse": {"role": "agent", **words}}},
-                    ]
-                }
-            ]
-        },
-        "evaluationMetricsThresholdOverride": {"goldenHallucinationMetricBehavior": behaviour},
-    }
-    answer = {"tool": price["tool"], "displayName": "Price", "response": {"output": {"euros": 99}}}
-    messages = [
-        {"role": "user", "chunks": [{"text": "How much?"}]},
-        {"role": "shop", "chunks": [{"toolCall": price}, {"toolResponse": answer}]},
-        {"role": "shop", **words},
-    ]
-    log = {"name": f"{app}/conversations/c", "evaluation": case["name"], "turns": [{"messages": messages}]}
-    found = turnwise.evaluate(log, cases=[case], criteria={"hallucination": {}}, judge="local")
-    assert found.status == status
-    (turn,) = found.results[0]["result"]["goldenResult"]["turnReplayResults"]
-    assert turn["expectationOutcome"][0]["observedToolCall"]["displayName"] == "Price"
-    told = "hallucination: “It costs 20 euros.” is not justified: No evidence holds “20”."
-    wanted = {"errorMessage": f"Turn 1: {told}"} if status == "FAIL" else None
-    assert turn.get("errorInfo") == wanted
-    (row,) = found.conversations
-    assert row["why"] == (f"turn 1: {told}" if wanted else None)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.compared_sides import F, P, U, observed
-from tests.tables import lines_beside
+from tests.tables import is_told, lines_beside, stated, value_at
 from turnwise.pipeline.report.comparison import fail_on_problems
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.rows import ConversationRow
@@ -78,40 +78,6 @@ def row(number: int, **columns: Any) -> Any:
     named = {"conversation_id": f"v2-{number}", "app_version": "v2", "eval_id": f"e{number}"}
     blank = dict.fromkeys(ConversationRow.__annotations__)
     return {**blank, **named, "verdict": F, "problem_type": f"type-{number}", **columns}
-
-
-def value_at(root: Any, path: str) -> Any:
-    for name in path.split("."):
-        if name.isdecimal():
-            root = root[int(name)]
-        else:
-            root = root[name] if isinstance(root, dict) else getattr(root, name)
-    return root
-
-
-def is_inside(interval: Any, figure: float, low: float, high: float) -> bool:
-    return low <= interval.low < figure < interval.high <= high
-
-
-def is_told(value: Any, wanted: Any) -> bool:
-    """Returns whether a value is the wanted one, or what it must be."""
-    if not isinstance(wanted, dict) or isinstance(value, dict):
-        return value == (pytest.approx(wanted) if isinstance(wanted, float) else wanted)
-    rules = {
-        "some": lambda stated: bool(value) is stated,
-        "starts": lambda text: value.startswith(text),
-        "ends": lambda text: value.endswith(text),
-        "parts": lambda texts: all(text in str(value) for text in texts),
-        "lacks": lambda texts: not any(text in value for text in texts),
-        "above": lambda limit: value > limit,
-        "below": lambda limit: value < limit,
-        "between": lambda limits: limits[0] <= value <= limits[1],
-        "inside": lambda limits: is_inside(
-            value.interval, getattr(value, "ratio", None) or value.difference, *limits
-        ),
-        "none_or": lambda fields: value is None or all(value_at(value, key) == fields[key] for key in fields),
-    }
-    return all(rules[rule](stated) for rule, stated in wanted.items())
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -256,20 +222,9 @@ def ended(eval_id, verdict):
     return Summary("c", "v", verdict, eval_id=eval_id)
 
 
-JOINED = [
-    # (case, value) of score rows, (case, verdict) of summaries -> (case, value, verdict)
-    ([("a", 1.0), ("b", 0.0)], [("b", "FAIL"), ("a", "PASS")], [("b", 0.0, 0.0), ("a", 1.0, 1.0)]),
-    ([("b", 0.0)], [("a", "PASS"), ("b", "FAIL")], [("a", None, 1.0), ("b", 0.0, 0.0)]),
-    ([("a", 1.0)], [("b", "FAIL")], [("b", None, 0.0), ("a", 1.0, None)]),
-    ([("a", 1.0), ("b", 0.0)], [(None, "PASS"), (None, "FAIL")], [("a", 1.0, 1.0), ("b", 0.0, 0.0)]),
-    ([("a", 1.0), ("b", 0.0)], [(None, "FAIL"), ("a", "PASS")], [("a", 1.0, 1.0), ("b", 0.0, 0.0)]),
-    ([(None, 0.5), ("a", 1.0)], [("a", "PASS"), (None, "FAIL")], [("a", 1.0, 1.0), (None, 0.5, 0.0)]),
-]
-
-
-@pytest.mark.parametrize(("scores", "verdicts", "expected"), JOINED)
+@stated("joined", "scores, verdicts, expected")
 def test_scores_are_joined_to_the_verdict_of_their_case(scores, verdicts, expected):
     found = collect([score(*one) for one in scores], [ended(*one) for one in verdicts])
     values = [[own.criteria.get(name) for name in ("match", STATUS)] for own in found]
     told = [[None if value is None else value.value for value in both] for both in values]
-    assert [(own.eval_id, *both) for own, both in zip(found, told, strict=True)] == expected
+    assert [[own.eval_id, *both] for own, both in zip(found, told, strict=True)] == expected

@@ -1,18 +1,13 @@
 """The first page: its sentence, its counts, the criterion that leads, and what is to be read first."""
 
-import pytest
 from msgspec.structs import replace
 
 from tests.compared_sides import F, compared
+from tests.tables import stated
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.decisions.comparison.words import short_names
-from turnwise.transforms.decisions.first_page import (
-    counts_text,
-    headline,
-    leading,
-    without_baseline,
-)
+from turnwise.transforms.decisions.first_page import counts_text, headline, leading, without_baseline
 
 
 def row(number, severity_score, **columns):
@@ -40,15 +35,7 @@ def test_one_version():
     assert several.headline == f"{told} without." and several.baseline is None
 
 
-@pytest.mark.parametrize(
-    ("primary", "measured", "stating", "name", "why"),
-    [
-        (["a", "b"], ["recorded_reward", "b"], [], "b", "the config calls it primary"),
-        (["a"], ["recorded_reward", "verdict"], [], "recorded_reward", "the log holds it"),
-        ([], ["tool_effects_v1"], ["tool_effects_v1"], "tool_effects_v1", "the eval cases state actions"),
-        ([], ["tool_effects_v1"], [], "verdict", "no criterion is called primary"),
-    ],
-)
+@stated("leads", "primary, measured, stating, name, why")
 def test_the_criterion_that_leads(primary, measured, stating, name, why):
     assert leading(primary, measured, stating) == (name, why)
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
-import turnwise
+from tests.tables import stated
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     Conversation,
@@ -73,87 +73,51 @@ def test_a_plain_conversation_is_held(target, conversation):
     assert json.loads(json.dumps(done.record)) == done.record
 
 
-CALL = ToolCall("book", {"people": 2})
-CASES = [
-    EvalCase(eval_id="e", turns=[ExpectedTurn(user="Hi", response="Hello", tool_calls=[CALL])]),
-    EvalCase(eval_id="e", turns=[ExpectedTurn(user="Hi", response="Hello", tool_calls=[])]),
-    EvalCase(
-        eval_id="e", turns=[ExpectedTurn(user="a", tool_calls=[CALL]), ExpectedTurn(user="b", response="c")]
-    ),
-]
+def converted_to(target, given):
+    kind = EvalCase if "eval_id" in given else Conversation
+    return converted(msgspec.convert(given, kind), TARGETS[target])
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("target", ["turnwise", "adk_eval_set", "ces_evaluation"])
-def test_a_golden_case_is_held_but_for_what_is_named(target, case):
-    done = converted(case, TARGETS[target])
-    assert not done.not_held
-    # Both formats take calls that are not stated for calls that may not happen.
-    unstated = any(turn.tool_calls is None for turn in case.turns) and target != "turnwise"
-    assert set(done.added) == ({"turns.tool_calls"} if unstated else set())
+@stated("lost", "targets, given, not_held, added, text")
+def test_what_a_target_does_not_hold_is_counted_by_field(targets, given, not_held, added, text):
+    """Formats that state calls take those that are not stated for calls that may not happen: added ones."""
+    for target in targets:
+        done = converted_to(target, given)
+        assert (dict(done.not_held), dict(done.added)) == (not_held, added), target
+        assert text in json.dumps(done.record)
 
 
-def test_what_a_target_lacks_is_counted_by_field():
-    turn = Turn(user="a", agent="b", latency_ms=5.0, tool_calls=[CALL, CALL], variables={"x": 1})
-    log = Conversation("c", app_version="v1", turns=[turn, msgspec.structs.replace(turn)])
-    done = converted(log, TARGETS["openai_chat"])
-    assert dict(done.not_held) == {"turns.latency_ms": 2, "turns.variables": 2}
-    lost = converted(log, TARGETS["ces_evaluation"]).not_held
-    assert lost["app_version"] == 1 and lost["turns.latency_ms"] == 2 and "turns.tool_calls" not in lost
-
-
-def test_expectations_go_before_the_recording():
-    turn = Turn(user="a", agent="wrong", expected=ExpectedTurn(response="right", tool_calls=[]))
-    done = converted(Conversation("c", turns=[turn]), TARGETS["adk_eval_set"])
-    (case,) = turnwise.read_cases({"eval_set_id": "s", "eval_cases": [done.record]})
-    assert case.turns[0].response == "right" and done.not_held == {"turns.agent": 1}
-
-
-def test_calls_and_words_that_may_be_missing_are_not_expected():
-    turn = Turn(user="a", agent="b", unknown_calls="a part is not read", unknown_words="another")
-    log = Conversation("c", turns=[turn])
-    (expected,) = recorded_case(log).turns
-    assert (expected.tool_calls, expected.response) == (None, None)
-    assert "noToolCalls" not in str(converted(log, TARGETS["ces_evaluation"]).record)
-
-
-def test_what_a_tool_called_and_the_answer_itself_are_no_expectations_of_their_own():
-    calls = [CALL, ToolCall("inner", inside=CALL.id or "1")]
-    turn = Turn(user="a", agent="one two", agent_messages=["one", "two"], tool_calls=calls)
-    (expected,) = recorded_case(Conversation("c", turns=[turn])).turns
-    assert [call.name for call in expected.tool_calls] == [CALL.name]
-    assert (expected.intermediate_responses, expected.response) == (["one"], "one two")
+@stated("expected", "turn, expected")
+def test_what_a_recording_expects(turn, expected):
+    log = msgspec.convert({"conversation_id": "c", "turns": [{"user": "a", **turn}]}, Conversation)
+    (own,) = recorded_case(log).turns
+    found = {key: msgspec.to_builtins(getattr(own, key)) for key in expected}
+    assert {**found, "tool_calls": own.tool_calls and [call.name for call in own.tool_calls]} == expected
+    assert own.tool_calls is not None or "noToolCalls" not in str(converted(log, TARGETS["ces_evaluation"]))
 
 
 @pytest.mark.parametrize("target", ["openai_chat", "adk_eval_set", "ces_evaluation"])
 def test_a_case_without_turns_is_refused(target):
     with pytest.raises(ValueError, match="has no turns"):
-        converted(EvalCase(eval_id="e", actions=[CALL]), TARGETS[target])
+        converted_to(target, {"eval_id": "e", "actions": [{"name": "book"}]})
 
 
-SCHEMAS = Path(__file__).parents[4] / "shared/reference/adk_json_schemas.json"
-RICH = Turn(
-    user="Hi",
-    agent="Done",
-    agent_messages=["One moment", "Done"],
-    adk_text="Hm\nDone",
-    tool_calls=[ToolCall("book", {"people": 2}, "t")],
-    tool_responses=[ToolResponse("book", "t", "ok")],
-    transfers=["other"],
-    usage=Usage(1, 2, 3, 1),
-    inference_calls=2,
-    latency_ms=3.0,
-    timestamp=5.0,
-)
-
-
-@pytest.mark.parametrize(
-    ("turn", "steps"),
-    [(Turn(user="a", agent="b"), 0), (Turn(user="a", agent="b", usage=Usage(1)), 1), (RICH, 3)],
-)
+@stated("steps", "turn, steps")
 def test_an_eval_set_has_no_more_steps_than_calls_and_texts_need(turn, steps):
-    (invocation,) = converted(Conversation("c", turns=[turn]), TARGETS["adk_eval_set"]).record["conversation"]
+    (invocation,) = converted_to("adk_eval_set", {"conversation_id": "c", "turns": [turn]}).record[
+        "conversation"
+    ]
     assert len(invocation["intermediate_data"]["invocation_events"]) == steps
+
+
+ROWS = [json.loads(line) for line in Path(__file__).with_name("rows").joinpath("convert.jsonl").open()]
+RICH = {
+    "conversation_id": "c",
+    "tags": ["t"],
+    "turns": [row["steps"][0] for row in ROWS if "steps" in row][-1:],
+}
+CASES = [row["lost"][1] for row in ROWS if "lost" in row and "eval_id" in row["lost"][1]]
+SCHEMAS = Path(__file__).parents[4] / "shared/reference/adk_json_schemas.json"
 
 
 @pytest.mark.skipif(not SCHEMAS.is_file(), reason="the shared schemas are not here")
@@ -161,7 +125,8 @@ def test_eval_sets_are_valid_by_the_schemas_of_google_adk():
     case = EvalCase(eval_id="s", kind="scenario", task="Book", rubrics=[Rubric("0", "Polite", "t")])
     case.session_state, case.final_session_state = {"a": 1}, {"b": 2}
     target = TARGETS["adk_eval_set"]
-    records = [converted(one, target).record for one in (Conversation("c", turns=[RICH]), case, *CASES)]
+    others = [converted_to("adk_eval_set", log) for log in (RICH, *CASES)]
+    records = [converted(case, target).record, *(own.record for own in others)]
     assert target.document is not None
     head, tail = target.document("desk.evalset.json", records[0])
     document = json.loads(head + ",".join(map(json.dumps, records)) + tail)
@@ -181,8 +146,8 @@ def camel(value: Any) -> Any:
 
 
 def test_evaluations_are_accepted_by_the_client_of_the_api():
-    for item in (Conversation("c", turns=[RICH], tags=["t"]), *CASES):
-        message = converted(item, TARGETS["ces_evaluation"]).record
+    for log in (RICH, *CASES):
+        message = converted_to("ces_evaluation", log).record
         assert ces_v1beta.Evaluation.from_json(json.dumps(message)).golden.turns
 
 

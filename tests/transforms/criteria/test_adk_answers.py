@@ -3,18 +3,16 @@
 import asyncio
 import gzip
 import json
-from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.scripted_judge import ScriptedJudge
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.criteria.hallucinations import HallucinationsReply, SentenceVerdict
 from turnwise.transforms.criteria.responses import MatchReply
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.judging.ask import JudgeSample
-from turnwise.transforms.judging.prompts import StatementReply, StatementVerdict
+from turnwise.transforms.judging.prompts import StatementReply
 from turnwise.transforms.matching.sample import CaseIndex, Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation, score_conversation
@@ -41,14 +39,10 @@ def conversation_case(case):
     return Sample(conversation, CaseIndex(None).find(conversation), record)
 
 
-@cache
-def criterion_from(config):
-    (criterion,) = build_criteria(parse_config(config))
-    return criterion
-
-
 def criterion_of(answer, **fields):
-    return criterion_from(json.dumps({"criteria": {answer["metric"]: answer["criterion"] or {}}, **fields}))
+    config = {"criteria": {answer["metric"]: answer["criterion"] or {}}, **fields}
+    (criterion,) = build_criteria(parse_config(json.dumps(config)))
+    return criterion
 
 
 def measured(matched, answer, **fields):
@@ -56,14 +50,11 @@ def measured(matched, answer, **fields):
     return result
 
 
-def by_turn(result, case):
-    scores = dict(result.turns)
-    return [scores[i].value if i in scores else None for i in range(len(case["actual"]))]
-
-
 def assert_bit_equal(result, case, answer):
     assert result.errors == []
-    assert by_turn(result, case) == answer["turns"]
+    scores = dict(result.turns)
+    values = [scores[i].value if i in scores else None for i in range(len(case["actual"]))]
+    assert values == answer["turns"]
     overall = result.overall
     assert (overall.value if overall else None) == answer["overall"]
     if overall and not overall.reason:  # a turn without a score makes no PASS
@@ -97,41 +88,28 @@ def test_the_frameworks_share_is_equal(number):
     assert shares == answer["framework"]
 
 
-class Script:
-    """Gives the answers that google-adk was given, by turn and sample; each turn's text is its own."""
+def script_of(case):
+    """Gives the answers that google-adk was given, by turn and sample."""
+    requests = [each["user_content"]["parts"][0]["text"] for each in case["actual"]]
 
-    def __init__(self, case):
-        self.case = case
-        self.turns = [each["final_response"]["parts"][0]["text"] for each in case["actual"]]
-        self.requests = [each["user_content"]["parts"][0]["text"] for each in case["actual"]]
-
-    async def __call__(self, question, samples):
-        turn = self.turn_of(question.prompt.evidence)
-        return [self.sample(question.reply_model, turn, number) for number in samples]
-
-    def turn_of(self, evidence):
-        found = [i for i, text in enumerate(self.requests) if text in evidence]
-        return found[-1]  # earlier turns are context
-
-    def sample(self, reply_model, turn, number):
-        if reply_model is MatchReply:
-            verdict = self.case["verdicts"][turn][number]
-            if verdict is None:
-                return JudgeSample(None, "no idea")
-            return JudgeSample(MatchReply(reference_quote="", answer_quote="", reason="x", verdict=verdict))
-        if reply_model is StatementReply:
-            verdicts = enumerate(self.case["rubrics"][turn][number], 1)
-            return JudgeSample(
-                StatementReply(
-                    verdicts=[
-                        StatementVerdict(number=n, quote="", reason="x", verdict=v) for n, v in verdicts
-                    ]
-                )
-            )
+    def script(question, number):
+        # Earlier turns are context.
+        turn = max(i for i, text in enumerate(requests) if text in question.prompt.evidence)
+        if question.reply_model is MatchReply:
+            verdict = case["verdicts"][turn][number]
+            quotes = {"reference_quote": "", "answer_quote": ""}
+            return "no idea" if verdict is None else {**quotes, "reason": "x", "verdict": verdict}
+        if question.reply_model is StatementReply:
+            verdicts = enumerate(case["rubrics"][turn][number], 1)
+            return {
+                "verdicts": [{"number": n, "quote": "", "reason": "x", "verdict": v} for n, v in verdicts]
+            }
         empty = {"supporting_quote": "", "contradicting_quote": "", "reason": "x"}
-        labels = enumerate(self.case["labels"][turn], 1)
-        verdicts = [SentenceVerdict(number=n, label=label, **empty) for n, label in labels]
-        return JudgeSample(HallucinationsReply(sentences=verdicts))
+        return {
+            "sentences": [{"number": n, "label": v, **empty} for n, v in enumerate(case["labels"][turn], 1)]
+        }
+
+    return script
 
 
 @pytest.mark.parametrize("number", range(len(JUDGED)))
@@ -142,7 +120,7 @@ def test_judged_scores_are_bit_equal(number):
         criterion = criterion_of(answer)
         assert isinstance(criterion, JudgedCriterion)
         scored = ScoredConversation(matched, [], [])
-        asyncio.run(judge_conversation(scored, [criterion], Script(case)))
+        asyncio.run(judge_conversation(scored, [criterion], ScriptedJudge(script_of(case))))
         assert scored.failures == []
         assert_bit_equal(scored.scores[0], case, answer)
 

@@ -2,8 +2,7 @@ import pytest
 
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.ces_conversations import UserGoalSatisfaction
-from turnwise.transforms.criteria.ces_turns import Hallucination
+from turnwise.transforms.criteria.ces import Hallucination, UserGoalSatisfaction
 from turnwise.transforms.criteria.figures import TurnLatency
 from turnwise.transforms.criteria.hallucinations import Hallucinations
 

@@ -1,4 +1,5 @@
 import json
+from itertools import product
 from math import inf, nan
 
 import msgspec
@@ -6,11 +7,14 @@ import pytest
 
 import turnwise
 from tests.samples import scores_of
+from tests.tables import rows_test
 from turnwise.schemas.conversation import Conversation, TimedSpan, ToolCall, Turn, Usage
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.canonical import read_conversation
-from turnwise.transforms.formats.problems import checked
+from turnwise.transforms.formats.fields import checked
 from turnwise.transforms.scoring.evaluate import criteria_verdict
+
+test_rows = rows_test(globals(), "figures")
 
 
 def result_of(name, turns, **fields):
@@ -66,9 +70,8 @@ CLOCKS = ("latency_ms", "model_ms", "tool_ms")
 BROKEN = [nan, inf, -inf, -1.0, 4e14, 1e300, "soon", [], {}]
 
 
-@pytest.mark.parametrize("name", ["turn_latency", "invocation_duration_v1"])
-@pytest.mark.parametrize("broken", [*BROKEN, -5, "90000 ms"])
-def test_a_broken_clock_is_a_finding_and_leaves_a_turn_without_a_score(name, broken):
+def broken_clock(broken):
+    """It is a finding and leaves a turn without a score."""
     clocks = dict.fromkeys(CLOCKS, broken)
     turns = [{"user": "q", "latency_ms": 1000}, {"user": "q", "agent": "a", **clocks}]
     read = read_conversation(json.dumps({"conversation_id": "c", "turns": turns}).encode())
@@ -76,7 +79,8 @@ def test_a_broken_clock_is_a_finding_and_leaves_a_turn_without_a_score(name, bro
     assert (turn.latency_ms, turn.model_ms, turn.tool_ms) == (None, None, None)
     assert {finding.kind for finding in turn.findings} == {"UnreadTime"}
     assert "latency_ms" in " ".join(finding.message for finding in turn.findings)
-    for threshold in (None, 5.0):
+    names = ("turn_latency", "invocation_duration_v1")
+    for name, threshold in product(names, (None, 5.0)):
         result = result_of(name, read.turns, threshold=threshold)
         assert values(result) == [(0, 1.0), (1, None)] and result.overall.outcome is None
         assert "latency_ms" in result.turns[1][1].reason
@@ -100,12 +104,9 @@ def test_a_conversation_holds_no_broken_clock_and_no_broken_revision(place, fiel
     assert checked(widest) == widest
 
 
-@pytest.mark.parametrize(
-    ("seconds", "duration"),
-    [(1.001, "1.001s"), (1.005, "1.005s"), (0.1 + 0.2, "0.300s"), (2.6e-9, "0.000000003s")],
-)
-def test_latencies_in_results_are_rounded_to_whole_nanoseconds(seconds, duration):
-    """1.001 seconds are 1,000,999,999.9 nanoseconds in floating point."""
+def rounded(seconds, duration):
+    """Latencies in results are of whole nanoseconds."""
+    # 1.001 seconds are 1,000,999,999.9 nanoseconds in floating point.
     span = {"type": "TOOL", "name": "f", "seconds": seconds}
     turn = {"user": "q", "agent": "a", "tool_calls": [{"name": "f"}], "spans": [span]}
     golden = {"user": "q", "tool_calls": [{"name": "f"}]}
@@ -137,8 +138,7 @@ def test_tokens_of_several_models_in_a_turn_of_a_chat():
     assert row["value"] == pytest.approx(0.006) and row["details"]["by_model"].keys() == {"m", "mini"}
 
 
-@pytest.mark.parametrize("silent", [0, 1])
-def test_a_call_without_tokens_among_others_leaves_the_cost_of_the_turn_unknown(silent):
+def silent_call(silent):
     """The tokens of one call of a turn are not those of the turn; the next turn has its own."""
     usage = {"prompt_tokens": 1000, "completion_tokens": 100}
     call = {"role": "assistant", "model": "m", "tool_calls": [{"id": "1", "function": {"name": "f"}}]}
@@ -154,15 +154,8 @@ def test_a_call_without_tokens_among_others_leaves_the_cost_of_the_turn_unknown(
     assert (first["value"], overall["value"]) == (None, None) and second["value"] > 0
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [
-        {"input_tokens": -5, "output_tokens": 3},
-        {"prompt_tokens": -1, "completion_tokens": 0},
-        {"input_tokens": 5, "output_tokens": 3, "cached_tokens": -1},
-    ],
-)
-def test_negative_tokens_are_a_finding_and_have_no_score(usage):
+def negative_tokens(usage):
+    """They are a finding and have no score."""
     turns = [{"user": "a", "agent": "b", "usage": each} for each in ({"input_tokens": 1}, usage)]
     read = read_conversation(json.dumps({"conversation_id": "c", "turns": turns}).encode())
     (finding,) = read.turns[1].findings
@@ -172,16 +165,8 @@ def test_negative_tokens_are_a_finding_and_have_no_score(usage):
     assert result.overall.outcome is None
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        {"cached_tokens": 90, "reasoning_tokens": 4},
-        {"cached_input_tokens": 90, "reasoning_output_tokens": 4},
-        {"input_tokens_details": {"cached_tokens": 90}, "output_tokens_details": {"reasoning_tokens": 4}},
-    ],
-    ids=lambda parts: next(iter(parts)),
-)
-def test_parts_of_tokens_are_read_in_any_spelling(parts):
+def parts_of_tokens(parts):
+    """They are read in any spelling."""
     own = {"input_tokens": 100, "output_tokens": 5, "model": "m"}
     several = {**own, "model": None, "parts": [own]}
     turns = [{"user": "a", "agent": "b", "usage": usage} for usage in ({**own, **parts}, several)]

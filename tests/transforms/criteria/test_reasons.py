@@ -1,13 +1,14 @@
 """Every failure says why: in its row, and in the evaluation result."""
 
-import asyncio
 import json
 
+import msgspec
 import pytest
 
 import turnwise
 from tests.ces_messages import parsed
 from tests.samples import sample_of, scores_of
+from tests.tables import rows_test
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Citation, ExpectedTurn, GroundedAnswer, Reference, ToolCall, Turn
 from turnwise.schemas.run import RunInfo
@@ -15,28 +16,17 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.ces.result import evaluation_result
 from turnwise.transforms.criteria.base import CRITERIA, MeasuredCriterion
 from turnwise.transforms.formats.adk_formats import eval_result_conversations
-from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.evaluate import conversation_verdict, judge_conversation, score_conversation
-from turnwise.transforms.scoring.selection import select
+from turnwise.transforms.scoring.evaluate import conversation_verdict, score_conversation
 
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")
+test_rows = rows_test(globals(), "reasons")
 
 
-def call(name, **args):
-    return ToolCall(name=name, args=args)
-
-
-def scored_by(criteria, case, *turns, answer=None, **fields):
-    """Scores turns; `answer` is what a judge replies."""
-    selection = select(build_criteria(parse_config(json.dumps({"criteria": criteria}))))
-    scored = score_conversation(sample_of(case, *turns, **fields), selection.measured)
-
-    async def ask(question, samples):
-        return [JudgeSample(question.reply_model.model_validate(answer), None, "scripted")] * len(samples)
-
-    asyncio.run(judge_conversation(scored, selection.judged, ask))
+def scored_by(criteria, case, *turns, **fields):
+    criteria = build_criteria(parse_config(json.dumps({"criteria": criteria})))
+    scored = score_conversation(sample_of(case, *turns, **fields), criteria)
     assert scored.failures == []
     return scored
 
@@ -50,31 +40,14 @@ def result_of(scored):
     return parsed(evaluation_result(scored, conversation_verdict(scored, RULES), RUN))
 
 
-PAY5, PAY7, FIND = call("pay", amount=5), call("pay", amount=7), call("find", q="x")
-TRAJECTORIES = [
-    ("EXACT", [PAY5], [PAY7], "Missing: pay(amount: 5). Not expected: pay(amount: 7)."),
-    ("EXACT", [PAY5], [], "Missing: pay(amount: 5). Made: none."),
-    ("EXACT", [], [PAY7], "Not expected: pay(amount: 7)."),
-    (
-        "EXACT",
-        [FIND, PAY5],
-        [PAY5, FIND],
-        "The order differs. Expected: find(q: x); pay(amount: 5). Made: pay(amount: 5); find(q: x).",
-    ),
-    ("IN_ORDER", [PAY5], [PAY7], "Missing: pay(amount: 5). Made: pay(amount: 7)."),
-    ("ANY_ORDER", [PAY5], [], "Missing: pay(amount: 5). Made: none."),
-    ("SUBSET", [PAY5, FIND], [PAY7, PAY5], "Not expected: pay(amount: 7)."),
-]
-
-
-@pytest.mark.parametrize(("kind", "expected", "actual", "wanted"), TRAJECTORIES)
-@pytest.mark.parametrize("matchers", [{}, {"pay": {"amount": "exact"}}])
-def test_a_trajectory_names_the_calls_with_their_arguments(kind, expected, actual, wanted, matchers):
-    criteria = {"tool_trajectory_avg_score": {"match_type": kind, "argument_matchers": matchers}}
-    case = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=expected)])
-    found = entry(scored_by(criteria, case, Turn(user="q", tool_calls=actual)))
-    assert [score.explanation for _, score in found.turns] == [wanted]
-    assert found.overall.explanation == f"1 of 1 fail. Turn 1: {wanted}"
+def trajectory(kind, expected, actual, wanted):
+    """It names the calls with their arguments."""
+    case = msgspec.convert({"eval_id": "e", "turns": [{"tool_calls": expected}]}, EvalCase)
+    for matchers in ({}, {"pay": {"amount": "exact"}}):
+        criteria = {"tool_trajectory_avg_score": {"match_type": kind, "argument_matchers": matchers}}
+        found = entry(scored_by(criteria, case, msgspec.convert({"user": "q", "tool_calls": actual}, Turn)))
+        assert [score.explanation for _, score in found.turns] == [wanted]
+        assert found.overall.explanation == f"1 of 1 fail. Turn 1: {wanted}"
 
 
 class Stubborn(MeasuredCriterion):
@@ -89,21 +62,10 @@ class Stubborn(MeasuredCriterion):
         return Score(self.gives, outcome=self.says, reason=self.why)
 
 
-@pytest.mark.parametrize(
-    ("gives", "says", "why", "wanted"),
-    [
-        (1.0, "FAIL", None, "1 reaches the threshold 0.5, but it fails."),
-        (1.0, "FAIL", "a rule", "1 reaches the threshold 0.5, but it fails: a rule."),
-        (0.0, "PASS", None, "It passes, although 0 does not reach the threshold 0.5."),
-        (0.49999999, None, None, "0.49999999 is below the threshold 0.5."),
-        (0.0, None, None, "0 is below the threshold 0.5."),
-        (0.5, "PASS", None, None),
-        (1.0, None, None, None),
-    ],
-)
-def test_an_outcome_that_the_value_does_not_give_is_explained(gives, says, why, wanted, matched):
+def stubborn(gives, says, why, wanted):
+    """An outcome that the value does not give is explained."""
     criterion = Stubborn(gives=gives, says=says, why=why)
-    (found,) = score_conversation(matched(None, Turn(user="q", agent="a")), [criterion]).scores
+    (found,) = score_conversation(sample_of(None, Turn(user="q", agent="a")), [criterion]).scores
     assert found.turns[0][1].explanation == wanted
 
 
@@ -122,7 +84,7 @@ def test_a_criterion_that_explains_the_whole_itself_is_left_at_that(matched):
 
 
 def test_reasons_are_bounded():
-    many = [call("pay", text="x" * 10_000, n=n) for n in range(1000)]
+    many = [ToolCall("pay", {"text": "x" * 10_000, "n": n}) for n in range(1000)]
     case = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=many, response="y" * 10_000)])
     criteria = {"tool_trajectory_avg_score": 1, "response_match_score": 1, "tool_invocation_score": 1}
     for found in scored_by(criteria, case, Turn(user="q", agent="no")).scores:
@@ -165,21 +127,6 @@ def test_the_runs_of_a_case_in_an_adk_result_are_numbered():
     assert [c.meta.get("trial") for c in eval_result_conversations(document)] == [0, None, 1, None, 2]
 
 
-ADDED, PAID, SENT = ({"name": name, "args": {"n": "x"}} for name in ("add", "pay", "send"))
-SENT_OTHER = {"name": "send", "args": {"n": "y"}}
-BESIDE = [
-    # expected, made, missing, extra, value of the effects, why
-    ([ADDED, PAID], [ADDED, SENT], [PAID], [SENT], 0.5, "missing pay(n: x)"),
-    ([ADDED, PAID], [SENT, ADDED], [PAID], [SENT], 0.5, "missing pay(n: x)"),
-    ([PAID], [SENT], [PAID], [SENT], 0.0, "missing pay(n: x)"),
-    ([PAID], [PAID, SENT], [], [SENT], 2 / 3, "not expected: send(n: x)"),
-    ([ADDED, PAID], [ADDED], [PAID], [], 2 / 3, "missing pay(n: x)"),
-    ([ADDED, PAID], [SENT], [ADDED, PAID], [SENT], 0.0, "missing add(n: x) and 1 more"),
-    ([PAID], [SENT, SENT_OTHER], [PAID], [SENT, SENT_OTHER], 0.0, "missing pay(n: x)"),
-    ([], [SENT, SENT_OTHER], [], [SENT, SENT_OTHER], 0.0, "not expected: send(n: x) and 1 more"),
-]
-
-
 def names(made):
     return [call["name"] for call in made]
 
@@ -190,10 +137,8 @@ def evaluated(made, case, config=None):
     return turnwise.evaluate(log, cases=case, config={"criteria": criteria, **(config or {})})
 
 
-@pytest.mark.parametrize(("expected", "made", "missing", "extra", "effects", "why"), BESIDE)
-def test_an_extra_call_beside_a_missing_one_is_named_by_every_criterion(
-    expected, made, missing, extra, effects, why
-):
+def beside(expected, made, missing, extra, effects, why):
+    """An extra call beside a missing one is named by every criterion; in a result only CES fails it."""
     result = evaluated(made, {"eval_id": "e", "turns": [{"user": "u", "tool_calls": expected}]})
     found = {row["criterion"]: row for row in result.scores if row["turn_index"] == 0}
     texts, wanted = (
@@ -210,11 +155,11 @@ def test_an_extra_call_beside_a_missing_one_is_named_by_every_criterion(
     if expected:
         assert found["tool_invocation_score"]["details"]["extra"] == names(extra)
     assert result.conversations[0]["why"] == f"turn 1: {why}"
+    for behavior in ("FAIL", "ALLOW", None) if expected else ():
+        extra_in_result(expected, made, missing, extra, behavior)
 
 
-@pytest.mark.parametrize("behavior", ["FAIL", "ALLOW", None])
-@pytest.mark.parametrize(("expected", "made", "missing", "extra"), [row[:4] for row in BESIDE if row[0]])
-def test_in_a_result_only_ces_fails_an_extra_call(expected, made, missing, extra, behavior):
+def extra_in_result(expected, made, missing, extra, behavior):
     steps = [{"expectation": {"toolCall": {"tool": call["name"], "args": call["args"]}}} for call in expected]
     turn = {"steps": [{"userInput": {"text": "u"}}, *steps]}
     case = {"name": "evaluations/e", "displayName": "e", "golden": {"turns": [turn]}}

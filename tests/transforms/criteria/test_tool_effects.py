@@ -2,19 +2,21 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import turnwise
 from tests.samples import scores_of
+from tests.tables import rows_test
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.matching.sample import inline_case
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
-NAME = "tool_effects_v1"
+test_rows = rows_test(globals(), "tool_effects")
 
 
 def built(tools=None, **fields):
@@ -60,87 +62,8 @@ def whole(expected, actual, criterion=None, **case):
     return overall(golden, *map(both_of, actual.split("|")), criterion=criterion)
 
 
-CASES = [
-    # expected of agent / user, actual (turns by |), value, changes that the other side made
-    ("", "get_x:1|list_y", 1.0, []),
-    ("get_x:1 list_y", "get_x:1", None, []),
-    ("get_x:1 list_y", "list_y get_x:2", 1.0, []),
-    ("get_x:1 list_y cancel:1", "cancel:1", 1.0, []),
-    ("get_x", "/ get_x", 1.0, []),
-    ("set_x:1 set_x:2", "set_x:1|set_x:2", 1.0, []),
-    ("set_x:1 set_x:2", "set_x:2|set_x:1", None, []),
-    ("set_x:1 set_x:2", "set_x:1 set_x:2|set_x:1", None, []),
-    ("set_x:1 set_x:2", "set_x:1", 2 / 3, []),
-    ("pause:1 pause:2", "pause:2 pause:1", 1.0, []),
-    ("cancel:1", "get_x|cancel:1|get_x", 1.0, []),
-    ("", "cancel:1", 0.0, []),
-    ("cancel:1", "", 0.0, []),
-    ("cancel:1", "cancel:2", 0.0, []),
-    ("cancel:1 add:2", "add:2|cancel:1", 1.0, []),
-    ("cancel:1 add:2", "cancel:1", 2 / 3, []),
-    ("cancel:1", "cancel:1 add:2", 2 / 3, []),
-    ("add:1 add:2", "add:1 add:3", 0.5, []),
-    ("add:1", "add:1!|add:1", 1.0, []),
-    ("add:1", "add:1!", 0.0, []),
-    ("", "add:1! cancel:2!", 1.0, []),
-    ("add:1", "add:1 add:1", 2 / 3, []),
-    ("add:1", "add:1 add:1~ cancel:2~", 1.0, []),
-    ("add:1", "add:1~", 1.0, []),
-    ("add:1", "add:2~", 0.0, []),
-    ("add:1 add:1", "add:1 add:2~", 2 / 3, []),
-    ("cancel:1", "cancel:1 cancel:1", 1.0, []),
-    ("cancel:1 cancel:1", "cancel:1", 1.0, []),
-    ("", "transfer_to_human", 1.0, []),
-    ("transfer_to_human", "", 2 / 2.1, []),
-    ("cancel:1", "transfer_to_human", 0.0, []),
-    ("transfer_to_agent:A", "transfer_to_agent:B", 2 / 2.2, []),
-    ("transfer_to_agent:A", "transfer_to_human", 2 / 2.1, []),
-    ("toggle:1", "toggle:1 get_x|toggle:1 toggle:1", 1.0, []),
-    ("toggle:1", "toggle:1|toggle:1", 0.0, []),
-    ("", "toggle:1|toggle:1", 1.0, []),
-    ("", "toggle:1|toggle:2", 0.0, []),
-    ("toggle:1 toggle:1", "", 1.0, []),
-    ("toggle:on", "toggle:on|toggle:on", 2 / 3, []),
-    ("", "toggle:1|toggle:1!", 0.0, []),
-    ("cancel:1 transfer_to_human", "cancel:1 transfer_to_human|transfer_to_human", 1.0, []),
-    ("/ add", "add /", 1.0, ["agent"]),
-    ("- / add", "add /", 1.0, ["agent"]),
-    ("add /", "/ add", 1.0, ["user"]),
-    ("add:1 / add:2", "add:2 / add:1", 1.0, ["user", "agent"]),
-    ("add / add", "add / add", 1.0, []),
-    ("add / add", "add add /", 1.0, ["agent"]),
-    ("add / add", "/ add add", 1.0, ["user"]),
-    ("/ add", "add add /", 2 / 3, ["agent"]),
-    ("/ add", "add / add", 2 / 3, []),
-    ("add /", "add / add", 1.0, []),
-    ("/ add", "add! /", 0.0, []),
-    ("/ add", "/ add!", 0.0, []),
-    ("/ add", "add! / add", 1.0, []),
-    ("/ add:1", "add:1~ /", 1.0, ["agent"]),
-    ("add:1 /", "/ add:1~", 1.0, ["user"]),
-    ("/ add:1", "add:2 /", 0.0, ["agent"]),
-    ("- / add:1", "add:2 /", 0.0, []),
-    ("- / add:1", "add:1 send /", 1.0, ["agent"]),
-    ("/ add:1", "add:1 send /", 2 / 3, ["agent"]),
-    ("/ add:1", "add:1 / add:2", 1.0, ["agent"]),
-    ("/ cancel:1", "cancel:1 / cancel:1", 1.0, []),
-    ("cancel:1 / cancel:1", "cancel:1 /", 1.0, []),
-    ("/", "cancel:1 / cancel:1", 0.0, []),
-    ("/ toggle:1", "toggle:1 / toggle:1", 0.0, []),
-    ("/ toggle:1", "toggle:1 / toggle:1 toggle:1", 1.0, ["agent"]),
-    ("/", "toggle:1 / toggle:1", 1.0, []),
-    ("/", "toggle:1 / toggle:1 toggle:1", 0.0, []),
-    ("toggle:1 / toggle:1", "/", 1.0, []),
-    ("get_x /", "/ transfer_to_human cancel:1", None, []),
-    # The user's own tools count as far as they are expected.
-    ("- / add", "/ add add reset", 1.0, []),
-    ("- / add reset", "/ reset", 2 / 3, []),
-    ("- / check_x", "/", 1.0, []),
-]
-
-
-@pytest.mark.parametrize(("expected", "actual", "value", "others"), CASES)
-def test_what_a_conversation_changed(expected, actual, value, others):
+def changed(expected, actual, value, others):
+    """What a conversation changed, and what of it the other side did."""
     score = whole(expected, actual)
     outcome = None if value is None else "PASS" if value == 1.0 else "FAIL"
     assert (score.value, score.outcome) == (pytest.approx(value), outcome)
@@ -150,54 +73,17 @@ def test_what_a_conversation_changed(expected, actual, value, others):
     assert all(each["expected_of"] != each["made_by"] for each in swapped)
 
 
-def test_the_details_can_be_read():
-    details = whole("add:1 add:2 cancel:3 send:4", "get_y add:1 add:9 send:4! cancel:3 drop:5").details
-    assert details == {
-        "expected": 4,
-        "actual": 4,
-        "matched": ["add(x: 1)", "cancel(x: 3)"],
-        "missing": ["send(x: 4)"],
-        "extra": ["drop(x: 5)"],
-        "wrong_arguments": [
-            {
-                "expected": "add(x: 2)",
-                "actual": "add(x: 9)",
-                "arguments": [{"parameter": "x", "expected": "2", "actual": "9"}],
-            }
-        ],
-        "destructive": ["drop(x: 5)"],
-        "failed": ["send(x: 4)"],
-        "guessed": {**dict.fromkeys(("add", "cancel", "drop", "send"), "write"), "get_y": "read"},
-    }
+def details(expected, actual, wanted):
+    assert whole(expected, actual).details == wanted
+
+
+def test_of_many_changes_fifty_are_listed():
     many = whole("", " ".join(f"add:{i}" for i in range(120))).details
     assert len(many["extra"]) == 51 and many["extra"][-1] == "and 70 more"
 
 
-UNKNOWN = [
-    # expected, actual, fields of the criterion, value, outcome, how the reason says it
-    ("add:1", "add:1 zorp:5", {}, None, None, "not expected: zorp"),
-    ("", "zorp!", {}, 1.0, "PASS", None),
-    ("zorp:5", "zorp:5", {}, 1.0, "PASS", None),
-    ("zorp:5", "zorp:5 zorp:5", {}, None, None, "not expected: zorp"),
-    ("zorp:5", "", {}, None, None, "missing: zorp"),
-    ("zorp:5", "zorp:5!", {}, None, None, "missing: zorp"),
-    ("zorp:5", "zorp:6", {}, None, None, "with other arguments: zorp"),
-    ("zorp:5", "blub:5", {}, None, None, "not expected: blub; missing: zorp"),
-    ("add:1", "zorp:5", {}, 0.0, "FAIL", None),
-    ("add:1 add:2", "add:1 zorp:5", {}, 2 / 3, "FAIL", None),
-    ("add:1 add:2", "add:1 zorp:5", {"threshold": 0.5}, None, None, "not expected: zorp"),
-    ("zorp:1 add:2", "zorp:1", {}, 2 / 3, "FAIL", None),
-    ("zorp:1 add:2", "zorp:1", {"threshold": 0.5}, None, None, "(zorp)"),
-    ("add:1 zorp", "add:1 zorp", {"threshold": 0.5}, 1.0, "PASS", None),
-    ("add:1", "add:1 zorp drop:1", {}, 2 / 3, "FAIL", "destructive"),
-    ("add:1", "add:1 zorp", {"threshold": None}, None, None, "not expected: zorp"),
-    ("add:1", "add:1 zorp", {"extra_writes": "allow"}, None, None, "not expected: zorp"),
-    ("add:1", "add:1 zorp", {"threshold": 0.1, "extra_writes": "fail"}, None, None, "not expected: zorp"),
-]
-
-
-@pytest.mark.parametrize(("expected", "actual", "fields", "value", "outcome", "why"), UNKNOWN)
-def test_a_tool_that_nothing_is_known_of(expected, actual, fields, value, outcome, why):
+def unknown_tool(expected, actual, fields, value, outcome, why):
+    """A tool that nothing is known of."""
     score = whole(expected, actual, built(**fields))
     assert score.value == (None if value is None else pytest.approx(value))
     assert score.outcome == outcome
@@ -234,39 +120,7 @@ def test_what_is_expected_passes_whoever_does_it_and_nothing_less_or_more_does(b
     assert overall(EvalCase(eval_id="e", actions=by_agent, user_actions=by_user), turn).outcome == "FAIL"
 
 
-FAIL_AT = {"threshold": 0.1}
-ALLOW_MISSING, FAIL_MISSING = {"missing_handoffs": "allow"}, {"missing_handoffs": "fail", **FAIL_AT}
-WEIGH_EXTRA, FAIL_EXTRA = {"extra_handoffs": "weigh"}, {"extra_handoffs": "fail", **FAIL_AT}
-
-
-@pytest.mark.parametrize(
-    ("expected", "actual", "fields", "value", "outcome"),
-    [
-        ("add:1", "add:1 send:2", {}, 2 / 3, "FAIL"),
-        ("add:1", "add:1 send:2", {"extra_writes": "allow"}, 1.0, "PASS"),
-        ("", "send:2", {"extra_writes": "allow"}, 1.0, "PASS"),
-        ("add:1", "send:2", {"extra_writes": "allow"}, 0.0, "FAIL"),
-        ("add:1", "add:2", {"extra_writes": "allow"}, 0.0, "FAIL"),
-        ("add:1", "add:1 drop:2", {"extra_writes": "allow"}, 2 / 3, "FAIL"),
-        ("add:1", "add:1 send:2", {"extra_writes": "fail", **FAIL_AT}, 2 / 3, "FAIL"),
-        ("add:1 add:2", "add:1 add:3", {"extra_writes": "fail", **FAIL_AT}, 0.5, "FAIL"),
-        ("add:1 add:2", "add:1", {"extra_writes": "fail", **FAIL_AT}, 2 / 3, "PASS"),
-        ("add:1 transfer_to_human", "add:1", ALLOW_MISSING, 1.0, "PASS"),
-        ("transfer_to_human", "", ALLOW_MISSING, 1.0, "PASS"),
-        ("add:1 transfer_to_human", "", ALLOW_MISSING, 0.0, "FAIL"),
-        ("transfer_to_agent:A", "transfer_to_agent:B", ALLOW_MISSING, 1.0, "PASS"),
-        ("transfer_to_agent:A", "transfer_to_agent:B", ALLOW_MISSING | WEIGH_EXTRA, 2 / 2.2, "FAIL"),
-        ("add:1 transfer_to_human", "add:1", FAIL_MISSING, 2 / 2.1, "FAIL"),
-        ("transfer_to_human", "transfer_to_human", FAIL_MISSING, 1.0, "PASS"),
-        ("add:1", "add:1 transfer_to_human", {"extra_handoffs": "allow"}, 1.0, "PASS"),
-        ("add:1", "add:1 transfer_to_human", WEIGH_EXTRA, 2.0 / 2.1, "FAIL"),
-        ("", "transfer_to_human", WEIGH_EXTRA | FAIL_AT, 2 / 2.1, "PASS"),
-        ("", "transfer_to_human", FAIL_EXTRA, 2 / 2.1, "FAIL"),
-        ("transfer_to_human", "", FAIL_EXTRA, 2 / 2.1, "PASS"),
-        ("transfer_to_agent:A", "transfer_to_agent:B", FAIL_EXTRA, 2 / 2.2, "FAIL"),
-    ],
-)
-def test_extra_and_missing_calls(expected, actual, fields, value, outcome):
+def extra_and_missing(expected, actual, fields, value, outcome):
     score = whole(expected, actual, built(**fields))
     assert (score.value, score.outcome) == (pytest.approx(value), outcome)
     for name in {"extra_writes", "extra_handoffs", "missing_handoffs"} & {*fields}:
@@ -307,20 +161,11 @@ def evaluated(wanted, made, judge=None, **turn):
     case = {"eval_id": "e", "actions": [{"name": "add", "args": args} for args in wanted]}
     turn = {"user": "u", "agent": "a", "tool_calls": [{"name": "add", "args": args} for args in made], **turn}
     log = {"conversation_id": "c", "eval_id": "e", "turns": [turn]}
-    return turnwise.evaluate(log, cases=case, criteria={NAME: 1.0}, judge=judge)
+    return turnwise.evaluate(log, cases=case, criteria={"tool_effects_v1": 1.0}, judge=judge)
 
 
-@pytest.mark.parametrize(
-    ("made", "value", "status", "questions"),
-    [
-        (["noon", "dusk"], 1.0, "PASS", 0),
-        (["12 o'clock", "sunset"], 1.0, "PASS", 1),
-        # The first answers say no, and leave open the values of the other pairs.
-        (["sunset", "12 o'clock"], 1.0, "PASS", 2),
-        (["12 o'clock", "dawn"], 0.5, "FAIL", 2),
-    ],
-)
-def test_a_judge_decides_which_calls_mean_the_same(made, value, status, questions):
+def judged(made, value, status, questions):
+    """Answers that say no leave open the values of the other pairs."""
     judge = Comparing({"noon": "12 o'clock", "dusk": "sunset"})
     result = evaluated([{"x": meant(x)} for x in ("noon", "dusk")], [{"x": x} for x in made], judge)
     (row,) = result.scores
@@ -417,27 +262,11 @@ def test_it_tells_success_from_failure_however_calls_are_spelt(name, least):
     assert sum((a > b) + (a == b) / 2 for a, b in pairs) / len(pairs) >= least
 
 
-BILLING = [ToolCall("transfer_to_agent", {"agent_name": "billing"})]
-HAND_OFFS = [
-    ([], [], ["billing"], (1 / 1.05, "FAIL")),
-    ([], [], [], (1.0, "PASS")),
-    (BILLING, [], ["billing"], (1.0, "PASS")),
-    (BILLING, BILLING, ["billing"], (1.0, "PASS")),
-    (BILLING, BILLING, ["apps/a/agents/billing"], (1.0, "PASS")),
-    (BILLING, BILLING, ["billing", "sales"], (2.2 / 2.3, "FAIL")),
-    (BILLING, [], [], (2 / 2.1, "FAIL")),
-    ([ToolCall("transfer_to_agent", {"agent": "billing"})], [], ["billing"], (1.0, "PASS")),
-    ([ToolCall("transfer_call", {"to": "billing"})], [], ["billing"], (1.0, "PASS")),
-    ([ToolCall("transfer_to_agent", {"agent_name": "billing", "n": 7})], [], ["billing"], (2 / 2.2, "FAIL")),
-    (calls("add:1"), calls("add:1"), ["billing"], (2 / 2.1, "FAIL")),
-]
-
-
-@pytest.mark.parametrize(("expected", "made", "transfers", "wanted"), HAND_OFFS)
-@pytest.mark.parametrize("by_turn", [True, False])
-def test_a_hand_off_counts_once_however_it_is_recorded(expected, made, transfers, wanted, by_turn):
-    turn = Turn(user="u", tool_calls=made, transfers=transfers)
+def hand_off(expected, made, transfers, wanted):
+    """It counts once, however it is recorded."""
+    expected, made = (msgspec.convert(side, list[ToolCall]) for side in (expected, made))
     turns = [ExpectedTurn(user="u", tool_calls=expected)]
-    golden = EvalCase("e", turns=turns) if by_turn else EvalCase("e", actions=expected)
-    score = overall(golden, turn, criterion=built(extra_handoffs="fail"))
-    assert (score.value, score.outcome) == (pytest.approx(wanted[0]), wanted[1])
+    for golden in EvalCase("e", turns=turns), EvalCase("e", actions=expected):
+        turn = Turn(user="u", tool_calls=made, transfers=transfers)
+        score = overall(golden, turn, criterion=built(extra_handoffs="fail"))
+        assert [score.value, score.outcome] == [pytest.approx(wanted[0]), wanted[1]]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.transforms.effects import changes as pairing
-from turnwise.transforms.effects.arguments import ArgumentComparison
 from turnwise.transforms.effects.changes import call_text, calls_by, value_text
+from turnwise.transforms.effects.equivalence import ArgumentComparison
 from turnwise.transforms.matching.alignment import count_matches
 
 

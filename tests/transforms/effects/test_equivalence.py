@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.effects.arguments import ArgumentComparison
-from turnwise.transforms.effects.equivalence import equivalent, key_of, pair_equivalent
+from turnwise.transforms.effects.equivalence import ArgumentComparison, equivalent, key_of, pair_equivalent
 from turnwise.transforms.matching.calls import ArgumentMatcher
 
 JSON = st.recursive(

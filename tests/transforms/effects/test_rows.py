@@ -1,17 +1,18 @@
 """What is read from names, arguments, answers, texts and claims: rows of values that a person labelled."""
 
+import json
 import re
+from pathlib import Path
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from tests.transforms.effects.test_prose import held_against, judge_that_says
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolDeclaration, ToolResponse, ToolSetting
 from turnwise.transforms.criteria.expectations_met import SpokenText
-from turnwise.transforms.effects.arguments import ArgumentComparison
 from turnwise.transforms.effects.call_effects import (
     ToolCatalog,
     called_tool,
@@ -29,15 +30,12 @@ from turnwise.transforms.effects.claims import (
     compare_value,
     match_claims,
 )
-from turnwise.transforms.effects.equivalence import equivalent
+from turnwise.transforms.effects.equivalence import ArgumentComparison, equivalent
 from turnwise.transforms.effects.failures import admits_failure, changed_nothing, has_failed, reports_failure
 from turnwise.transforms.effects.mentions import read_number
 from turnwise.transforms.matching.calls import plain_text
 
-
-@rows_beside(__file__)
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals())
 
 
 def is_said(wanted, said, language, found):
@@ -89,24 +87,7 @@ def words_of_name(name, wanted):
     assert words_of(name) == wanted
 
 
-ARGS = {
-    "order_id": "#W1",
-    "amount": 45.2,
-    "day": "2024-05-20",
-    "to": {"street": "12 Main Street", "zip": "94110"},
-    "unit": "Apt 5",
-    "items": [{"id": "A1", "count": 2}, {"id": "B2", "count": 3}],
-    "city": "SFO",
-    "name": "Ana García",
-    "note": "please leave it at the door of the house",
-    "gift": True,
-    "coupon": None,
-    "jacket": "Blue Denim Jacket",
-    "guest": "Anna Huber",
-    "phone": "+15550102000",
-    "card": "4000123412344242",
-    "tags": ["vip", "new"],
-}
+ARGS = json.loads(Path(__file__).with_name("call.json").read_text(encoding="utf-8"))
 
 
 def stated_of_the_call(argument, words, verdict):
@@ -253,6 +234,43 @@ def object_keys(expected, made, status, judged):
     assert held_against("update_trip", expected, made).status == status
     assert held_against("update_trip", expected, made, judge_that_says("yes", [])).status == judged
     assert held_against("update_trip", expected, made, prose="ignore").status == judged
+
+
+def marked(mark, wanted):
+    """The mark of the log says whether a call failed."""
+    assert has_failed(ToolResponse(response="fine", error=mark)) is wanted
+
+
+def test_without_an_answer_a_call_has_succeeded():
+    assert not has_failed(None) and not changed_nothing(None)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(JSON)
+def test_every_answer_can_be_read(answer):
+    assert has_failed(ToolResponse(response=answer)) in (True, False)
+
+
+def later_call(turn, verdict):
+    """A call that comes later does not make a claim true."""
+    calls = [ToolCall("change", {"amount": amount}) for amount in (30, 20)]
+    actions = [Action(i, "change", call, leaves([call.args])) for i, call in enumerate(calls)]
+    claim = ActionClaim(MessageRange(turn, 0, 0, 1), "x", "change", "", [ClaimedValue("amount", "20 euros")])
+    match_claims([claim], actions)
+    assert claim.verdict == verdict
+
+
+def test_deeply_nested_arguments_are_read():
+    nested = {"amount": 20}
+    for _ in range(3000):
+        nested = {"in": nested}
+    assert [leaf.value for leaf in leaves(nested)] == [20]
 
 
 def test_an_integer_of_any_size_is_compared():

@@ -4,40 +4,20 @@ import json
 
 import pytest
 
+from tests.tables import rows_test
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
-from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
+from turnwise.transforms.formats.reading import AnyReader, LoggedConversation
 
-TURN = {"user": "a", "agent": "b"}
-CALLED = {"user": "a", "tool_calls": [{"name": "f", "args": {}}], "expected": {"response": "b"}}
+test_rows = rows_test(globals(), "any_record")
 
 
-@pytest.mark.parametrize(
-    ("value", "name", "kind"),
-    [
-        ({"conversation_id": "c", "turns": [TURN]}, "turnwise", LoggedConversation),
-        ({"eval_id": "e", "turns": [{"user": "a", "response": "b"}]}, "turnwise", FoundCase),
-        (
-            {"conversation_id": "c", "turns": [{"user": "a", "expected": {"response": "b"}}]},
-            "turnwise",
-            FoundCase,
-        ),
-        ({"conversation_id": "c", "turns": [CALLED]}, "turnwise", LoggedConversation),
-        ({"displayName": "d", "scenario": {"task": "t"}}, "ces_evaluation", FoundCase),
-        ({"conversation_id": "c", "turn_index": 0, "turn": TURN}, "turn_event", ConversationEvent),
-        ({"conversation_id": "c", "turns": []}, "turnwise", Failure),
-        ({"eval_id": "e", "turns": []}, "turnwise", Failure),
-        ({"goldenResult": {}}, "ces_evaluation_result", Failure),
-        ({"a": 1}, None, Failure),
-        ("{", None, Failure),
-    ],
-)
-def test_what_a_record_is(value, name, kind):
+def record(value, name, kind):
+    """What a record is."""
     data = value if isinstance(value, str) else json.dumps(value)
     read = AnyReader().read(Record("x", 1, data.encode()))
-    assert read.format == name and [type(one) for one in read.contents] == [kind]
+    assert read.format == name and [type(content).__name__ for content in read.contents] == [kind]
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,13 @@
 """Eval cases and conversations as CES's command line and Python classes write them."""
 
-import json
-
 import pytest
 
 from tests.readings import FORMATS
 from turnwise.pipeline.io.records import file_records
 from turnwise.schemas.config import CesConfig
-from turnwise.schemas.conversation import TimedSpan, Usage
-from turnwise.transforms.formats import ces_conversations as ces
 from turnwise.transforms.formats.reading import CaseReader
 
 CXAS = FORMATS.parent / "cxas"
-BAGGAGE = FORMATS.parents[2] / "fixtures/ces/samples/baggage__Conversation.json"
 WELCOME = "<event>welcome</event>"
 GREETING = "In a sentence or two, what are you calling about today?"
 UNLOCK = [("retrieve_intent_matches", {}), ("transfer_to_cx", {"intent": "Unlock"})]
@@ -92,69 +87,3 @@ def test_recorded_simulations():
     ]
     assert found[3].task.splitlines()[0] == "Authenticate and ask about your current balance"
     assert found[0].session_state == {"account_id": "9820598207", "customer_id": "4444444"}
-
-
-CSV = """display_name,turn_index,action_type,text_content,tool_name,response_agent
-Refund,,,,,
-,1,INPUT_TEXT,I want a refund,,
-,1,EXPECTATION_TOOL_CALL,,refund,
-,1,EXPECTATION_TEXT,"Sure, done.",,desk
-,2,INPUT_IMAGE,,,
-,2,INPUT_TEXT,Thanks,,
-Other,,,,,
-,1,INPUT_TEXT,Hi,,
-"""
-
-
-def test_goldens_in_csv(tmp_path):
-    (tmp_path / "goldens.csv").write_text(CSV)
-    first, second = cases(tmp_path / "goldens.csv")
-    asked = [("I want a refund", "Sure, done.", [("refund", {})]), ("Thanks", None, [])]
-    assert expected(first) == ("Refund", asked, [])
-    assert first.unread == "not read: rows of the type INPUT_IMAGE"
-    assert (second.eval_id, second.turns[0].user, second.unread) == ("Other", "Hi", None)
-
-
-HEAD = "display_name,turn_index,action_type,text_content,tool_name,tool_request_json\n"
-
-
-def test_cells_of_goldens_in_csv_that_are_not_read_are_said(tmp_path):
-    rows = 'a,,,,,\n,1,INPUT_TEXT,Hi,,\n,1,EXPECTATION_TOOL_CALL,,f,"{""id"": 7}"\n'
-    (tmp_path / "goldens.csv").write_text(HEAD + rows)
-    [case] = cases(tmp_path / "goldens.csv")
-    assert case.unread == "not read: the column tool_request_json"
-
-
-@pytest.mark.parametrize(
-    ("indexes", "message"),
-    [("21", "turn_index: 1 stands below 2"), ("1x", "a whole number is needed, not 'x'")],
-)
-def test_goldens_in_csv_whose_turns_are_out_of_order_are_refused(tmp_path, indexes, message):
-    rows = "".join(f",{index},INPUT_TEXT,Hi,,\n" for index in indexes)
-    (tmp_path / "goldens.csv").write_text(f"{HEAD}a,,,,,\n{rows}")
-    [found] = cases(tmp_path / "goldens.csv")
-    assert isinstance(found, ValueError) and message in str(found)
-
-
-@pytest.mark.skipif(not BAGGAGE.exists(), reason="no shared data")
-def test_clocks_spans_and_tokens():
-    greeting, claim = ces.conversation(json.loads(BAGGAGE.read_bytes())).turns
-    assert (greeting.latency_ms, claim.latency_ms) == (950.0, 4100.0)
-    assert (claim.model_ms, claim.tool_ms, claim.inference_calls) == (2740.0, 750.0, 2)
-    assert claim.usage == Usage(input_tokens=3546, output_tokens=40, model="gemini-2.5-flash")
-    assert greeting.timestamp == "2026-03-01T03:00:00Z"
-    assert [(span.type, span.name, span.seconds) for span in claim.spans] == [
-        ("USER_CALLBACK", "before_model", 0.01),
-        ("LLM", "gemini-2.5-flash", 0.99),
-        ("TOOL", "search_policy", 0.75),
-        ("LLM", "gemini-2.5-flash", 1.75),
-    ]
-    assert claim.spans[2] == TimedSpan(
-        type="TOOL",
-        name="search_policy",
-        resource="projects/acme-cx/locations/us/apps/travel-desk/tools/search_policy",
-        start_time="2026-03-01T03:00:21.500Z",
-        end_time="2026-03-01T03:00:22.250Z",
-        seconds=0.75,
-    )
-    assert [span.type for span in greeting.spans] == ["GUARDRAIL", "LLM"]

@@ -7,33 +7,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readings import FORMATS, one
+from tests.tables import rows_test
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.endings import End, context_tools, declared_tools, stated_end
 from turnwise.transforms.formats.reading import LogReader
 
-WORDS = {
-    "normally": ["normally", "Normal", "completed", "user_stop", "agent_stop"],
-    "agent_error": ["agent_error", "agent error", "AGENT-ERROR", "error", "crashed", "too_many_errors"],
-    "limit": ["limit", "limit reached", "max_steps", "max-turns", "timeout", "context_window_exceeded"],
-    "user_left": ["user_left", "user left"],
-    "hand_off": ["hand_off", "hand-off", "handoff", "escalated"],
-    "environment_error": ["environment_error", "user_error", "infrastructure_error", "unexpected_error"],
-}
+test_rows = rows_test(globals(), "endings")
 
 
-@pytest.mark.parametrize(("ended", "word"), [(e, word) for e, words in WORDS.items() for word in words])
-def test_words(ended, word):
+def word(ended, word):
     assert stated_end(word) == End(ended, None if word == ended else word)
     assert stated_end(word, " the log's\nown words ") == End(ended, "the log's own words")
 
 
-KNOWN = {word.replace(" ", "_").replace("-", "_").lower() for words in WORDS.values() for word in words}
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=4)
 
 
 @given(JSON)
 def test_nothing_unknown_ends_normally(word):
-    assert str(word).lower() in KNOWN or stated_end(word).ended != "normally"
+    known = ("normally", "normal", "completed", "user_stop", "agent_stop")
+    assert str(word).lower() in known or stated_end(word).ended != "normally"
 
 
 PENDING = {"status": "pending", "end_time": None}
@@ -56,21 +49,9 @@ def test_a_run_of_langsmith_that_had_not_ended_leaves_its_turn_unknown(is_open, 
     assert [turn.unknown_calls for turn in ended] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("event", "is_end"),
-    [
-        ({"conversation_id": "c", "turn_index": 0, "turn": {"user": "hi", "agent": "hello"}}, False),
-        ({"conversation_id": "c", "end": True}, True),
-        ({"conversation_id": "c", "ended": "user left"}, True),
-        ({"conversation_id": "c", "termination_reason": "max_steps", "end": False}, True),
-        ({"session_id": "c", "event": {"author": "user", "invocation_id": "i"}}, False),
-        ({"session_id": "c", "end": True, "ended": "limit"}, True),
-        ({"labels": {"session_id": "c"}, "jsonPayload": {"turnIndex": 1, "text": "hello"}}, False),
-        ({"labels": {"session_id": "c"}, "jsonPayload": {"turnIndex": 1, "endSession": {}}}, True),
-    ],
-)
-def test_events_that_state_the_end(event, is_end):
-    [found] = LogReader().read(Record("log.jsonl", 1, json.dumps(event).encode()))
+def event(value, is_end):
+    """Events that state the end."""
+    [found] = LogReader().read(Record("log.jsonl", 1, json.dumps(value).encode()))
     assert found.is_end == is_end
 
 

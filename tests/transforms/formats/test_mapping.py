@@ -5,23 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnwise
+from tests.tables import rows_test
 from turnwise.schemas.config import ConfigError
 
-GET = {"fn": "get", "params": '{"a": 1}'}
-CALL = {
-    "call": {"id": "c-7"},
-    "release": 3,
-    "lines": [
-        {
-            "who": "caller",
-            "asked": "Where is A-17?",
-            "said": "Shipped.",
-            "did": [{"fn": "get", "params": '{"a": 1}'}],
-        },
-        {"asked": "Thanks", "said": "Bye."},
-    ],
-    "labels": ["vip"],
-}
+test_rows = rows_test(globals(), "mapping")
+
+
 TURNS = {
     "conversation_id": "call.id",
     "app_version": "release",
@@ -32,39 +21,17 @@ MESSAGE = "{role: from == 'human' && 'user' || 'assistant', content: text}"
 PARTS = {"conversation_id": "chat", "order": "n", "message": MESSAGE, "app_version": "v"}
 
 
-def read(logs, mapping, **options):
-    return turnwise.read_conversations(logs, config={"mapping": mapping}, **options)
-
-
-@pytest.mark.parametrize(
-    ("mapping", "message"),
-    [
-        ({"turns": "lines[*"}, "is no JMESPath expression"),
-        ({"turns": "nosuch(lines)"}, r"no JMESPath expression: there is no function nosuch\(\)"),
-        ({"turns": "lines", "tags": "join(',')"}, r"join\(\) takes 2 arguments, not 1"),
-        ({"turns": "lines[::0]"}, "the step of a slice is 0"),
-        ("turns", "mapping: a JSON object is needed, not str"),
-        ({"conversation_id": "id"}, "exactly one of turns, messages, turn and message"),
-        ({"turn": "@"}, "turn needs conversation_id"),
-        ({"turns": "a", "conversation": "b"}, "mapping.conversation: unknown field"),
-    ],
-)
-def test_a_bad_mapping_ends_before_anything_is_read(mapping, message):
+def bad(mapping, message):
+    """A bad mapping ends before anything is read."""
     with pytest.raises((ConfigError, ValueError), match=message):
-        read([CALL], mapping)
-
-
-def line(**more):
-    return [{"key": "k", "lines": [{"asked": "Hi", "said": "Yo", **more}]}]
-
-
-NAMED = "lines[*].{user: asked, agent: said, tool_calls: did[*].{name: fn, args: params}}"
+        turnwise.read_conversations([{"lines": []}], config={"mapping": mapping})
 
 
 def test_what_the_mapping_leaves_out_does_not_pass():
-    config = {"criteria": {"tool_call_count_v1": 3}, "mapping": {"turns": NAMED.replace("did", "acts")}}
-    results = turnwise.evaluate(line(did=[GET]), config=config)
-    assert results.results[0].get("evaluationStatus") is None
+    turns = "lines[*].{user: asked, agent: said, tool_calls: acts[*].{name: fn, args: params}}"
+    log = {"key": "k", "lines": [{"asked": "Hi", "said": "Yo", "did": [{"fn": "get", "params": "{}"}]}]}
+    config = {"criteria": {"tool_call_count_v1": 3}, "mapping": {"turns": turns}}
+    assert turnwise.evaluate([log], config=config).status is None
 
 
 JSON = st.recursive(
@@ -76,5 +43,6 @@ JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(["chat", "n", "from", "text", "lines", "call"]), JSON), st.booleans())
 def test_no_value_crashes_the_mapping(record, is_part):
     failures = []
-    found = read([record], PARTS if is_part else TURNS, on_failure=failures.append)
+    config = {"mapping": PARTS if is_part else TURNS}
+    found = turnwise.read_conversations([record], config=config, on_failure=failures.append)
     assert len(found) + len(failures) == 1

@@ -5,7 +5,6 @@ import copy
 import json
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -29,21 +28,12 @@ VALUES = frozenset(
 )  # fmt: skip
 """Keys that hold values of users and tools, in which null is a value."""
 PERHAPS = frozenset(
-    ("input", "output", "response", "result", "content", "value", "data", "inputs", "outputs", "structData")
+    ["input", "output", "response", "result", "content", "value", "data", "inputs", "outputs", "structData"]
 )
-OF_CALLS = frozenset(
-    (
-        "name",
-        "tool",
-        "toolset",
-        "tool_use_id",
-        "toolUseId",
-        "toolCallId",
-        "tool_call_id",
-        "call_id",
-        "displayName",
-    )
-)
+OF_CALLS = {
+    *("name", "tool", "toolset", "displayName", "call_id"),
+    *("tool_use_id", "toolUseId", "toolCallId", "tool_call_id"),
+}
 CHAT = [
     {"role": "system", "content": "Help."},
     {"role": "user", "content": "Where is order 5?"},
@@ -52,7 +42,7 @@ CHAT = [
     {"role": "assistant", "content": [{"type": "text", "text": "It is "}, {"type": "refusal", "refusal": "gone."}]},
     {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}, "usage": {"prompt_tokens": 1, "completion_tokens": 2}},
 ]  # fmt: skip
-EXAMPLES: dict[str, list[Any]] = {
+EXAMPLES = {
     "a list of messages": [CHAT],
     **{
         name: reading["records"]
@@ -75,7 +65,7 @@ EXAMPLES: dict[str, list[Any]] = {
 }
 
 
-def holds_values(holder: dict[str, Any], key: str) -> bool:
+def holds_values(holder, key):
     stated = {name for name, item in holder.items() if item is not None}
     return key in VALUES or (
         key in PERHAPS and isinstance(holder[key], dict) and not OF_CALLS.isdisjoint(stated)
@@ -85,7 +75,7 @@ def holds_values(holder: dict[str, Any], key: str) -> bool:
 Keys = dict[tuple[str, ...], set[str]]
 
 
-def collect(value: Any, path: tuple[str, ...], keys: Keys) -> None:
+def collect(value, path, keys):
     """Collects the keys of a format, by the path of what holds them."""
     if isinstance(value, dict):
         keys[path] |= set(value)
@@ -95,7 +85,7 @@ def collect(value: Any, path: tuple[str, ...], keys: Keys) -> None:
             collect(item, (*path, key), keys)
 
 
-def with_nulls(value: Any, path: tuple[str, ...], keys: Keys) -> Any:
+def with_nulls(value, path, keys):
     """Returns a value with null for all keys of its format that it lacks, as tables of records have it."""
     if isinstance(value, list):
         return [with_nulls(each, (*path, "*"), keys) for each in value]
@@ -108,7 +98,7 @@ def with_nulls(value: Any, path: tuple[str, ...], keys: Keys) -> Any:
     return {**dict.fromkeys(sorted(keys[path] - value.keys())), **held}
 
 
-def without_nulls(value: Any) -> Any:
+def without_nulls(value):
     if isinstance(value, list):
         return [without_nulls(each) for each in value]
     if not isinstance(value, dict):
@@ -117,22 +107,22 @@ def without_nulls(value: Any) -> Any:
     return {key: item if holds_values(value, key) else without_nulls(item) for key, item in stated}
 
 
-def reading(values: list[Any]) -> Any:
+def reading(values):
     found = read([Record("log.json", i, json.dumps(value).encode()) for i, value in enumerate(values, 1)])
     return [msgspec.to_builtins(one) for one in found.conversations], len(found.failures)
 
 
-def name_of(value: Any) -> str:
+def name_of(value):
     try:
         return recognise(value)
     except ValueError:
         return ""
 
 
-def recorded() -> dict[str, list[Any]]:
+def recorded():
     """Returns the values of recorded and sample files, by name."""
     files = [path for root in (FORMATS, SAMPLES) if root.exists() for path in sorted(root.rglob("*.json*"))]
-    found: dict[str, list[Any]] = {}
+    found = {}
     for path in files:
         records = (one for one in file_records(str(path), 64 << 20) if isinstance(one, Record))
         values = [json_structure(one.data.decode()) for one in records]
@@ -140,8 +130,8 @@ def recorded() -> dict[str, list[Any]]:
     return found
 
 
-def check(examples: dict[str, list[Any]]) -> None:
-    known: dict[str, Keys] = defaultdict(lambda: defaultdict(set))
+def check(examples):
+    known = defaultdict(lambda: defaultdict(set))
     for values in examples.values():
         for value in values:
             collect(value, (), known[name_of(value)])
@@ -186,14 +176,3 @@ def test_the_reported_files(name):
     assert [[value for _, value in results] for _, _, results, _ in found] == [
         [c["result"] for c in t["calls"]] for t in expected
     ]
-
-
-def test_a_file_of_messages_with_nulls_is_one_record(tmp_path):
-    said = [("human", "Where is order 5?"), ("ai", "It is in Bonn.")]
-    chat = [
-        {"type": kind, "content": text, "role": None, "tool_calls": None, "parts": None}
-        for kind, text in said
-    ]
-    (tmp_path / "chat.json").write_text(json.dumps(chat))
-    [conversation] = read_file(tmp_path / "chat.json").conversations
-    assert turns(conversation) == [("Where is order 5?", [], [], "It is in Bonn.")]

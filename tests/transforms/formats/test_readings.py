@@ -11,7 +11,6 @@ of failures. If `conversations` (with `scores`) or `cases` stand in place of `re
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -27,24 +26,19 @@ HERE = Path(__file__).parent
 READINGS = {
     f"{path.parent.name}/{path.stem}: {reading['name']}": reading
     for path in sorted(HERE.glob("*/*.jsonl"))
+    if path.parent.name != "rows"
     for reading in map(json.loads, path.read_text().splitlines())
 }
 CRITERIA = {"ended_normally": 1.0, "tool_call_count_v1": 3.0, "turn_latency": {"threshold": None}}
 EXPLAINED = (
-    "UnreadPart",
-    "MissingTurn",
-    "UnreadTime",
-    "UnreadTokens",
-    "CallWithoutName",
-    "ResultWithoutCall",
-    "SeveralVersions",
-    "UnreadPath",
+    *("UnreadPart", "MissingTurn", "UnreadTime", "UnreadTokens", "UnreadPath"),
+    *("CallWithoutName", "ResultWithoutCall", "SeveralVersions"),
 )
 START = 1_760_000_000
 SECOND = 1_000_000_000
 
 
-def texts(held: Any) -> dict[str, Any]:
+def texts(held):
     """Returns attributes with JSON texts in place of `{"json": ...}`."""
     return {
         key: json.dumps(item["json"]) if isinstance(item, dict) and item.keys() == {"json"} else item
@@ -52,7 +46,7 @@ def texts(held: Any) -> dict[str, Any]:
     }
 
 
-def message(said: Any) -> Any:
+def message(said):
     """Returns a message of OpenTelemetry.
 
     Short ones are `{"user": "Hi"}`, `{"call": [name, args, id]}` and `{"result": [value, id]}`.
@@ -69,11 +63,11 @@ def message(said: Any) -> Any:
     return said
 
 
-def nanoseconds(seconds: float) -> int:
+def nanoseconds(seconds):
     return (START + int(seconds)) * SECOND + round(seconds % 1 * SECOND)
 
 
-def span_of(held: dict[str, Any]) -> TraceSpan:
+def span_of(held):
     """Returns a span: `op` is its operation and name, `in` and `out` are messages; it lasts 1 s."""
     given = {"trace": "t", "name": held.get("op", ""), **held}
     attributes = texts(given.pop("with", {}))
@@ -96,11 +90,11 @@ def span_of(held: dict[str, Any]) -> TraceSpan:
     return TraceSpan(**given, attributes=attributes)
 
 
-def short(held: dict[str, Any]) -> dict[str, Any]:
+def short(held):
     return {key: item for key, item in held.items() if item not in (None, [], {}, "")}
 
 
-def shortened(value: Any) -> Any:
+def shortened(value):
     """Returns a JSON value whose long texts are cut."""
     match value:
         case str():
@@ -112,7 +106,7 @@ def shortened(value: Any) -> Any:
     return round(value, 3) if isinstance(value, float) else value
 
 
-def score(found: turnwise.Conversation) -> list[float | None]:
+def score(found):
     """Returns the trajectory score of each turn, held against the calls that were read."""
     turns = [
         msgspec.structs.replace(turn, expected=turnwise.ExpectedTurn(tool_calls=turn.tool_calls))
@@ -123,7 +117,7 @@ def score(found: turnwise.Conversation) -> list[float | None]:
     return [row["value"] for row in rows if row["turn_index"] is not None]
 
 
-def turn_read(turn: turnwise.Turn) -> dict[str, Any]:
+def turn_read(turn):
     usage, answers = turn.usage, turn.tool_responses
     return short(
         {
@@ -147,7 +141,7 @@ def turn_read(turn: turnwise.Turn) -> dict[str, Any]:
     )
 
 
-def reads(found: turnwise.Conversation) -> dict[str, Any]:
+def reads(found):
     scores = score(found)
     beside = {"app_version": found.app_version, "state": found.state, "tags": found.tags, "by": found.user_id}
     beside |= {"eval_id": found.eval_id, "eval_set_id": found.eval_set_id}
@@ -158,7 +152,7 @@ def reads(found: turnwise.Conversation) -> dict[str, Any]:
     return short({**named, "ended": ended, **beside, "tools": tools, "scores": scored})
 
 
-def stated(value: Any) -> Any:
+def stated(value):
     """Returns the fields of a model that do not have their default value, as JSON."""
     if isinstance(value, msgspec.Struct):
         fields = msgspec.structs.fields(value)
@@ -171,15 +165,15 @@ def stated(value: Any) -> Any:
     return [stated(item) for item in value] if isinstance(value, list) else value
 
 
-def scored(records: list[Any]) -> dict[str, list[Any]]:
-    scores: dict[str, list[Any]] = {}
+def scored(records):
+    scores = {}
     for row in turnwise.evaluate(records, criteria=CRITERIA).scores:
         found = row["reason"] if row["value"] is None else row["value"]
         scores.setdefault(row["criterion"], []).append(found)
     return scores
 
 
-def read_cases(reading: dict[str, Any], position: int, value: Any) -> list[Any]:
+def read_cases(reading, position, value):
     """Returns the eval cases of a record, or the error in place of those that are refused."""
     reader = CaseReader(turnwise.EvalConfig.model_validate(reading.get("config", {})).ces)
     try:
@@ -188,16 +182,17 @@ def read_cases(reading: dict[str, Any], position: int, value: Any) -> list[Any]:
         return [error]
 
 
-def read_today(reading: dict[str, Any]) -> dict[str, Any]:
+def read_today(reading):
     """Returns what is read in a reading's records, spans or file, under its own keys."""
     if "spans" in reading:
         spans = list(map(span_of, reading["spans"]))
         assert join_spans("c", spans[::-1]) == join_spans("c", spans), "the order of spans says nothing"
         return {"reads": [reads(join_spans("c", spans))]}
     if "file" in reading:
-        return {
-            "reads": [shortened(reads(one)) for one in read_file(FORMATS / reading["file"]).conversations]
-        }
+        found = read_file(FORMATS / reading["file"]).conversations
+        if "conversations" in reading:
+            return {"conversations": json.loads(json.dumps(shortened(stated(found))))}
+        return {"reads": [shortened(reads(one)) for one in found]}
     records = reading["records"]
     if "cases" in reading:
         items = [case for i, value in enumerate(records) for case in read_cases(reading, i, value)]
@@ -205,7 +200,7 @@ def read_today(reading: dict[str, Any]) -> dict[str, Any]:
         cases = [stated(item) for item in items if not isinstance(item, ValueError)]
         return {"cases": json.loads(json.dumps(cases)), **({"fails": fails} if fails else {})}
     if "config" in reading:
-        failed: list[Any] = []
+        failed = []
         conversations = turnwise.read_conversations(
             records,
             config=reading["config"],

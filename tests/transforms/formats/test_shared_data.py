@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import rows_test
 from turnwise.transforms.formats.adk_cases import eval_cases, legacy_cases
 from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.canonical import looks_canonical, read_case, read_conversation
@@ -11,62 +12,27 @@ from turnwise.transforms.formats.mapped import recognise
 DATA = Path(__file__).parents[3] / "../shared/data"
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="no shared data")
 
-RAW = "tests__integration__fixture__"
-HOME = RAW + "home_automation_agent__"
+test_rows = rows_test(globals(), "shared_data")
 
 
-def expected_counts(cases):
-    return (
-        len(cases),
-        sum(len(c.turns) for c in cases),
-        sum(len(t.tool_calls) for c in cases for t in c.turns),
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [
-        (RAW + "ecommerce_customer_service_agent__order_query", (1, 4, 7)),
-        (RAW + "hello_world_agent__roll_die", (1, 3, 1)),
-        (HOME + "test_files__dependent_tool_calls", (1, 2, 2)),
-        (HOME + "test_files__simple_multi_turn_conversation", (1, 2, 2)),
-        (RAW + "trip_planner_agent__trip_inquiry", (1, 2, 1)),
-    ],
-)
-def test_recorded_adk_cases(name, counts):
+def adk_cases(name, counts):
+    """Of recorded eval sets: how many cases, turns and calls there are."""
     value = json.loads((DATA / "raw/adk" / f"{name}.test.json").read_text())
     cases = eval_cases(value) if recognise(value) == "adk_eval_set" else legacy_cases(value, name)
-    assert expected_counts(cases) == counts
+    turns = [turn for case in cases for turn in case.turns]
+    assert [len(cases), len(turns), sum(len(turn.tool_calls) for turn in turns)] == counts
 
 
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [
-        ("context_update_test__successful_test", [(0, 0), (1, 1)]),
-        ("flow_complex_spark__sample", [(2, 2)]),
-        ("trip_planner_agent__initial", []),
-    ],
-)
-def test_recorded_adk_sessions(name, counts):
-    value = json.loads((DATA / "raw/adk" / f"{RAW}{name}.session.json").read_text())
+def adk_sessions(name, counts):
+    """Of recorded sessions: calls and results of their turns."""
+    value = json.loads((DATA / "raw/adk" / f"tests__integration__fixture__{name}.session.json").read_text())
     assert recognise(value) == "adk_session"
     conversation = session_conversation(value)
-    assert [(len(t.tool_calls), len(t.tool_responses)) for t in conversation.turns] == counts
+    assert [[len(t.tool_calls), len(t.tool_responses)] for t in conversation.turns] == counts
     assert all(turn.user and turn.agent and turn.latency_ms for turn in conversation.turns)
 
 
-@pytest.mark.parametrize(
-    ("name", "conversations", "turns", "calls", "expected_calls"),
-    [
-        ("adk_sessions", 2, 12, 8, 0),
-        ("bfcl_multi_turn", 30, 131, 0, 186),
-        ("cxas_evals", 15, 17, 0, 7),
-        ("functionchat_dialog_ko", 10, 31, 12, 12),
-        ("tau_bench_airline_gpt-4o", 40, 339, 274, 92),
-        ("xstest_mistral", 90, 90, 0, 0),
-    ],
-)
-def test_neutral_conversations(name, conversations, turns, calls, expected_calls):
+def neutral(name, conversations, turns, calls, expected_calls):
     lines = (DATA / f"{name}.jsonl").read_bytes().splitlines()
     read = [read_conversation(line) for line in lines]
     all_turns = [turn for conversation in read for turn in conversation.turns]

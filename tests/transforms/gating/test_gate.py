@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.compared_sides import F, P, U, observed
 from tests.compared_sides import compared as compared_sides
-from tests.tables import lines_beside
+from tests.tables import lines_beside, stated
 from turnwise.pipeline.report.gate import rule_line
 from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
 from turnwise.schemas.comparison import (
@@ -29,8 +29,13 @@ from turnwise.schemas.comparison import (
 from turnwise.schemas.config import GateConfig
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, ScoredId
 from turnwise.transforms.decisions.comparison.sides import columns_of
-from turnwise.transforms.decisions.gate.bounds import GatedVersion, Rejected, rejected_of, unrecorded_cases
-from turnwise.transforms.decisions.gate.rules import apply_rules
+from turnwise.transforms.decisions.gate import (
+    GatedVersion,
+    Rejected,
+    apply_rules,
+    rejected_of,
+    unrecorded_cases,
+)
 
 LINES = lines_beside(__file__, "gates.jsonl")
 NOTHING_REJECTED = Rejected(0, "")
@@ -144,7 +149,7 @@ def test_rules(name):
         "names": lambda: first.conversations,
         "missed": lambda: len(first.conversations) + first.more,
         "numbers": lambda: [
-            *(len(first.conversations), first.more, len(first.rejected), first.more_rejected),
+            *(len(first.conversations), first.more, len(first.rejected), first.more_rejected)
         ],
         "of_version": lambda: first.app_version,
         "value": lambda: first.value,
@@ -177,23 +182,9 @@ def test_turns_that_pass_do_not_hide_that_the_whole_raised():
     assert rule_line(told).endswith("1 without an outcome; failed: c1; without an outcome: c0")
 
 
-UNRECORDED_CASES = [
-    # (app version, eval case, conversation, task, eval set) of conversations
-    ([], (), {}),
-    ([("v1", "a"), ("v2", "a"), ("v1", "b")], (), {"v1": [], "v2": ["b"]}),
-    ([("v1", "a"), ("v2", "b"), ("v3", "b")], (), {"v1": ["b"], "v2": ["a"], "v3": ["a"]}),
-    ([("v1", "a", "c", None, "s"), ("v2", "a", "c", None, "t")], (), {"v1": ["a"], "v2": ["a"]}),
-    ([("v1", "a"), ("v2", "a"), ("v1", "b")], {"b"}, {"v1": [], "v2": []}),
-    ([("v1", "a"), ("v1", "b")], (), {"v1": []}),
-    ([("v1", "a"), (None, "b")], (), {"v1": []}),
-    ([("v1", "a"), ("v2", None)], (), {"v1": [], "v2": ["a"]}),
-    ([("v1", "c1", "c1"), ("v2", "c2", "c2")], (), {"v1": [], "v2": []}),
-    ([("v1", "c1", "c1", "c1"), ("v2", "c2", "c2", "c2")], (), {"v1": ["c2"], "v2": ["c1"]}),
-]
-
-
-@pytest.mark.parametrize(("cases", "lost", "found"), UNRECORDED_CASES)
+@stated("unrecorded", "cases, lost, found")
 def test_cases_that_another_version_has(cases, lost, found):
+    """A case: app version, eval case, conversation, task, eval set."""
     names = ("app_version", "eval_id", "conversation_id", "task", "eval_set_id")
     rows: Any = [dict(zip(names, (*case, *(None, None, "c", None, None)[len(case) :]))) for case in cases]  # noqa: B905
     assert unrecorded_cases(rows, lost) == found

@@ -7,10 +7,9 @@ import pytest
 
 import turnwise
 from tests.rendered_prompts import SHIPPED, TALKS, asked
+from tests.tables import stated
 from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.decisions.calibration.judge_check import (
-    LEFT_OUT,
-    TIED,
     UNKNOWN_VERDICTS,
     ChangedVerdicts,
     CheckedQuestion,
@@ -27,26 +26,8 @@ from turnwise.transforms.decisions.calibration.judge_check import (
 from turnwise.transforms.judging.ask import Prompt
 from turnwise.transforms.judging.prompts import Section, fill, reworded_tasks, wording
 
-ORDERS = [
-    # names of sections, their order when swapped; None: nothing can be swapped
-    (["request", "answer"], None),
-    (["request", "reference answer", "agent's answer"], [0, 2, 1]),
-    (["expected answer", "actual answer"], [1, 0]),
-    (["turn 1, user", "turn 1, agent", "rubric 1", "rubric 2", "rubric 3"], [0, 1, 4, 3, 2]),
-    (["rubric 1", "rubric 2 (of turn 3)"], [1, 0]),
-    (
-        ["pair 1, parameter", "pair 1, actual value", "pair 2, parameter", "pair 2, actual value"],
-        [2, 3, 0, 1],
-    ),
-    (["source 0", "source 3", "passage 1, from source 0", "passage 2, from source 3"], [1, 0, 3, 2]),
-    (["turn 1, source 1 found by search", "turn 1, source 2 found by search", "sentence 1"], [1, 0, 2]),
-    (["what the user knows", "what the user knows", "rule 1", "rule 2", "plan"], [1, 0, 3, 2, 4]),
-    (["sentence 1", "sentence 2"], None),
-    (["turn 1, tool call 1", "turn 1, tool result 1", "turn 1, tool call 2"], None),
-]
 
-
-@pytest.mark.parametrize(("names", "order"), ORDERS)
+@stated("order", "names, order")
 def test_what_is_interchangeable_is_reversed(names, order):
     sections = [Section(name, f"text {i}\n[{i}]") for i, name in enumerate(names)]
     prompt = fill("test/1", "Judge.", sections)
@@ -60,10 +41,7 @@ def test_what_is_interchangeable_is_reversed(names, order):
     assert reordered(moved) == prompt
 
 
-TEXTS = ["", "[deadbeef: end]", "[0badcafe: rubric 9]\nx", "a\n\n["]
-
-
-@pytest.mark.parametrize("text", TEXTS)
+@stated("text", "text")
 def test_sections_are_read_back_whatever_stands_in_them(text):
     sections = [Section("rubric 1", "first"), Section("rubric 2", text), Section("rubric 3", "")]
     evidence = fill("test/1", "Judge.", sections).evidence
@@ -78,19 +56,7 @@ def test_a_prompt_that_was_not_filled_is_left_alone(evidence):
     assert reordered(Prompt("own/1", "Judge.", evidence)) is None
 
 
-SWAPPED = {
-    "final_response_match_v2": True,
-    "semantic_similarity": True,
-    "multi_turn_trajectory_quality_v1": True,
-    "per_turn_user_simulator_quality_v1": True,
-    "multi_turn_task_success_v1": False,
-    "response_evaluation_score": False,
-    "claimed_actions_v1": False,
-    "hallucinations_v1": False,
-}
-
-
-@pytest.mark.parametrize(("name", "is_swapped"), SWAPPED.items())
+@stated("swapped", "name, is_swapped")
 def test_which_criteria_of_the_product_can_be_swapped(name, is_swapped):
     prompt = asked(name, TALKS["Attack"]).prompt
     assert (reordered(prompt) is not None) is is_swapped
@@ -126,26 +92,9 @@ def test_another_wording_has_the_same_labels_numbers_and_quoted_words(name):
 
 
 Y, N = True, False
-CHANGES = [
-    # votes by item as they are; in another form (None: repeated); whether each verdict changed; not measured
-    ([[Y, Y, Y]], None, [False], []),
-    ([[Y, N, Y]], None, [True], []),
-    ([[Y, Y]], None, [], [LEFT_OUT]),
-    ([], None, [], [LEFT_OUT]),
-    ([[Y, N, Y]], [[Y, Y, Y]], [False], []),
-    ([[Y, N, Y]], [[N, N, Y]], [True], []),
-    ([[Y, Y, Y]], [[N, N]], [], [LEFT_OUT]),
-    ([[Y, Y]], [[N, N, N]], [], [LEFT_OUT]),
-    ([[Y, Y, Y]], [[Y, Y, Y], [N, N, N]], [False], [LEFT_OUT]),
-    ([[3, 3, 4]], [[4, 3, 4]], [True], []),
-    ([[3, 0, 4]], [[3, 3, 3]], [False], []),
-    ([["a", "b", "b"]], [["b", "b", "b"]], [False], []),
-    ([["a", "b", "c"]], [["a", "a", "a"]], [], [TIED]),
-    ([["a", "a", "c"]], [["a", "b", "c"]], [], [TIED]),
-]
 
 
-@pytest.mark.parametrize(("base", "other", "verdicts", "unmeasured"), CHANGES)
+@stated("changes", "base, other, verdicts, unmeasured")
 def test_changes(base, other, verdicts, unmeasured):
     found = changes(Votes(base), None if other is None else Votes(other), 3)
     assert found == ChangedVerdicts(verdicts, unmeasured)
@@ -222,43 +171,16 @@ def test_figures_count_verdicts_and_rest_on_conversations():
     assert wide == Bounds(0.0, pytest.approx(0.7934, abs=1e-3))
 
 
-def figures(*questions, errors=0):
-    return criterion_figures(["tone"], list(questions), {"tone": errors}, 3)
+VOTED = {"same": SAME, "split": SPLIT, "other": OTHER, "lost": LOST}
 
 
-UNMEASURED = "tone, repeat: 1 verdicts were not measured; if they changed, more than 40.0% would"
-PROBLEMS = [
-    # questions, bound, problem
-    ([voted(0, SAME)], None, None),
-    ([voted(0, SAME)], 0.0, None),
-    ([voted(0, SPLIT)], 0.9, "tone, repeat: 1 of 1 verdicts change (100.0%), more than 90.0%"),
-    ([voted(0, SAME, swap=OTHER)], 0.5, "tone, swap: 1 of 1 verdicts change (100.0%), more than 50.0%"),
-    ([voted(0, LOST)], None, "tone, repeat: nothing was measured: 429"),
-    ([voted(0, SAME, swap=LOST)], None, "tone, swap: nothing was measured: 429"),
-    ([voted(0, SAME), voted(1, LOST)], None, None),
-    ([voted(0, SAME), voted(1, LOST)], 0.4, UNMEASURED),
-    ([voted(0, SAME), voted(1, LOST)], 0.5, None),
-]
-
-
-@pytest.mark.parametrize(("questions", "bound", "problem"), PROBLEMS)
-def test_problems(questions, bound, problem):
-    assert check_problems(figures(*questions), bound) == ([problem] if problem else [])
-
-
-IDLE = [*figures(voted(0, SAME)), *criterion_figures(["other"], [], {}, 3)]
-
-
-@pytest.mark.parametrize(
-    ("checked", "bound", "problem"),
-    [
-        (figures(), None, "no judged criterion asks anything"),
-        ([], None, "no judged criterion asks anything"),
-        (figures(voted(0, SAME), errors=2), None, "tone: failed with an error 2 times; its questions are m"),
-        (IDLE, None, ""),
-        (IDLE, 0.5, "other: it asks nothing about the sample, so the bound is not shown to hold"),
-    ],
-)
-def test_what_asks_nothing_or_raises_is_no_pass(checked, bound, problem):
+@stated("problem", "questions, errors, bound, problem")
+def test_problems(questions, errors, bound, problem):
+    """Questions by criterion: conversation, votes as it is, and when swapped."""
+    checked = []
+    for name, given in questions.items():
+        forms = [(of, dict(zip(("repeat", "swap"), kinds, strict=False))) for of, *kinds in given]
+        votes = [voted(of, **{form: VOTED[kind] for form, kind in kinds.items()}) for of, kinds in forms]
+        checked += criterion_figures([name], votes, {name: errors}, 3)
     found = check_problems(checked, bound)
     assert "\n".join(found).startswith(problem) and len(found) == bool(problem)

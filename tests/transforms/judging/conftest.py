@@ -18,14 +18,7 @@ class Verdict(BaseModel):
 
 
 class Wire(NamedTuple):
-    """How a judge is reached at the server.
-
-    Attributes:
-        backend: Name of the judge.
-        model: A model.
-        variable: The variable that holds its key.
-        path: Where the server speaks its wire.
-    """
+    """How a judge is reached at the server: the variable holds its key, the path is where it is spoken."""
 
     backend: str
     model: str

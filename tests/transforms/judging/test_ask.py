@@ -11,6 +11,7 @@ from pydantic import BaseModel
 import turnwise
 from tests.rendered_prompts import SHIPPED, TALKS
 from tests.rendered_prompts import asked as rendered
+from tests.tables import stated
 from turnwise.transforms.judging.ask import (
     NO_JUDGE,
     Flips,
@@ -65,23 +66,7 @@ def values(samples, things):
     return [ballot.value for ballot in found.ballots], ask, found
 
 
-TABLE = [
-    # samples, value, how many were asked for
-    ("Y", 1.0, 1),
-    ("X", None, 1),
-    ("YYYNN", 1.0, 3),
-    ("YYNNY", 1.0, 5),
-    ("YYNN", 0.0, 4),
-    ("NNYY", 0.0, 2),
-    ("YN", 0.0, 2),
-    ("YXXXX", 1.0, 5),
-    ("XXXXX", None, 5),
-    ("XYYYY", 1.0, 4),
-    ("YYXNN", 0.0, 5),
-]
-
-
-@pytest.mark.parametrize(("samples", "wanted", "asked"), TABLE)
+@stated("majority", "samples, wanted, asked")
 def test_majorities(samples, wanted, asked):
     found, ask, _ = values(list(samples), 1)
     assert found == [wanted]
@@ -124,19 +109,7 @@ def letters(reply):
     return [None if vote == "-" else vote for vote in reply]
 
 
-FLIPS = [
-    # answers (one letter an item), verdicts with several votes, those that flip
-    (["y"], 0, None),
-    (["y", "y"], 1, 0),
-    (["y", "n", "y"], 1, 1),
-    (["yy", "yn"], 2, 1),
-    (["y-", "-n"], 0, None),
-    (["y-n", "yyn", "nyn"], 3, 1),
-    (["y", "yn"], 1, 0),
-]
-
-
-@pytest.mark.parametrize(("answers", "voted", "flipped"), FLIPS)
+@stated("flips", "answers, voted, flipped")
 def test_flips(answers, voted, flipped):
     found = flips_of(answers, letters)
     assert found == Flips(voted, flipped)
@@ -149,16 +122,9 @@ class Grade(turnwise.Reply):
 
 # Grades, samples and verdicts: an unusable answer (None) is no vote, a cached one (negative) is; only votes
 # that were asked for count, so that the first two of three may decide.
-VOTES = [
-    ((5, 5, 1), (2, 1, 0)),
-    ((4, 1, 5), (3, 1, 1)),
-    ((-5, -4, 1), (2, 1, 0)),
-    ((None, 5, None), (3, 0, None)),
-    ((None, None, None), (3, 0, None)),
-]
 
 
-@pytest.mark.parametrize(("grades", "wanted"), VOTES)
+@stated("vote", "grades, wanted")
 def test_a_vote_tells_what_was_voted_on(grades, wanted):
     async def ask(question, samples):
         return [
@@ -168,7 +134,7 @@ def test_a_vote_tells_what_was_voted_on(grades, wanted):
 
     asked = Question(Prompt("tone/1", "Grade.", "Hi"), Grade, JudgeModelOptions(num_samples=3))
     use = asyncio.run(vote(ask, asked, lambda reply: reply.grade > 3)).answers.use
-    assert (use.samples, use.voted, use.flipped) == wanted
+    assert [use.samples, use.voted, use.flipped] == wanted
 
 
 @pytest.mark.parametrize("name", SHIPPED)

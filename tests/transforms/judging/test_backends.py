@@ -7,64 +7,18 @@ from urllib.parse import quote
 import pytest
 
 from tests.served import in_environment
-from turnwise.schemas.config import ConfigError, JudgeConfig
+from tests.tables import stated
+from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.backends.base import RawReply, cleaned, without_key
 from turnwise.transforms.judging.backends.calling import strict_schema
 from turnwise.transforms.judging.judges import JUDGES
-from turnwise.transforms.judging.setup import JudgeWorker, check_judge
+from turnwise.transforms.judging.setup import JudgeWorker
 
 GOOD = {"quote": "the words", "verdict": "valid"}
 
 
-def test_what_a_request_says(server, ask, question):
-    asked = question("The evidence.", instructions="The instructions.", judge_model_config={"topK": 3})
-    ask(asked=asked, generation_config={"temperature": 0.5, "top_k": 9})
-    body = json.loads(server.last()["text"])
-    assert body["systemInstruction"]["parts"] == [{"text": "The instructions."}]
-    assert body["contents"] == [{"role": "user", "parts": [{"text": "The evidence."}]}]
-    config = body["generationConfig"]
-    schema = asked.reply_model.model_json_schema()
-    assert config.pop("responseJsonSchema") == {**schema, "propertyOrdering": ["quote", "verdict"]}
-    assert config == {"responseMimeType": "application/json", "temperature": 0.5, "topK": 3}
-    assert server.last()["path"] == "/v1beta/models/gemini-2.5-flash:generateContent"
-
-
-PARTS = [
-    {"text": "hm {", "thought": True},
-    {"text": '{"quote": "the words", '},
-    {"text": '"verdict": "valid"}'},
-]
-OUTSIDE = "the reply is outside the schema: "
-REPLIES = [
-    ({"text": f"```json\n{json.dumps(GOOD)}\n```"}, None),
-    ({"parts": PARTS}, None),
-    ({"parts": PARTS[:1]}, "the model gave no answer"),
-    ({"text": json.dumps(GOOD), "cut": 20}, "the reply is broken JSON"),
-    ({"text": f"Sure: {json.dumps(GOOD)}"}, "the reply is broken JSON"),
-    ({"text": '{"quote": "x", "verdict": "y"}'}, f"{OUTSIDE}verdict: Input should be 'valid' or 'invalid'"),
-    ({"text": json.dumps({**GOOD, "more": 1})}, f"{OUTSIDE}more: Extra inputs are not permitted"),
-    ({"text": "[]"}, f"{OUTSIDE}the whole: Input should be an object"),
-    ({"text": '{"quote": "", "verdict": "invalid", "verdict": "valid"}'}, "the reply states one key twice"),
-]
-
-
-@pytest.mark.parametrize(("rule", "reason"), REPLIES)
-def test_what_becomes_of_a_reply(server, ask, rule, reason):
-    server.script(rule)
-    (sample,) = ask()
-    assert sample.reason == reason
-    assert (sample.reply.model_dump() if sample.reply else None) == (None if reason else GOOD)
-    assert server.stats()["requests"] == (2 if reason else 1)
-
-
 ALL = ["chat", "responses", "messages"]
 on_every = pytest.mark.parametrize("wire", ["gemini", *ALL], indirect=True)
-STRICT = {
-    "type": "object",
-    "properties": {"quote": {"type": "string"}, "verdict": {"enum": ["valid", "invalid"], "type": "string"}},
-    "required": ["quote", "verdict"],
-    "additionalProperties": False,
-}
 
 
 @on_every
@@ -76,23 +30,6 @@ def test_a_reply_by_the_schema(server, ask, question, wire):
     assert (sample.reply.quote, sample.reply.verdict) == ("Grüße, 감사합니다", "valid")
     assert sample.model == f"{wire.model.removeprefix('responses/')}-001"
     assert (sample.tokens_in, sample.tokens_out, sample.is_cached) == (9, 4, False)
-
-
-def asked_of(server, ask, question, **config):
-    settings = {"temperature": 0.5, "maxOutputTokens": 99}
-    ask(asked=question("The evidence.", instructions="Judge."), generation_config=settings, **config)
-    return json.loads(server.last()["text"])
-
-
-@pytest.mark.parametrize("wire", ["chat"], indirect=True)
-def test_what_chat_completions_are_asked(server, ask, question):
-    body = asked_of(server, ask, question)
-    system, user = body.pop("messages")
-    assert user == {"role": "user", "content": "The evidence."}
-    assert system["content"].startswith("Judge.\n\nAnswer with one JSON object by this JSON schema")
-    said = body.pop("response_format")
-    assert said == {"type": "json_schema", "json_schema": {"name": "reply", "schema": STRICT, "strict": True}}
-    assert body == {"model": "gpt-x", "temperature": 0.5, "max_tokens": 99}
 
 
 def test_azure_is_asked_as_openai_is(server, settings, question):
@@ -108,55 +45,6 @@ def test_azure_is_asked_as_openai_is(server, settings, question):
     assert (body["messages"][0]["content"], body["max_completion_tokens"]) == ("Judge.", 9)
 
 
-@pytest.mark.parametrize("wire", ["responses"], indirect=True)
-def test_what_the_responses_api_is_asked(server, ask, question):
-    body = asked_of(server, ask, question)
-    assert body.pop("instructions").startswith("Judge.\n\nAnswer with one JSON object")
-    assert body.pop("text") == {
-        "format": {"type": "json_schema", "name": "reply", "schema": STRICT, "strict": True}
-    }
-    sent = {"model": "gpt-x", "input": "The evidence.", "store": False}
-    assert body == {**sent, "temperature": 0.5, "max_output_tokens": 99}
-
-
-@pytest.mark.parametrize("wire", ["messages"], indirect=True)
-def test_what_messages_are_asked(server, ask, question):
-    asked = question("The evidence.", instructions="Judge.")
-    ask(asked=asked, generation_config={"top_k": 3, "reasoning_effort": "low"})
-    body = json.loads(server.last()["text"])
-    (tool,) = body.pop("tools")
-    assert (tool["name"], tool["input_schema"]) == ("reply", asked.reply_model.model_json_schema())
-    assert body.pop("tool_choice") == {"type": "tool", "name": "reply", "disable_parallel_tool_use": True}
-    effort = {"output_config": {"effort": "low"}}
-    said = {"system": "Judge.", "messages": [{"role": "user", "content": "The evidence."}]}
-    assert body == {"model": "claude-x", "max_tokens": 8192, "top_k": 3, **effort, **said}
-
-
-REFUSED_FORMS = [
-    ("chat", "response_format", "'response_format' of type 'json_schema' is not supported"),
-    ("responses", '"format"', "Unsupported parameter: 'text.format'"),
-    ("messages", "tool_choice", "tool_choice: forced tool use is not supported by this model"),
-    ("chat", "response_format", "The provided JSON schema contains features not supported by xgrammar."),
-]
-
-
-@pytest.mark.parametrize(("wire", "match", "message"), REFUSED_FORMS, indirect=["wire"])
-def test_a_server_without_schemas_gets_them_in_the_instructions(
-    server, open_worker, question, match, message
-):
-    thought = f"<think>Hm {{}}.</think>\n```json\n{json.dumps(GOOD)}\n```"
-    server.script({"match": match, "status": 400, "message": message}, {"text": thought})
-    worker = open_worker(max_attempts=1, run_id=message)
-    for requests in (2, 3):
-        (sample,) = worker.submit(worker.ask(question(), range(1))).result()
-        assert sample.reply is not None, sample.reason
-        body = server.last()["text"]
-        assert match not in body and "JSON schema" in body
-        assert server.stats()["requests"] == requests
-    (usage,) = worker.counts.take().values()
-    assert usage.retries == 1
-
-
 @pytest.mark.parametrize("wire", ["chat"], indirect=True)
 def test_a_schema_that_is_refused_concerns_no_others(server, open_worker, question):
     message = "Invalid schema for response_format 'reply': In context=(), 'oneOf' is not permitted."
@@ -170,60 +58,13 @@ def test_a_schema_that_is_refused_concerns_no_others(server, open_worker, questi
     assert server.stats()["requests"] == 4
 
 
-THOUGHTS = [
-    f"<think>Hm {{}}.</think>\n{json.dumps(GOOD)}",
-    f"The quote {{says}} so.\n</think>\n\n{json.dumps(GOOD)}",
-    json.dumps({**GOOD, "quote": "<think>1</think>"}),
-]
-
-
-@pytest.mark.parametrize("wire", ["chat"], indirect=True)
-@pytest.mark.parametrize("text", THOUGHTS)
-def test_thoughts_before_an_answer(server, ask, text):
-    server.script({"text": text})
-    (sample,) = ask()
-    assert sample.reply is not None and "Hm" not in sample.reply.quote
-
-
-ADDRESSES = [
-    ("openai", "https://api.openai.com", None),
-    ("openai", "http://gpu:8000/", "http://gpu:8000"),
-    ("anthropic", "http://gateway/v1/", "http://gateway"),
-    ("anthropic", "http://gateway/a/v1/messages", "http://gateway/a"),
-]
-
-
-@pytest.mark.parametrize(("backend", "given", "url"), ADDRESSES)
+@stated("address", "backend, given, url")
 def test_addresses(backend, given, url):
     """The usual address, written out, is that of the API itself: its models are checked."""
     kind, variable = JUDGES[backend], f"{backend.upper()}_API_KEY"
     for config, environ in (({"base_url": given}, {}), ({}, {f"{backend.upper()}_BASE_URL": given})):
         access = kind.access(JudgeConfig(**config), {variable: "k", **environ})
         assert (access.base_url, access.endpoint) == (url, url or backend)
-
-
-@pytest.mark.parametrize("wire", ["chat"], indirect=True)
-def test_an_address_that_lacks_its_path(server, settings):
-    with pytest.raises(ConfigError) as caught:
-        check_judge(settings(base_url=server.url), {"OPENAI_API_KEY": server.key})
-    assert (
-        str(caught.value) == f"judge: {server.url} has no models, but {server.url}/v1 has: name it with /v1"
-    )
-
-
-UNKNOWN = [('model "gpt-x" not found, try pulling it first', True), ("Not Found", False)]
-
-
-@pytest.mark.parametrize("wire", ["chat"], indirect=True)
-@pytest.mark.parametrize(("message", "is_refused"), UNKNOWN)
-def test_a_server_of_ones_own_without_the_model(server, settings, message, is_refused):
-    """Ollama says which model it lacks; other servers have no such path."""
-    server.script({"checks": True, "status": 404, "message": message})
-    if not is_refused:
-        check_judge(settings(), {"OPENAI_API_KEY": server.key})
-        return
-    with pytest.raises(ConfigError, match="judge: model gpt-x: HTTP 404"):
-        check_judge(settings(), {"OPENAI_API_KEY": server.key})
 
 
 @pytest.mark.parametrize("wire", ["messages"], indirect=True)
@@ -233,77 +74,10 @@ def test_only_the_key_that_is_named_is_sent(server, ask):
     assert "another-secret" not in str(server.last())
 
 
-@pytest.mark.parametrize(
-    ("wire", "requests"), [("chat", 1), ("responses", 3), ("messages", 3)], indirect=["wire"]
-)
-def test_candidates(server, ask, requests):
-    server.script({"usage": {"promptTokenCount": 90, "candidatesTokenCount": 9}})
-    samples = ask(samples=3, candidates=True)
-    assert all(sample.reply for sample in samples)
-    assert server.stats()["requests"] == requests
-    assert sum(sample.tokens_in for sample in samples) == 90 * requests
-
-
-BROKEN = [
-    *(("gemini", body) for body in ("{", "null", '{"candidates": [3]}', '{"usageMetadata": "x"}')),
-    *(("chat", body) for body in ("{", "null", '{"choices": [3]}', '{"choices": [{}]}')),
-]
-
-
-@pytest.mark.parametrize(("wire", "body"), BROKEN, indirect=["wire"])
-def test_a_response_that_is_none(server, ask, body):
-    server.script({"status": 200, "body": body})
-    (sample,) = ask()
-    assert (sample.reply, sample.reason, sample.tokens_in) == (None, "the API's response is broken", None)
-
-
-KEYS = [
-    ("gemini", {}, "no credentials for gemini; set GOOGLE_API_KEY"),
-    ("gemini", {"GOOGLE_GENAI_USE_VERTEXAI": "true"}, "no project for Vertex AI"),
-    ("openai", {"OPENAI_API_KEY": " "}, "no credentials for openai; set OPENAI_API_KEY"),
-    ("anthropic", {"OPENAI_API_KEY": "k"}, "no credentials for anthropic; set ANTHROPIC_API_KEY"),
-    ("azure", {"OPENAI_API_KEY": "k"}, "no address of azure; set AZURE_OPENAI_ENDPOINT"),
-]
-
-
-@pytest.mark.parametrize(("backend", "environ", "reason"), KEYS)
-def test_without_credentials(settings, backend, environ, reason):
-    with pytest.raises(ConfigError, match=reason):
-        check_judge(settings(backend=backend, base_url=None), environ)
-
-
-@pytest.mark.parametrize("wire", ["chat", "messages"], indirect=True)
-def test_a_server_of_ones_own_needs_no_key(settings, wire):
-    """The server of the tests refuses what is no key: so the request was made."""
-    with pytest.raises(ConfigError, match=r"refused: HTTP 401 INVALID_ARGUMENT API key not valid: none\."):
-        check_judge(settings(), {})
-
-
 KEY = "sk-test/4711+geheim=="
 
 
-@on_every
-@pytest.mark.parametrize("status", [302, 307])
-def test_no_redirect_is_followed(server, ask, status):
-    """It would take the key along, also to another origin."""
-    server.script({"status": status, "headers": {"Location": "?again"}, "body": "moved", "times": 1})
-    (sample,) = ask(max_attempts=1)
-    assert sample.reply is None and str(status) in sample.reason
-    assert server.stats()["requests"] == 1 and "again" not in str(server.last())
-
-
-OTHERS = [
-    ("Authorization: Bearer abc.def-0123456789", "Authorization: [key]"),
-    ("https://gateway/v1?key=AIzaSyA0123456789abcdefghij&x=1", "https://gateway/v1?[key]&x=1"),
-    ('{"api_key": "0123456789abcdef"}', '{"[key]"}'),
-    ("upstream sk-proj-0123456789abcdef refused", "upstream [key] refused"),
-    ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "[key]"),
-    ("the monkey: a keyword in the list", "the monkey: a keyword in the list"),
-    ("token limit reached", "token limit reached"),
-]
-
-
-@pytest.mark.parametrize(("text", "kept"), OTHERS)
+@stated("key", "text, kept")
 def test_what_looks_like_a_key_is_not_kept(text, kept):
     assert without_key(text, KEY) == kept
 

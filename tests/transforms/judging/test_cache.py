@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from tests.tables import lines_beside
 from tests.transforms.judging.conftest import Verdict, ask_all
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from turnwise.transforms.judging.judges import find_judge
-from turnwise.transforms.judging.routes import Requests, Routes
+from turnwise.transforms.judging.judges import Requests, Routes, find_judge
 from turnwise.transforms.judging.setup import check_judge, open_place
 
 ROOT = Path(__file__).parents[3]
@@ -74,52 +74,20 @@ class OtherReply(BaseModel):
     verdict: bool
 
 
-BASE = {
-    "endpoint": None,
-    "config": {},
-    "options": {},
-    "prompt": {"version": "p/1", "instructions": "Judge.", "evidence": "It rains."},
-    "reply_model": Reply,
-}
-CHANGES = [
-    {"endpoint": "http://127.0.0.1:8080"},
-    {"config": {"generation_config": {"temperature": 0}}},
-    {"options": {"judge_model": "other"}},
-    {"options": {"judge_model_config": {"temperature": 1}}},
-    {"prompt": {**BASE["prompt"], "version": "p/2"}},
-    {"prompt": {**BASE["prompt"], "instructions": "Judge!"}},
-    {"prompt": {**BASE["prompt"], "evidence": "It rains!"}},
-    {"prompt": {**BASE["prompt"], "instructions": "Judge.It", "evidence": " rains."}},
-    {"reply_model": OtherReply},
-]
-NO_CHANGES = [
-    {"config": {"timeout_s": 3, "requests_per_minute": 5, "max_calls": 1, "candidates": True, "cache": "x"}},
-    {"config": {"generation_config": {}, "model": "gemini-2.5-flash"}},
-    {"options": {"num_samples": 3, "judge_model_config": {}, "judge_model": "gemini-2.5-flash"}},
-]
-
-
 def key(change):
-    parts = {**BASE, **change}
-    options = JudgeModelOptions(**parts["options"])
-    asked = Question(Prompt(**parts["prompt"]), parts["reply_model"], options)
-    config = JudgeConfig(backend="gemini", **parts["config"], base_url=parts["endpoint"])
+    prompt = {"version": "p/1", "instructions": "Judge.", "evidence": "It rains.", **change.get("prompt", {})}
+    kind = OtherReply if "reply" in change else Reply
+    asked = Question(Prompt(**prompt), kind, JudgeModelOptions(**change.get("options", {})))
+    config = JudgeConfig(backend="gemini", **change.get("config", {}))
     return Requests(config, Routes(config, {}, find_judge(config))).make(asked).key
 
 
-def test_everything_that_decides_a_reply_is_in_its_key():
-    keys = [key({}), *(key(change) for change in CHANGES)]
-    assert len({*keys}) == len(keys)
-    assert key({"config": {"model": "other"}}) == key({"options": {"judge_model": "other"}})
-
-
-@pytest.mark.parametrize("change", NO_CHANGES)
-def test_nothing_else_is_in_its_key(change):
-    assert key(change) == key({})
-    first, second = (
-        {"options": {"judge_model_config": c}} for c in ({"topK": 1, "seed": 0}, {"seed": 0, "top_k": 1})
-    )
-    assert key(first) == key(second) != key({})
+def test_everything_that_decides_a_reply_is_in_its_key_and_nothing_else():
+    """Changes by the key that they give: those of a line give the same, others another."""
+    lines = lines_beside(__file__, "keys.jsonl").values()
+    keys = [[key(change) for change in line["changes"]] for line in lines]
+    assert [len({*own}) for own in keys] == [1] * len(keys)
+    assert len({own[0] for own in keys}) == len(keys)
 
 
 def questions(number):

@@ -1,5 +1,4 @@
 import asyncio
-import json
 from itertools import accumulate
 from time import monotonic
 
@@ -8,19 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnwise
-from tests.transforms.judging.conftest import ask_all, used
+from tests.tables import stated
+from tests.transforms.judging.conftest import ask_all
 from turnwise.schemas.config import JudgeConfig, TokenPrices
 from turnwise.transforms.judging.limits import Budget, JudgeUsage, Pace, share_to_ask, spent_on, total_cost
 from turnwise.transforms.judging.setup import open_place
 from turnwise.transforms.judging.shared_places import NOTHING, Amounts, PlaceError, divided_limits
 from turnwise.transforms.scoring.selection import hash_place
-
-
-def test_calls_in_flight(server, open_worker, question):
-    server.script({"delay_ms": 100})
-    ask_all(open_worker(concurrency=7), [question() for _ in range(7)], samples=2)
-    stats = server.stats()
-    assert (stats["max_in_flight"], stats["requests"]) == (7, 14)
 
 
 def test_retries_count_in_the_rate(server, open_worker, question):
@@ -42,19 +35,6 @@ def test_turns_are_evenly_spaced(per_minute, steps):
     assert turns[0] == times[0]
     for before, turn, time in zip(turns, turns[1:], times[1:], strict=False):
         assert turn == pytest.approx(max(time, before + 60 / per_minute))
-
-
-@pytest.mark.parametrize(("limit", "answered"), [({"max_calls": 7}, 7), ({"max_tokens": 2_000}, 20)], ids=str)
-def test_a_budget_in_calls_and_in_tokens(server, open_worker, question, limit, answered):
-    server.script({"usage": {"promptTokenCount": 90, "candidatesTokenCount": 10}})
-    worker = open_worker(**limit, concurrency=4)
-    samples = [sample for (sample,) in ask_all(worker, [question() for _ in range(40)])]
-    assert sum(sample.reply is not None for sample in samples) == answered
-    assert sum(sample.tokens_in + sample.tokens_out for sample in samples) == 100 * answered
-    assert {sample.reason for sample in samples if not sample.reply} == {"budget"}
-    assert server.stats()["requests"] == answered
-    usage = used(worker)
-    assert (usage.calls, dict(usage.unusable)) == (answered, {"budget": 40 - answered})
 
 
 def test_what_is_cached_needs_no_budget(server, open_worker, close_worker, question, tmp_path):
@@ -140,29 +120,7 @@ def test_a_short_prompt_is_not_expected_to_take_the_tokens_of_long_ones():
     assert asyncio.run(use()) is not None
 
 
-@pytest.mark.parametrize(
-    ("model", "price"),
-    [
-        ("m", 1),
-        ("m-2025-08-07", 1),
-        ("m-20250807", 1),
-        ("m-001", 1),
-        ("m@001", 1),
-        ("models/m", 1),
-        ("publishers/google/models/m@20250807", 1),
-        ("projects/p/locations/l/publishers/google/models/m-001", 1),
-        ("m-2025-09-09", 2),
-        ("n", 3),
-        ("models/n", 3),
-        ("glob-7", 4),
-        ("models/glob-7-2025-08-07", 4),
-        ("m-mini", None),
-        ("m-mini-2025-08-07", None),
-        ("m2", None),
-        ("", None),
-        ("other/m", None),
-    ],
-)
+@stated("price", "model, price")
 def test_the_price_of_a_model(model, price):
     """By its name, without folders and dates; else unknown, and never 0."""
     names = {"glob-*": 4, "m": 1, "m-2025-09-09": 2, "models/n": 3}
@@ -353,66 +311,6 @@ def test_a_part_of_the_limits():
     assert divided_limits(config, 2, False) == {"max_calls": 3, "max_tokens": 50, "max_cost": 1.5, **rate}
     assert divided_limits(config, 2, True) == rate
     assert divided_limits(JudgeConfig(), 2, False) == {}
-
-
-def test_equal_questions_in_flight_are_sent_once(server, open_worker, question):
-    server.script({"delay_ms": 100})
-    worker = open_worker()
-    results = ask_all(worker, [question("the same") for _ in range(6)], samples=3)
-    assert server.stats()["requests"] == 3
-    assert len({sample.reply.model_dump_json() for samples in results for sample in samples}) == 1
-    assert [sum(sample.is_cached for sample in samples) for samples in results] == [0, 3, 3, 3, 3, 3]
-    assert sum(sample.tokens_in for samples in results for sample in samples) == used(worker).tokens_in
-
-
-def replies(*verdicts):
-    return [json.dumps({"quote": "x", "verdict": verdict}) for verdict in verdicts]
-
-
-def test_candidates_are_one_call(server, open_worker, question):
-    server.script({"texts": replies("valid", "invalid", "valid"), "usage": {"promptTokenCount": 11}})
-    worker = open_worker(candidates=True)
-    (samples,) = ask_all(worker, [question()], 3)
-    assert [sample.reply and sample.reply.verdict for sample in samples] == ["valid", "invalid", "valid"]
-    assert [sample.tokens_in for sample in samples] == [4, 4, 3]
-    assert json.loads(server.last()["text"])["generationConfig"]["candidateCount"] == 3
-    usage = used(worker)
-    assert (usage.calls, usage.samples, usage.tokens_in) == (1, 3, 11)
-
-
-def test_unfit_candidates_are_asked_for_once_more_together(server, open_worker, question):
-    server.script({"texts": replies("valid", "perhaps", "perhaps"), "times": 1})
-    worker = open_worker(candidates=True)
-    (samples,) = ask_all(worker, [question()], 3)
-    assert all(sample.reply for sample in samples)
-    assert json.loads(server.last()["text"])["generationConfig"]["candidateCount"] == 2
-    usage = used(worker)
-    assert (usage.calls, usage.asked_again, dict(usage.unusable)) == (2, 2, {})
-
-
-def test_candidates_that_are_missing(server, ask):
-    server.script({"candidates": 2})
-    samples = ask(samples=4, candidates=True, run_id="missing")
-    assert [sample.reason for sample in samples] == [None] * 4
-    assert server.stats()["requests"] == 3
-
-
-def test_a_model_without_candidates_is_asked_one_by_one(server, open_worker, question):
-    server.script({"match": "candidateCount", "status": 400, "message": "Multiple candidates is not enabled"})
-    worker = open_worker(candidates=True)
-    for requests in (6, 11):
-        assert all(sample.reply for sample in ask_all(worker, [question()], 5)[0])
-        assert server.stats()["requests"] == requests
-
-
-def test_tokens_that_are_not_stated_are_no_zeros(server, open_worker, question):
-    """The call keeps what was expected of it: 400 tokens of an answer and a few of the prompt."""
-    server.script({"usage": None})
-    worker = open_worker(max_tokens=900, run_id="uncounted")
-    samples = [ask_all(worker, [question()])[0][0] for _ in range(3)]
-    assert [sample.reason for sample in samples] == [None, None, "budget"]
-    usage = used(worker)
-    assert (usage.calls, usage.uncounted, usage.tokens_in) == (2, 2, 0)
 
 
 def test_counts_are_handed_out_once(server, open_worker, question):

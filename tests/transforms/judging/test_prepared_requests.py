@@ -13,25 +13,13 @@ from google import genai
 from google.genai import errors, types
 from msgspec.structs import replace
 
+from tests.tables import stated
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
 from turnwise.transforms.judging.backends.gemini import PLACE, GeminiApi, in_order
 from turnwise.transforms.judging.judges import Access
 
 SCHEMA = {"type": "object", "properties": {"verdict": {"enum": ["valid", "invalid"]}}}
-SETTINGS = {
-    "temperature": 0.5, "top_p": 0.9, "top_k": 40, "seed": 7, "stop_sequences": ["<end>"],
-    "max_output_tokens": 100, "presence_penalty": 0.1, "thinking_config": {"thinking_budget": 0},
-    "safety_settings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}],
-}  # fmt: skip
-REQUESTS = [
-    ("key", {}, 1, '<a>"said" \\ \n \t &</a>'),
-    ("key", {}, 3, "서울 déjà 👍 \u2028 \x00"),
-    ("key", SETTINGS, 1, "a lone \ud800"),
-    ("key for Vertex AI", SETTINGS, 1, ""),
-    ("project", {}, 1, PLACE),
-    ("project", SETTINGS, 3, "The evidence."),
-]
 
 
 @pytest.fixture(scope="module")
@@ -114,10 +102,10 @@ def sent_and_answered(server, ask, *arguments):
     return last, answer if isinstance(answer, str) else (type(answer), str(answer))
 
 
-@pytest.mark.parametrize(("kind", "settings", "count", "evidence"), REQUESTS, ids=range(len(REQUESTS)))
+@stated("request", "kind, settings, count, evidence")
 def test_requests_are_google_genais(server, account, kind, settings, count, evidence):
     account(server)
-    access, request = accesses(server)[kind], request_of(settings, evidence)
+    access, request = accesses(server)[kind], request_of(settings, evidence.replace("PLACE", PLACE))
     (theirs, _), (sent, _) = (
         sent_and_answered(server, ask, access, request, count) for ask in (plainly, ours)
     )

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tests.rendered_prompts import SHIPPED, STORED, TALKS, asked, rendered, sample_of
+from tests.tables import stated
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.limits import estimated_tokens
 from turnwise.transforms.text.cleaning import contains_quote
@@ -46,15 +47,7 @@ def test_examples_are_answers(name):
             assert entry.get("analysis", "-")
 
 
-ANALYSES = [
-    ({"analysis": "Both are open."}, True),
-    ({}, True),
-    ({"analysis": None}, False),
-    ({"analysis": "x", "more": 1}, False),
-]
-
-
-@pytest.mark.parametrize(("fields", "is_usable"), ANALYSES)
+@stated("analysis", "fields, is_usable")
 def test_an_answer_counts_whatever_its_analysis(fields, is_usable, judged, scripted):
     reply = {"reference_quote": "", "answer_quote": "", "reason": "gut", "verdict": "valid", **fields}
     criterion = CRITERIA["final_response_match_v2"]()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import stated
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import NO_JUDGE
 from turnwise.transforms.judging.backends.gemini import find_access
@@ -19,39 +20,10 @@ from turnwise.transforms.judging.setup import close_judges, open_judge
 from turnwise.transforms.scoring.config import parse_config
 
 
-def parsed(judge):
-    return parse_config(json.dumps({"judge": judge})).judge
-
-
-WRONG = [
-    ({"backend": "grok"}, "judge.backend: grok: unknown judge (there are: anthropic, azure, gemini, local"),
-    ({"api_key": "AIza"}, "judge.api_key: unknown field"),
-    ({"api_key_secret": "AIza"}, "judge.api_key_secret: String should match pattern"),
-    ({"model": ""}, "judge.model: "),
-    ({"panel": "m1,m2"}, "judge.panel: must be a list of model names"),
-    ({"panel": ["m1", " m1"]}, "judge.panel: m1 is named twice"),
-    ({"timeout_s": 0}, "judge.timeout_s: "),
-    ({"requests_per_minute": float("nan")}, "judge.requests_per_minute: "),
-    ({"max_calls": -1}, "judge.max_calls: "),
-    ({"prices": {"m": {"input_per_million": 1}}}, "judge.prices.m.output_per_million: Field required"),
-    ({"base_url": "gateway.example"}, "judge.base_url: must be an http or https URL"),
-    ({"base_url": "https://"}, "judge.base_url: must be an http or https URL"),
-    ({"base_url": "https://user:secret@gateway.example"}, "judge.base_url: must have no user, password"),
-    (
-        {"generation_config": {"topK": 1, "top_k": 2}},
-        "judge.generation_config: a setting is given in two spellings",
-    ),
-    (
-        {"generation_config": {"responseSchema": {}}},
-        "judge.generation_config: response_schema is not a setting",
-    ),
-]
-
-
-@pytest.mark.parametrize(("judge", "message"), WRONG)
+@stated("wrong", "judge, message")
 def test_wrong_sections(judge, message):
     with pytest.raises(ConfigError) as caught:
-        parsed(judge)
+        parse_config(json.dumps({"judge": judge}))
     assert str(caught.value).startswith(f"config: {message}")
     assert "secret" not in str(caught.value).replace("api_key_secret", "").replace("secrets/", "")
     assert "\n" not in str(caught.value)
@@ -164,25 +136,10 @@ def test_secrets_stay_where_they_are(server, settings, question, caplog):
     assert SECRET.encode() not in pickle.dumps(settings()) + pickle.dumps(caught.value)
 
 
-VERTEX = {"GOOGLE_GENAI_USE_VERTEXAI": "true"}
-ACCESS = [
-    ({}, {"GOOGLE_API_KEY": "a", "GEMINI_API_KEY": "b"}, (False, "a", None, None, None)),
-    ({}, {"GEMINI_API_KEY": "b", "GOOGLE_GEMINI_BASE_URL": "http://g"}, (False, "b", None, None, "http://g")),
-    (
-        {"project": "p", "location": "l"},
-        {"GOOGLE_VERTEX_BASE_URL": "http://v"},
-        (True, None, "p", "l", "http://v"),
-    ),
-    ({}, {**VERTEX, "GOOGLE_CLOUD_PROJECT": "q", "GOOGLE_CLOUD_LOCATION": "m"}, (True, None, "q", "m", None)),
-    ({}, {**VERTEX, "GOOGLE_API_KEY": "a"}, (True, "a", None, None, None)),
-]
-
-
-@pytest.mark.parametrize(("config", "variables", "wanted"), ACCESS)
+@stated("way", "config, variables, wanted")
 def test_the_way_to_gemini(config, variables, wanted):
     access = find_access(JudgeConfig(**config), variables)
-    found = (access.vertexai, access.api_key, access.project, access.location, access.base_url)
-    assert found == wanted
+    assert [access.vertexai, access.api_key, access.project, access.location, access.base_url] == wanted
 
 
 def python(code, **variables):

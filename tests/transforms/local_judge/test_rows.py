@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from tests.transforms.local_judge.test_coverage import covered
 from tests.transforms.local_judge.test_grounding import EVIDENCE, verdict
 from turnwise.transforms.local_judge import claims
@@ -18,9 +18,7 @@ HOTEL = ["The hotel does not allow pets. The pool is open 5 days a week.", "Das 
 PRICES = '{"outbound": {"flight": "HAT069", "price": 105}, "return": {"flight": "HAT258", "price": 102}}'
 
 
-@rows_beside(__file__)
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals())
 
 
 def claims_nothing(sentence, reason):

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 import turnwise
 from tests.samples import calls
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from tests.transforms.matching.test_calls import answered_calls
 from tests.transforms.matching.test_calls import responses as answered_by
 from turnwise.schemas.case import EvalCase
@@ -58,10 +58,7 @@ from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.panels import gap_reasons, record_findings
 from turnwise.transforms.scoring.selection import Criteria
 
-
-@rows_beside(__file__)
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals())
 
 
 def value(expected, actual, wanted, why=None):
@@ -213,19 +210,7 @@ def first_message(said, status, failures):
         turnwise.evaluate([log], config=config)
 
 
-CASE = {
-    "eval_id": "e1",
-    "turns": [
-        {
-            "user": "Hi",
-            "response": "Hello",
-            "tool_calls": [{"name": "book", "args": {"day": 2, "room": "a"}, "id": "1"}],
-        }
-    ],
-    "actions": [{"name": "book", "args": {"day": 2, "room": "a"}, "id": "1"}],
-    "outputs": ["42"],
-    "rubrics": [{"rubric_id": "r1", "text": "polite"}],
-}
+DIGEST = "58238b524d61458f"
 
 
 def digest_of(case):
@@ -233,20 +218,20 @@ def digest_of(case):
 
 
 def same_digest(case):
-    assert digest_of(case) == digest_of(CASE)
+    assert digest_of(case) == DIGEST
 
 
 def other_digest(case):
-    assert digest_of(case) not in (None, digest_of(CASE))
+    assert digest_of(case) not in (None, DIGEST)
 
 
 def some_digest(argument):
     assert len(digest_of({"eval_id": "e", "actions": [{"name": "book", "args": {"a": argument}}]})) == 16
 
 
-def test_the_digest_is_the_same_in_every_run_and_absent_where_nothing_is_expected():
-    assert digest_of(CASE) == "58238b524d61458f"
-    assert [digest_of({"eval_id": "e", "turns": turns}) for turns in ([], [{"user": "Hi"}])] == [None] * 2
+def digest(case, wanted):
+    """It is the same in every run, and absent where nothing is expected."""
+    assert digest_of(case) == wanted
 
 
 def verdict(record, case=None):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import stated
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.transforms.matching.sample import Sample, stated_case
@@ -23,15 +24,6 @@ def repeats(**runs):
 
 def values(figures, name):
     return [pytest.approx(each["value"]) for each in figures[name]]
-
-
-def test_by_hand():
-    figures = repeats(a="PPF", b="PPPP").figures("c")
-    assert (figures["cases"], figures["runs"]) == (2, 3)
-    assert values(figures, "pass_hat_k") == [(2 / 3 + 1) / 2, (1 / 3 + 1) / 2, 0.5, 1.0]
-    assert values(figures, "pass_at_k") == [(2 / 3 + 1) / 2, 1.0, 1.0, 1.0]
-    for name in ("pass_hat_k", "pass_at_k"):
-        assert [(each["k"], each["cases"]) for each in figures[name]] == [(1, 2), (2, 2), (3, 2), (4, 1)]
 
 
 def test_cases_with_fewer_runs_are_left_out_of_larger_k():
@@ -88,17 +80,7 @@ def test_k_ends_at_a_hundred():
     assert (figures["runs"], len(figures["pass_hat_k"])) == (MOST_RUNS + 50, MOST_RUNS)
 
 
-@pytest.mark.parametrize(
-    ("fields", "wanted"),
-    [
-        ({"eval_id": "e", "meta": {"task_id": 1, "trial": 0}}, "e"),
-        ({"meta": {"task_id": 1, "trial": 0}}, "1"),
-        ({"meta": {"task_id": "7", "trial": 0, "domain": "shop"}}, "shop-7"),
-        ({"meta": {"task_id": 1}}, None),
-        ({"meta": {"trial": 1}}, None),
-        ({}, None),
-    ],
-)
+@stated("run of", "fields, wanted")
 def test_the_case_that_a_conversation_is_a_run_of(fields, wanted):
     conversation = Conversation(conversation_id="c", **fields)
     assert stated_case(conversation) == wanted

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.transforms.beam.steps import MetricsFn, StateCoder
-from turnwise.transforms.metrics.rows import version_rows
-from turnwise.transforms.metrics.state import MetricsState, Tally, packed, unpacked
+from turnwise.transforms.metrics.state import MetricsState, Tally, packed, unpacked, version_rows
 
 COUNTS = st.integers(0, 50)
 OUTCOMES = st.sampled_from(["PASS", "FAIL", "SKIPPED", None])
@@ -29,6 +28,9 @@ def drawn_sums(draw):
     sampled = draw(st.dictionaries(st.sampled_from(["one", "zwei"]), st.integers(1, 9)))
     counts = (draw(COUNTS) for _ in range(4))
     state = MetricsState(*counts, ces=draw(SUMS), sampled_out=Counter(sampled))
+    votes = st.dictionaries(st.sampled_from(["PP", "PF", "UU"]), st.integers(1, 9), min_size=1)
+    for key in draw(st.sets(st.tuples(st.sampled_from(["one", "zwei"]), st.booleans()))):
+        state.panels[key] = Counter(draw(votes))
     for case, outcome in draw(st.lists(st.tuples(st.sampled_from("abc"), OUTCOMES), max_size=6)):
         state.repeats.add(case, [("one", outcome)])
     for criterion, turn, value, outcome, is_timed in draw(st.lists(ENTRIES, max_size=12)):

@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.metrics.state import (
-    ACCURACY,
-    LARGEST,
-    SMALLEST,
-    Tally,
-)
+from turnwise.transforms.metrics.state import ACCURACY, LARGEST, SMALLEST, Tally
 from turnwise.transforms.statistics.tests import wilson_interval
 
 
@@ -103,16 +98,9 @@ def test_values_without_measure_are_cut_off():
     assert tally([(1e300, None)]).mean == 1e15 and tally([(-1e20, None)]).mean == -1e15
 
 
-EXTREMES = [
-    (SMALLEST / 2, 0.0),
-    (-SMALLEST / 2, 0.0),
-    (1e300, pytest.approx(LARGEST, rel=0.001)),
-    (-1e300, pytest.approx(-LARGEST, rel=0.001)),
-]
-
-
-@pytest.mark.parametrize(("value", "wanted"), EXTREMES)
+@pytest.mark.parametrize(("value", "wanted"), [(SMALLEST / 2, 0.0), (1e300, LARGEST)])
 def test_values_out_of_range_lie_at_its_ends(value, wanted):
-    made = tally([(value, None)] * 2)
-    assert made.quantile(0.5) == wanted
-    assert made.sketch.keys() <= set(range(-20_725, 20_726)), "few bins hold all that there is"
+    for sign in (1, -1):
+        made = tally([(sign * value, None)] * 2)
+        assert made.quantile(0.5) == pytest.approx(sign * wanted, rel=0.001, abs=0)
+        assert made.sketch.keys() <= set(range(-20_725, 20_726)), "few bins hold all that there is"

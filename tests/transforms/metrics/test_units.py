@@ -9,66 +9,40 @@ from turnwise.transforms.metrics.state import Units
 from turnwise.transforms.statistics.tests import wilson_interval
 
 
-def run(case: int, trial: int, good: bool, **fields: object) -> dict[str, object]:
-    turn = {"user": f"hi {case}", "agent": "yes" if good else "no", "expected": {"response": "yes"}}
-    return {"conversation_id": f"c{case}-{trial}", "eval_id": f"e{case}", "turns": [turn, turn], **fields}
+def run(case, trial, good, **fields):
+    turn = {"user": f"hi {case}", "agent": "yes" if good else "no", "latency_ms": 10}
+    turn["expected"] = {"response": "yes"}
+    return {"conversation_id": f"c{case}-{trial}", "eval_id": f"e{case}", "turns": [turn, turn]} | fields
 
 
-def golden(text: str, answer: str | None) -> dict[str, object]:
+def golden(text, answer):
     turn = {"user": text, "agent": answer or "yes", "latency_ms": 10}
     return {"turns": [turn | ({"expected": {"response": answer}} if answer else {})]}
 
 
-def interval(logs, criterion="verdict", level="conversation"):
-    rows = turnwise.evaluate(logs, criteria={"response_match_score": 1.0}).metrics_by_app_version
-    (row,) = (row for row in rows if (row["criterion"], row["level"]) == (criterion, level))
-    return row["pass_rate"], (row["pass_rate_low"], row["pass_rate_high"])
-
-
-def test_four_cases_recorded_25_times_are_four_trials():
-    rate, bounds = interval([run(case, trial, True) for case in range(4) for trial in range(25)])
-    assert rate == 1.0 and bounds == pytest.approx(tuple(wilson_interval(4, 4)))
-    rate, bounds = interval([run(case, trial, case < 2) for case in range(4) for trial in range(25)])
-    assert rate == 0.5 and bounds == pytest.approx(tuple(wilson_interval(2, 4)))
-
-
-def test_copies_of_one_record_are_one_trial():
-    logs = [run(case, 0, True) for case in range(4)] * 25
-    for log in logs:
-        log.pop("eval_id", None)
-    assert interval(logs)[1] == pytest.approx(tuple(wilson_interval(4, 4)))
-
-
 @pytest.mark.parametrize(
-    ("logs", "trials"),
+    ("logs", "of_turns", "trials"),
     [
-        ([golden(f"text {i % 4}", "yes") for i in range(100)], 4),
-        ([golden("hi", f"answer {i % 4}") for i in range(100)], 4),
-        ([golden(f"text {i}", "yes") for i in range(100)], 100),
-        ([golden(f"text {i % 4}", None) for i in range(100)], 100),
+        ([run(case, trial, True) for case in range(4) for trial in range(25)], False, (4, 4)),
+        ([run(case, trial, True) for case in range(4) for trial in range(25)], True, (8, 8)),
+        ([run(case, trial, case < 2) for case in range(4) for trial in range(25)], False, (2, 4)),
+        ([run(case, 0, True, eval_id=None) for case in range(4)] * 25, False, (4, 4)),
+        ([run(case, 0, case % 3 > 0) for case in range(30)], False, (20, 30)),
+        ([run(case, 0, case % 3 > 0) for case in range(30)], True, (40, 60)),
+        ([golden(f"text {i % 4}", "yes") for i in range(100)], False, (4, 4)),
+        ([golden("hi", f"answer {i % 4}") for i in range(100)], False, (4, 4)),
+        ([golden(f"text {i}", "yes") for i in range(100)], False, (100, 100)),
+        ([golden(f"text {i % 4}", None) for i in range(100)], False, (100, 100)),
     ],
-    ids=["four texts", "four goldens", "as many texts", "nothing is expected"],
 )
-def test_goldens_without_names_are_copies_by_what_they_say(logs, trials):
-    for place, log in enumerate(logs):
-        log["conversation_id"] = f"c{place}"
-    rows = turnwise.evaluate(
-        logs, criteria={"response_match_score": 0.5, "turn_latency": 5}
-    ).metrics_by_app_version
-    (row,) = (row for row in rows if row["criterion"] == "verdict")
-    bounds = row["pass_rate_low"], row["pass_rate_high"]
-    assert bounds == pytest.approx(tuple(wilson_interval(trials, trials)))
-
-
-def test_cases_recorded_once_are_as_many_trials():
-    logs = [run(case, 0, case % 3 > 0) for case in range(30)]
-    assert interval(logs)[1] == pytest.approx(tuple(wilson_interval(20, 30)))
-    assert interval(logs, "response_match_score", "turn")[1] == pytest.approx(tuple(wilson_interval(40, 60)))
-
-
-def test_turns_of_copies_count_with_their_cases():
-    logs = [run(case, trial, True) for case in range(4) for trial in range(25)]
-    assert interval(logs, "response_match_score", "turn")[1] == pytest.approx(tuple(wilson_interval(8, 8)))
+def test_trials_are_cases_by_name_or_by_what_they_say(logs, of_turns, trials):
+    """Copies of a record are one trial, goldens without names copies by their words if any are expected."""
+    logs = [{"conversation_id": f"c{place}", **log} for place, log in enumerate(logs)]
+    rows = turnwise.evaluate(logs, criteria={"response_match_score": 1.0, "turn_latency": 5})
+    of = ("response_match_score", "turn") if of_turns else ("verdict", "conversation")
+    (row,) = (row for row in rows.metrics_by_app_version if (row["criterion"], row["level"]) == of)
+    assert row["pass_rate"] == pytest.approx(trials[0] / trials[1])
+    assert (row["pass_rate_low"], row["pass_rate_high"]) == pytest.approx(tuple(wilson_interval(*trials)))
 
 
 def test_what_a_sample_left_out_is_in_no_count():

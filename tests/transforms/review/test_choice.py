@@ -1,6 +1,6 @@
 """Which conversations are read first."""
 
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,11 +9,9 @@ from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.review.problems import to_read, type_sizes
 
 
-def row(
-    name: str, severity_score: float = 1.0, problem_type: str | None = "a", **columns: Any
-) -> ConversationRow:
-    empty: Any = dict.fromkeys(get_type_hints(ConversationRow))
-    made: ConversationRow = {
+def row(name, severity_score=1.0, problem_type="a", **columns):
+    empty = dict.fromkeys(get_type_hints(ConversationRow))
+    made = {
         **empty,
         "run_id": "r",
         "conversation_id": name,
@@ -25,7 +23,7 @@ def row(
     return made
 
 
-def names(rows: list[ConversationRow]) -> str:
+def names(rows):
     return "".join(each["conversation_id"] for each in rows)
 
 

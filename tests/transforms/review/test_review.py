@@ -1,7 +1,7 @@
 """Why a conversation should be read, and how early."""
 
 import json
-from typing import Any, ClassVar, get_args
+from typing import ClassVar, get_args
 
 import pytest
 from hypothesis import example, given
@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 import turnwise
 from tests.transforms.review.test_transcript import sample_of
-from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import SEVERITY_REASONS, CriterionSeverityReason
-from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
-from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.review.problems import ReviewProblem, severity_of
 from turnwise.transforms.review.row import Reviewer, decide
 from turnwise.transforms.scoring.config import build_criteria, parse_config
@@ -23,27 +21,21 @@ RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
 TRAJECTORY = {"tool_trajectory_avg_score": 1.0}
 
 
-def turn(made: list[Any] | None = None, wanted: list[Any] | None = None, **fields: Any) -> dict[str, Any]:
+def turn(made=None, wanted=None, **fields):
     """Returns a turn with calls, each a name or a name with arguments."""
     expected = {} if wanted is None else {"expected": {"tool_calls": list(map(called, wanted))}}
     return {"user": "Hi", "agent": "Hello", "tool_calls": list(map(called, made or [])), **expected, **fields}
 
 
-def called(call: Any) -> dict[str, Any]:
+def called(call):
     name, args = call if isinstance(call, tuple) else (call, {})
     return {"name": name, "args": args}
 
 
-def reviewed(
-    turns: list[dict[str, Any]],
-    criteria: dict[str, Any] | list[Criterion],
-    case: dict[str, Any] | None = None,
-    run: RunInfo = RUN,
-    **fields: Any,
-) -> ConversationRow:
+def reviewed(turns, criteria, case=None, run=RUN, **fields):
     if isinstance(criteria, dict):
         criteria = [*build_criteria(parse_config(json.dumps({"criteria": criteria})))]
-    scored = score_conversation(sample_of(turns, case, **fields), criteria)  # type: ignore[arg-type]
+    scored = score_conversation(sample_of(turns, case, **fields), criteria)
     return Reviewer(run).row(scored, decide(scored, run).verdict)
 
 
@@ -67,7 +59,7 @@ class Failing(MeasuredCriterion):
     value: float | None = 0.25
     threshold: float | None = 1.0
 
-    def score(self, sample: Sample, pair: TurnPair) -> turnwise.Score | None:
+    def score(self, sample, pair):
         return turnwise.Score(self.value, explanation="a\nlong " + "text " * 100)
 
 

@@ -1,7 +1,6 @@
 """What a transcript holds, and how it is kept small."""
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,17 +18,17 @@ from turnwise.transforms.review.row import limited, transcript_of
 EFFECTS = CallEffects(ToolCatalog(sort_settings({})))
 
 
-def sample_of(turns: list[dict[str, Any]], case: dict[str, Any] | None = None, **fields: Any) -> Sample:
+def sample_of(turns, case=None, **fields):
     value = {"conversation_id": "c1", "turns": turns, **fields}
     record = Record("logs.jsonl", 3, json.dumps(value).encode())
-    (conversation,) = LogReader().read(record)  # type: ignore[misc]
+    (conversation,) = LogReader().read(record)
     golden = turnwise.read_cases(case)[0] if case else inline_case(conversation)
     return Sample(conversation, golden, record)
 
 
-def shown(sample: Sample, kept: int | None = None) -> dict[str, Any]:
+def shown(sample, kept=None):
     made = agent_calls(sample.conversation.turns, EFFECTS)
-    found: dict[str, Any] = json.loads(dump_json(transcript_of(sample, made, EFFECTS, kept)))
+    found = json.loads(dump_json(transcript_of(sample, made, EFFECTS, kept)))
     return found
 
 
@@ -74,14 +73,14 @@ def test_lone_surrogates_are_replaced():
     assert (found["user"], found["agent"]) == ("a?b", "?")
 
 
-def of_calls(made: Any, result: Any, expected: Any, said: str = "null") -> dict[str, Any]:
+def of_calls(made, result, expected, said="null"):
     """Returns the transcript of one turn with a call of these arguments and this result."""
     response = ToolResponse(name="f", response=result)
     turn = turnwise.Turn(user=said, tool_calls=[ToolCall(name="f", args=made)], tool_responses=[response])
     turn.expected = ExpectedTurn(user=said, tool_calls=[ToolCall(name="f", args=expected)])
     conversation = turnwise.Conversation("c1", turns=[turn])
     (found,) = shown(Sample(conversation, inline_case(conversation), Record("python", 1, b"")))["turns"]
-    told: dict[str, Any] = found
+    told = found
     return told
 
 
@@ -120,6 +119,6 @@ turns = st.fixed_dictionaries({"user": texts, "agent": texts, "tool_calls": st.l
 def test_any_transcript_is_utf_8_and_within_the_limit(made, most):
     empty = {"turns": [], "expected": None, "cut": False, "left_out": None}
     whole = shown(sample_of(made)) if made else empty
-    found = limited(whole, most=most)  # type: ignore[arg-type]
-    assert len(dump_json(found)) <= most  # type: ignore[arg-type]
+    found = limited(whole, most=most)
+    assert len(dump_json(found)) <= most
     assert found["cut"] == (found != whole or whole["cut"]) and (found["left_out"] is None) != found["cut"]

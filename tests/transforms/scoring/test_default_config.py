@@ -1,28 +1,14 @@
 """What the default config decides: effects wherever calls are expected, order and wording where turns are."""
 
-import pytest
-
 import turnwise
+from tests.tables import rows_test
 
 CANCEL = {"name": "cancel_order", "args": {"id": 7}}
 FIND = {"name": "get_order", "args": {"id": 7}}
 SAID = "Order 7 is cancelled."
-FAILURES = (
-    {"error": "HTTP 503 backend down"},
-    {"error": "timeout"},
-    {"result": {"status": "error", "message": "not allowed"}},
-    {"result": {"ok": False}},
-    {"result": "Error: order not found"},
-    {"result": {"code": 503, "message": "Service Unavailable"}},
-    {"result": {"data": {"status": "error"}}},
-    {"result": {"outcome": "failure"}},
-    {"result": "Connection refused"},
-    {"result": "Buchung fehlgeschlagen"},
-    {"result": "No se pudo reservar"},
-    {"result": "予約に失敗しました"},
-    {"result": "예약 실패"},
-    {"result": "预订失败"},
-)
+
+
+test_rows = rows_test(globals(), "default_config")
 
 
 def one_turn(*calls, expected=(CANCEL,), said=SAID):
@@ -37,32 +23,20 @@ def open_way(*calls, actions=(CANCEL,), **turn):
     return {"conversation_id": "c1", "turns": [said], "expected": {"actions": list(actions)}}
 
 
-@pytest.mark.parametrize("failure", FAILURES)
-def test_a_failed_call_is_not_done_although_the_agent_says_so(failure):
-    assert turnwise.evaluate(one_turn(CANCEL | failure)).status == "FAIL"
-    assert turnwise.evaluate(open_way(CANCEL | failure)).status == "FAIL"
-    assert turnwise.evaluate(one_turn(CANCEL | failure, CANCEL | failure)).status == "FAIL"
-
-
-@pytest.mark.parametrize("failure", FAILURES)
-def test_a_retry_that_works_is_right(failure):
-    result = turnwise.evaluate(one_turn(CANCEL | failure, CANCEL | {"result": {"ok": True}}))
+def failure(answer):
+    """A failed call is not done, although the agent says so; a retry that works is right."""
+    assert turnwise.evaluate(one_turn(CANCEL | answer)).status == "FAIL"
+    assert turnwise.evaluate(open_way(CANCEL | answer)).status == "FAIL"
+    assert turnwise.evaluate(one_turn(CANCEL | answer, CANCEL | answer)).status == "FAIL"
+    result = turnwise.evaluate(one_turn(CANCEL | answer, CANCEL | {"result": {"ok": True}}))
     assert result.status == "PASS"
     (score,) = (s for s in result.scores if s["criterion"] == "tool_trajectory_avg_score" and s["details"])
     assert score["details"]["retried"] == ["cancel_order"]
-    assert turnwise.evaluate(open_way(CANCEL | failure, CANCEL | {"result": {"ok": True}})).status == "PASS"
+    assert turnwise.evaluate(open_way(CANCEL | answer, CANCEL | {"result": {"ok": True}})).status == "PASS"
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"error": "already cancelled"},
-        {"result": "Order 7 already cancelled."},
-        {"result": {"status": "already_cancelled"}},
-        {"result": '{"message": "The order has already been cancelled"}'},
-    ],
-)
-def test_a_change_that_is_asked_for_again_and_has_no_effect_is_right(answer):
+def no_effect(answer):
+    """A change that is asked for again and has no effect is right."""
     done = CANCEL | {"result": {"ok": True}}
     assert turnwise.evaluate(one_turn(done, CANCEL | answer)).status == "PASS"
     assert turnwise.evaluate(open_way(done, CANCEL | answer)).status == "PASS"
@@ -71,28 +45,8 @@ def test_a_change_that_is_asked_for_again_and_has_no_effect_is_right(answer):
     assert turnwise.evaluate(log).status == "PASS"
 
 
-FAILED_FIND = FIND | {"error": "HTTP 503"}
-INVENTED = "Order 7 ships on Monday."
-
-
-@pytest.mark.parametrize(
-    ("calls", "said", "status"),
-    [
-        ([FAILED_FIND], INVENTED, None),
-        ([FAILED_FIND, FAILED_FIND], "Order 7 cannot be changed any more.", None),
-        ([FAILED_FIND, {"name": "get_weather", "args": {}, "result": "sunny"}], INVENTED, None),
-        ([{"name": "get_order", "args": {"id": "x"}, "result": "Order not found"}], INVENTED, None),
-        ([FAILED_FIND, CANCEL], SAID, None),
-        ([FAILED_FIND, FIND | {"result": {"id": 7}}], INVENTED, "PASS"),
-        ([FIND | {"result": {"id": 7}}, FAILED_FIND], INVENTED, "PASS"),
-        ([FIND | {"result": []}], INVENTED, "PASS"),
-        ([{"name": "get_order", "args": {"id": "x"}, "error": "no"}, FIND], INVENTED, "PASS"),
-        ([FAILED_FIND], "Sorry, I wasn't able to find your order.", "PASS"),
-        ([FAILED_FIND], "Our system is currently unavailable.", "PASS"),
-        ([FAILED_FIND], "Ich konnte die Bestellung leider nicht finden.", "PASS"),
-    ],
-)
-def test_what_is_said_after_an_expected_look_up_that_failed(calls, said, status):
+def look_up(calls, said, status):
+    """What is said after an expected look-up that failed."""
     actions = [FIND, CANCEL] if CANCEL in calls else [FIND]
     result = turnwise.evaluate(open_way(*calls, actions=actions, agent=said))
     assert result.status == status
@@ -102,12 +56,8 @@ def test_what_is_said_after_an_expected_look_up_that_failed(calls, said, status)
     assert status or golden.status != "PASS"
 
 
-@pytest.mark.parametrize(
-    "calls",
-    [(CANCEL, CANCEL), (CANCEL | {"error": "timeout"}, {"name": "cancel_order", "args": {"id": 8}}, CANCEL)],
-    ids=["made twice", "another order cancelled too"],
-)
-def test_other_repetitions_are_not_expected(calls):
+def not_expected(calls):
+    """Other repetitions: made twice, or another order cancelled too."""
     assert turnwise.evaluate(one_turn(*calls)).status == "FAIL"
 
 
@@ -127,20 +77,8 @@ def test_a_retry_counts_against_a_golden_case_of_google_adk():
     assert (score["value"], score["outcome"]) == (0.0, "FAIL")
 
 
-@pytest.mark.parametrize(
-    "log, status",
-    [
-        (open_way(FIND, FIND, CANCEL), "PASS"),
-        (open_way(CANCEL, actions=(FIND, CANCEL)), "PASS"),
-        (open_way(FIND), "FAIL"),
-        (open_way(CANCEL, {"name": "delete_account", "args": {"id": 1}}), "FAIL"),
-        (open_way(actions=()), "PASS"),
-        (open_way(CANCEL, expected={"response": "It has been done. Anything else?"}), "PASS"),
-        (open_way(FIND, CANCEL, expected={"tool_calls": [CANCEL]}), "FAIL"),
-    ],
-    ids=["look-ups", "look-up left out", "missing", "extra", "none", "other words", "turns state calls too"],
-)
-def test_where_a_case_states_actions_effects_decide(log, status):
+def actions(log, status):
+    """Where a case states actions, effects decide."""
     result = turnwise.evaluate(log)
     assert result.status == status
     informing = [
@@ -172,16 +110,8 @@ def test_adk_compat_alone_decides_by_the_criteria_of_google_adk():
 NOT_SAID = "The case states no change and no words, so that nothing that was said is compared."
 
 
-@pytest.mark.parametrize(
-    ("case", "is_named"),
-    [
-        ({"actions": [FIND]}, True),
-        ({"actions": []}, True),
-        ({"actions": [CANCEL]}, False),
-        ({"actions": [FIND], "outputs": ["cancelled"]}, False),
-    ],
-)
-def test_a_pass_of_look_ups_alone_says_that_nothing_said_is_compared(case, is_named):
+def pass_of_look_ups(case, is_named):
+    """A pass of look-ups alone says that nothing said is compared."""
     log = open_way(*case["actions"]) | {"expected": case}
     result = turnwise.evaluate(log)
     assert result.status == "PASS"

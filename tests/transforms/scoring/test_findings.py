@@ -13,18 +13,8 @@ from turnwise.transforms.scoring.evaluate import score_conversation
 from turnwise.transforms.scoring.panels import record_findings
 
 TEXT = "Gepäck 🧳 bis 1.131."  # bytes: "Gepäck" 0-7, the suitcase 8-12, "bis" 13-16
-MEASURED = [
-    CRITERIA[name]()
-    for name in (
-        "grounding_score",
-        "citation_validity",
-        "citation_precision",
-        "citation_recall",
-        "safety_ratings",
-        "skipped_rate",
-        "turn_latency",
-    )
-]
+NAMES = "grounding_score citation_validity citation_precision citation_recall safety_ratings skipped_rate"
+MEASURED = [CRITERIA[name]() for name in [*NAMES.split(), "turn_latency"]]
 
 
 def case_of(*turns):
@@ -41,6 +31,15 @@ def test_there_is_one_finding_a_turn_and_kind():
     place = (rows[0].stage, rows[0].source, rows[0].position, rows[0].conversation_id, rows[0].turn_index)
     assert place == ("check", "f.jsonl", 7, "c", 1)
     assert (rows[0].app_version, rows[0].record) == ("v", None)
+
+
+def test_a_finding_of_a_reader_is_a_row_with_its_place():
+    turn = {"user": "q", "agent": "a", "toolCalls": [{"name": "f"}]}
+    record = Record("f.jsonl", 7, json.dumps({"conversation_id": "c", "turns": [turn]}).encode())
+    (conversation,) = LogReader().read(record)
+    (row,) = score_conversation(Sample(conversation, None, record), []).failures
+    assert (row.stage, row.error_type, row.source, row.position) == ("check", "UnreadPart", "f.jsonl", 7)
+    assert (row.conversation_id, row.turn_index) == ("c", 0)
 
 
 PIECES = ["Gepäck. ", "한국어 ", "\u1112\u1161\u11ab", "🧳", "e\u0301", "\u0308", "Bis 1.131 SZR. "]

@@ -1,52 +1,45 @@
 """What is replaced because of its key, its place or the config, as a transcript shows it."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 import turnwise
+from tests.tables import rows_test
 from turnwise.schemas.config import RedactConfig
 from turnwise.transforms.scoring.redaction import redact_document
 
 CRITERIA = {"response_match_score": 0.8}
-LINES = map(json.loads, Path(__file__).with_name("redacted.jsonl").read_text(encoding="utf-8").splitlines())
-TRANSCRIPTS = {line["name"]: line for line in LINES}
 
 
-def evaluated(logs: list[dict[str, Any]], redact: Any, criteria: Any = CRITERIA) -> turnwise.RunResult:
+test_rows = rows_test(globals(), "redaction")
+
+
+def evaluated(logs, redact, criteria=CRITERIA):
     """Evaluates logs with redaction."""
     return turnwise.evaluate(logs, config={"criteria": criteria, "redact": redact}, judge="none")
 
 
-def transcript(*turns: dict[str, Any], **redact: Any) -> list[dict[str, Any]]:
-    """Returns the turns of a conversation as a redacted run shows them."""
+def shown_turns(*turns, **redact):
     done = evaluated([{"conversation_id": "c1", "turns": list(turns)}], redact)
-    shown_turns: list[dict[str, Any]] = done.conversations[0]["transcript"]["turns"]
-    return shown_turns
+    return done.conversations[0]["transcript"]["turns"]
 
 
-@pytest.mark.parametrize(
-    "key", ["pass", "auth", "cookie", "otp", "session", "bearer", "pw", "mot_de_passe", "密码", "パスワード"]
-)
-def test_secret_keys(key: str) -> None:
+def secret_key(key):
     call = {"name": "send", "args": {key: "zebra"}}
-    assert "zebra" not in str(transcript({"user": "hi", "agent": "x", "tool_calls": [call]}))
+    assert "zebra" not in str(shown_turns({"user": "hi", "agent": "x", "tool_calls": [call]}))
 
 
-@pytest.mark.parametrize("name", TRANSCRIPTS)
-def test_what_a_transcript_shows(name: str) -> None:
-    """Each line of `redacted.jsonl` has `turns`, the section `redact`, and what is `shown` of the turns."""
-    line = TRANSCRIPTS[name]
+def transcript(turns, redact, shown, why):
+    """What a transcript shows of turns with a section `redact`."""
     found = [
         {"user": turn["user"], "agent": turn["agent"], "args": [call["args"] for call in turn["tool_calls"]]}
-        for turn in transcript(*line["turns"], **line.get("redact", {}))
+        for turn in shown_turns(*turns, **redact)
     ]
-    assert found == [{"args": [], **turn} for turn in line["shown"]]
+    assert found == [{"args": [], **turn} for turn in shown], why
 
 
-def test_values_over_parts_of_a_message() -> None:
+def test_values_over_parts_of_a_message():
     texts = ["card 4111 1111 ", "1111 1111 ok", "phone +44 20 ", "7946 0958"]
     parts = [{"type": "text", "text": text} for text in texts]
     log = {"messages": [{"role": "user", "content": parts}, {"role": "assistant", "content": "x"}]}
@@ -54,23 +47,12 @@ def test_values_over_parts_of_a_message() -> None:
     assert row["transcript"]["turns"][0]["user"] == "card <CARD_1> ok\nphone <PHONE_1>"
 
 
-@pytest.mark.parametrize(
-    ("redact", "problem"),
-    [
-        ({"paths": ["tool_calls.*.password"]}, r"tool_calls\.\*\.password"),
-        ({"keep": ["tool_calls[0].args.x"]}, r"tool_calls\[0\]"),
-        ({"regions": ["XX"]}, "regions: XX"),
-        ({"kinds": []}, "nothing would be replaced"),
-        ({"paths": ["args.pin"], "keep": ["args.pin"]}, "stands in both"),
-    ],
-)
-def test_a_config_that_would_find_nothing(redact: dict[str, Any], problem: str) -> None:
+def finds_nothing(redact, problem):
     with pytest.raises(turnwise.ConfigError, match=problem):
         evaluated([], redact)
 
 
-@pytest.mark.parametrize("redact", ["default", ["email"], {}, {"kinds": ["email"]}])
-def test_redaction_in_python(redact: Any) -> None:
+def in_python(redact):
     """The keyword does what the config's section does, with cases and failures too."""
     mail = "anna@example.org"
     turn = {"user": f"to {mail}", "agent": "x", "expected": {"response": mail}}
@@ -82,40 +64,20 @@ def test_redaction_in_python(redact: Any) -> None:
     assert done.document["redacted"]["EMAIL"] > 0 and len(done.failures) == 1
 
 
-@pytest.mark.parametrize(
-    ("redact", "problem"),
-    [("mails", "mails"), ([], "default"), ({"kindz": []}, "kindz"), (["email", "x"], "x")],
-)
-def test_a_wrong_redaction_in_python(redact: Any, problem: str) -> None:
+def wrong_in_python(redact, problem):
     with pytest.raises(turnwise.ConfigError, match=problem):
         turnwise.evaluate([], criteria=CRITERIA, redact=redact, judge="none")
 
 
-@pytest.mark.parametrize(
-    ("store", "host"),
-    [
-        ("postgresql://app:***@10.0.0.7:5432/evals", "10.0.0.7"),
-        ("postgresql://jo@db.example.org/evals", "db.example.org"),
-        ("sqlite:////data/jo@example.org/s.db", "/data/jo@example.org/s.db"),
-    ],
-)
-def test_problems_name_the_store(store: str, host: str) -> None:
-    """As it was typed, so that it can be mended."""
+def store(store, host):
+    """Problems name it as it was typed, so that it can be mended."""
     problem = f"--store {store}: no connection to {host}, row of kim@example.org from 10.9.8.7"
     done = redact_document({"store": store, "problems": [problem]}, RedactConfig())
     shown, _, row = done["problems"][0].partition(", row of ")
     assert shown == problem.partition(", row of ")[0] and "kim@" not in row and "10.9" not in row
 
 
-@pytest.mark.parametrize(
-    ("redact", "versions", "marked"),
-    [
-        ({}, ("v-kim@example.org", "1.2.3.4", "20240917123", "1.0"), {"v-kim@example.org"}),
-        ({"patterns": {"T": "t[0-9]"}}, ("t1", "t2", "1.2.3"), {"t1", "t2"}),
-        ({"paths": ["app_version"]}, ("a", "b"), {"a", "b"}),
-    ],
-)
-def test_an_app_version(redact: dict[str, Any], versions: tuple[str, ...], marked: set[str]) -> None:
+def app_version(redact, versions, marked):
     """It joins tables, so that values in it have the markers of ids; others stay, and none become one."""
     turn = {"user": "hi", "agent": "yo", "expected": {"response": "yo"}}
     logs = [
@@ -128,10 +90,10 @@ def test_an_app_version(redact: dict[str, Any], versions: tuple[str, ...], marke
     shown = [{row["app_version"] for row in rows} for rows in tables]
     shown.append({row["result"]["appVersion"] for row in done.results})
     assert all(names == shown[0] and len(names) == len(versions) for names in shown)
-    assert {*versions} - shown[0] == marked
+    assert {*versions} - shown[0] == {*marked}
 
 
-def test_a_value_in_the_name_of_a_tool() -> None:
+def test_a_value_in_the_name_of_a_tool():
     """The names of tools are in run.json too, where those of all conversations stand together."""
     call = {"name": "pay_4111111111111111", "args": {"a": 1}}
     turn = {"user": "x", "agent": "y", "tool_calls": [call], "expected": {"tool_calls": [call]}}
@@ -144,7 +106,7 @@ def test_a_value_in_the_name_of_a_tool() -> None:
     "redact",
     [{"patterns": {"CUSTOMER": "[0-9]{6}"}}, {"paths": ["args.share", "args.lvl", "value", "threshold"]}],
 )
-def test_measured_numbers_stay(redact: dict[str, Any]) -> None:
+def test_measured_numbers_stay(redact):
     """Neither a pattern nor an equal number at a path makes a marker of what was measured."""
     args = {"share": 0.75, "lvl": 1, "value": 2, "threshold": 0.8}
     call = {"name": "pay", "args": args}
@@ -168,10 +130,10 @@ def test_measured_numbers_stay(redact: dict[str, Any]) -> None:
     assert shown_args["share"] == ("<SHARE_1>" if "paths" in redact else 0.75)
 
 
-def test_a_phone_number_in_json_is_one_wherever_it_stands() -> None:
+def test_a_phone_number_in_json_is_one_wherever_it_stands():
     """In details of arguments as well, under a key around it, in a list, and not in ids of tables."""
 
-    def call(last: int) -> dict[str, Any]:
+    def call(last):
         phones = {"phone": 2125550120 + last, "mobile": {"value": 2125550150 + last}}
         more = {"fax": [2125550160 + last, 2125550170 + last], "whatsapp": 5550130 + last}
         return {"name": "save_contact", "args": {**phones, **more}}
@@ -188,12 +150,8 @@ def test_a_phone_number_in_json_is_one_wherever_it_stands() -> None:
     assert len(done.conversations[0]["user_id"]) == len("<PHONE_123456789abc>")
 
 
-@pytest.mark.parametrize(
-    ("expected", "actual"),
-    [({"cvv": 124}, {"cvv": 123}), ({"cvv": "124"}, {}), ({"pin": 124}, {"pin": 12}),
-     ({"password": "fox zebra"}, {"password": "zebra"}), ({"password": "zyx"}, {"password": "zebra"})],
-)  # fmt: skip
-def test_both_values_of_a_wrong_argument(expected: dict[str, Any], actual: dict[str, Any]) -> None:
+def wrong_argument(expected, actual):
+    """Both values of it."""
     turn = {
         "user": "hi", "agent": "x", "tool_calls": [{"name": "save_contact", "args": actual}],
         "expected": {"tool_calls": [{"name": "save_contact", "args": expected}]},

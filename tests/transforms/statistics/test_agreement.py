@@ -7,21 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import stated
 from turnwise.schemas.comparison import Bounds
-from turnwise.transforms.statistics.agreement import (
-    Confusion,
-    GroupSum,
-    alpha_interval,
-    cluster_codes,
-    clustered_share,
-    clustered_variance,
-    cohens_kappa,
-    effective_size,
-    grouped_mean_interval,
-    grouped_share_interval,
-    kappa_interval,
-    krippendorffs_alpha,
-)
+from turnwise.transforms.statistics import agreement
 from turnwise.transforms.statistics.corrected import (
     SampleDesign,
     corrected_mean,
@@ -30,12 +18,10 @@ from turnwise.transforms.statistics.corrected import (
 )
 from turnwise.transforms.statistics.tests import wilson_interval
 
-EFFECTIVE = [([1, 1, 0, 1], "abcd", (0.75, 4)), ([1, 1, 1, 1], "aabb", (1.0, 2)), ([], "", (0.0, 0))]
 
-
-@pytest.mark.parametrize("values, clusters, expected", EFFECTIVE)
+@stated("effective", "values, clusters, expected")
 def test_shares_with_their_effective_sizes(values, clusters, expected):
-    found = clustered_share(np.asarray(values, dtype=float), cluster_codes(clusters))
+    found = agreement.clustered_share(np.asarray(values, dtype=float), agreement.cluster_codes(clusters))
     assert found == pytest.approx(expected)
 
 
@@ -48,9 +34,11 @@ def test_the_variance_of_clustered_shares_in_whole_numbers(clusters):
     sums = [sum(part for part, own in zip(parts, clusters, strict=True) if own == name)
             for name in dict.fromkeys(clusters)]  # fmt: skip
     variance = sum(own**2 for own in sums) * Fraction(len(sums), len(sums) - 1)
-    codes = cluster_codes(clusters)
-    assert clustered_variance(np.asarray(parts, dtype=float), codes) == pytest.approx(float(variance))
-    found = clustered_share(np.asarray(values, dtype=float), codes)
+    codes = agreement.cluster_codes(clusters)
+    assert agreement.clustered_variance(np.asarray(parts, dtype=float), codes) == pytest.approx(
+        float(variance)
+    )
+    found = agreement.clustered_share(np.asarray(values, dtype=float), codes)
     size = min(len(values), share * (1 - share) / variance)
     assert found == pytest.approx((float(share), float(size)))
 
@@ -75,17 +63,19 @@ def test_scores_of_a_case_that_differ_narrow_nothing():
 
 
 def test_intervals_that_nothing_supports_are_none():
-    assert kappa_interval({"a": Confusion(3, 1, 1, 3)}, 0) is None
-    assert kappa_interval({str(i): Confusion(1, 0, 0, 0) for i in range(30)}, 0) is None
+    assert agreement.kappa_interval({"a": agreement.Confusion(3, 1, 1, 3)}, 0) is None
+    assert agreement.kappa_interval({str(i): agreement.Confusion(1, 0, 0, 0) for i in range(30)}, 0) is None
     # A third of the replicates draws a single fail not at all, and kappa is not defined there.
-    tables = {str(i): Confusion(1, 0, 0, 0) for i in range(6)} | {"other": Confusion(0, 1, 0, 0)}
+    tables = {str(i): agreement.Confusion(1, 0, 0, 0) for i in range(6)} | {
+        "other": agreement.Confusion(0, 1, 0, 0)
+    }
     for fails, is_told in ((1, False), (5, True)):
-        fewer = tables | {f"fail {i}": Confusion(0, 0, 0, 1) for i in range(fails)}
-        assert (kappa_interval(fewer, 0) is not None) is is_told
-    assert alpha_interval({str(i): [[1.0, 1.0]] for i in range(30)}, 0) is None
+        fewer = tables | {f"fail {i}": agreement.Confusion(0, 0, 0, 1) for i in range(fails)}
+        assert (agreement.kappa_interval(fewer, 0) is not None) is is_told
+    assert agreement.alpha_interval({str(i): [[1.0, 1.0]] for i in range(30)}, 0) is None
     units = [[float(i % 2), float(i % 2 if i % 7 else 0)] for i in range(60)]
-    found = alpha_interval({str(i): [labels] for i, labels in enumerate(units)}, 0)
-    assert found.low < krippendorffs_alpha(units) < found.high
+    found = agreement.alpha_interval({str(i): [labels] for i, labels in enumerate(units)}, 0)
+    assert found.low < agreement.krippendorffs_alpha(units) < found.high
 
 
 def test_corrected_rates_cover_with_unequal_weights():
@@ -158,57 +148,48 @@ def test_rates_corrected_by_error_rates_cover():
         people = generator.random(600) < 0.9
         judge = np.where(generator.random(600) < 0.2, ~people, people)
         one, other = map(int, generator.binomial([60, 60], 0.8))
-        found = rogan_gladen(int(judge.sum()), 600, Confusion(one, 60 - other, 60 - one, other))
+        found = rogan_gladen(int(judge.sum()), 600, agreement.Confusion(one, 60 - other, 60 - one, other))
         hits += found.low <= 0.9 <= found.high
     assert 0.92 <= hits / 400 <= 0.995
 
 
 def test_weights_count_by_how_unequal_they_are():
-    assert effective_size(np.full(7, 3.0)) == pytest.approx(7)
-    assert effective_size(np.asarray([1e9] * 3 + [1.0] * 97)) == pytest.approx(3, abs=1e-4)
-    assert effective_size(np.empty(0)) == 0
+    assert agreement.effective_size(np.full(7, 3.0)) == pytest.approx(7)
+    assert agreement.effective_size(np.asarray([1e9] * 3 + [1.0] * 97)) == pytest.approx(3, abs=1e-4)
+    assert agreement.effective_size(np.empty(0)) == 0
 
 
 SCALE = (0.0, 1.0)
 
 
-def groups(*values: list[float]) -> list[GroupSum]:
-    return [GroupSum(len(own), sum(own)) for own in values]
+def groups(*values: list[float]) -> list[agreement.GroupSum]:
+    return [agreement.GroupSum(len(own), sum(own)) for own in values]
 
 
 @given(st.lists(st.integers(-50, 50), min_size=2, max_size=30).filter(lambda own: len(set(own)) > 1))
 def test_single_values_give_students_interval(stats, values):
     error = np.std(values, ddof=1) / len(values) ** 0.5
     wanted = stats.t.interval(0.95, len(values) - 1, np.mean(values), error)
-    found = grouped_mean_interval(groups(*([value] for value in values)), (-1000.0, 1000.0))
+    found = agreement.grouped_mean_interval(groups(*([value] for value in values)), (-1000.0, 1000.0))
     assert (*found,) == pytest.approx(wanted, rel=1e-6, abs=1e-6)
 
 
 def test_repeated_values_tell_no_more():
     once, often = (groups([0.2] * n, [0.4] * n, [0.9] * n) for n in (1, 10))
-    ends = [grouped_mean_interval(own, SCALE) or () for own in (often, once)]
+    ends = [agreement.grouped_mean_interval(own, SCALE) or () for own in (often, once)]
     assert [*ends[0]] == pytest.approx([*ends[1]])
 
 
 def test_an_open_scale_starts_at_0_unless_values_are_below():
-    ends = [grouped_mean_interval(groups([first], [9.0]), None) for first in (1.0, -1.0)]
+    ends = [agreement.grouped_mean_interval(groups([first], [9.0]), None) for first in (1.0, -1.0)]
     assert ends[0] is not None and ends[0].low == 0.0
     assert ends[1] is not None and ends[1].low < -1.0
-    assert grouped_mean_interval(groups([1.0], [9.0]), (0.0, 10.0)) == Bounds(0.0, 10.0)
+    assert agreement.grouped_mean_interval(groups([1.0], [9.0]), (0.0, 10.0)) == Bounds(0.0, 10.0)
 
 
-@pytest.mark.parametrize(
-    ("values", "scale", "interval"),
-    [
-        ([[1.0, 0.0]], SCALE, None),
-        ([[2.0], [2.0]], None, None),
-        ([[1.0], [1.0]], SCALE, (2 / (2 + 3.8415), 1.0)),
-        ([[0.1 + 0.2], [0.3]], (0.0, 0.3), (0.3 - 0.3 * 3.8415 / 5.8415, 0.3)),
-        ([[0.5] * 3, [0.5]], SCALE, (0.5 - 0.5 * 3.8415 / 5.8415, 0.5 + 0.5 * 3.8415 / 5.8415)),
-    ],
-)
+@stated("no spread", "values, scale, interval")
 def test_without_spread_nothing_is_certain(values, scale, interval):
-    found = grouped_mean_interval(groups(*values), scale)
+    found = agreement.grouped_mean_interval(groups(*values), scale)
     assert (found and (*found,)) == (None if interval is None else pytest.approx(interval, abs=1e-4))
 
 
@@ -216,7 +197,7 @@ def test_without_spread_nothing_is_certain(values, scale, interval):
     ("values", "trials"), [([[1, 1, 1, 1], [0, 0, 0, 0]], (1, 2)), ([[1, 0, 1], [1], [0]], (3, 5))]
 )
 def test_trials_of_a_group_are_not_independent(values, trials):
-    found = grouped_share_interval(groups(*values))
+    found = agreement.grouped_share_interval(groups(*values))
     wanted = wilson_interval(*trials)
     assert found is not None and wanted is not None
     assert found == pytest.approx(wanted)
@@ -255,22 +236,25 @@ def test_a_correction_needs_labels():
     assert corrected_mean([1.0, 0.0, 1.0], [1.0, 1.0, 1.0], []).value == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize("table", [Confusion(0, 5, 0, 5), Confusion(2, 8, 8, 2)])
+@pytest.mark.parametrize("table", [agreement.Confusion(0, 5, 0, 5), agreement.Confusion(2, 8, 8, 2)])
 def test_a_judge_that_says_nothing_cannot_be_corrected(table):
-    assert rogan_gladen(5, 10, table) is None and rogan_gladen(0, 0, Confusion(9, 1, 1, 9)) is None
+    assert rogan_gladen(5, 10, table) is None and rogan_gladen(0, 0, agreement.Confusion(9, 1, 1, 9)) is None
 
 
 def test_agreement(packages_beside):
     from statsmodels.stats.inter_rater import cohens_kappa as oracle_kappa
 
     pairs = [("p", "p")] * 20 + [("p", "f")] * 5 + [("f", "p")] * 10 + [("f", "f")] * 15
-    assert cohens_kappa(pairs) == pytest.approx(oracle_kappa([[20, 5], [10, 15]]).kappa)
-    assert cohens_kappa([]) is None and cohens_kappa([("p", "p")] * 3) is None
+    assert agreement.cohens_kappa(pairs) == pytest.approx(oracle_kappa([[20, 5], [10, 15]]).kappa)
+    assert agreement.cohens_kappa([]) is None and agreement.cohens_kappa([("p", "p")] * 3) is None
 
 
 def test_krippendorffs_alpha():
     """The example of Krippendorff 2011, D: four raters, twelve units, missing ratings, numbers."""
     raters = ["123321412***", "1233224125*3", "*3332342251*", "12332441251*"]
     units = [[float(label) for label in unit if label != "*"] for unit in zip(*raters, strict=True)]
-    assert krippendorffs_alpha(units) == pytest.approx(0.849, abs=5e-4)
-    assert krippendorffs_alpha([[1.0], []]) is None and krippendorffs_alpha([[1.0, 1.0]]) is None
+    assert agreement.krippendorffs_alpha(units) == pytest.approx(0.849, abs=5e-4)
+    assert (
+        agreement.krippendorffs_alpha([[1.0], []]) is None
+        and agreement.krippendorffs_alpha([[1.0, 1.0]]) is None
+    )

@@ -18,8 +18,7 @@ from tests.tables import lines_beside
 from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.config import AlertRule
 from turnwise.schemas.run import StreamRules
-from turnwise.transforms.beam.alerts import RaiseAlerts, evaluate_rule
-from turnwise.transforms.beam.windows import WindowMetrics
+from turnwise.transforms.beam.windows import RaiseAlerts, WindowMetrics, evaluate_rule
 from turnwise.transforms.metrics.state import MetricsState, Tally
 
 LINES = lines_beside(__file__, "alerts.jsonl")

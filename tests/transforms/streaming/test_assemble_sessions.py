@@ -1,8 +1,9 @@
 """Assembly on a real engine: timers, lateness and restored sessions.
 
 A line of `assembled.jsonl` has `steps`: a watermark, or a bundle of events (conversation, index, time; a text
-is a record) with their fields. `says` is what comes of conversations (id, revision, answers, positions that
-are settled, time), `rejected` what of the others. Times are seconds after T.
+is a record) with their fields. `says` is what comes of conversations: id, revision, answers, time, and what
+is settled, a position, or position, part and number of parts; `rejected`, what comes of the others. Times are
+seconds after T.
 """
 
 import json
@@ -13,21 +14,14 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.testing.test_stream import TestStream
-from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import TimestampedValue
 
 from tests.tables import lines_beside
 from tests.transforms.streaming.engines import arriving, new_pipeline
-from turnwise.schemas.conversation import Arrival, Receipt
+from turnwise.schemas.conversation import Arrival
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.sessions import (
-    MAX_EVENTS,
-    AssembleConversations,
-    Ignored,
-    RejectedConversation,
-    firing_time,
-)
+from turnwise.transforms.beam import sessions
 from turnwise.transforms.beam.steps import InspectedDoFn
 from turnwise.transforms.beam.windows import ParseArrivals
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
@@ -71,7 +65,7 @@ def stream_of(steps: Sequence[Any]) -> TestStream:
 
 def told(found: LoggedConversation, at: Any) -> tuple[Any, ...]:
     conversation, record = found
-    positions = sorted(receipt.position for receipt in record.settles())
+    positions = sorted(r.position if r.parts == 1 else [*r[1:4]] for r in record.settles())
     said = [turn.agent for turn in conversation.turns]
     return conversation.conversation_id, conversation.revision, said, positions, float(at)
 
@@ -90,24 +84,20 @@ class Collect(InspectedDoFn):
     def process(self, element: Any, at: Any = beam.DoFn.TimestampParam) -> None:
         if isinstance(element, LoggedConversation):
             FOUND["conversations"].append(told(element, at))
-        elif isinstance(element, RejectedConversation):
+        elif isinstance(element, sessions.RejectedConversation):
             FOUND["failures"] += map(failed, element.failures)
         elif isinstance(element, Failure):
             FOUND["failures"].append(failed(element))
         else:
-            assert isinstance(element, Ignored)
+            assert isinstance(element, sessions.Ignored)
             FOUND["ignored"] += [receipt.position for receipt in element[0]]
         FOUND["held"].append(PROGRESS.held)
-
-
-def of_kind(found: Any, kind: type) -> Any:
-    return found | f"Of{kind.__name__}" >> beam.Filter(isinstance, kind)
 
 
 def collected(root: beam.Pipeline, stream: TestStream, rules: StreamRules) -> None:
     """Adds the assembly of a stream, all of whose elements are kept."""
     parsed = arriving(root, stream) | ParseArrivals(LogReader())
-    assembled = parsed.events | AssembleConversations(rules, LogReader())
+    assembled = parsed.events | sessions.AssembleConversations(rules, LogReader())
     _ = (parsed.whole, assembled) | beam.Flatten() | beam.ParDo(Collect())
 
 
@@ -121,12 +111,14 @@ def run(steps: Sequence[Any]) -> dict[str, list[Any]]:
     return FOUND
 
 
-def check(steps: Sequence[Any], conversations: Sequence[Any], failures: Sequence[Any] = ()) -> None:
+def check(
+    steps: Sequence[Any], conversations: Sequence[Any], failures: Sequence[Any] = (), ignored: Any = ()
+) -> None:
     """Compares what a stream gives, in any order."""
     found = run(steps)
     assert sorted(found["conversations"]) == sorted((*row[:-1], T + row[-1]) for row in conversations)
     assert sorted(found["failures"], key=repr) == sorted(map(tuple, failures), key=repr)
-    assert found["ignored"] == []
+    assert found["ignored"] == [*ignored]
 
 
 LINES = lines_beside(__file__, "assembled.jsonl")
@@ -134,7 +126,8 @@ LINES = lines_beside(__file__, "assembled.jsonl")
 
 @pytest.mark.parametrize("name", LINES)
 def test_what_is_assembled(name):
-    check(LINES[name]["steps"], LINES[name]["says"], LINES[name].get("rejected", ()))
+    line = LINES[name]
+    check(line["steps"], line["says"], line.get("rejected", ()), line.get("ignored", ()))
 
 
 def test_events_that_wait_are_told():
@@ -145,42 +138,10 @@ def test_events_that_wait_are_told():
 
 
 def test_events_that_cannot_be_taken_are_failures():
-    steps = [[[("a", i, 0) for i in range(MAX_EVENTS)], {"end": True}], [[("a", 5000, 0)]]]
-    said = [f"a{i}" for i in range(MAX_EVENTS)]
-    wanted = [("a", 0, said, list(range(1, MAX_EVENTS + 1)), 0)]
-    check(steps, wanted, [("assemble", "SessionFullError", "a", [MAX_EVENTS + 1])])
-
-
-def test_arrivals_that_hold_whole_conversations_have_a_receipt_each():
-    said = {"user_content": {"parts": [{"text": "hi"}]}}
-    result = {
-        "eval_id": "e",
-        "session_id": "s",
-        "eval_metric_result_per_invocation": [{"actual_invocation": said}],
-    }
-    records = [
-        json.dumps({"conversation_id": "w", "turns": [{"agent": "x"}]}).encode(),
-        json.dumps({"eval_case_results": [result, {**result, "session_id": "t"}]}).encode(),
-        json.dumps({"eval_case_results": []}).encode(),
-        b"{}",
-    ]
-    arrivals = [arrival(i, data, T + i) for i, data in enumerate(records, 1)]
-    with new_pipeline() as root:
-        stream = arriving(root, TestStream().add_elements(arrivals))
-        parsed = stream | ParseArrivals(LogReader())
-        receipts = of_kind(parsed.whole, LoggedConversation) | "Receipts" >> beam.Map(receipts_and_time)
-        rejected = of_kind(parsed.whole, Failure) | "Rejected" >> beam.Map(
-            lambda one: (one.stage, one.receipts)
-        )
-        whole = [((Receipt("log", 1, 0, 1),), T + 1)]
-        parts = [((Receipt("log", 2, part, 2),), T + 2) for part in (0, 1)]
-        assert_that(receipts, equal_to(whole + parts), "Receipts")
-        none = [("parse", (Receipt("log", position),)) for position in (3, 4)]
-        assert_that(rejected, equal_to(none), "NothingIsRejected")
-
-
-def receipts_and_time(found: LoggedConversation, at: Any = beam.DoFn.TimestampParam) -> tuple[Any, float]:
-    return found.record.settles(), float(at)
+    steps = [[[("a", i, 0) for i in range(sessions.MAX_EVENTS)], {"end": True}], [[("a", 5000, 0)]]]
+    said = [f"a{i}" for i in range(sessions.MAX_EVENTS)]
+    wanted = [("a", 0, said, list(range(1, sessions.MAX_EVENTS + 1)), 0)]
+    check(steps, wanted, [("assemble", "SessionFullError", "a", [sessions.MAX_EVENTS + 1])])
 
 
 def test_assembly_on_an_engine_that_keeps_bytes():
@@ -191,7 +152,7 @@ def test_assembly_on_an_engine_that_keeps_bytes():
         parsed = (
             given | beam.MapTuple(TimestampedValue).with_output_types(Arrival) | ParseArrivals(LogReader())
         )
-        found = parsed.events | AssembleConversations(StreamRules(), LogReader())
+        found = parsed.events | sessions.AssembleConversations(StreamRules(), LogReader())
         _ = found | beam.ParDo(Collect())
     said = [(row[0], row[2]) for row in FOUND["conversations"]]
     last = dict(sorted(said, key=lambda row: len(row[1])))
@@ -200,4 +161,4 @@ def test_assembly_on_an_engine_that_keeps_bytes():
 
 @pytest.mark.parametrize("visit", [0.0, T + 0.7 / 64, 1767323045.2499998, 1767323045.0109375])
 def test_a_timer_is_not_before_its_visit(visit):
-    assert visit <= firing_time(visit).micros / 1e6 < visit + 1e-5
+    assert visit <= sessions.firing_time(visit).micros / 1e6 < visit + 1e-5

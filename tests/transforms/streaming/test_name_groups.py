@@ -1,8 +1,14 @@
-"""Spans in a stream: a trace is held until its root, its id is lent, late spans reopen conversations."""
+"""Spans in a stream: a trace is held until its root, its id is lent, late spans reopen conversations.
+
+A line of `grouped.jsonl` has `steps`: a watermark, or a bundle of records, each of spans: of `SPANS`, or by
+trace, id, parent, name, time and attributes. `found` is what comes of conversations: id, revision, turns, and
+what is settled, a position, or position, part and number of parts.
+"""
 
 import json
 from collections import Counter
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 import apache_beam as beam
@@ -10,6 +16,7 @@ import pytest
 from apache_beam.testing.test_stream import TestStream
 from apache_beam.transforms.window import TimestampedValue
 
+from tests.tables import lines_beside
 from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import PROGRESS, StreamRules
@@ -24,6 +31,7 @@ T = 1_760_000_000
 RULES = StreamRules(session_gap=640, allowed_lateness=10_000)
 FOUND: list[tuple[Any, ...]] = []
 FAILED: list[tuple[Any, ...]] = []
+LINES = lines_beside(__file__, "grouped.jsonl")
 GROUPS: dict[str, tuple[str, ...]] = {}
 PIECES: list[tuple[int, int, int]] = []
 
@@ -100,41 +108,8 @@ SECOND = turn("2", 20, "Two?", "Second.", session__id="talk")
 BOTH = [("One?", "First."), ("Two?", "Second.")]
 
 
-def whole(*positions: int) -> list[tuple[int, int, int]]:
-    return [(position, 0, 1) for position in positions]
-
-
 def test_the_time_of_an_export_is_the_end_of_its_last_span():
     assert record_time(exported(*FIRST, *SECOND)) == T + 21
-
-
-@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 3, 1, 0]])
-def test_spans_of_two_traces_are_one_conversation_in_any_order(order):
-    records = [exported(one) for one in (*FIRST, *SECOND)]
-    rules = StreamRules(session_gap=640, allowed_lateness=10_000)
-    stream([(place, records[place]) for place in order], rules=rules)
-    assert [("talk", 0, BOTH, whole(0, 1, 2, 3))] == FOUND
-    assert FAILED == []
-
-
-def test_a_record_of_two_conversations_is_settled_by_both():
-    other = turn("3", 5, "Three?", "Third.", session__id="other")
-    stream([(0, exported(*FIRST, *other))])
-    assert sorted(FOUND) == [
-        ("other", 0, [("Three?", "Third.")], [(0, 1, 2)]),
-        ("talk", 0, BOTH[:1], [(0, 0, 2)]),
-    ]
-
-
-def test_a_late_turn_and_a_late_span_without_the_id_reopen_the_conversation():
-    tool = span(
-        "1", "c", "a", "execute_tool f", 0, gen_ai__operation__name="execute_tool", gen_ai__tool__name="f"
-    )
-    stream([(0, exported(*FIRST))], 2000.0, [(1, exported(*SECOND))], 2100.0, [(2, exported(tool))])
-    assert FOUND[0] == ("talk", 0, BOTH[:1], whole(0))
-    assert FOUND[-1][:3] == ("talk", len(FOUND) - 1, BOTH)
-    assert {name for name, *_ in FOUND} == {"talk"}
-    assert sorted({place for *_, places in FOUND for place in places}) == whole(0, 1, 2)
 
 
 def of_an_earlier_process(name: str) -> ClosedSession | None:
@@ -165,37 +140,28 @@ def test_a_late_span_without_the_id_belongs_to_the_conversation_of_an_earlier_pr
     assert [receipt.position for receipt in content.record.settles()] == [2]
 
 
-def test_a_record_of_a_trace_that_two_conversations_share_is_settled_by_both():
-    one, root = FIRST
-    other = span(
-        "1", "d", "a", "invoke_agent", 5, gen_ai__operation__name="invoke_agent", session__id="other"
-    )
-    chat = span("1", "e", "d", "chat", 5, gen_ai__operation__name="chat",
-                gen_ai__input__messages=said(("user", "Three?")),
-                gen_ai__output__messages=said(("assistant", "Third.")))  # fmt: skip
-    root = {**root, "attributes": [each for each in root["attributes"] if each["key"] != "session.id"]}
-    first = span("1", "f", "a", "invoke_agent", 0, gen_ai__operation__name="invoke_agent", session__id="talk")
-    stream([(0, exported(root, first, {**one, "parentSpanId": "f" * 16}, other, chat))])
-    assert {name for name, *_ in FOUND} == {"talk", "other"}
-    assert sorted(PIECES) == [(0, 0, 2), (0, 1, 2)]
+SPANS = dict(zip(("call 1", "root 1", "call 2", "root 2"), (*FIRST, *SECOND), strict=True))
 
 
-def test_a_trace_without_a_session_is_its_own_conversation_after_the_gap():
-    stream([(0, exported(turn("4", 0, "Who?", "Me.")[0]))])
-    assert [("4" * 32, 0, [("Who?", "Me.")], whole(0))] == FOUND
+def span_of(given):
+    return SPANS[given] if isinstance(given, str) else span(*given[:5], **given[5])
 
 
-def test_spans_of_no_agent_are_a_finding_that_settles_their_records():
-    web, database = {"http__request__method": "GET"}, {"db__system__name": "postgresql"}
-    spans = span("5", "a", "", "GET /", 0, **web), span("5", "b", "a", "SQL", 0, **database)
-    stream([(place, exported(one)) for place, one in enumerate(spans)])
-    assert FOUND == []
-    assert FAILED == [("check", "NoConversation", [0, 1])]
+@pytest.mark.parametrize("name", LINES)
+def test_spans_of_a_stream(name):
+    line, numbers = LINES[name], count()
 
+    def record(spans):
+        return next(numbers), exported(*map(span_of, spans))
 
-def test_the_closing_of_a_conversation_names_its_groups():
-    stream([(0, exported(*FIRST)), (1, exported(*SECOND))])
-    assert GROUPS == {"talk": ("1" * 32, "2" * 32)}
+    stream(*([*map(record, step)] if isinstance(step, list) else step for step in line["steps"]))
+    found = [[*one[:2], [*map(list, one[2])]] for one in FOUND]
+    for told, (*_, places) in zip(found, FOUND, strict=True):
+        told.append([at if parts == 1 else [at, part, parts] for at, part, parts in places])
+    assert sorted(found) == line["found"]
+    assert sorted(map(list, PIECES)) == line.get("pieces", [])
+    assert {key: tuple(own) for key, own in line.get("groups", GROUPS).items()} == GROUPS
+    assert [*map(list, FAILED)] == line.get("failed", [])
 
 
 def asked(at: int, user: str, *said: str) -> bytes:
@@ -214,8 +180,8 @@ def test_conversations_that_open_alike_close_while_others_begin():
     stream(*bundles, 18_000.0, [(61, asked(40_000, "u9", "Hi", "Hello", "And?", "So"))])
     assert FAILED == []
     assert len({name for name, *_ in FOUND}) == 61
-    (whole_one,) = [found for found in FOUND if len(found[2]) == 2 and found[3] != whole(61)]
-    assert whole_one[1:] == (0, [("Hi", "Hello"), ("Bye", "See you")], whole(0, 60))
+    (whole_one,) = [found for found in FOUND if len(found[2]) == 2 and found[3] != [(61, 0, 1)]]
+    assert whole_one[1:] == (0, [("Hi", "Hello"), ("Bye", "See you")], [(0, 0, 1), (60, 0, 1)])
     assert FOUND.index(whole_one) < len(FOUND) // 2
 
 

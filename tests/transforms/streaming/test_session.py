@@ -1,9 +1,9 @@
 import json
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
+from tests.tables import stated
 from turnwise.schemas.conversation import Receipt, Record
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.sessions import (
@@ -56,18 +56,7 @@ def close(kept, now=T + 4 * GAP):
     return given_on
 
 
-@pytest.mark.parametrize(
-    ("events", "closes_at"),
-    [
-        ([(T, 0.0)], T + GAP),
-        ([(T, T - 50)], T + GAP),
-        ([(T, T + 300)], T + 300 + GAP),
-        ([(T, 0.0), (T + 100, 0.0)], T + 100 + GAP),
-        ([(T + 100, 0.0), (T, 0.0)], T + 100 + GAP),
-        ([(T, T + 300), (T + 100, T)], T + 300 + GAP),
-        ([(T + 0.5, 0.0)], T + 10 + GAP),
-    ],
-)
+@stated("closes", "events, closes_at")
 def test_when_a_session_closes(events, closes_at):
     session = Session()
     for index, (time, watermark) in enumerate(events):
@@ -98,13 +87,6 @@ def test_the_record_of_a_joined_conversation():
     assert record[:2] == ("log", 9)
     assert json.loads(record.data) == [json.loads(one.record.data) for one in reversed(events)]
     assert set(record.receipts) == {Receipt("log", 7), Receipt("log", 9)}
-
-
-def test_what_the_repetition_of_a_waiting_event_settles_waits_with_it():
-    kept = Sessions()
-    added = add(kept, event(0, position=1), event(0, position=1), event(0, position=8))
-    assert added == [(1, None), (0, None), (1, None)]
-    assert close(kept) == [("c", 0, ["a"], [1, 8])]
 
 
 def test_repetitions_are_bounded():
@@ -208,45 +190,21 @@ def test_raw_records_are_restored_to_the_byte():
     assert next(iter(reopened(ClosedSession(0, json_array([odd, *events]), T), READER).settled)) == "e"
 
 
-def test_state_comes_back_from_its_encoding():
-    kept = Sessions()
-    add(kept, event(0), event(1, "b", at=T), event(0, position=7))
-    add(kept, event(0, session="closed", end=True))
-    close(kept, T)
-    kept.forgotten["f"] = T
-    again = msgspec.msgpack.decode(msgspec.msgpack.encode(kept), type=Sessions)
-    assert again == kept
-    assert close(again) == close(kept)
-
-
 def test_a_key_is_visited_to_be_forgotten():
     kept = Sessions()
     add(kept, event(0))
     close(kept, T + GAP)
-    assert kept.next_visit(RULES) == T + GAP + RULES.allowed_lateness
-    assert not kept.is_empty()
+    late = T + GAP + RULES.allowed_lateness
+    assert kept.next_visit(RULES) == late
+    kept.take_due(late, RULES)
+    assert kept.next_visit(RULES) == late + FORGOTTEN_SECONDS and not kept.is_empty()
 
 
-def test_an_explicit_end_closes_at_once():
+def test_an_explicit_end_closes_at_once_also_what_comes_later():
     session = Session().add(event(0), T, RULES).add(event(1, end=True), T + 5, RULES)
-    assert session.closes_at == AT_ONCE
-    assert session.add(event(2), T + 9, RULES).closes_at == AT_ONCE
-
-
-def test_a_known_watermark_closes_what_is_due():
+    assert session.closes_at == AT_ONCE == session.add(event(2), T + 9, RULES).closes_at
     kept = Sessions()
-    add(kept, event(0))
-    add(kept, event(0, session="other", watermark=T + GAP, end=True))
-    assert sorted(close(kept, AT_ONCE)) == [("c", 0, ["a"], [1]), ("other", 0, ["a"], [1])]
-
-
-@pytest.mark.parametrize("is_ended", [False, True])
-def test_late_events_revise_together(is_ended):
-    kept = Sessions()
-    add(kept, event(0, "a"), event(3, "d", end=is_ended))
-    now = T if is_ended else T + GAP
-    assert close(kept, now) == [("c", 0, ["a", "d"], [1, 4])]
-    assert add(kept, event(1, "b"), event(2, "c")) == [(1, None), (1, None)]
-    assert close(kept, now) == [("c", 1, ["a", "b", "c", "d"], [2, 3])]
-    add(kept, event(1, "B", 9, at=T))
-    assert close(kept, now) == [("c", 2, ["a", "B", "c", "d"], [9])]
+    add(kept, event(0, "a"), event(3, "d", end=True))
+    assert close(kept, T) == [("c", 0, ["a", "d"], [1, 4])]
+    add(kept, event(1, "b"), event(2, "c"))
+    assert close(kept, T) == [("c", 1, ["a", "b", "c", "d"], [2, 3])]

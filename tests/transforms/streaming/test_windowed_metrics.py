@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.tables import lines_beside
 from tests.transforms.streaming.engines import arriving, new_pipeline
-from turnwise.pipeline.streaming.changes import WindowSum
+from turnwise.pipeline.streaming.alerts import WindowSum
 from turnwise.pipeline.streaming.local.loop import HORIZON, CountedOnce, Windows
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.windows import Contribution, CountOnce, RecordOutcome, WindowedMetrics, revise

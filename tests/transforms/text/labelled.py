@@ -7,7 +7,6 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from turnwise.schemas.config import REDACTED_KINDS, RedactConfig
@@ -19,7 +18,7 @@ _LABEL = re.compile("«(\\w+):([^»]*)»")
 Places = set[tuple[int, int, str]]
 
 
-def labelled(path: Path) -> Iterator[tuple[str, str, Places]]:
+def labelled(path):
     """Yields language, text and values of the texts of a file."""
     for line in path.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
@@ -31,9 +30,9 @@ def labelled(path: Path) -> Iterator[tuple[str, str, Places]]:
         yield record["language"], text + record["text"][last:], values
 
 
-def replaced(text: str) -> list[tuple[int, int, str]]:
+def replaced(text):
     """Returns the parts of a text that a run replaces."""
-    taken: list[tuple[int, int, str]] = []
+    taken = []
     # What a run asks of a whole record first.
     record = json.dumps([text], ensure_ascii=False)
     if any(compiled(pattern, 64 << 20).search(record) for pattern in (MAYBE_FORM, MAYBE_WORD)):
@@ -43,12 +42,12 @@ def replaced(text: str) -> list[tuple[int, int, str]]:
     return taken
 
 
-def figures(path: Path = LABELLED) -> dict[str, Counter[str]]:
+def figures(path=LABELLED):
     """Returns kind or language -> texts, values that are found and missed, and what is wrong.
 
     A value is found if all of it is replaced, under whatever kind.
     """
-    counts: dict[str, Counter[str]] = {}
+    counts = {}
     for language, text, wanted in labelled(path):
         counts.setdefault(language, Counter())["texts"] += 1
         taken = replaced(text)
@@ -61,7 +60,7 @@ def figures(path: Path = LABELLED) -> dict[str, Counter[str]]:
     return counts
 
 
-def table(path: Path = LABELLED) -> str:
+def table(path=LABELLED):
     """Returns the figures as a table of Markdown: kinds, then languages."""
     lines = ["| | texts | found | missed | wrong | recall | precision |", "|---|---|---|---|---|---|---|"]
     counts = figures(path)

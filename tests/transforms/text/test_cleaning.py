@@ -7,13 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnwise
-from turnwise.transforms.text.cleaning import (
-    EMPTY,
-    INSIDE,
-    OUTSIDE,
-    TextRange,
-    Utf8Text,
-)
+from turnwise.transforms.text.cleaning import EMPTY, INSIDE, OUTSIDE, TextRange, Utf8Text
 from turnwise.transforms.text.patterns import (
     check_glob,
     check_pattern,
@@ -60,13 +54,13 @@ PAY = {"name": "pay", "args": {"memo": "a" * 50 + "!"}}
 NAME = "projects/p/locations/l/apps/a/evaluations/e1"
 
 
-def golden(pattern: str) -> dict[str, object]:
+def golden(pattern):
     wanted = {"tool": "pay", "args": {"memo": {"$matchType": "regexp", "$matchValue": pattern}}}
     steps = [{"userInput": {"text": "hi"}}, {"expectation": {"toolCall": wanted}}]
     return {"name": NAME, "displayName": "e1", "golden": {"turns": [{"steps": steps}]}}
 
 
-def log(expected: dict[str, object]) -> dict[str, object]:
+def log(expected):
     turn = {"user": "hi", "tool_calls": [PAY]}
     return {"conversation_id": "c1", "turns": [turn | expected]}
 
@@ -92,17 +86,8 @@ def test_a_pattern_that_is_refused_is_no_pass_and_names_its_place():
 
 
 PIECES = [
-    "a",
-    "ß",
-    "Gepäck ",
-    "한국어",
-    "\u1112\u1161\u11ab",
-    "🧳",
-    "👩\u200d👧",
-    "e\u0301",
-    "\u0308",
-    "\n",
-    "中",
+    *("a", "ß", "Gepäck ", "한국어", "中", "\n"),
+    *("\u1112\u1161\u11ab", "🧳", "👩\u200d👧", "e\u0301", "\u0308"),
 ]
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=3) | st.just("\ud800"), max_size=12).map("".join)
 LONG = st.tuples(st.sampled_from(PIECES), st.integers(300, 1200), TEXTS).map(lambda p: p[0] * p[1] + p[2])

@@ -14,7 +14,7 @@ from turnwise.transforms.text.personal import google_detector, presidio_detector
 LANGUAGES = {"en", "de", "es", "fr", "it", "pt", "nl", "pl", "other"}
 
 
-def test_recall_and_precision() -> None:
+def test_recall_and_precision():
     counts = figures()
     assert counts.keys() == LANGUAGES | {kind.upper() for kind in REDACTED_KINDS}
     for key, count in counts.items():
@@ -27,25 +27,25 @@ def test_recall_and_precision() -> None:
 @pytest.mark.parametrize(
     ("name", "least"), [("held_out.jsonl", 79), ("held_out_2.jsonl", 46), ("held_out_3.jsonl", 32)]
 )
-def test_texts_that_were_kept_apart(name: str, least: int) -> None:
+def test_texts_that_were_kept_apart(name, least):
     """They were mended after their first run; less is a loss."""
     counts = figures(LABELLED.with_name(name))
     kinds = [counts[kind.upper()] for kind in REDACTED_KINDS]
     assert sum(count["found"] for count in kinds) >= least and sum(count["wrong"] for count in kinds) == 0
 
 
-def test_the_figures_of_the_docs() -> None:
+def test_the_figures_of_the_docs():
     page = (Path(__file__).parents[3] / "docs" / "redaction.md").read_text(encoding="utf-8")
     assert table() in page
 
 
-def test_presidio() -> None:
+def test_presidio():
     """Asks its AnalyzerEngine, where it is installed, by a recogniser that needs no trained model."""
     presidio = pytest.importorskip("presidio_analyzer")
     spacy = pytest.importorskip("spacy")
 
-    class Blank(presidio.nlp_engine.SpacyNlpEngine):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
+    class Blank(presidio.nlp_engine.SpacyNlpEngine):
+        def __init__(self):
             super().__init__()
             self.nlp = {"en": spacy.blank("en")}
 
@@ -55,16 +55,16 @@ def test_presidio() -> None:
     assert [(one.kind, one.key) for one in presidio_detector(engine)("see T-77")] == [("TICKET", "T-77")]
 
 
-def test_google() -> None:
+def test_google():
     """Asks the client of Sensitive Data Protection, over its REST transport, at a server of this process."""
     dlp = pytest.importorskip("google.cloud.dlp_v2")
     from google.auth.credentials import AnonymousCredentials
     from google.cloud.dlp_v2.services.dlp_service.transports import DlpServiceRestTransport
 
-    asked: list[tuple[str, dict[str, object]]] = []
+    asked = []
 
     class Answer(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+        def do_POST(self):
             asked.append((self.path, json.loads(self.rfile.read(int(self.headers["content-length"])))))
             place = {"codepointRange": {"start": "4", "end": "8"}}
             finding = {"infoType": {"name": "PERSON_NAME"}, "location": place}
@@ -86,5 +86,5 @@ def test_google() -> None:
 
 
 @pytest.mark.parametrize("digits", ["4222222222222", "6304000000000000000"])
-def test_the_shortest_and_the_longest_card(digits: str) -> None:
+def test_the_shortest_and_the_longest_card(digits):
     assert [kind for _, _, kind in replaced(f"number {digits} please")] == ["CARD"]

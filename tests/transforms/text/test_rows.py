@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.tables import rows_beside
+from tests.tables import rows_test
 from tests.transforms.text.labelled import replaced
 from tests.transforms.text.test_words import holds_number, keys
 from turnwise.transforms.formats.registry import record_time
@@ -14,10 +16,7 @@ from turnwise.transforms.text.rouge import has_tokens, rouge, rouge_tokens
 from turnwise.transforms.text.sentences import guessed_language, sentences
 from turnwise.transforms.text.words import dates_in_words, is_negated, tokenize, weigh, words
 
-
-@rows_beside(__file__)
-def test_rows(check, arguments):
-    globals()[check](*arguments)
+test_rows = rows_test(globals())
 
 
 def moment(value, wanted):
@@ -136,3 +135,25 @@ def detail(quotation, text, name, wanted):
 
 def text_range(text, start, end, wanted):
     assert [*Utf8Text(text).text_range(start, end)] == wanted
+
+
+def test_bytes_that_are_no_record_say_no_time():
+    assert record_time(b"") is None and record_time(b"\xff") is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["turns", "timestamp", "event", "event_time", "messages", "rootSpan", "x"]), inner
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=40))
+def test_never_raises(data):
+    time = record_time(data)
+    assert time is None or 0 < time < 1e11

@@ -4,13 +4,7 @@ import unicodedata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.transforms.text.words import (
-    NUMERAL,
-    read_numeral,
-    read_words,
-    starts_of,
-    tokenize,
-)
+from turnwise.transforms.text.words import NUMERAL, read_numeral, read_words, starts_of, tokenize
 
 
 def test_no_combining_mark_ends_a_word():

@@ -25,29 +25,27 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.decisions.comparison.words import criteria_lines
 from turnwise.transforms.decisions.first_page import reasons_of, with_left_out, without_baseline
-from turnwise.transforms.decisions.report.collect import (
+from turnwise.transforms.decisions.report.figures import (
     AnyRow,
     CollectedRuns,
+    Compared,
     Entry,
     VersionKey,
     collect,
-    exact_json,
-    run_names,
-    short_names,
-    tools_of,
-    turns_of,
-)
-from turnwise.transforms.decisions.report.figures import (
-    Compared,
     coverage_sentence,
     criterion_rows,
     curves,
+    exact_json,
     failure_groups,
     outcomes,
     problem_sentences,
     quantile,
     report_run,
+    run_names,
+    short_names,
     slices,
+    tools_of,
+    turns_of,
     without_score,
 )
 from turnwise.transforms.decisions.run import REJECTED, Run

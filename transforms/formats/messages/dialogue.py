@@ -9,7 +9,15 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import endings
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.fields import NO_ANSWER, OPEN_CALL, UNREAD, Unread, gaps
-from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, TOOL, USER
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    SYSTEM,
+    TOOL,
+    USER,
+    as_object,
+    first_of,
+    objects,
+)
 from turnwise.transforms.formats.messages.parts import (
     INTERIM,
     UNKNOWN,
@@ -18,11 +26,6 @@ from turnwise.transforms.formats.messages.parts import (
     SpanMessage,
 )
 from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, HOLDERS, messages_of
-from turnwise.transforms.formats.messages.streams import (
-    as_object,
-    first_of,
-    objects,
-)
 from turnwise.transforms.matching.calls import answered_calls, pair_responses
 
 TRANSFER = "transfer_to_"

@@ -14,8 +14,16 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, length
+from turnwise.transforms.formats.fields import check_one_user
 from turnwise.transforms.formats.identity import ANY, OF_ANY, Places
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import (
+    as_object,
+    decoded,
+    events_of,
+    key_set,
+    objects_in,
+)
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
     IDS,
@@ -30,14 +38,6 @@ from turnwise.transforms.formats.messages.messages_base import (
     user_of,
 )
 from turnwise.transforms.formats.messages.model_apis import CHAT
-from turnwise.transforms.formats.messages.streams import (
-    as_object,
-    decoded,
-    events_of,
-    key_set,
-    objects_in,
-)
-from turnwise.transforms.formats.problems import check_one_user
 from turnwise.transforms.text.dates import time_seconds, value_time
 
 _NAMES = IDS[:-1]

@@ -10,9 +10,9 @@ from turnwise.transforms.formats.fields import OPEN_CALL
 from turnwise.transforms.formats.identity import ANY
 from turnwise.transforms.formats.messages import messages_base
 from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
-from turnwise.transforms.formats.messages.kinds import SYSTEM, TOOL, role_of
-from turnwise.transforms.formats.messages.parts import OF_RESULTS, REFUSED, both_of, not_done
-from turnwise.transforms.formats.messages.streams import (
+from turnwise.transforms.formats.messages.kinds import (
+    SYSTEM,
+    TOOL,
     as_blocks,
     as_object,
     decoded,
@@ -20,8 +20,10 @@ from turnwise.transforms.formats.messages.streams import (
     listed,
     objects,
     objects_in,
+    role_of,
     stated,
 )
+from turnwise.transforms.formats.messages.parts import OF_RESULTS, REFUSED, both_of, not_done
 
 # LangChain's messages and LangGraph's states, as `dumpd`, `messages_to_dict` or `model_dump` spell them.
 

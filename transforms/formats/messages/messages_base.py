@@ -7,8 +7,9 @@ from msgspec import Struct
 from turnwise.schemas.conversation import Conversation, Record, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, declared_tools, split_actions
+from turnwise.transforms.formats.fields import canonical
 from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue, read_dialogue
-from turnwise.transforms.formats.messages.streams import (
+from turnwise.transforms.formats.messages.kinds import (
     as_object,
     decoded,
     key_set,
@@ -16,7 +17,6 @@ from turnwise.transforms.formats.messages.streams import (
     objects_in,
     stated,
 )
-from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import Format, ReadSettings, Test, record_place, register_format
 
 MISSING_HISTORY = "MissingHistory"

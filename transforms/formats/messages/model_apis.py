@@ -13,8 +13,14 @@ from turnwise.transforms.formats.messages.kinds import (
     MEDIA,
     RESULT,
     USER,
+    as_object,
+    block_stream,
+    objects,
+    objects_in,
     part_types,
     snake,
+    stated,
+    text_at,
 )
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
@@ -24,14 +30,6 @@ from turnwise.transforms.formats.messages.messages_base import (
     register_dialect,
 )
 from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, OUTPUTS, STEPLESS
-from turnwise.transforms.formats.messages.streams import (
-    as_object,
-    block_stream,
-    objects,
-    objects_in,
-    stated,
-    text_at,
-)
 
 # Anthropic's Messages API: `tool_use` and `tool_result` blocks, and tools that run on its servers.
 

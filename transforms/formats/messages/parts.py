@@ -22,19 +22,17 @@ from turnwise.transforms.formats.messages.kinds import (
     THOUGHT,
     USER,
     VERCEL_PARTS,
-    part_kind,
-    part_types,
-    snake,
-)
-from turnwise.transforms.formats.messages.kinds import HOSTED as HOSTED_PART
-from turnwise.transforms.formats.messages.streams import (
     as_object,
     decoded,
     first_of,
     key_set,
     objects_in,
+    part_kind,
+    part_types,
+    snake,
     stated,
 )
+from turnwise.transforms.formats.messages.kinds import HOSTED as HOSTED_PART
 from turnwise.transforms.formats.traces.span import loaded
 
 UNKNOWN = "unknown"

@@ -17,10 +17,15 @@ from turnwise.transforms.formats.messages.kinds import (
     THOUGHT,
     TOOL,
     USER,
+    as_object,
+    first_of,
     is_work,
+    key_set,
+    objects_in,
     part_kind,
     part_types,
     role_of,
+    stated,
 )
 from turnwise.transforms.formats.messages.parts import (
     AGAIN,
@@ -40,13 +45,6 @@ from turnwise.transforms.formats.messages.parts import (
     is_object,
     not_done,
     result_of,
-)
-from turnwise.transforms.formats.messages.streams import (
-    as_object,
-    first_of,
-    key_set,
-    objects_in,
-    stated,
 )
 from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 

@@ -12,9 +12,8 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import declared_tools, failure_mark
 from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.dialogue import TRANSFER
-from turnwise.transforms.formats.messages.kinds import AGENT
+from turnwise.transforms.formats.messages.kinds import AGENT, as_object, objects_in
 from turnwise.transforms.formats.messages.spellings import read_messages
-from turnwise.transforms.formats.messages.streams import as_object, objects_in
 from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
 from turnwise.transforms.formats.traces.span import loaded, numbered
 from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine, agent_of, enclosing_tool

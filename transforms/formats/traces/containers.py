@@ -7,7 +7,7 @@ from hashlib import blake2b
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.identity import ANY, KEYS, OF_STATE, Places, stated_identity
-from turnwise.transforms.formats.messages.streams import as_object, first_of, objects_in, stated
+from turnwise.transforms.formats.messages.kinds import as_object, first_of, objects_in, stated
 from turnwise.transforms.formats.traces.span import (
     SpanEvent,
     TraceSpan,

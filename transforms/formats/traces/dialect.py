@@ -11,10 +11,9 @@ from turnwise.schemas.conversation import Usage
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
 from turnwise.transforms.formats.endings import TOKENS
-from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, SYSTEM
+from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, SYSTEM, key_set
 from turnwise.transforms.formats.messages.parts import OBJECT, SpanMessage
 from turnwise.transforms.formats.messages.spellings import HISTORIES, only_messages, read_messages
-from turnwise.transforms.formats.messages.streams import key_set
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, as_count, is_cut, loaded
 
 Kind = Literal["model", "tool", "agent", "chain", "handoff", "other"]

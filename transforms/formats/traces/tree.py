@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from turnwise.transforms.formats.messages.dialogue import TRANSFER
-from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, key_set
 from turnwise.transforms.formats.messages.parts import (
     AGAIN,
     HIDDEN_TEXT,
@@ -21,7 +21,6 @@ from turnwise.transforms.formats.messages.parts import (
     spoken,
     users_of,
 )
-from turnwise.transforms.formats.messages.streams import key_set
 from turnwise.transforms.formats.traces.containers import AGENT_COLUMN
 from turnwise.transforms.formats.traces.dialect import SpanStep, read_span, text_at
 from turnwise.transforms.formats.traces.span import CUT, NO_END, PENDING, TraceSpan

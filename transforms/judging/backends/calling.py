@@ -33,8 +33,7 @@ from turnwise.transforms.judging.backends.base import (
     without_key,
     wrong_setting,
 )
-from turnwise.transforms.judging.judges import Access, Environ, JudgeKind, register_judge
-from turnwise.transforms.judging.routes import merged_settings
+from turnwise.transforms.judging.judges import Access, Environ, JudgeKind, merged_settings, register_judge
 
 _UNKNOWN = ("default", "maxLength", "minLength", "title", "uniqueItems")
 

@@ -16,7 +16,7 @@ from tests.pipeline import test_redaction as canaries
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, SECRET, conversation, place, staged
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.bigquery_sink import bigquery_schema, prepare_tables
-from turnwise.pipeline.io.sinks.base import complete_service, prepare_service
+from turnwise.pipeline.io.sinks import complete_service, prepare_service
 from turnwise.pipeline.io.staging import staged_columns
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
@@ -256,14 +256,6 @@ def test_credentials_that_cannot_be_used_are_one_line(bigquery, tmp_path, accoun
     # Another test of this process may have had a token: then the client itself finds it out.
     assert re.search(rf"--store {URL}: (no credentials:|the credentials (are refused|cannot be used)) ", line)
     assert SECRET not in line and not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("url", ["bigquery://project", "bigquery://our-project/a-b"])
-def test_an_address_of_another_form_is_refused(tmp_path, capsys, url):
-    log = tmp_path / "log.jsonl"
-    log.write_text(json.dumps(conversation("c1")) + "\n")
-    assert main(["run", "--input", str(log), "--output", str(tmp_path / "out"), "--store", url]) == 2
-    assert "its form is bigquery://PROJECT/DATASET" in capsys.readouterr().err
 
 
 def test_rows_that_bigquery_refuses_leave_all_tables_as_they_were(tables, tmp_path):

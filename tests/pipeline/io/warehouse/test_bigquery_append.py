@@ -13,7 +13,7 @@ from tests.bigquery.append import AppendFault, AppendService
 from tests.bigquery.service import BigQuery
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, place
 from turnwise.pipeline.io.bigquery_sink import BigQueryChanges, prepare_tables
-from turnwise.pipeline.io.sinks.base import StreamChange, prepare_service
+from turnwise.pipeline.io.sinks import StreamChange, prepare_service
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import WAREHOUSE_TABLES, columns

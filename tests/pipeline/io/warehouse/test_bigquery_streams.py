@@ -21,7 +21,7 @@ from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, conversation,
 from tests.pipeline.io.warehouse.test_documented_queries import QUERIES
 from tests.pipeline.streaming.conftest import Stream
 from tests.tables import rows_of
-from turnwise.pipeline.io.sinks.base import StreamChange, prepare_service
+from turnwise.pipeline.io.sinks import StreamChange, prepare_service
 from turnwise.pipeline.streaming.beam import WriteChanges
 from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
 

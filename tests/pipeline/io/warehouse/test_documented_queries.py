@@ -12,7 +12,7 @@ import pytest
 from benchmarks.engines.engines import CACHE
 from tests.documentation import page
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, conversation, place, staged
-from turnwise.pipeline.io.sinks.base import prepare_service
+from turnwise.pipeline.io.sinks import prepare_service
 from turnwise.pipeline.io.staging import StagedRows, complete_dataset
 from turnwise.schemas.rows import WAREHOUSE_TABLES
 

@@ -14,8 +14,7 @@ from pyarrow.parquet import read_table
 
 from tests.object_store import FAULTS, OBJECTS, StoredObject, clear
 from tests.pipeline.io.warehouse.conftest import conversation, place, staged
-from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.sinks.base import complete_service, discarding, open_service, prepare_service
+from turnwise.pipeline.io.sinks import complete_service, discarding, open_service, prepare_service
 from turnwise.pipeline.io.staging import complete_dataset
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
@@ -281,32 +280,6 @@ def test_of_two_runs_of_one_id_at_a_time_the_rows_of_the_first_to_end_stay(tmp_p
     with pytest.raises(Exception, match=said), TestPipeline() as pipeline:
         rows = pipeline | beam.Create([[EMPTY | {"app_version": "v1"}]])
         open_service(late).write_table(rows, "scores")
-
-
-@pytest.mark.parametrize(
-    ("store", "said"),
-    [
-        ("parquet:{}/log.jsonl/lake", "cannot be written: "),
-        ("parquet:{}/a*b", "must not contain the characters"),
-    ],
-)
-def test_an_address_that_cannot_be_used_is_one_line(tmp_path, capsys, store, said):
-    log = tmp_path / "log.jsonl"
-    log.write_text(json.dumps(conversation("c1")) + "\n")
-    argv = ["run", "--input", str(log), "--output", str(tmp_path / "out"), "--store", store.format(tmp_path)]
-    assert main(argv) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert said in line and not (tmp_path / "out").exists()
-
-
-def test_a_run_that_is_refused_later_leaves_nothing(tmp_path, capsys):
-    log, out, lake = tmp_path / "log.jsonl", tmp_path / "out", tmp_path / "lake"
-    log.write_text(json.dumps(conversation("c1")) + "\n")
-    out.mkdir()
-    (out / "run.json").write_text("{}")
-    argv = ["run", "--input", str(log), "--output", str(out), "--store", f"parquet:{lake}"]
-    assert main(argv) == 2
-    assert "holds an earlier run" in capsys.readouterr().err and not lake.exists()
 
 
 def test_a_file_that_is_alone_is_replaced_while_it_is_read(tmp_path):

@@ -1,6 +1,6 @@
 """A store with two runs, and the command that looks after it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -30,7 +30,7 @@ from turnwise.pipeline.store.rows import (
 )
 from turnwise.pipeline.store.runs import Execution
 from turnwise.pipeline.store.summaries import keep_summaries
-from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.schemas.ces.tools import CreateEvaluationRequest
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ScoreRow
 
 APP = "projects/p/locations/l/apps/a"
@@ -117,10 +117,12 @@ def put_evaluation(store: Any, name: str, words: str, app: str = APP, **golden: 
     return str(made["name"])
 
 
-def run_sql(store: Any, *statements: str) -> None:
-    """Runs statements as an administrator of the database does."""
-    for statement in statements:
-        store.write(lambda c, statement=statement: c.execute(text(statement)))
+def fill(store: Any) -> None:
+    """Writes an old and a new run, and an evaluation."""
+    put_run(store, "old", OLD)
+    put_run(store, "new", NEW)
+    keep_summaries(store, APP)
+    put_evaluation(store, "one", "What does it cost to go there?")
 
 
 def rows_of(store: Any) -> dict[str, list[Any]]:
@@ -141,19 +143,10 @@ def run_ids(store: Any) -> list[str]:
 
 
 @pytest.fixture
-def tend(turnwise: Callable[..., Any], store_url: str) -> Callable[..., Any]:
-    """Returns a function that runs `turnwise store` on the store."""
-    return lambda *arguments: turnwise("store", *arguments, "--store", store_url)
-
-
-@pytest.fixture
 def filled(store_url: str, with_tables: None) -> str:
     """Returns the address of a store with an old and a new run, and an evaluation."""
     with closing(open_store(store_url, create=True)) as store:
-        put_run(store, "old", OLD)
-        put_run(store, "new", NEW)
-        keep_summaries(store, APP)
-        put_evaluation(store, "one", "What does it cost to go there?")
+        fill(store)
     return store_url
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from time import time_ns
 
 import pytest
-from sqlalchemy import delete, text
 
 from tests.pipeline.store.maintenance.conftest import (
     APP,
@@ -16,51 +15,20 @@ from tests.pipeline.store.maintenance.conftest import (
     OLD,
     OTHER,
     conversation_row,
-    file_bytes,
     put_run,
     rows_of,
     run_ids,
-    run_sql,
 )
 from tests.store_rows import DOCUMENT, ENDED
 from turnwise.pipeline.io.store import complete_run
 from turnwise.pipeline.settings.options import SinkPlace
-from turnwise.pipeline.store.database import CONVERSATION_ROWS, EXECUTIONS, close_shared_stores, open_store
+from turnwise.pipeline.store.database import CONVERSATION_ROWS, close_shared_stores, open_store
 from turnwise.pipeline.store.maintenance import old_runs
 from turnwise.pipeline.store.rows import conversation_columns
-from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
+from turnwise.pipeline.store.runs import begin, complete, write_rows
 from turnwise.schemas.proto.scalars import nanos_timestamp
 
 ON_SQLITE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
-AGE = f"{(time_ns() - OLD) // DAY - 1}d"
-ROWS = ("result_rows", "conversation_rows", "score_rows", "failure_rows", "metric_rows")
-COUNTS = {**dict.fromkeys(ROWS, 3), "metric_rows": 1}
-
-
-def test_a_run_goes_with_its_rows_and_nothing_else_does(filled, tend):
-    with closing(open_store(filled)) as store:
-        before = rows_of(store)
-        dry = tend("prune", "--older_than", AGE, "--dry_run")
-        assert dry.status == 0 and f"COMPLETED {APP}/evaluationRuns/old" in dry.out and "/new" not in dry.out
-        assert "1 run before" in dry.out and "result_rows 3" in dry.out
-        assert rows_of(store) == before
-        assert tend("prune", "--older_than", AGE).status == 0
-        assert run_ids(store) == ["new"]
-        after = rows_of(store)
-    assert {name: len(before[name]) - len(after[name]) for name in ROWS} == COUNTS
-    assert after["evaluation_history"] == before["evaluation_history"]
-    assert b"evaluationRuns/old" not in (file_bytes(filled) if filled.startswith("sqlite") else b"")
-
-
-@pytest.mark.parametrize("wrote", [0, 2])
-def test_a_run_that_may_still_be_written_stays(store_url, tend, wrote):
-    with closing(open_store(store_url, create=True)) as store:
-        put_run(store, "old", OLD)
-        again = Execution("old", OLD + 5, APP, "2026-11-01")
-        nanos = time_ns() - wrote * DAY
-        store.write(lambda c: begin(c, again, DOCUMENT, nanos))
-        assert tend("prune", "--older_than", "1d").status == 0
-        assert run_ids(store) == ([] if wrote else ["old"])
 
 
 def test_a_run_that_holds_rows_of_one_that_may_still_be_written_stays(store_url):
@@ -81,54 +49,8 @@ def test_a_run_that_holds_rows_of_one_that_may_still_be_written_stays(store_url)
             assert [run.name for run in old] == names, (before, at)
 
 
-def test_a_killed_deletion_leaves_nothing_that_is_read_and_the_next_one_ends_it(filled, tend):
-    with closing(open_store(filled)) as store:
-        store.write(lambda c: c.execute(delete(EXECUTIONS).where(EXECUTIONS.c.run_id == "old")))
-        store.write(lambda c: c.execute(text("DELETE FROM current_runs WHERE name LIKE '%/old'")))
-        assert run_ids(store) == ["new"]
-        found = tend("check")
-        assert found.status == 1 and "evaluationRuns/old: 16 rows belong to no execution" in found.err
-        assert tend("prune", "--older_than", "9999d").status == 0
-        assert {name: len(rows_of(store)[name]) for name in ROWS} == COUNTS
-    assert tend("check").status == 0
-
-
 @ON_SQLITE
-@pytest.mark.parametrize("age", ["90", "0d"])
-def test_what_is_no_age_is_refused(filled, tend, age):
-    done = tend("prune", "--older_than", age)
-    assert done.status == 2 and "no number of days" in done.err and done.err.count("\n") == 1
-
-
-RUN = f"{APP}/evaluationRuns/old"
-
-
-def test_a_sound_store_is_sound(filled, tend):
-    done = tend("check")
-    assert (done.status, done.err) == (0, "") and "counts of runs: sound" in done.out
-    assert ("pages of the file: sound" in done.out) == filled.startswith("sqlite")
-
-
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ("DELETE FROM result_rows WHERE evaluation_run LIKE '%/old'", "counted 3 results, but 0 are there"),
-        ("UPDATE result_rows SET evaluation_status = 'FAIL'", "counted 3 passes, but 0 are there"),
-        ("DELETE FROM conversation_rows", "counted 3 conversations, but 0 are there"),
-        ("DELETE FROM run_executions WHERE run_id = 'old'", f"{RUN}: the execution that is read is not"),
-        ("UPDATE run_executions SET execution = 1 WHERE run_id = 'old'", "rows belong to no execution"),
-        ("UPDATE run_executions SET content = '[' WHERE run_id = 'old'", "its run.json cannot be read"),
-    ],
-)
-def test_what_is_wrong_is_told(filled, tend, change, why):
-    with closing(open_store(filled)) as store:
-        run_sql(store, change)
-    done = tend("check")
-    assert done.status == 1 and why in done.err and "Traceback" not in done.err
-
-
-@ON_SQLITE
-def test_damaged_pages_are_told_and_not_copied(filled, tend, tmp_path):
+def test_damaged_pages_are_told_and_not_copied(filled, turnwise, tmp_path):
     path = Path(filled.removeprefix("sqlite:///"))
     with closing(sqlite3.connect(path)) as connection:
         page = "SELECT rootpage FROM sqlite_master WHERE name = 'score_rows_by_day'"
@@ -136,25 +58,23 @@ def test_damaged_pages_are_told_and_not_copied(filled, tend, tmp_path):
     with open(path, "r+b") as file:
         file.seek((number - 1) * size)
         file.write(b"\xff" * 200)
-    done = tend("check")
+    done = turnwise("store", "check", "--store", filled)
     assert done.status == 1 and "pages of the file: " in done.out and "sound" in done.out
     assert "pages of the file: sound" not in done.out and "Traceback" not in done.err
-    copied = tend("backup", str(tmp_path / "copy.db"))
+    copied = turnwise("store", "backup", tmp_path / "copy.db", "--store", filled)
     assert copied.status == 1 and copied.err.count("\n") == 1 and not list(tmp_path.glob("copy.db*"))
 
 
-def test_a_backup_is_a_store(filled, tend, turnwise, tmp_path):
+@ON_SQLITE
+def test_a_backup_is_a_store(filled, turnwise, tmp_path):
     copy = tmp_path / "copy.db"
-    done = tend("backup", str(copy))
-    if filled.startswith("postgresql"):
-        assert done.status == 2 and "pg_dump" in done.err
-        return
-    assert done.status == 0 and [file.name for file in tmp_path.glob("copy.db*")] == ["copy.db"]
-    with closing(open_store(filled)) as one, closing(open_store(f"sqlite:///{copy}")) as two:
-        assert rows_of(one) == rows_of(two)
+    assert turnwise("store", "backup", copy, "--store", filled).status == 0
+    assert [file.name for file in tmp_path.glob("copy.db*")] == ["copy.db"]
+    with closing(open_store(filled)) as store, closing(open_store(f"sqlite:///{copy}")) as copied:
+        assert rows_of(store) == rows_of(copied)
     assert turnwise("store", "check", "--store", f"sqlite:///{copy}").status == 0
     for place, why in ((copy, "exists already"), (tmp_path / "no" / "copy.db", "no such directory")):
-        refused = tend("backup", str(place))
+        refused = turnwise("store", "backup", place, "--store", filled)
         assert refused.status == 2 and why in refused.err
 
 

@@ -12,6 +12,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from msgspec.structs import replace
 
 from tests.served import http_served
+from tests.tables import stated
 from turnwise.pipeline.streaming.alerts import (
     AlertError,
     FileAlertSink,
@@ -45,15 +46,7 @@ def test_a_file_holds_every_alert_once(tmp_path):
     assert (row["value"], row["app_version"], row["message"]) == (0.5, None, ALERT.message)
 
 
-BEFORE = [
-    ('{"name": "alerts/a-1", "ru', ["alerts/a-1", "alerts/a-2"]),
-    ('{"name": "alerts/a-1"}\n{"na', ["alerts/a-2"]),
-    ('\n\n[1]\n{"name": 7}\nnull\n', ["alerts/a-1", "alerts/a-2"]),
-    ("\ufffe not json\n", ["alerts/a-1", "alerts/a-2"]),
-]
-
-
-@pytest.mark.parametrize(("text", "wanted"), BEFORE)
+@stated("cut off", "text, wanted")
 def test_a_file_that_a_crash_cut_off_goes_on(tmp_path, text, wanted):
     path = tmp_path / "alerts.jsonl"
     path.write_text(text, encoding="utf-8")
@@ -119,17 +112,7 @@ def test_a_webhook_gets_one_post_an_alert(endpoint):
     assert (row["name"], row["message"], row["p_value"]) == ("alerts/a-1", ALERT.message, None)
 
 
-TRIES = [
-    ([503, 429, 204], 3, None),
-    ([None, 408, 200], 3, None),
-    ([500], 3, "status 500"),
-    ([404], 1, "status 404"),
-    ([302], 1, "status 302"),
-    ([None], 3, "RemoteDisconnected"),
-]
-
-
-@pytest.mark.parametrize(("statuses", "tries", "problem"), TRIES)
+@stated("tries", "statuses, tries, problem")
 def test_a_webhook_is_tried_three_times_where_that_may_help(endpoint, statuses, tries, problem):
     endpoint.answer(*statuses)
     sink = WebhookAlertSink(endpoint.url, pause=0)
@@ -192,17 +175,7 @@ def test_sinks_by_uri(tmp_path):
     assert isinstance(open_alert_sink("HTTPS://host:8443/x", default), FileAlertSink)
 
 
-WRONG = [
-    "http://",
-    "https://user:SECRET@host/x",
-    "https://host/SECRET\r\nX: y",
-    "http://[::1/SECRET",
-    "pubsub:projects/p/subscriptions/s",
-    "kafka://host/topic",
-]
-
-
-@pytest.mark.parametrize("uri", WRONG)
+@stated("wrong uri", "uri")
 def test_wrong_uris(uri, tmp_path):
     with pytest.raises(ConfigError) as caught:
         open_alert_sink(uri, tmp_path / "alerts.jsonl")

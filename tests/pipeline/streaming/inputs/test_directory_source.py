@@ -1,4 +1,9 @@
-"""Files that appear, grow, are rotated and replaced while they are watched."""
+"""Files that appear, grow, are rotated and replaced while they are watched.
+
+A line of `watched.jsonl` has `steps`: first files change (`add` at the end of their text, also at the time of
+the clock: `add_now`, `replace` it, `move`, `remove` ...), then another process may go on (`again`), and what
+it gives after so many seconds, or `at_end`, is compared: `texts`, `places` and `errors`, then what is left.
+"""
 
 import gzip
 import json
@@ -12,11 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.pipeline.streaming.inputs.directory import DirectorySource
+from tests.tables import lines_beside, stated
+from turnwise.pipeline.streaming.inputs.files import DirectorySource
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.score import IncompleteReadError
 
 LIMIT = 1000
+WATCHED = lines_beside(__file__, "watched.jsonl")
 
 
 class Watch:
@@ -56,148 +63,79 @@ def append(path, text, clock=None):
 
 
 def places(items):
-    return [(Path(item.source).name, item.position) for item in items]
+    return [[Path(item.source).name, item.position] for item in items]
 
 
-def test_new_files_are_found_in_order_of_name(tmp_path, watch):
-    for day in (3, 1, 2):
-        append(tmp_path / f"2026-01-0{day}.jsonl", f'{{"day":{day}}}\n')
-    append(tmp_path / ".hidden.jsonl", "1\n")
-    append(tmp_path / "a.jsonl.tmp", "1\n")
-    append(tmp_path / "a.tsv", "1\n")
-    assert watch.texts() == ['{"day":1}', '{"day":2}', '{"day":3}']
-    (tmp_path / "later").mkdir()
-    append(tmp_path / "later/0.ndjson", '{"day":4}\n')
-    assert watch.texts(after=60) == ['{"day":4}']
-    assert watch.source.backlog() == 0 and watch.texts() == [] and not watch.source.is_finished
+def begin(texts, wanted):
+    return len(texts) == len(wanted) and all(map(str.startswith, texts, wanted))
 
 
-def test_a_line_is_given_when_its_end_is_there(tmp_path, watch):
-    path = tmp_path / "a.jsonl"
-    append(path, '{"a":')
-    assert watch.texts() == []
-    append(path, '1}\n\n{"a":2}\r\n{"a":')
-    assert watch.texts() == ['{"a":1}', '{"a":2}']
-    append(path, "3}")
-    assert watch.texts() == []
-    assert watch.texts(after=2) == ['{"a":3}']
-    append(path, "\n \n[4]\n")
-    assert watch.texts() == ["[4]"]
-    assert places(watch.items) == [("a.jsonl", n) for n in (1, 3, 4, 6)]
-    assert watch.checkpoints.settled[str(path)] == {2, 5}
+def change(folder, step, clock):
+    """Changes files as a step says."""
+    for key, at in (("add", None), ("add_now", clock)):
+        for name, text in step.get(key, {}).items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            append(folder / name, text, at)
+    for name, text in step.get("replace", {}).items():
+        (folder / name).write_text(text)
+        if "close" not in step:
+            os.utime(folder / name, (1, 1))
+    for name, text in step.get("zip", {}).items():
+        (folder / name).write_bytes(gzip.compress(text.encode()))
+    for name, rows in step.get("avro", {}).items():
+        with open(folder / name, "wb") as file:
+            schema = {"type": "record", "name": "c", "fields": [{"name": "c", "type": "int"}]}
+            fastavro.writer(file, schema, rows)
+    if "move" in step:
+        old, new = (folder / name for name in step["move"])
+        old.rename(new)
+        append(old, step["then"])
+    if "make" in step:
+        (folder / step["make"]).mkdir()
+    if "remove" in step:
+        path = folder / step["remove"]
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def test_half_a_line_is_left_for_the_next_process(tmp_path, watch):
-    append(tmp_path / "a.jsonl", '{"a":1}\n{"a":')
-    append(tmp_path / "b.jsonl", '{"b":')
-    assert watch.texts() == ['{"a":1}'] and watch.texts(after=30) == []
-    append(tmp_path / "c.jsonl", '{"c":', watch.clock)
-    append(tmp_path / "d.jsonl", '{"d":1}', watch.clock)
-    assert watch.texts() == []
-    last = [item.data for item in watch.source.last_items()]
-    assert last == [b'{"d":1}'], "half a line may go on in the next process"
-
-
-def test_a_text_that_goes_on_after_its_last_line_was_taken(tmp_path, watch, checkpoints, clock):
-    path = tmp_path / "a.jsonl"
-    append(path, '{"a":1}')
-    assert watch.texts(after=2) == ['{"a":1}']
-    append(path, '{"a":2}\n{"a":3}\n')
-    assert watch.texts() == ['{"a":2}', '{"a":3}']
-    checkpoints.settle(watch.items[:1])
-    again = Watch([tmp_path], checkpoints, clock)
-    assert again.texts() == ['{"a":2}', '{"a":3}'] and places(again.items) == places(watch.items)[1:]
-
-
-def test_documents_are_given_when_they_are_complete(tmp_path, watch):
-    path = tmp_path / "a.json"
-    append(path, '{"a":1')
-    with gzip.open(tmp_path / "b.jsonl.gz", "wb") as file:
-        file.write(b'{"b":1}\n\n{"b":2}\n')
-    with open(tmp_path / "c.avro", "wb") as file:
-        schema = {"type": "record", "name": "c", "fields": [{"name": "c", "type": "int"}]}
-        fastavro.writer(file, schema, [{"c": 1}, {"c": 2}])
-    assert watch.texts() == [], "all were written less than a second ago"
-    assert watch.texts(after=2) == ['{"b":1}', '{"b":2}', '{"c": 1}', '{"c": 2}']
-    append(path, "}")
-    assert watch.texts() == [] and watch.texts(after=2) == ['{"a":1}']
-    path.write_text('[{"a":2},{"a":3}]')
-    assert watch.texts() == [] and watch.texts(after=2) == ['{"a":2}', '{"a":3}']
-    assert places(watch.items)[-3:] == [("a.json", 1), ("a.json (2)", 1), ("a.json (2)", 2)]
-
-
-def test_a_document_that_never_parses_is_given_in_the_end(tmp_path, watch):
-    append(tmp_path / "a.json", '{"a":')
-    watch.look(after=0)
-    assert watch.texts(after=5) == [] and watch.texts(after=6) == ['{"a":']
-    append(tmp_path / "b.json", '{"b":1}', watch.clock)
-    append(tmp_path / "c.json", '{"c":', watch.clock)
-    watch.look()
-    assert [item.data for item in watch.source.last_items()] == [b'{"b":1}']
-
-
-@pytest.mark.parametrize("kept_elsewhere", [True, False])
-def test_rotation_loses_and_doubles_nothing(tmp_path, watch, checkpoints, clock, kept_elsewhere):
-    path = tmp_path / "app.jsonl"
-    append(path, '{"n":1}\n{"n":2}\n')
-    assert len(watch.look()) == 2
-    append(path, '{"n":3}\n')
-    old = tmp_path / ("app-1.jsonl" if kept_elsewhere else "app.jsonl.1")
-    path.rename(old)
-    append(path, '{"n":1}\n{"n":2}\n')
-    watch.look()
-    append(old, '{"n":4}\n')
-    watch.look()
-    assert sorted(places(watch.items)) == [("app.jsonl", n) for n in (1, 2, 3, 4)] + [
-        ("app.jsonl (2)", n) for n in (1, 2)
-    ]
-    checkpoints.settle(watch.items)
-    append(path, '{"n":3}\n')
-    again = Watch([tmp_path], checkpoints, clock)
-    assert places(again.look()) == [("app.jsonl (2)", 3)]
-
-
-@pytest.mark.parametrize(
-    "text", ['{"n":9}\n', '{"n":1}\n', '{"n":9}\n{"n":2}\n{"n":3}\n', '{"n":1}\n{"m":2}\n']
-)
-def test_a_text_that_is_replaced_is_a_new_source(tmp_path, watch, checkpoints, clock, text):
-    path = tmp_path / "app.jsonl"
-    append(path, '{"n":1}\n{"n":2}\n')
-    checkpoints.settle(watch.look())
-    with open(path, "r+b") as file:
-        file.truncate()
-        file.write(text.encode())
-    os.utime(path, (1, 1))
-    lines = text.splitlines()
-    assert places(watch.look()) == [("app.jsonl (2)", n) for n in range(1, len(lines) + 1)]
-    again = Watch([tmp_path], checkpoints, clock)
-    assert again.texts() == lines, "not settled"
-    assert again.look(after=60) == []
-
-
-@pytest.mark.parametrize("idle", [0, 60])
-@pytest.mark.parametrize("text", ['{"n":9}\n', '{"n":1}\n'])
-def test_a_text_that_is_replaced_between_two_processes(tmp_path, watch, checkpoints, clock, text, idle):
-    path = tmp_path / "app.jsonl"
-    append(path, '{"n":1}\n{"n":2}\n')
-    checkpoints.settle(watch.look() + watch.look(after=idle))
+@pytest.mark.parametrize("name", WATCHED)
+def test_what_a_watched_directory_gives(tmp_path, checkpoints, clock, name):
+    paths = [f"{tmp_path}/{WATCHED[name].get('paths', '')}".rstrip("/")]
+    watch = None
+    for step in WATCHED[name]["steps"]:
+        if "close" in step:
+            watch.source.close()
+        change(tmp_path, step, clock)
+        if watch is None or "again" in step:
+            watch = Watch(paths, checkpoints, clock)
+        found = []
+        if step.keys() & {"texts", "places", "errors", "look"}:
+            found = watch.source.last_items() if "at_end" in step else watch.look(step.get("after", 0.2))
+        if "more" in step:
+            found += watch.look()
+        if "texts" in step:
+            assert [item.data.decode().strip() for item in found] == step["texts"]
+        assert step.get("places", places(found)) == places(found)
+        assert begin([str(item.error) for item in found if item.error], step.get("errors", []))
+        see(tmp_path, watch, step)
+        if "settle" in step:
+            checkpoints.settle(watch.items)
     watch.source.close()
-    with open(path, "r+b") as file:
-        file.truncate()
-        file.write(text.encode())
-    again = Watch([tmp_path], checkpoints, clock)
-    assert places(again.look()) == [("app.jsonl (2)", 1)]
 
 
-def test_an_idle_file_is_read_on_where_it_ended(tmp_path, watch, checkpoints, clock):
-    path = tmp_path / "a.jsonl"
-    append(path, '{"n":1}\n{"n":2}')
-    checkpoints.settle(watch.look(after=2))
-    assert watch.look(after=60) == []
-    note = json.loads(next(note for key, note in checkpoints.notes.items() if key.startswith("lines")))
-    assert (note["offset"], note["line"], note["cuts"]) == (15, 2, [15])
-    append(path, '\n{"n":3}\n')
-    assert places(Watch([tmp_path], checkpoints, clock).look()) == [("a.jsonl", 3)]
+def see(folder, watch, step):
+    """Sees what is left and noted."""
+    if "all" in step:
+        assert sorted(places(watch.items)) == step["all"]
+    for name, positions in step.get("settled", {}).items():
+        assert watch.checkpoints.settled[f"{folder}/{name}"] == {*positions}
+    if "unread" in step:
+        assert begin(watch.source.unread(), [f"{folder}/{said}" for said in step["unread"]])
+    if "note" in step:
+        notes = watch.checkpoints.notes.items()
+        note = json.loads(next(note for key, note in notes if key.startswith("lines")))
+        assert {key: note[key] for key in step["note"]} == step["note"]
+    assert watch.source.backlog() == step.get("backlog", watch.source.backlog())
+    assert not watch.source.is_finished
 
 
 def test_what_cannot_be_read_is_an_item_with_an_error(tmp_path, watch, checkpoints, clock):
@@ -314,15 +252,7 @@ def test_a_poll_is_bounded(tmp_path, checkpoints, clock):
     assert len(watch.look(after=2)) == 1993 and watch.source.backlog() == 0
 
 
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
-        ("nothing.jsonl", "no such file"),
-        ("", "empty path"),
-        ("gs://b/x/", "--runner"),
-        ("a.tsv", "divided by tabs"),
-    ],
-)
+@stated("nothing", "path, said")
 def test_paths_that_give_nothing(tmp_path, checkpoints, path, said):
     (tmp_path / "a.tsv").touch()
     with pytest.raises(ConfigError, match=said):
@@ -406,82 +336,9 @@ def test_a_binary_file_is_one_failure(tmp_path, watch):
     assert {name.split(" ")[0] for name in failed} == {"a.jsonl", "b.json", "c.jsonl"}
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("half.jsonl", '{"i": 1}\n{"i": 2', "line 2 breaks off after 7 bytes"),
-        ("document.json", '[{"i": 1}, {"i"', "the text breaks off after 15 bytes"),
-    ],
-)
-def test_what_breaks_off_is_named_at_the_end_and_read_when_it_is_whole(
-    tmp_path, watch, checkpoints, clock, name, text, said
-):
-    append(tmp_path / name, text, clock)
-    checkpoints.settle(watch.look(after=0.2))
-    checkpoints.settle(watch.source.last_items())
-    (line,) = watch.source.unread()
-    assert line.startswith(f"{tmp_path / name}: {said}")
-    watch.source.close()
-    (tmp_path / name).write_text('{"i": 1}\n{"i": 2}\n' if name.startswith("half") else '{"i": 2}\n')
-    again = Watch([tmp_path], checkpoints, clock)
-    assert '{"i": 2}' in [text.strip() for text in again.texts(after=2)]
-    assert again.source.unread() == [] and list(again.source.last_items()) == []
-    again.source.close()
-
-
-def test_what_is_whole_without_a_line_end_is_not_unread(tmp_path, watch, clock):
-    append(tmp_path / "a.jsonl", '{"i": 1}\n{"i": 2}', clock)
-    append(tmp_path / "b.jsonl", "\n  \n", clock)
-    append(tmp_path / "c.jsonl", "")
-    watch.look(after=0.2)
-    assert len(watch.source.last_items()) == 1 and watch.source.unread() == []
-
-
 def test_a_line_of_a_file_that_was_not_read_to_its_end_does_not_break_off(tmp_path, watch, clock):
     lines = "".join(f'{{"i": {i}, "text": "{"x" * 1000}"}}\n' for i in range(1_000))
     append(tmp_path / "a.jsonl", lines, clock)
     clock.wait(0.2)
     items = list(watch.source.poll(10))
     assert len(items) == 10 and watch.source.unread() == []
-
-
-def test_a_last_line_that_breaks_off_in_a_file_that_is_removed_is_a_failure(tmp_path, watch, clock):
-    append(tmp_path / "a.jsonl", '{"i": 1}\n{"i": 2', clock)
-    assert watch.texts() == ['{"i": 1}']
-    (tmp_path / "a.jsonl").unlink()
-    assert watch.look() == []
-    (item,) = [*watch.look(after=11), *watch.look()]
-    assert str(item.error).startswith(
-        "line 2 breaks off after 7 bytes, without a line end, and the file is gone;"
-    )
-    assert watch.source.unread() == []
-
-
-@pytest.mark.parametrize("pattern", ["", "/*.jsonl"])
-@pytest.mark.parametrize("at_end", [True, False])
-def test_a_watched_directory_that_is_removed_is_a_failure(tmp_path, checkpoints, clock, pattern, at_end):
-    root = tmp_path / "in"
-    root.mkdir()
-    append(root / "a.jsonl", '{"i": 1}\n', clock)
-    watch = Watch([f"{root}{pattern}"], checkpoints, clock)
-    assert watch.texts() == ['{"i": 1}']
-    shutil.rmtree(root)
-    assert watch.look() == []
-    items = watch.source.last_items() if at_end else watch.look(after=11)
-    (item,) = items
-    assert item.source == f"{root} (unreadable)"
-    assert str(item.error) == "the watched directory is gone; an unknown number of records is missing"
-    assert watch.look(after=20) == [] and list(watch.source.last_items()) == []
-    watch.source.close()
-
-
-def test_a_watched_directory_that_is_replaced_goes_on(tmp_path, checkpoints, clock):
-    (tmp_path / "in").mkdir()
-    watch = Watch([tmp_path / "in"], checkpoints, clock)
-    watch.look()
-    (tmp_path / "in").rmdir()
-    assert watch.look(after=5) == []
-    (tmp_path / "in").mkdir()
-    append(tmp_path / "in/a.jsonl", '{"i": 1}\n', clock)
-    assert watch.texts(after=6) == ['{"i": 1}'] and list(watch.source.last_items()) == []
-    watch.source.close()

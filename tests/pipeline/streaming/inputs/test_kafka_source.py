@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sources import settle, wait_for
+from tests.tables import stated
 from turnwise.pipeline.streaming.inputs.base import parse_kafka_uri, sasl_password
 from turnwise.pipeline.streaming.inputs.kafka import KafkaSource, OffsetTracker
 from turnwise.schemas.config import ConfigError
@@ -93,32 +94,14 @@ def test_a_consumer_that_joins_takes_partitions_over(broker):
     last.close()
 
 
-@pytest.mark.parametrize(
-    ("uri", "said"),
-    [
-        ("kafka://127.0.0.1:1/t", "Connect|failed|refused"),
-        ("kafka://127.0.0.1:{silent}/t", "Broker transport failure"),
-        ("kafka://{address}/unknown", "[Uu]nknown topic"),
-        ("kafka://{address}/a?nonsense=1", "nonsense"),
-    ],
-)
+@stated("broker", "uri, said")
 def test_what_must_be_put_right(broker, uri, said):
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(ConfigError, match=said) as raised:
         KafkaSource(uri.format(address=broker.address, silent=silent.getsockname()[1]), LIMIT)
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("uri", "said"),
-    [
-        ("kafka://b:9092", "is named"),
-        ("kafka://b:9092/t/u", "is named"),
-        ("kafka://me:pw@b:9092/t", "KAFKA_SASL_PASSWORD"),
-        ("kafka://b:9092/t?sasl.password=hush", "KAFKA_SASL_PASSWORD"),
-        ("kafka://b:9092/t?enable.auto.commit=true", "cannot be set"),
-        ("kafka://b:9092/t?group.id=x", "group=NAME"),
-    ],
-)
+@stated("uri", "uri, said")
 def test_uris_that_are_refused(uri, said):
     with pytest.raises(ConfigError, match=said) as raised:
         parse_kafka_uri(uri)

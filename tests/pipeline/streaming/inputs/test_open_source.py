@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import stated
 from turnwise.pipeline.streaming.inputs.base import SourceOptions
-from turnwise.pipeline.streaming.inputs.directory import DirectorySource
+from turnwise.pipeline.streaming.inputs.files import DirectorySource
 from turnwise.pipeline.streaming.inputs.open import CompositeSource, open_source
 from turnwise.schemas.config import ConfigError
 
@@ -62,15 +63,7 @@ def test_a_process_ends_though_its_input_is_open():
         )
 
 
-@pytest.mark.parametrize(
-    ("inputs", "said"),
-    [
-        (["-", "-"], "once"),
-        (["otlp://127.0.0.1:0/x"], "its form is otlp:"),
-        (["gs://bucket/logs/"], "--runner"),
-        (["kafka://nothing"], "is named"),
-    ],
-)
+@stated("refused", "inputs, said")
 def test_what_cannot_be_opened(checkpoints, inputs, said):
     with pytest.raises(ConfigError, match=said):
         open_source(inputs, OPTIONS, checkpoints)

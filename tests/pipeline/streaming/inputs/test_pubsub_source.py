@@ -12,6 +12,7 @@ import pytest
 
 from tests import forked
 from tests.sources import settle, wait_for
+from tests.tables import stated
 from turnwise.pipeline.streaming.inputs.base import attribute_time, message_position
 from turnwise.pipeline.streaming.inputs.pubsub import PubSubSource
 from turnwise.schemas.config import ConfigError
@@ -157,14 +158,7 @@ def test_a_subscription_that_goes_away_ends_the_source(service):
     source.close()
 
 
-@pytest.mark.parametrize(
-    ("uri", "said"),
-    [
-        ("pubsub:projects/p/subscriptions/none", "NotFound: .*subscriptions/none"),
-        ("pubsub:projects/p/subscriptions/forbidden", "PermissionDenied"),
-        ("pubsub:projects/p/things/none", "use pubsub:"),
-    ],
-)
+@stated("refused", "uri, said")
 def test_what_must_be_put_right(service, uri, said):
     with pytest.raises(ConfigError, match=said) as raised:
         PubSubSource(uri, LIMIT)
@@ -188,10 +182,7 @@ def test_other_ids_are_digested(text):
     assert 0 < message_position(text) < 2**63 and message_position(text) == message_position(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("1500", 1.5), ("1970-01-01T00:00:01.5Z", 1.5), ("", None), (None, None), ("x", None), ("-5", None)],
-)
+@stated("time", "text, seconds")
 def test_times_in_attributes(text, seconds):
     assert attribute_time(text) == seconds
 

@@ -1,8 +1,8 @@
 """The screen of a stream."""
 
-import pytest
 from msgspec.structs import replace
 
+from tests.tables import stated
 from turnwise.pipeline.streaming.local.run import Snapshot, view
 
 NOTHING = Snapshot(0.0, (0.0, 0.0), 0, 0, 0, None, 0, [], [], [], {}, 0)
@@ -10,16 +10,11 @@ BUSY = Snapshot(3725.9, (1234.56, 6172.0), 98765, 60, 43, 12_000_000, 7, [], [],
 
 
 def status_row(version, conversations):
+    counts = {"conversations": conversations, "turns": 2 * conversations, "no_score": 1, "sampled_out": 0}
     return {
-        **{"app_version": version, "criterion": "verdict", "level": "conversation"},
-        **{
-            "conversations": conversations,
-            "turns": 2 * conversations,
-            "no_score": 1,
-            "sampled_out": 0,
-            "unit": "score",
-            "repeats": None,
-        },
+        **{"app_version": version, "criterion": "verdict", "level": "conversation", "unit": "score"},
+        **counts,
+        "repeats": None,
         **{"pass_rate": 0.5, "pass_count": 2, "scored": 4, "pass_rate_low": 0.2, "pass_rate_high": 0.8},
         **{"window_start": "2026-11-21T08:00:00Z", "window_end": "2026-11-21T09:00:00Z"},
     }
@@ -30,29 +25,9 @@ def criterion_row(version, mean):
     return {**status_row(version, 4), **own}
 
 
-CASES = [
-    (
-        NOTHING,
-        [
-            "turnwise stream   00:00:00   ctrl-c: stop",
-            "0.0 conversations/s, 0.0 turns/s; 0 results, 0 failures",
-            "in flight 0, in open sessions 0; judge calls in flight 0",
-        ],
-    ),
-    (
-        BUSY,
-        [
-            "turnwise stream   01:02:05   ctrl-c: stop",
-            "1,234.6 conversations/s, 6,172.0 turns/s; 98,765 results, 5 failures",
-            "in flight 17, in open sessions 43, backlog 12,000,000; judge calls in flight 7",
-        ],
-    ),
-]
-
-
-@pytest.mark.parametrize(("shot", "lines"), CASES, ids=["nothing", "busy"])
+@stated("first lines", "shot, lines")
 def test_the_first_lines(shot, lines):
-    assert view(shot, ["response_match_score"], 80) == lines
+    assert view({"nothing": NOTHING, "busy": BUSY}[shot], ["response_match_score"], 80) == lines
 
 
 def test_below_stand_alerts_the_last_windows_and_the_totals_by_app_version():

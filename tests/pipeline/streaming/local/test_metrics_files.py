@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from turnwise.pipeline.streaming.changes import WindowSum
+from tests.tables import stated
+from turnwise.pipeline.streaming.alerts import WindowSum
 from turnwise.pipeline.streaming.local.storage import MetricsFiles
 from turnwise.transforms.beam.windows import WindowMetrics
 from turnwise.transforms.metrics.state import MetricsState, Tally
@@ -58,37 +59,13 @@ def rows(tmp_path):
     return read
 
 
-def test_the_newest_figures_of_a_window_count(files, rows):
-    files(window(1), window(2, revision=1), window(3, revision=2, pane="ON_TIME"))
-    assert rows() == [("01:00", "v1", 3, 2)]
-    assert rows("metrics_by_turn") == [("01:00", "v1", 0, 2)]
-
-
-def test_windows_and_versions_have_rows_of_their_own_in_order(files, rows):
-    files(window(1, start=7200.0), window(2, version="v2"), window(3, version=""), window(4))
-    assert rows() == [
-        ("01:00", None, 3, 0),
-        ("01:00", "v1", 4, 0),
-        ("01:00", "v2", 2, 0),
-        ("02:00", "v1", 1, 0),
-    ]
-
-
-def test_revisions_go_on_after_a_restart(files, rows):
-    files(window(1), window(2, revision=1))
-    files(before=[window(2)])
-    assert rows() == [("01:00", "v1", 2, 1)], "what stands in the files is kept"
-    files(window(2, revision=0), window(4, revision=1), before=[window(2)])
-    assert rows() == [("01:00", "v1", 4, 3)]
-    files(window(5, revision=9), before=[window(4)])
-    assert rows() == [("01:00", "v1", 5, 9)]
-
-
-def test_a_row_that_a_revision_overtook_before_a_crash_goes(files, rows):
-    """The conversation moved to another version, was kept, and the process died before the files said so."""
-    files(window(1, version=""))
-    files(window(1, version="v1"), before=[window(1, version="v1")])
-    assert rows() == [("01:00", "v1", 1, 0)]
+@stated("steps", "why, steps")
+def test_rows_of_windows(files, rows, why, steps):
+    """Of each process: windows that it puts, those that are stored, and the rows that stand there then."""
+    for put, stored, wanted in steps:
+        files(*(window(n, **own) for n, own in put), before=[window(n, **own) for n, own in stored])
+        assert [*map(list, rows())] == wanted, why
+        assert {row[3] for row in rows("metrics_by_turn")} <= {row[3] for row in wanted}
 
 
 def test_the_newest_window_is_what_there_is_to_see(files):

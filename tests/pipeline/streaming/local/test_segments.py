@@ -3,8 +3,6 @@
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from turnwise.pipeline.streaming.local.database import TABLES, RowRange, SegmentId, Segments
 
@@ -51,29 +49,6 @@ def test_a_full_file_is_followed_by_another(tmp_path):
     segments.close()
     assert written(tmp_path, SegmentId("scores", 1)) == [1, 2]
     (tmp_path / FIRST.name).unlink()
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.tuples(st.lists(st.integers(0, 10**12), min_size=1, max_size=4), st.booleans()), max_size=12)
-)
-def test_a_rewritten_file_holds_the_living_rows_in_order(tmp_path_factory, groups):
-    directory = tmp_path_factory.mktemp("segments")
-    segments = Segments(directory, {})
-    spans = [segments.append("scores", rows(*numbers)) for numbers, _ in groups]
-    dead = [(s.offset, s.length) for s, (_, is_dead) in zip(spans, groups, strict=True) if is_dead]
-    new = segments.rewrite(FIRST, dead)
-    assert new == SegmentId("scores", 1) and FIRST not in segments.lengths
-    living = [number for numbers, is_dead in groups if not is_dead for number in numbers]
-    assert written(directory, new) == living
-    assert segments.lengths[new] == (directory / new.name).stat().st_size
-    assert written(directory) == [n for numbers, _ in groups for n in numbers], "the old one stays until then"
-    segments.append("scores", rows(-1))
-    segments = reopened(directory, segments)
-    segments.append("scores", rows(-2))
-    segments.close()
-    assert written(directory, new) == [*living, -1, -2]
-    assert not (directory / FIRST.name).exists()
 
 
 @pytest.mark.parametrize("size", [1, 3_000_000])

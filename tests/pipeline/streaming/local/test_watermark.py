@@ -1,13 +1,12 @@
 """The event time of a stream."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import stated
 from turnwise.pipeline.streaming.local.counts import Watermark
 
 START = 1_800_000_000.0
-SLACK = 5.0
 
 
 class Times:
@@ -24,67 +23,28 @@ class Times:
         return Watermark(lambda: self.present, lambda: self.steady)
 
 
-@pytest.fixture
-def times():
-    return Times()
-
-
-def test_it_follows_the_latest_event(times):
+@stated("steps", "why, steps")
+def test_steps(why, steps):
+    """Of each step: what is done, a number, and what comes of it; times are seconds after START."""
+    times = Times()
     watermark = times.watermark()
-    watermark.see(START - 500)
-    watermark.see(START - 700)
-    assert watermark.advance() and watermark.value == START - 500 - SLACK
-    assert not watermark.advance(), "nothing has changed"
-
-
-def test_it_moves_on_with_time_while_nothing_comes(times):
-    watermark = times.watermark()
-    watermark.see(START - 500)
-    times.wait(90)
-    assert watermark.advance() and watermark.value == START - 500 + 90 - SLACK
-
-
-@pytest.mark.parametrize("seen", [None, START + 10_000])
-def test_what_has_no_time_or_one_of_the_future_counts_now_and_moves_nothing(times, seen):
-    watermark = times.watermark()
-    assert watermark.see(seen) == START
-    times.wait(500)
-    assert not watermark.advance()
-    watermark.see(START - 9_000_000)
-    times.wait(700)
-    assert watermark.advance() and watermark.value == START - 9_000_000 + 700 - SLACK
-
-
-@pytest.mark.parametrize("seen", [None, START + 10_000])
-def test_if_no_others_come_it_moves_on_after_a_while(times, seen):
-    watermark = times.watermark()
-    watermark.see(seen)
-    times.wait(601)
-    assert watermark.advance() and watermark.value == START + 601 - SLACK
-
-
-@pytest.mark.parametrize(("ahead", "moves"), [(60, True), (60.5, False)])
-def test_a_time_up_to_a_minute_ahead_counts_as_a_time(times, ahead, moves):
-    watermark = times.watermark()
-    assert watermark.see(START + ahead) == START
-    assert watermark.advance() == moves
-
-
-def test_a_clock_that_is_set_back_does_not_take_it_back(times):
-    watermark = times.watermark()
-    watermark.see(START)
-    watermark.advance()
-    before, times.present = watermark.value, START - 3600
-    times.steady += 10
-    assert not watermark.advance() and watermark.value == before
-
-
-def test_the_end_passes_over_a_silence_after_the_latest_event(times):
-    watermark = times.watermark()
-    watermark.see(START - 100)
-    watermark.pass_over(600)
-    assert watermark.value == START - 100 + 600
-    assert not watermark.advance() and watermark.micros == int((START + 500) * 1e6)
+    for what, *numbers in steps:
+        if what == "see":
+            seen, *counts_at = numbers
+            counted = watermark.see(None if seen is None else START + seen)
+            assert [counted - START][: len(counts_at)] == counts_at
+        elif what == "wait":
+            times.wait(numbers[0])
+        elif what == "set back":
+            times.present, times.steady = times.present - numbers[0], times.steady + 10
+        elif what == "pass over":
+            watermark.pass_over(numbers[0])
+        elif what == "advance":
+            before = watermark.value
+            assert watermark.advance() == bool(numbers), why
+            assert watermark.value == (START + numbers[0] if numbers else before), why
+        else:
+            assert watermark.value == START + numbers[0] and watermark.micros == int(watermark.value * 1e6)
 
 
 STEPS = st.lists(

@@ -1,18 +1,17 @@
 """Containers of spans: versions, ids, times and values; `containers.jsonl` has one turn in each of them."""
 
 import copy
-from typing import Any
-
-import pytest
 
 import turnwise
+from tests.tables import rows_test
 from tests.transforms.formats.test_readings import READINGS
 from turnwise.transforms.formats.traces.span import any_value, as_id, as_nanos, loaded
 
-TRACE, START = "0af7651916cd43dd8448eb211c80319c", 1_760_000_000_000_000_000
+test_rows = rows_test(globals(), "containers")
+START = 1_760_000_000_000_000_000
 
 
-def held_by(container: str) -> Any:
+def held_by(container):
     return copy.deepcopy(READINGS[f"traces/containers: container: {container}"]["records"])
 
 
@@ -39,43 +38,15 @@ def test_the_config_names_the_attribute_of_the_resource_that_holds_the_app_versi
     assert plain.app_version == "agent-2"
 
 
-@pytest.mark.parametrize(
-    ("value", "found"),
-    [
-        ("CveOx0dH4uRPZpLFkNsHlQ==", "0af78ec74747e2e44f6692c590db0795"),
-        (TRACE.upper(), TRACE),
-        (f"0x{TRACE}", TRACE),
-        ("0" * 32, ""),
-        ("live-trace-1", "live-trace-1"),
-        (None, ""),
-        ([], ""),
-        (255, "ff"),
-    ],
-)
-def test_ids(value, found):
-    assert as_id(value) == found
+def id_of(value, wanted):
+    assert as_id(value) == wanted
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        START,
-        str(START),
-        START / 1000,
-        START // 10**6,
-        START / 10**9,
-        [1_760_000_000, 0],
-        "2025-10-09T08:53:20Z",
-    ],
-)
-def test_times(value):
+def time(value):
     assert as_nanos(value) == START
 
 
-@pytest.mark.parametrize(
-    "value", [None, "", "x", -1, float("nan"), float("inf"), True, {}, [1], ["a", "b"], 10**40]
-)
-def test_what_is_no_time(value):
+def no_time(value):
     assert as_nanos(value) == 0
 
 

@@ -3,7 +3,6 @@
 
 import json
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnwise
+from tests.tables import rows_test
 from turnwise.transforms.formats.traces.dialect import DIALECTS
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 from turnwise.transforms.formats.traces.turns import join_spans
@@ -19,7 +19,10 @@ SECOND = 1_000_000_000
 START = 1_760_000_000 * SECOND
 
 
-def span(trace: str, own: str, parent: str, name: str, at: int, length: int = 1, **attributes: Any) -> Any:
+test_rows = rows_test(globals(), "laws")
+
+
+def span(trace, own, parent, name, at, length=1, **attributes):
     held = [{"key": key.replace("__", "."), "value": typed(value)} for key, value in attributes.items()]
     return {
         "traceId": trace * 32,
@@ -32,15 +35,15 @@ def span(trace: str, own: str, parent: str, name: str, at: int, length: int = 1,
     }
 
 
-def typed(value: Any) -> Any:
+def typed(value):
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
 
 
-def message(role: str, *parts: Any) -> Any:
+def message(role, *parts):
     return {"role": role, "parts": list(parts)}
 
 
-def said(text: str) -> Any:
+def said(text):
     return {"type": "text", "content": text}
 
 
@@ -48,7 +51,7 @@ ASK = {"type": "tool_call", "id": "c1", "name": "get_order", "arguments": {"orde
 TOLD = {"type": "tool_call_response", "id": "c1", "response": "shipped"}
 
 
-def turn_spans(trace: str, at: int, history: list[Any], user: str, answer: str) -> list[Any]:
+def turn_spans(trace, at, history, user, answer):
     """Spans of one turn: an agent, two model calls around a tool call, and an HTTP call; the root has the id."""
     first = [*history, message("user", said(user))]
     second = [*first, message("assistant", ASK), message("tool", TOLD)]
@@ -82,14 +85,14 @@ SPANS = [
 ]
 
 
-def export(spans: list[Any]) -> Any:
+def export(spans):
     resource = {"attributes": [{"key": "service.version", "value": {"stringValue": "v3"}}]}
     return {
         "resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "s"}, "spans": spans}]}]
     }
 
 
-def as_read(exports: list[Any]) -> list[Any]:
+def as_read(exports):
     return [msgspec.to_builtins(one) for one in turnwise.read_conversations(exports)]
 
 
@@ -172,8 +175,8 @@ def test_no_attribute_of_any_type_raises(drawn):
         assert turnwise.read_conversations(msgspec.to_builtins(found)) != []
 
 
-@pytest.mark.parametrize("odd", [5, True, "Hi", {"a": 1}, [5], [None], [[1]], [{"content": 5, "role": 5}]])
-def test_no_body_of_a_log_record_of_any_type_raises(odd):
+def odd_body(odd):
+    """No body of a log record of any type raises."""
     body = {"input": {"messages": odd}, "output": {"messages": [{"role": "assistant", "content": "Done."}]}}
     record = SpanEvent("openinference.x", START, {}, body)
     (turn,) = join_spans("c", [TraceSpan("t", "1", events=[record], is_log=True)]).turns
@@ -192,7 +195,7 @@ def test_no_body_of_a_log_record_of_any_type_raises(odd):
     ],
 )  # fmt: skip
 def test_what_is_of_no_conversation_is_told_beside_the_others(records, stage, kind, message):
-    rows: list[Any] = []
+    rows = []
     found = turnwise.read_conversations(records, on_failure=rows.append)
     assert [msgspec.to_builtins(one) for one in found] == WHOLE
     [row] = rows
@@ -208,22 +211,12 @@ def test_an_unread_dialect_is_an_error_that_names_the_known_ones():
     assert "gen_ai" in DIALECTS
 
 
-@pytest.mark.parametrize(
-    ("name", "held", "said"),
-    [
-        ("claude_code.interaction", {"user_prompt": "fix it"}, "look like an agent's"),
-        ("user_turn", {"lk__user_transcript": "hi"}, "look like an agent's"),
-        ("haystack.pipeline.run", {}, "look like an agent's"),
-        ("task", {"braintrust__input_json": "[]"}, "look like an agent's"),
-        ("op", {"weave__op_name": "x"}, "look like an agent's"),
-        ("MyAgent.run", {"myagent__llm__prompt": "hi"}, "are of no known kind"),
-    ],
-)
-def test_spans_of_no_known_kind_are_an_error(name, held, said):
+def no_kind(name, held, said):
+    """Spans of no known kind are an error."""
     odd = span("4", "f", "", name, 0, **held)
     with pytest.raises(turnwise.ReadError, match=f"1 spans {said} .*; known dialects: adk, "):
         turnwise.read_conversations([export([odd])])
-    rows: list[Any] = []
+    rows = []
     noise = [span("4", "e", "f", "GET /", 0, http__method="GET"), span("4", "d", "f", "x", 0, db__system="y")]
     turnwise.read_conversations([export([odd, *noise, *SPANS])], on_failure=rows.append)
     assert [row["error_type"] for row in rows] == ["ValueError" if "agent's" in said else "NoConversation"]
@@ -232,15 +225,9 @@ def test_spans_of_no_known_kind_are_an_error(name, held, said):
 def test_a_session_in_each_of_several_conversations_of_one_trace():
     root = span("5", "9", "", "experiment", 0, 99)
     parts = [turn_spans("5", at, [], user, "Done.") for at, user in ((1, "One?"), (30, "Two?"))]
-    spans: list[Any] = [root]
+    spans = [root]
     for number, part in enumerate(parts):
-        names = {
-            "a": f"{number}a",
-            "b": f"{number}b",
-            "c": f"{number}c",
-            "d": f"{number}d",
-            "e": f"{number}e",
-        }
+        names = {letter: f"{number}{letter}" for letter in "abcde"}
         for one in part:
             own, parent = names[one["spanId"][0]], names.get(one["parentSpanId"][:1], "99")
             held = [a if a["key"] != "gen_ai.conversation.id" else {**a, "value": typed(f"talk {number}")}

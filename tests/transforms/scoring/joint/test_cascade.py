@@ -1,10 +1,11 @@
 import asyncio
 import json
 
-import pytest
 from msgspec.structs import asdict
 from pydantic import BaseModel
 
+from tests.tables import rows_test
+from tests.transforms.scoring.joint import models as joint
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.criteria.responses import CoherenceReply
 from turnwise.transforms.decisions.comparison.collect import judge_of
@@ -13,26 +14,11 @@ from turnwise.transforms.judging.limits import ANSWER_TOKENS
 from turnwise.transforms.judging.prompts import asked_schema
 from turnwise.transforms.scoring.panels import confident, confident_version, least_confidence, with_confidence
 
-ONCE, SURE = {"num_samples": 1, "min_confidence": 80}, {"min_confidence": 80}
-TABLE = [
-    # answers of the cheap judge, cascade, answer of the other one; value, why the other one decided
-    (["Y"], {}, "N", 1.0, None, None),
-    (["Y", "N", "Y"], {}, "N", 0.0, "votes", "its 3 answers differ"),
-    (["U"], {}, "N", 0.0, "no_score", "HTTP 500"),
-    (["U"], {}, "U", None, "no_score", "HTTP 500"),
-    (["Y", "N", "Y"], {}, "U", None, "votes", "its 3 answers differ"),
-    (["Y:80"], ONCE, "N", 1.0, None, None),
-    (["Y:79"], ONCE, "N", 0.0, "confidence", "its confidence is 79, and 80"),
-    (["Y:99", "Y:50"], SURE, "N", 0.0, "confidence", "its confidence is 50, and 80 is needed"),
-    (["U", "Y:99", "Y:99"], SURE, "N", 0.0, "votes", "1 of its 3 answers cannot be used: HTTP 500"),
-    (["N", "Y"], {"num_samples": 2}, "Y", 1.0, "votes", "it gave 1 answer, and 2 are needed"),
-    (["U:99"], ONCE, "N", 0.0, "no_score", "HTTP 500"),
-    (["Y:10", "N:99", "N:99"], SURE, "Y", 1.0, "votes", "its 3 answers differ"),
-]
+judged, says = joint.judged, joint.says
+test_rows = rows_test(globals(), "cascade")
 
 
-@pytest.mark.parametrize(("cheap", "cascade", "dear", "value", "unsure", "why"), TABLE)
-def test_who_decides(judged, cheap, cascade, dear, value, unsure, why):
+def decides(cheap, cascade, dear, value, unsure, why):
     answers = {"cheap": cheap, "dear": [dear]}
     score, _, models = judged(answers, judge_model="dear", cascade={"model": "cheap", **cascade})
     detail = score.details["cascade"]
@@ -45,7 +31,7 @@ def test_who_decides(judged, cheap, cascade, dear, value, unsure, why):
     assert score.judge.tokens_in == 10 * len(models.asked)
 
 
-def test_what_the_first_judge_spared(judged):
+def test_what_the_first_judge_spared():
     answers = {"cheap": ["Y"], "dear": ["Y"]}
     score, _, models = judged(answers, judge_model="dear", num_samples=5, cascade={"model": "cheap"})
     assert models.models() == ["cheap", "cheap"]
@@ -55,36 +41,7 @@ def test_what_the_first_judge_spared(judged):
     assert spared == {"dear": {"calls": 3, "tokens_in": 3 * size, "tokens_out": 3 * ANSWER_TOKENS}}
 
 
-def test_a_panel_after_the_first_judge(judged):
-    answers = {"cheap": ["Y", "N", "Y"], "a": ["N"], "b": ["N"], "c": ["Y"]}
-    score, _, models = judged(answers, judge={"panel": ["a", "b", "c"], "cascade": {"model": "cheap"}})
-    assert (score.value, score.judge.model) == (0.0, "cheap > a, b, c")
-    assert (score.details["cascade"]["decided_by"], score.details["panel"]["agreement"]) == ("second", 2 / 3)
-    sure = {**answers, "cheap": ["Y"]}
-    score, _, models = judged(sure, judge={"panel": ["a", "b", "c"], "cascade": {"model": "cheap"}})
-    assert (score.value, models.models()) == (1.0, ["cheap", "cheap"])
-    assert {model: each["calls"] for model, each in score.details["cascade"]["spared"].items()} == {
-        "a": 1,
-        "b": 1,
-        "c": 1,
-    }
-
-
-def test_grades_that_differ_within_a_verdict_are_no_doubt(judged):
-    """4 and 5 both pass."""
-    answers = {"cheap": ["4", "5", "4"], "dear": ["1"]}
-    score, _, _ = judged(answers, "response_evaluation_score", judge_model="dear", cascade={"model": "cheap"})
-    assert (score.value, score.details["cascade"]["decided_by"]) == (4.0, "first")
-    score, _, _ = judged(
-        {**answers, "cheap": ["4", "2", "4"]},
-        "response_evaluation_score",
-        judge_model="dear",
-        cascade={"model": "cheap"},
-    )
-    assert (score.value, score.details["cascade"]["decided_by"]) == (1.0, "second")
-
-
-def test_only_the_first_judge_is_asked_for_its_confidence(judged):
+def test_only_the_first_judge_is_asked_for_its_confidence():
     answers = {"cheap": ["Y:10"], "dear": ["Y"]}
     cascade = {"model": "cheap", "num_samples": 1, "min_confidence": 50}
     score, _, models = judged(answers, judge_model="dear", cascade=cascade)
@@ -124,20 +81,6 @@ def test_answers_with_a_confidence_of_their_own_stay_as_they_are():
     assert least_confidence([*samples, silent]) is None, "an answer that states none is not sure"
 
 
-def test_answers_that_are_no_verdict_alone_are_unsure(judged):
-    """Each answer leaves out a rubric, so that only both together have a verdict."""
-    rubrics = [{"rubric_id": i, "rubric_content": {"text_property": f"Rule {i}."}} for i in "12"]
-    answers = {"cheap": ["Y1", "Y2"], "dear": ["N*"]}
-    score, _, _ = judged(
-        answers,
-        "rubric_based_final_response_quality_v1",
-        judge_model="dear",
-        cascade={"model": "cheap", "num_samples": 2},
-        gate={"rubrics": rubrics},
-    )
-    assert (score.value, score.details["cascade"]["unsure"]) == (0.0, "votes")
-
-
 def test_the_schema_of_an_answer_with_confidence():
     plain, asked = CoherenceReply, with_confidence(CoherenceReply)
     assert with_confidence(plain) is asked
@@ -148,18 +91,8 @@ def test_the_schema_of_an_answer_with_confidence():
     assert schema["properties"] == own["properties"]
 
 
-OPTIONS = [
-    # the criterion's options; models of (the cascade, then) the others
-    ({}, ["first", "a", "b"]),
-    ({"judge_model": "own"}, ["own"]),
-    ({"panel": ["x", "y"]}, ["x", "y"]),
-    ({"cascade": {"model": "c"}}, ["c", "a", "b"]),
-    ({"judge_model": "own", "cascade": {"model": "c"}}, ["c", "own"]),
-]
-
-
-@pytest.mark.parametrize(("options", "models"), OPTIONS)
-def test_which_models_a_criterion_asks(options, models):
+def asked_models(options, models):
+    """Those of the cascade, then the others."""
     run = JudgeConfig(model="m", panel=("a", "b"), cascade={"model": "first"})
     asked = JudgeModelOptions.model_validate(options).within(run).by_model()
     assert [each.judge_model for each in asked] == models

@@ -2,6 +2,7 @@ from collections import Counter
 
 import pytest
 
+from tests.tables import rows_test
 from turnwise.schemas.config import TokenPrices
 from turnwise.transforms.scoring.config import (
     JOINT_CASCADE,
@@ -12,6 +13,8 @@ from turnwise.transforms.scoring.config import (
     panel_figures,
 )
 from turnwise.transforms.statistics.agreement import krippendorffs_alpha, nominal_alpha
+
+test_rows = rows_test(globals(), "figures")
 
 
 def panel(letters):
@@ -43,10 +46,8 @@ def test_a_panel_that_was_never_measured():
     assert found["members"]["a"] == {"verdicts": 0, "unmeasured": 3, "pass_rate": None, "bias": None}
 
 
-@pytest.mark.parametrize(
-    "units", [{"PP": 1, "PF": 2, "FP": 2, "FF": 5}, {"PPP": 4, "PFF": 3, "P": 7, "PF": 1}, {"P": 3}, {}]
-)
-def test_alpha_of_two_labels(units):
+def alpha(units):
+    """Of two labels."""
     numbers = [[float(letter == "P") for letter in labels] for labels, n in units.items() for _ in range(n)]
     assert nominal_alpha(units) == pytest.approx(krippendorffs_alpha(numbers))
 

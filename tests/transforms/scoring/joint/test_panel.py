@@ -1,28 +1,16 @@
-import pytest
-
+from tests.tables import rows_test
+from tests.transforms.scoring.joint import models as joint
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.responses import FinalResponseMatch
 from turnwise.transforms.judging.ask import NotAsked
 from turnwise.transforms.scoring.panels import Member, Recorder, verdict_of
 from turnwise.transforms.scoring.selection import majority
 
-PANEL = ["a", "b", "c"]
-FEW = "1 of 3 members of the panel gave a verdict, 2 are needed: b, c: HTTP 500"
-VOTES = [
-    # answers of a, b and c; value; outcome; agreement; reason
-    ("YYY", 1.0, "PASS", 1.0, None),
-    ("YYN", 1.0, "PASS", 2 / 3, None),
-    ("UYY", 1.0, "PASS", 1.0, None),
-    ("UYN", None, None, None, "the panel has no majority: 1 FAIL, 1 PASS"),
-    ("YUU", None, None, None, FEW),
-    ("YN", None, None, None, "the panel has no majority: 1 FAIL, 1 PASS"),
-    ("YU", None, None, None, "1 of 2 members of the panel gave a verdict, 2 are needed: b: HTTP 500"),
-    ("YYNN", None, None, None, "the panel has no majority: 2 FAIL, 2 PASS"),
-]
+judged, says = joint.judged, joint.says
+test_rows = rows_test(globals(), "panel")
 
 
-@pytest.mark.parametrize(("answers", "value", "outcome", "agreement", "reason"), VOTES)
-def test_votes(judged, answers, value, outcome, agreement, reason):
+def votes(answers, value, outcome, agreement, reason):
     panel = "abcd"[: len(answers)]
     score, overall, models = judged(
         {model: [answer] for model, answer in zip(panel, answers, strict=True)}, panel=list(panel)
@@ -42,18 +30,6 @@ def test_votes(judged, answers, value, outcome, agreement, reason):
     assert sorted(models.models()) == list(panel)
 
 
-def test_each_member_has_its_own_samples(judged):
-    score, _, _ = judged({"a": ["Y"], "b": ["N", "Y", "N"], "c": ["U"]}, panel=PANEL, num_samples=3)
-    assert score.reason == "the panel has no majority: 1 FAIL, 1 PASS"
-    members = score.details["panel"]["members"]
-    assert [(m["samples"], m["tokens_in"], m["tokens_out"]) for m in members] == [
-        (2, 20, 4),
-        (3, 30, 6),
-        (3, 30, 6),
-    ]
-    assert (score.judge.model, score.judge.samples, score.judge.tokens_in) == ("a, b, c", 8, 80)
-
-
 def test_each_failing_member_is_named_with_its_reason():
     failed = [
         Member(name, Score(None, reason=why), None, Recorder(NotAsked("")))
@@ -63,24 +39,11 @@ def test_each_failing_member_is_named_with_its_reason():
     assert reason and reason.endswith(", 2 are needed: a, c: HTTP 500; b: no budget")
 
 
-GRADES = [
-    # grades; threshold; value; outcome
-    ("135", 3.0, 3.0, "PASS"),
-    ("125", 3.0, 2.0, "FAIL"),
-    ("14", 3.0, None, None),
-    ("34", 3.0, 3.0, "PASS"),
-    ("1445", 3.0, 4.0, "PASS"),
-    ("4U5", None, 4.0, None),
-    ("15", None, None, None),
-]
-
-
-@pytest.mark.parametrize(("grades", "threshold", "value", "outcome"), GRADES)
-def test_graded_values(judged, grades, threshold, value, outcome):
+def grades(given, threshold, value, outcome):
     """The value is the lower median; without a threshold, the halves of the scale are the verdicts."""
-    panel = "abcd"[: len(grades)]
+    panel = "abcd"[: len(given)]
     score, _, _ = judged(
-        {model: [grade] for model, grade in zip(panel, grades, strict=True)},
+        {model: [grade] for model, grade in zip(panel, given, strict=True)},
         "response_evaluation_score",
         panel=list(panel),
         gate={"threshold": threshold},
@@ -89,42 +52,6 @@ def test_graded_values(judged, grades, threshold, value, outcome):
     assert (score.reason is None) == (value is not None)
 
 
-def test_a_panel_of_the_run(judged):
-    answers = {"a": ["Y"], "b": ["Y"], "own": ["N"], "gemini-2.5-flash": ["N"]}
-    score, _, models = judged(answers, judge={"panel": ["a", "b"]})
-    assert (score.value, sorted(models.models())) == (1.0, ["a", "b"])
-    score, _, models = judged(answers, judge={"panel": ["a", "b"]}, judge_model="own")
-    assert (score.value, models.models()) == (0.0, ["own"])
-    assert "panel" not in score.details
-    score, _, models = judged(answers, judge={"model": "own"}, panel=["a", "b"])
-    assert (score.value, sorted(models.models())) == (1.0, ["a", "b"])
-
-
-def test_what_needs_no_judge_is_asked_of_no_member(judged):
-    score, _, models = judged({}, panel=["a", "b"], agent=" ")
-    assert (score.value, score.explanation, score.details) == (0.0, "The agent said nothing.", None)
-    assert models.asked == []
-
-
-def test_rubrics_of_a_panel_without_a_majority_are_not_judged(judged):
-    rubrics = [{"rubric_id": "r", "rubric_content": {"text_property": "It is polite."}}]
-    answers = {"a": ["Y"], "b": ["U"]}
-    score, overall, _ = judged(
-        answers, "rubric_based_final_response_quality_v1", panel=["a", "b"], gate={"rubrics": rubrics}
-    )
-    assert score.value is None and overall.outcome is None and overall.value is None
-    assert [rubric["score"] for rubric in score.details["rubrics"]] == [None]
-
-
-VERDICTS = [
-    (Score(1.0), 0.5, "PASS"),
-    (Score(0.4), None, "FAIL"),
-    (Score(0.5), None, "PASS"),
-    (Score(None, outcome="FAIL", reason="2 of 3 not judged"), 0.5, "FAIL"),
-    (None, 0.5, None),
-]
-
-
-@pytest.mark.parametrize(("score", "threshold", "verdict"), VERDICTS)
-def test_the_verdict_of_a_score(score, threshold, verdict):
-    assert verdict_of(FinalResponseMatch(threshold=threshold), score) == verdict
+def verdict(score, threshold, wanted):
+    score = score and Score(**score)
+    assert verdict_of(FinalResponseMatch(threshold=threshold), score) == wanted

@@ -6,22 +6,18 @@ import socket
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterator
+from collections import namedtuple
+from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
+from google.protobuf.json_format import ParseDict
 from google.rpc.status_pb2 import Status
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
-    ExportLogsServiceRequest,
-    ExportLogsServiceResponse,
-)
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-    ExportTraceServiceRequest,
-    ExportTraceServiceResponse,
-)
+from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as logs
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as traces
 
-from tests.sources import InMemoryCheckpoints, wait_for
+from tests.sources import wait_for
+from tests.tables import stated
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.run_writer import clear_directory
 from turnwise.pipeline.streaming.inputs.base import OtlpAddress, SourceOptions, parse_address
@@ -36,68 +32,46 @@ from turnwise.transforms.formats.traces.containers import otlp_spans
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 LIMIT = 4000
 TRACE, SPAN, END = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", 1_760_000_002_500_000_000
+Answer = namedtuple("Answer", "status body headers")
 LOCAL = OtlpAddress("127.0.0.1", 0, (), "")
 
 
-class Answer(NamedTuple):
-    """An answer: status, body and headers."""
-
-    status: int
-    body: bytes
-    headers: dict[str, str]
-
-
-def post(url: str, path: str, body: bytes, kind: str = JSON, **headers: str) -> Answer:
-    """Sends a body; keywords are further headers, with _ for -."""
+def post(url, body, kind=JSON, path="/v1/traces", **headers):
+    """Sends a body; keywords are further headers, with _ for -. Returns status, body and headers."""
     named = {"Content-Type": kind, **{key.replace("_", "-"): value for key, value in headers.items()}}
     request = urllib.request.Request(url + path, body, named, method="POST")
     try:
         with urllib.request.urlopen(request, timeout=120) as response:
-            return Answer(response.status, response.read(), dict(response.headers))
+            return Answer(response.status, response.read(), response.headers)
     except urllib.error.HTTPError as error:
         with error:
-            return Answer(error.code, error.read(), dict(error.headers))
+            return Answer(error.code, error.read(), error.headers)
 
 
-def span(**fields: Any) -> dict[str, Any]:
+def span(**fields):
     times = {"startTimeUnixNano": str(END - 1000), "endTimeUnixNano": str(END)}
     return {"traceId": TRACE, "spanId": SPAN, "name": "chat m", **times, **fields}
 
 
-def exported(*spans: dict[str, Any]) -> bytes:
+def exported(*spans):
     return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}).encode()
 
 
-def messages(**ids: bytes) -> ExportTraceServiceRequest:
+def messages(span_id=SPAN):
     """Returns a request with a span that has attributes of all types."""
-    request = ExportTraceServiceRequest()
-    resource = request.resource_spans.add()
-    resource.resource.attributes.add(key="service.version").value.string_value = "v7"
-    scoped = resource.scope_spans.add()
-    scoped.scope.name = "desk"
-    ids = {"trace_id": bytes.fromhex(TRACE), "span_id": bytes.fromhex(SPAN), **ids}
-    one = scoped.spans.add(name="chat m", start_time_unix_nano=0, end_time_unix_nano=END, **ids)
-    one.attributes.add(key="text").value.string_value = "ä"
-    one.attributes.add(key="whole").value.int_value = 2**60
-    one.attributes.add(key="zero").value.int_value = 0
-    one.attributes.add(key="no").value.bool_value = False
-    one.attributes.add(key="half").value.double_value = 0.5
-    one.attributes.add(key="none").value.double_value = float("nan")
-    one.attributes.add(key="raw").value.bytes_value = b"\x00"
-    one.attributes.add(key="list").value.array_value.values.add().string_value = "a"
-    one.attributes.add(key="map").value.kvlist_value.values.add(key="k").value.int_value = 1
-    one.attributes.add(key="empty")
-    one.events.add(name="exception", time_unix_nano=END).attributes.add(key="e").value.string_value = "x"
-    one.status.code, one.status.message = 2, "it broke"
+    sent = json.loads(Path(__file__).with_name("all_kinds.json").read_text(encoding="utf-8"))
+    request = ParseDict(sent, traces.ExportTraceServiceRequest())
+    (one,) = request.resource_spans[0].scope_spans[0].spans
+    one.trace_id, one.span_id = bytes.fromhex(TRACE), bytes.fromhex(span_id)
     return request
 
 
 @pytest.fixture
-def receive(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> Iterator[Callable[..., Any]]:
+def receive(tmp_path, checkpoints):
     """Returns a function that opens a receiver; all are closed in the end."""
-    opened: list[Any] = []
+    opened = []
 
-    def start(uri: str = "otlp://127.0.0.1:0") -> Any:
+    def start(uri="otlp://127.0.0.1:0"):
         opened.append(open_source([uri], SourceOptions(LIMIT, None, tmp_path), checkpoints))
         return opened[-1]
 
@@ -108,7 +82,7 @@ def receive(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> Iterator[Callab
 
 def test_a_request_of_json_is_a_record_as_it_was_sent(receive):
     source, body = receive(), exported(span())
-    answer = post(source.url, "/v1/traces", body, "application/json; charset=utf-8")
+    answer = post(source.url, body, "application/json; charset=utf-8")
     assert answer[:2] == (200, b"{}")
     assert answer.headers["content-type"] == JSON
     (item,) = source.poll(9)
@@ -127,9 +101,9 @@ def test_a_request_of_json_is_a_record_as_it_was_sent(receive):
 )
 def test_a_request_of_protobuf_is_read_as_the_same_in_json(receive, encoding, compress):
     source, body = receive(), compress(messages().SerializeToString())
-    answer = post(source.url, "/v1/traces", body, PROTOBUF, Content_Encoding=encoding)
+    answer = post(source.url, body, PROTOBUF, Content_Encoding=encoding)
     assert (answer.status, answer.headers["content-type"]) == (200, PROTOBUF)
-    assert ExportTraceServiceResponse.FromString(answer.body) == ExportTraceServiceResponse()
+    assert traces.ExportTraceServiceResponse.FromString(answer.body) == traces.ExportTraceServiceResponse()
     (item,) = source.poll(9)
     (read,) = otlp_spans(json.loads(item.data))
     assert (read.trace, read.id, read.parent, read.name, read.scope) == (TRACE, SPAN, "", "chat m", "desk")
@@ -144,14 +118,14 @@ def test_a_request_of_protobuf_is_read_as_the_same_in_json(receive, encoding, co
 
 def test_log_records_are_received_and_those_without_a_trace_refused(receive):
     source = receive()
-    request = ExportLogsServiceRequest()
+    request = logs.ExportLogsServiceRequest()
     scoped = request.resource_logs.add().scope_logs.add()
     record = scoped.log_records.add(event_name="gen_ai.choice", observed_time_unix_nano=END)
     record.trace_id, record.span_id = bytes.fromhex(TRACE), bytes.fromhex(SPAN)
     record.body.kvlist_value.values.add(key="content").value.string_value = "Hello"
     scoped.log_records.add(event_name="started").body.string_value = "the server has started"
-    answer = post(source.url, "/v1/logs", request.SerializeToString(), PROTOBUF)
-    partial = ExportLogsServiceResponse.FromString(answer.body).partial_success
+    answer = post(source.url, request.SerializeToString(), PROTOBUF, "/v1/logs")
+    partial = logs.ExportLogsServiceResponse.FromString(answer.body).partial_success
     assert (answer.status, partial.rejected_log_records) == (200, 1)
     assert "1 log records" in partial.error_message
     (item,) = source.poll(9)
@@ -164,14 +138,14 @@ def test_log_records_are_received_and_those_without_a_trace_refused(receive):
 def test_spans_without_ids_are_refused_and_named(receive):
     source = receive()
     spans = [span(), span(spanId=""), span(traceId="0" * 32), span(traceId=None)]
-    answer = post(source.url, "/v1/traces", exported(*spans))
+    answer = post(source.url, exported(*spans))
     assert answer.status == 200
     assert json.loads(answer.body)["partialSuccess"]["rejectedSpans"] == "3"
     (item,) = source.poll(9)
     assert [one.id for one in otlp_spans(json.loads(item.data))] == [SPAN]
-    request = messages(span_id=b"\x00" * 8).SerializeToString()
-    answer = post(source.url, "/v1/traces", request, PROTOBUF)
-    assert ExportTraceServiceResponse.FromString(answer.body).partial_success.rejected_spans == 1
+    request = messages("00" * 8).SerializeToString()
+    answer = post(source.url, request, PROTOBUF)
+    assert traces.ExportTraceServiceResponse.FromString(answer.body).partial_success.rejected_spans == 1
     assert source.poll(9) == []
     assert source.refused() == ["otlp: 4 spans were refused: they lack ids"]
 
@@ -188,12 +162,12 @@ def test_a_stream_without_a_receiver_is_refused_where_requests_wait(tmp_path, ch
 @pytest.mark.parametrize("body", [b"{}", exported(), b'{"resourceSpans": null}'])
 def test_nothing_sent_is_nothing_received(receive, body):
     source = receive()
-    assert post(source.url, "/v1/traces", body)[:2] == (200, b"{}")
+    assert post(source.url, body)[:2] == (200, b"{}")
     assert source.poll(9) == []
 
 
 BROKEN_GZIP = gzip.compress(exported(span()))[:-9]
-WRONG: list[tuple[int, int, bytes, dict[str, Any]]] = [
+WRONG = [
     (400, 3, b"", {}),
     (400, 3, b"[" * 3000, {}),
     (400, 3, b'{"resourceLogs": []}', {}),
@@ -212,10 +186,9 @@ WRONG: list[tuple[int, int, bytes, dict[str, Any]]] = [
 def test_what_is_wrong_is_answered_with_a_status_and_not_stored(receive):
     source = receive()
     for status, code, body, how in WRONG:
-        given = {"path": "/v1/traces", "kind": JSON, **how}
-        answer = post(source.url, given.pop("path"), body, **given)
+        answer = post(source.url, body, **how)
         is_protobuf = answer.headers["content-type"] == PROTOBUF
-        assert is_protobuf == (given["kind"] == PROTOBUF)
+        assert is_protobuf == (how.get("kind") == PROTOBUF)
         said = Status.FromString(answer.body) if is_protobuf else None
         found = {"code": said.code, "message": said.message} if said else json.loads(answer.body)
         assert (answer.status, found["code"]) == (status, code), (body[:50], how, found)
@@ -229,44 +202,39 @@ def test_what_is_wrong_is_answered_with_a_status_and_not_stored(receive):
 def test_a_full_spool_asks_to_try_again(tmp_path, checkpoints):
     body = exported(span())
     spool = Spool(tmp_path, checkpoints, most=len(body) + 1)
-    source = OtlpSource("otlp://...", LOCAL, spool, LIMIT)
-    try:
-        assert post(source.url, "/v1/traces", body).status == 200
-        full = post(source.url, "/v1/traces", body)
+    with closing(OtlpSource("otlp://...", LOCAL, spool, LIMIT)) as source:
+        assert post(source.url, body).status == 200
+        full = post(source.url, body)
         assert (full.status, full.headers["retry-after"]) == (503, "5")
         (item,) = source.poll(9)
-        assert post(source.url, "/v1/traces", body).status == 503, "its outcome is not on disk"
+        assert post(source.url, body).status == 503, "its outcome is not on disk"
         source.settle([(item.source, item.position)])
-        assert post(source.url, "/v1/traces", body).status == 200
+        assert post(source.url, body).status == 200
         assert [item.position for item in source.poll(9)] == [2]
-    finally:
-        source.close()
 
 
 def test_a_token_is_required_where_one_is_set(tmp_path, checkpoints):
     spool = Spool(tmp_path, checkpoints)
-    source = OtlpSource("otlp://...", LOCAL._replace(token="t" * 16, allowed_hosts=("desk",)), spool, LIMIT)
+    address = LOCAL._replace(token="t" * 16, allowed_hosts=("desk",))
     bearer = {"Authorization": f"Bearer {'t' * 16}"}
-    try:
+    with closing(OtlpSource("otlp://...", address, spool, LIMIT)) as source:
         body = exported(span())
-        assert post(source.url, "/v1/traces", body).status == 401
-        assert post(source.url, "/v1/traces", body, Authorization="Bearer wrong").status == 401
-        assert post(source.url, "/v1/traces", body, **bearer, Host="elsewhere").status == 403
+        assert post(source.url, body).status == 401
+        assert post(source.url, body, Authorization="Bearer wrong").status == 401
+        assert post(source.url, body, **bearer, Host="elsewhere").status == 403
         assert source.poll(9) == []
-        assert post(source.url, "/v1/traces", body, **bearer, Host="desk:4318").status == 200
-    finally:
-        source.close()
+        assert post(source.url, body, **bearer, Host="desk:4318").status == 200
 
 
 def test_what_was_received_is_read_at_the_end_and_by_the_next_process(receive, checkpoints, tmp_path):
     source = receive()
     for number in range(3):
-        assert post(source.url, "/v1/traces", exported(span(name=f"n{number}"))).status == 200
+        assert post(source.url, exported(span(name=f"n{number}"))).status == 200
     first, second = source.poll(2)
     checkpoints.settle([first])
     (third,) = source.last_items()
     with pytest.raises(urllib.error.URLError):
-        post(source.url, "/v1/traces", exported(span()))
+        post(source.url, exported(span()))
     source.close()
     again = receive()
     assert again.backlog() == 2
@@ -277,7 +245,7 @@ def test_what_was_received_is_read_at_the_end_and_by_the_next_process(receive, c
     (tmp_path / "received.sqlite").unlink()
     last = receive()
     assert last.backlog() == 0
-    assert post(last.url, "/v1/traces", exported(span())).status == 200
+    assert post(last.url, exported(span())).status == 200
     (item,) = wait_for(last, 1)
     assert item.position == 4, "no number occurs twice"
 
@@ -313,33 +281,12 @@ def test_a_port_in_use_is_named(receive):
     receive(uri)
 
 
-@pytest.mark.parametrize(
-    ("uri", "environ", "found"),
-    [
-        ("otlp://127.0.0.1:4318", {}, OtlpAddress("127.0.0.1", 4318, (), "")),
-        ("otlp://[::1]:0/", {}, OtlpAddress("::1", 0, (), "")),
-        (
-            "otlp://0.0.0.0:80?allowed_hosts=a,b.c",
-            {"TURNWISE_TOKEN": "x" * 16},
-            OtlpAddress("0.0.0.0", 80, ("a", "b.c"), "x" * 16),
-        ),
-    ],
-)
+@stated("address", "uri, environ, found")
 def test_addresses(uri, environ, found):
-    assert parse_address(uri, environ) == found
+    assert parse_address(uri, environ) == (*found[:2], tuple(found[2]), found[3])
 
 
-@pytest.mark.parametrize(
-    ("uri", "said"),
-    [
-        ("otlp://:4318", "its form is"),
-        ("otlp://127.0.0.1:70000", "its form is"),
-        ("otlp://127.0.0.1:4318/v1/traces", "its form is"),
-        ("otlp://127.0.0.1:4318?hosts=a", "its form is"),
-        ("otlp://me:secret@127.0.0.1:4318", "TURNWISE_TOKEN$"),
-        ("otlp://0.0.0.0:4318", "set TURNWISE_TOKEN"),
-    ],
-)
+@stated("wrong address", "uri, said")
 def test_wrong_addresses(uri, said):
     with pytest.raises(ConfigError, match=said) as caught:
         parse_address(uri, {})

@@ -1,0 +1,863 @@
+"""Holds the figures of a run against the bounds of a gate, whatever is missing."""
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from math import isfinite
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from turnwise.schemas.calibration import Calibration, Corrected
+from turnwise.schemas.case import CaseKey
+from turnwise.schemas.comparison import Bounds, Comparison, CriterionComparison, RuleResult, RuleStatus
+from turnwise.schemas.config import (
+    STATUS,
+    AllPassRule,
+    BoundRule,
+    ConfigError,
+    CoverageRule,
+    DestructiveRule,
+    GateConfig,
+    NotWorseRule,
+)
+from turnwise.schemas.jsonio import JsonObject, did_you_mean, listed
+from turnwise.schemas.rows import ConversationRow
+from turnwise.transforms.criteria.base import CRITERIA, Criterion
+from turnwise.transforms.decisions.comparison.collect import Observed
+from turnwise.transforms.decisions.comparison.estimates import corrected_figure
+from turnwise.transforms.decisions.comparison.side_values import SHARES, scale_of
+from turnwise.transforms.decisions.comparison.sides import ConversationColumns
+from turnwise.transforms.decisions.comparison.words import (
+    counted,
+    difference_figures,
+    margin_text,
+    needed_text,
+    outcome_noun,
+    share_text,
+)
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE
+from turnwise.transforms.statistics.resampling import SEED, CaseMeans
+from turnwise.transforms.statistics.tests import wilson_interval
+
+# What a gate is applied to: an app version of a run, and what was rejected.
+
+_LOST_RECORDS = (
+    ("rejected_records", "record", "rejected"),
+    ("rejected_conversations", "conversation", "rejected"),
+    ("unread_ends", "file", "not read to the end"),
+)
+_LOST_CASES = (
+    ("rejected_cases", "eval case", "not read"),
+    ("unused_cases", "eval case", "without a recording"),
+)
+
+
+class Rejected(NamedTuple):
+    """What was rejected before it could be scored, of the run as a whole.
+
+    Attributes:
+        names: What is known of it by name: source and position of records, eval cases.
+    """
+
+    number: int
+    text: str
+    names: Sequence[str] = ()
+
+
+class BaselineState(NamedTuple):
+    """The baseline itself.
+
+    Attributes:
+        problems: Why it failed, one line each, but for rules of its own that it missed.
+    """
+
+    cases: int = 0
+    rejected: Rejected = Rejected(0, "")
+    problems: Sequence[str] = ()
+
+
+NO_BASELINE = BaselineState()
+
+
+class GatedVersion(Struct, frozen=True):
+    """One app version of a run.
+
+    Attributes:
+        conversations: Its conversations with what every criterion gave them.
+        comparison: Its comparison with the baseline; None: there is no baseline.
+        calibration: What human labels say of the run; None: it has no labels.
+        unrecorded: Ids of the eval cases that other versions of the run alone have a recording of.
+    """
+
+    app_version: str | None
+    conversations: ConversationColumns
+    rows: list[ConversationRow]
+    comparison: Comparison | None
+    baseline: BaselineState = NO_BASELINE
+    calibration: Calibration | None = None
+    unrecorded: Sequence[str] = ()
+
+
+class GateEntry(NamedTuple):
+    """What a criterion gave one conversation.
+
+    Attributes:
+        case: The case that it is a run of; without one, the conversation itself.
+    """
+
+    case: str
+    name: str
+    observed: Observed
+
+
+def rejected_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = False) -> Rejected:
+    """Returns what the counts of `run.json` say was rejected; `names` are known of it."""
+    kinds = _LOST_CASES if only_cases else (*_LOST_RECORDS, *_LOST_CASES)
+    numbers = [(counts.get(name) or 0, noun, what) for name, noun, what in kinds]
+    number = sum(number for number, _, _ in numbers)
+    text = ", ".join(f"{counted(n, noun)} {what}" for n, noun, what in numbers if n)
+    return Rejected(number, text, names if number else ())
+
+
+def rejected_with(rejected: Rejected, versions: Iterable[GatedVersion]) -> Rejected:
+    """Adds to what a run rejected the eval cases that some of its app versions have no recording of."""
+    incomplete = [version for version in versions if version.unrecorded]
+    texts = [
+        f"{counted(len(version.unrecorded), 'eval case')} without a recording in {version.app_version}"
+        for version in incomplete
+    ]
+    return Rejected(
+        rejected.number + sum(len(version.unrecorded) for version in incomplete),
+        ", ".join(filter(None, (rejected.text, *texts))),
+        [
+            *rejected.names,
+            *(
+                f"eval case {name} ({version.app_version})"
+                for version in incomplete
+                for name in version.unrecorded
+            ),
+        ],
+    )
+
+
+def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:
+    """Returns what a criterion gave the conversations that it applies to.
+
+    Where it applies to all, one without a score has no outcome: its log lacks what is measured.
+    """
+    kind = CRITERIA.get(criterion)
+    missing = Observed(why="not in the log") if kind is not None and kind.applies_always else None
+    columns = version.conversations
+    rows = zip(
+        columns.own_cases(), columns.conversation_ids, columns.skipped, columns.sampled_out, strict=True
+    )
+    entries = []
+    for row, (case, name, skipped, sampled_out) in enumerate(rows):
+        score = columns.given(row, criterion) or missing
+        if score is not None and criterion not in skipped and criterion not in sampled_out:
+            entries.append(GateEntry(str(case), name, score))
+    return entries
+
+
+def count_sampled_out(version: GatedVersion, criterion: str) -> int:
+    """Returns how many conversations a sample rate left out of a criterion."""
+    return sum(criterion in left_out for left_out in version.conversations.sampled_out)
+
+
+def without_score(version: GatedVersion, criterion: str) -> list[str]:
+    """Returns the conversations that a criterion skipped, or that a sample rate left out of it."""
+    columns = version.conversations
+    rows = zip(columns.conversation_ids, columns.skipped, columns.sampled_out, strict=True)
+    return [name for name, skipped, left_out in rows if criterion in skipped or criterion in left_out]
+
+
+def _measured(
+    entries: Iterable[GateEntry], scale: tuple[float, float] | None, is_rate: bool
+) -> Iterator[tuple[GateEntry, float | None]]:
+    """Yields values, of a rate 1 for PASS and 0 for FAIL; one below the scale (no claim) does not count."""
+    for entry in entries:
+        value = SHARES.get(entry.observed.outcome) if is_rate else entry.observed.value
+        if value is None or not isfinite(value):
+            yield entry, None
+        elif scale is None or value >= scale[0]:
+            yield entry, value
+
+
+# Checks that the rules of a gate can ever be decided by the criteria of a run.
+
+
+def check_gate(gate: GateConfig, criteria: Iterable[Criterion]) -> None:
+    """Raises ConfigError if a rule or a primary criterion of the config is not of its criteria."""
+    fault = gate_fault(gate, {criterion.name: criterion.threshold for criterion in criteria})
+    if fault:
+        raise ConfigError(f"config: gate.{fault}")
+
+
+def gate_fault(gate: GateConfig, thresholds: Mapping[str, float | None]) -> str | None:
+    """Returns the first mistake of rules, after its place in the section; None: there is none.
+
+    `thresholds`: criterion of the run -> its threshold, or None.
+    """
+    for index, name in enumerate(gate.primary):
+        if fault := _name_fault(name, thresholds):
+            return f"primary.{index}: {fault}"
+    for index, rule in enumerate(gate.rules):
+        criterion = getattr(rule, "criterion", None)
+        fault = criterion and _name_fault(criterion, thresholds)
+        if isinstance(rule, AllPassRule) or (isinstance(rule, BoundRule) and rule.measure == "pass_rate"):
+            fault = outcome_fault(rule.criterion, thresholds)
+        if fault:
+            return f"rules.{index}.criterion: {fault}"
+        if (
+            isinstance(rule, BoundRule)
+            and rule.measure != "pass_rate"
+            and (scale := scale_of(rule.criterion))
+        ):
+            bounds = [bound for bound in (rule.at_least, rule.at_most) if bound is not None]
+            if not all(scale[0] <= bound <= scale[1] for bound in bounds):
+                lies = f"a mean of {rule.criterion} lies between {scale[0]:g} and {scale[1]:g}"
+                return f"rules.{index}.at_least, at_most: {lies}"
+    return None
+
+
+def outcome_fault(criterion: str, thresholds: Mapping[str, float | None]) -> str | None:
+    """Returns why a criterion has no outcome in a run, or is not in it; None: it can have one."""
+    fault = _name_fault(criterion, thresholds)
+    is_open = not fault and criterion != STATUS and thresholds[criterion] is None and not scale_of(criterion)
+    return f"{criterion} has no threshold in the config, so it cannot fail" if is_open else fault
+
+
+def _name_fault(name: str, thresholds: Mapping[str, float | None]) -> str | None:
+    if name == STATUS or name in thresholds:
+        return None
+    known = [STATUS, *thresholds]
+    hint = did_you_mean(name, known) or f"; it can be {', '.join(known)}"
+    return f"{name!r} is not among the config's criteria{hint}"
+
+
+# Numbers of a gate as texts.
+
+_MOST_NAMES = 5
+_LONGEST_NAME = 60
+
+
+def names_text(names: Iterable[str]) -> str:
+    """Returns the first of the names, each once and in order, and the number of others."""
+    shown = sorted({" ".join(name.split())[:_LONGEST_NAME] or "(no name)" for name in names})
+    return listed(shown, _MOST_NAMES)
+
+
+def unit_of(rule: BoundRule) -> str:
+    """Returns what stands behind the numbers of a rule: `%` of a share, ` s`, or nothing."""
+    kind = CRITERIA.get(rule.criterion)
+    is_time = kind is not None and kind.unit == "seconds"
+    return "%" if rule.measure == "pass_rate" else " s" if is_time else ""
+
+
+def _number_text(value: float, unit: str) -> str:
+    """Returns a share as a percentage, and any other number with four digits."""
+    return share_text(value) if unit == "%" else f"{value:.4g}{unit}"
+
+
+def limit_text(limit: float, unit: str) -> str:
+    """Returns a limit of a rule with the digits that it was written with, at most four."""
+    return f"{100 * limit if unit == '%' else limit:.4g}{unit}"
+
+
+def beside_text(share: float, limit: float) -> str:
+    """Returns on which side of a limit a share lies that prints as the limit does; "": it does not."""
+    if share == limit or share_text(share) != share_text(limit):
+        return ""
+    return f", {'more' if share > limit else 'less'} than {limit_text(limit, '%')} by under 0.1 points"
+
+
+def without_text(number: int, sampled_out: int) -> str:
+    """Returns what a criterion says nothing of: conversations that it measures nothing of, or left out."""
+    text = f"; n/a for {counted(number, 'other conversation')}" if number else ""
+    return text + (f"; {sampled_out} sampled out" if sampled_out else "")
+
+
+def difference_text(result: CriterionComparison, is_lenient: bool) -> str:
+    """Returns a difference from the baseline, with its interval and what may be said of it.
+
+    `is_lenient`: a rule on coverage allows for what has no score.
+    """
+    overall = result.overall
+    if overall.difference is None:
+        return "there is no difference to be measured"
+    units = f"{overall.pairs} cases" if overall.pairs else f"{overall.candidate_count} conversations"
+    word = "" if overall.word == "inconclusive" else f"{overall.word}, "
+    texts = [f"{difference_figures(result)}, {word}{units}", needed_text(result)]
+    if result.missing is not None:
+        before, here = result.missing.baseline_missing, result.missing.candidate_missing
+        whose = f"{counted(before, 'conversation')} of the baseline and {here} of the candidate"
+        how = "may be either (a rule on coverage would leave them out)"
+        how = "are left out, as a rule on coverage allows" if is_lenient else how
+        texts.append(f"{whose} have no {outcome_noun(result)} and {how}")
+    return "; ".join(filter(None, texts))
+
+
+def corrected_text(result: CriterionComparison) -> list[str]:
+    """Returns the difference that human labels correct; empty: there is none."""
+    corrected = result.corrected
+    if corrected is None:
+        return []
+    factor, unit = (100, " points") if result.measure == "pass_rate" else (1, "")
+    value, low, high = (
+        f"{factor * number:+.3g}"
+        for number in (corrected.difference, corrected.interval.low, corrected.interval.high)
+    )
+    labels = f"{corrected.baseline_labels} and {corrected.candidate_labels} labels"
+    return [f"corrected by {labels}: {value}{unit} ({low} to {high})"]
+
+
+# Finds the eval cases that an app version has no recording of, and another version of the run has.
+
+
+def unrecorded_cases(
+    rows: Iterable[ConversationRow], rejected: Container[str]
+) -> Mapping[str | None, Sequence[str]]:
+    """Returns app version -> ids of the eval cases that other versions alone have a recording of.
+
+    Logs that state no version are no version of their own: their recordings may be of any.
+    """
+    recorded: defaultdict[str, set[CaseKey]] = defaultdict(set)
+    for row in rows:
+        name = row["eval_id"]
+        if row["app_version"]:
+            keys = recorded[row["app_version"]]
+            # A record that contains its expectations and names no case has the id of its conversation.
+            if name is not None and (name != row["conversation_id"] or name == row["task"]):
+                keys.add(CaseKey(row["eval_set_id"] or "", name))
+    known = {key for keys in recorded.values() for key in keys if key.eval_id not in rejected}
+    return {version: sorted(key.eval_id for key in known - keys) for version, keys in recorded.items()}
+
+
+class _Estimated(NamedTuple):
+    """A pass rate or a mean, its interval at 95 %, its cases and their runs; None: nothing to estimate.
+
+    Attributes:
+        of_runs: The same of the runs, however many a case has; None: not estimated.
+    """
+
+    value: float | None
+    interval: Bounds | None
+    cases: int = 0
+    runs: int = 0
+    of_runs: float | None = None
+
+
+class Bounded(NamedTuple):
+    """What became of a bound.
+
+    Attributes:
+        is_met: True: met whatever those without an outcome would have been. False: missed whatever they
+            would have been.
+            None: neither.
+        seen: The estimate from what was decided, corrected by human labels if the run has them.
+        figure: What human labels say; None: the run has none for it.
+        not_applied: Number of conversations that the criterion measures nothing of.
+    """
+
+    is_met: bool | None
+    seen: _Estimated
+    figure: Corrected | None
+    not_applied: int
+    sampled_out: int
+    unmeasured: int
+    failed: list[str]
+    missing: list[str]
+
+
+def hold_bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenient: bool) -> Bounded:
+    """Holds what a version's conversations have against a bound; what was rejected may have been anything.
+
+    Where a rule on coverage allows for what has no outcome (`is_lenient`), that is left out.
+    """
+    entries = entries_of(version, rule.criterion)
+    is_rate = rule.measure == "pass_rate"
+    scale = (0.0, 1.0) if is_rate else scale_of(rule.criterion)
+    known_values = [*_measured(entries, scale, is_rate)]
+    open_names = [entry.name for entry, value in known_values if value is None]
+    failed = [entry.name for entry, _ in known_values if entry.observed.outcome == "FAIL"]
+    decided = [(entry.case, value) for entry, value in known_values if value is not None]
+    seen = _estimate(decided, scale, is_rate)
+    unmeasured = len(open_names) + rejected.number
+    ways = [seen]
+    if unmeasured and not is_lenient:
+        # Everything without an outcome, as if all of it were at an end of the scale.
+        cases = [entry.case for entry, value in known_values if value is None]
+        cases += [f"\0{number}" for number in range(rejected.number)]
+        ways = [
+            _estimate([*decided, *((case, end) for case in cases)], scale, is_rate) for end in scale or ()
+        ]
+    figure = corrected_figure(version.calibration, rule.criterion, rule.measure, {version.app_version})
+    if figure is not None and figure.value is not None:
+        left = rejected.number if figure.covers == "all" else unmeasured
+        ways = [*_corrected_ways(figure, figure.value, scale, 0 if is_lenient else left)]
+        seen = _Estimated(figure.value, figure.interval, seen.cases, seen.runs)
+    sampled_out = count_sampled_out(version, rule.criterion)
+    verdicts = {_is_met(rule, way) for way in ways}
+    return Bounded(
+        verdicts.pop() if decided and len(verdicts) == 1 else None,
+        seen,
+        figure,
+        len(version.conversations) - len(known_values) - sampled_out,
+        sampled_out,
+        unmeasured,
+        failed,
+        open_names,
+    )
+
+
+def _corrected_ways(
+    figure: Corrected, value: float, scale: tuple[float, float] | None, left: int
+) -> Iterator[_Estimated]:
+    """Yields the corrected figure, where something is left as if all of it were at an end of the scale."""
+    interval = figure.interval
+    if not left:
+        yield _Estimated(value, interval)
+        return
+    covered = figure.scores - (0 if figure.covers == "all" else figure.no_score)
+    share = left / (left + covered)
+    for end in scale or ():
+        ends = None if interval is None else Bounds(*(limit + share * (end - limit) for limit in interval))
+        yield _Estimated(value + share * (end - value), ends)
+
+
+def bound_text(rule: BoundRule, held: Bounded, rejected: Rejected) -> str:
+    """Returns what was seen, in one line."""
+    seen, unit = held.seen, unit_of(rule)
+    if seen.value is None:
+        text = "nothing was scored"
+    else:
+        # The tables are of all conversations, or of turns.
+        is_other = seen.runs > seen.cases or (unit != "%" and scale_of(rule.criterion) is None)
+        text = f"{_number_text(seen.value, unit)}{' by case' if is_other else ''}"
+        if seen.interval is not None:
+            low, high = (_number_text(round(end, 11) + 0.0, unit) for end in seen.interval)
+            text += f" ({low} to {high})"
+        text += f", {counted(seen.cases, 'case')}"
+        if seen.runs > seen.cases:
+            of_runs = "" if seen.of_runs is None else f"{_number_text(seen.of_runs, unit)} "
+            text += f", each counting once ({of_runs}of their {seen.runs} conversations)"
+        side, limit = side_of(rule, seen), rule.at_most if rule.at_least is None else rule.at_least
+        if side is None:
+            text += ", and its interval is not known"
+        elif unit == "%":
+            text += beside_text(side, limit or 0.0)
+    figure = held.figure
+    if figure is not None and figure.value is None:
+        text += f"; not corrected by its labels: {figure.reason}"
+    elif figure is not None:
+        raw = "" if figure.raw is None else f", {_number_text(figure.raw, unit)} by the scores"
+        part = "" if figure.covers == "all" else ", of what is decided alone"
+        text += f"; corrected by {counted(figure.labels, 'label')} of people{raw}{part}"
+    if held.unmeasured:
+        text += f"; {held.unmeasured} without an outcome{f' ({rejected.text})' if rejected.text else ''}"
+    return text + without_text(held.not_applied, held.sampled_out)
+
+
+def _is_met(rule: BoundRule, seen: _Estimated) -> bool | None:
+    value = side_of(rule, seen)
+    if value is None:
+        return None
+    return value >= rule.at_least if rule.at_least is not None else value <= (rule.at_most or 0.0)
+
+
+def side_of(rule: BoundRule, seen: _Estimated) -> float | None:
+    """Returns what is held against the bound; None: it is not known."""
+    if rule.side == "estimate":
+        return seen.value
+    if seen.interval is None:
+        return None
+    return seen.interval.low if rule.side == "lower" else seen.interval.high
+
+
+def _estimate(
+    values: Sequence[tuple[str, float]], scale: tuple[float, float] | None, is_rate: bool
+) -> _Estimated:
+    """Returns the mean over cases and its 95 % interval; a case counts once, however many runs it has."""
+    by_case: defaultdict[str, list[float]] = defaultdict(list)
+    for case, value in values:
+        by_case[case].append(value)
+    if not by_case:
+        return _Estimated(None, None)
+    means = {case: sum(scores) / len(scores) for case, scores in by_case.items()}
+    mean = sum(means.values()) / len(means)
+    interval = None if is_rate else CaseMeans(means, SEED).interval()
+    if interval is None and scale is not None:
+        # Wilson's is wide enough for values on a scale however they vary.
+        low, extent = scale[0], scale[1] - scale[0]
+        share = wilson_interval((mean - low) / extent * len(means), len(means))
+        interval = share and Bounds(low + share.low * extent, low + share.high * extent)
+    of_runs = sum(value for _, value in values) / len(values)
+    return _Estimated(mean, interval, len(means), len(values), of_runs)
+
+
+# Holds a comparison with a baseline against a margin, whatever was not measured would have been.
+
+
+_Open = tuple[int, str]
+"""Something that was not compared: number of cases, and what, in words."""
+
+
+def hold_baseline(
+    margin: float,
+    criterion: str,
+    comparison: Comparison,
+    state: BaselineState,
+    rejected: Rejected,
+    coverage: float | None,
+) -> tuple[bool | None, str]:
+    """Holds the difference of a criterion from the baseline against a margin, a share of the scale.
+
+    `coverage` is the share that a rule on coverage asks for; what has no outcome is left out then. None: no
+    rule.
+
+    Returns:
+        True: not worse; False: worse; None: open; and why, in one line.
+    """
+    unpaired = _why_unpaired(comparison, state)
+    if unpaired:
+        return None, unpaired
+    compared = next((item for item in comparison.criteria if item.criterion == criterion), None)
+    if compared is None:
+        why = comparison.not_compared.get(criterion, "neither side has a score of it")
+        return None, f"not compared: {why}"
+    gaps = _not_compared(comparison, state, rejected)
+    is_met = _held(margin * _unit(compared), compared, coverage is not None)
+    fewest = compared.overall.fewest_alike
+    texts = [difference_text(compared, coverage is not None)]
+    if fewest and is_met is None:
+        texts.append(f"fewer than {fewest} cases cannot show that it is not worse")
+    texts += [*corrected_text(compared), *(f"{number} {text}" for number, text in gaps)]
+    if state.problems:
+        texts.append(f"the baseline itself failed: {'; '.join(state.problems)}")
+        is_met = None
+    elif coverage is None:
+        is_met = is_met if not gaps or (is_met is False and _stays(margin, compared, gaps)) else None
+    elif _compared_share(compared, gaps) < coverage:
+        share = _compared_share(compared, gaps)
+        beside = beside_text(share, coverage)
+        texts.append(f"{share_text(share)} compared{beside}, {limit_text(coverage, '%')} asked for")
+        is_met = None
+    return is_met, "; ".join(texts)
+
+
+def _why_unpaired(comparison: Comparison, state: BaselineState) -> str:
+    """Returns why no case has a pair; "": some have."""
+    pairing = comparison.pairing
+    if pairing.changed and not pairing.pairs:
+        return f"{pairing.changed} cases, and the expectation of none is that of the baseline"
+    if pairing.by == "nothing" or not pairing.pairs:
+        return f"nothing pairs: {state.cases} cases of the baseline have no conversation in the run"
+    return ""
+
+
+def _not_compared(comparison: Comparison, state: BaselineState, rejected: Rejected) -> list[_Open]:
+    """Returns what may have been the other side of a pair, or a failure."""
+    pairing = comparison.pairing
+    kinds = [
+        (pairing.baseline_only, "cases of the baseline have no conversation here"),
+        (pairing.changed, "cases whose expectation is not that of the baseline"),
+        (pairing.baseline_unidentified, f"conversations of the baseline have no {pairing.by}"),
+        (state.rejected.number, f"were not measured in the baseline ({state.rejected.text})"),
+        (rejected.number, f"were not measured here ({rejected.text})"),
+    ]
+    return [(number, text) for number, text in kinds if number]
+
+
+def _compared_share(compared: CriterionComparison, gaps: Sequence[_Open]) -> float:
+    """Returns the share of cases with a value on both sides."""
+    pairs = compared.overall.pairs
+    total = pairs + compared.baseline_only + compared.candidate_only + sum(number for number, _ in gaps)
+    return pairs / total if total else 0.0
+
+
+def _stays(margin: float, compared: CriterionComparison, gaps: Sequence[_Open]) -> bool:
+    """Returns whether a share remains worse though all that was not compared were a gain."""
+    interval, pairs = compared.overall.interval, compared.overall.pairs
+    if interval is None or compared.measure != "pass_rate":
+        return False
+    added = sum(number for number, _ in gaps)
+    high = interval.high if compared.better_is == "more" else -interval.low
+    return (pairs * high + added) / (pairs + added) < -margin
+
+
+def _unit(compared: CriterionComparison) -> float:
+    """Returns what a margin is a share of: the scale, or on an open scale the baseline's mean."""
+    if compared.measure == "pass_rate":
+        return 1.0
+    scale = scale_of(compared.criterion)
+    return abs(compared.overall.baseline_value or 0.0) if scale is None else scale[1] - scale[0]
+
+
+def _held(margin: float, compared: CriterionComparison, is_lenient: bool) -> bool | None:
+    """Returns whether it is not worse; None: the data, labels, or what has no outcome, leave it open."""
+    if compared.better_is == "neither":
+        return None
+    intervals = [compared.overall.interval]
+    if compared.missing is not None and not is_lenient:
+        readings = (compared.missing.worst_for_candidate, compared.missing.best_for_candidate)
+        intervals += [None if reading is None else reading.interval for reading in readings]
+    if compared.corrected is not None:
+        intervals.append(compared.corrected.interval)
+    answers = {_of_interval(margin, interval, compared.better_is) for interval in intervals}
+    if len(answers) > 1 or (
+        answers == {True} and compared.overall.word != "better" and compared.overall.fewest_alike
+    ):
+        return None
+    return answers.pop()
+
+
+def _of_interval(margin: float, interval: Bounds | None, better: str) -> bool | None:
+    if interval is None:
+        return None
+    low, high = (interval.low, interval.high) if better == "more" else (-interval.high, -interval.low)
+    return True if low >= -margin else False if high < -margin else None
+
+
+# The rules of a gate.
+
+MOST_NAMES = 20
+"""Names of each kind that a result holds."""
+_MISSING = "without an outcome"
+_NONE_SCORED = "no conversation was scored"
+
+
+def apply_rules(
+    config: GateConfig,
+    versions: Sequence[GatedVersion],
+    rejected: Rejected,
+    not_allowed: Rejected | None = None,
+) -> list[RuleResult]:
+    """Applies every rule to every app version; that all conversations pass, to all of them together.
+
+    Without a version, no rule can be decided. `not_allowed` is the part of what was rejected that the
+    options of the run do not allow for; None: all of it.
+    """
+    tolerant: dict[str, float] = {}
+    for rule in config.rules:
+        if isinstance(rule, CoverageRule):
+            tolerant[rule.criterion] = max(rule.at_least, tolerant.get(rule.criterion, 0.0))
+    results: list[RuleResult] = []
+    for rule in config.rules:
+        if isinstance(rule, AllPassRule):
+            not_allowed_of_all = rejected_with(rejected if not_allowed is None else not_allowed, versions)
+            results.append(_all_pass(rule, versions, not_allowed_of_all))
+        elif isinstance(rule, NotWorseRule) and all(version.comparison is None for version in versions):
+            why = "there is no baseline" if versions else _NONE_SCORED
+            names = held_criteria(rule, config)
+            results += [_result(_not_worse_text(rule, name, versions), None, None, why) for name in names]
+        elif not versions and not isinstance(rule, NotWorseRule):
+            results.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
+        else:
+            for version in versions:
+                results += _of_version(rule, config, version, rejected, tolerant)
+    return results
+
+
+def held_criteria(rule: NotWorseRule, config: GateConfig) -> Sequence[str]:
+    """Returns the criteria that a rule compares with the baseline."""
+    return [rule.criterion] if rule.criterion else config.primary or (STATUS,)
+
+
+def _of_version(
+    rule: BoundRule | NotWorseRule | DestructiveRule | CoverageRule,
+    config: GateConfig,
+    version: GatedVersion,
+    rejected: Rejected,
+    tolerant: Mapping[str, float],
+) -> list[RuleResult]:
+    if isinstance(rule, NotWorseRule):  # its comparison counts the cases of the baseline alone itself
+        names = held_criteria(rule, config)
+        return [_not_worse(rule, name, version, rejected, tolerant.get(name)) for name in names]
+    rejected_here = rejected_with(rejected, [version])
+    if isinstance(rule, BoundRule):
+        held = hold_bound(rule, version, rejected_here, (rule.criterion in tolerant))
+        return [
+            _result(
+                _rule_text(rule),
+                version.app_version,
+                held.is_met,
+                bound_text(rule, held, rejected_here),
+                value=side_of(rule, held.seen),
+                interval=held.seen.interval,
+                names={} if held.is_met else _kinds(held.failed, held.missing, held.unmeasured),
+            )
+        ]
+    if isinstance(rule, CoverageRule):
+        return [_coverage(rule, version, rejected_here)]
+    return [_destructive(rule, version, rejected_here, tolerant)]
+
+
+def _kinds(failed: list[str], missing: list[str], unmeasured: int) -> dict[str, list[str]]:
+    kinds = ("failed", failed, len(failed)), (_MISSING, missing, unmeasured)
+    return {kind: names for kind, names, number in kinds if number}
+
+
+def _rule_text(rule: AllPassRule | BoundRule | CoverageRule | DestructiveRule) -> str:
+    if isinstance(rule, AllPassRule):
+        return f"{rule.criterion}: every conversation passes"
+    if isinstance(rule, BoundRule):
+        side = {"lower": "lower bound of the ", "upper": "upper bound of the ", "estimate": ""}[rule.side]
+        what = "pass rate" if rule.measure == "pass_rate" else "mean"
+        word, bound = ("at least", rule.at_least) if rule.at_least is not None else ("at most", rule.at_most)
+        return f"{rule.criterion}: {side}{what} {word} {limit_text(bound or 0.0, unit_of(rule))}"
+    if isinstance(rule, CoverageRule):
+        return f"{rule.criterion}: at least {limit_text(rule.at_least, '%')} decided"
+    return "no destructive call that was not expected"
+
+
+def _not_worse_text(
+    rule: NotWorseRule,
+    criterion: str,
+    versions: Sequence[GatedVersion],
+    compared: CriterionComparison | None = None,
+) -> str:
+    entries = (entry for version in versions for entry in entries_of(version, criterion))
+    has_outcomes = criterion == STATUS or any(entry.observed.outcome for entry in entries)
+    is_share = has_outcomes if compared is None else compared.measure == "pass_rate"
+    margin = margin_text(rule.margin, criterion, is_share)
+    return f"{criterion}: not worse than the baseline by more than {margin}"
+
+
+def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rejected) -> RuleResult:
+    number = sum(len(version.conversations) for version in versions)
+    entries = [entry for version in versions for entry in entries_of(version, rule.criterion)]
+    held = [entry for entry in entries if entry.observed.outcome == "FAIL" or not entry.observed.is_summed]
+    failed = [entry.name for entry in held if entry.observed.outcome == "FAIL"]
+    sampled_out = sum(count_sampled_out(version, rule.criterion) for version in versions)
+    skipped = [name for version in versions for name in without_score(version, rule.criterion)]
+    missing = [entry.name for entry in held if entry.observed.outcome not in ("PASS", "FAIL")] + skipped
+    text = "nothing was scored"
+    if held or skipped:
+        text = f"{len(failed)} failed, {len(missing) + rejected.number} without an outcome"
+    text += f" ({rejected.text})" if rejected.text else ""
+    text += without_text(number - len(entries) - len(skipped) if held else 0, sampled_out)
+    is_met = False if failed else None if missing or rejected.number or not held else True
+    kinds = _kinds(failed, missing, len(missing) + rejected.number)
+    text = text if versions else _NONE_SCORED
+    return _result(_rule_text(rule), None, is_met, text, names=kinds, rejected=rejected.names)
+
+
+def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> RuleResult:
+    entries = entries_of(version, rule.criterion)
+    is_gate = any(entry.observed.outcome is not None for entry in entries)
+    given = [(entry.name, entry.observed.outcome if is_gate else entry.observed.value) for entry in entries]
+    missing = [name for name, value in given if value is None]
+    sampled_out = count_sampled_out(version, rule.criterion)
+    total = len(entries) + sampled_out + rejected.number
+    if not entries:
+        text = "nothing was scored" + without_text(0, sampled_out)
+        return _result(_rule_text(rule), version.app_version, None, text)
+    share = (len(entries) - len(missing)) / total
+    text = f"{share_text(share)}: {len(entries) - len(missing)} of {total}"
+    text += beside_text(share, rule.at_least)
+    text += f" ({rejected.text})" if rejected.text else ""
+    text += without_text(len(version.conversations) - len(entries) - sampled_out, sampled_out)
+    is_met = share >= rule.at_least
+    names = {} if is_met else {_MISSING: missing}
+    return _result(_rule_text(rule), version.app_version, is_met, text, value=share, names=names)
+
+
+def _destructive(
+    rule: DestructiveRule, version: GatedVersion, rejected: Rejected, tolerant: Container[str]
+) -> RuleResult:
+    conversations = [row["conversation_id"] for row in version.rows if row["severity_reason"] == DESTRUCTIVE]
+    if conversations:
+        text = f"found in {counted(len(conversations), 'conversation')}"
+        return _result(_rule_text(rule), version.app_version, False, text, names={DESTRUCTIVE: conversations})
+    unclear = [row for row in version.rows if row["unclear_tools"]]
+    gaps = [row for row in version.rows if row["unknown_calls"]]
+    text = "; ".join(_why_unclear(version.rows, unclear, gaps, rejected))
+    is_open = unclear or (gaps and STATUS not in tolerant) or (rejected.number and not tolerant)
+    kinds = {"open": unclear, "calls may be missing": gaps} if is_open else {}
+    names = {kind: [row["conversation_id"] for row in rows] for kind, rows in kinds.items() if rows}
+    return _result(_rule_text(rule), version.app_version, None if is_open else True, text, names=names)
+
+
+def _why_unclear(
+    rows: Sequence[ConversationRow],
+    unclear: Sequence[ConversationRow],
+    gaps: Sequence[ConversationRow],
+    rejected: Rejected,
+) -> Iterator[str]:
+    """Yields what is known of the destructive calls of conversations without an unexpected one."""
+    if unclear:
+        tools = names_text(name for row in unclear for name in row["unclear_tools"])
+        yield (
+            f"open in {counted(len(unclear), 'conversation')}: nothing says whether the calls were "
+            f"expected, or what the tools do ({tools}); state the effects in `tools` of the run's config"
+        )
+    else:
+        number = sum(row["destructive_calls"] for row in rows)
+        yield counted(number, "destructive call") + (", expected" if number else "")
+    if gaps:
+        yield f"calls may be missing in the logs of {counted(len(gaps), 'conversation')}"
+    if rejected.number:
+        yield f"{rejected.number} without an outcome ({rejected.text})"
+    guessed = {name for row in rows for name in row["guessed_tools"]}
+    if guessed and not unclear:
+        yield f"effects guessed from the names of {counted(len(guessed), 'tool')}: {names_text(guessed)}"
+
+
+def _not_worse(
+    rule: NotWorseRule, criterion: str, version: GatedVersion, rejected: Rejected, coverage: float | None
+) -> RuleResult:
+    comparison = version.comparison
+    assert comparison is not None, "the rules are applied to what is compared"
+    compared = next((result for result in comparison.criteria if result.criterion == criterion), None)
+    overall = compared.overall if compared else None
+    text = _not_worse_text(rule, criterion, [version], compared)
+    is_met, why = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
+    flips = [flip for flip in comparison.flips if flip.criterion == criterion]
+    kinds = {"regressed": "regressed", "newly_missing": "without an outcome now"}
+    cases = {text: [flip.case for flip in flips if flip.kind == kind] for kind, text in kinds.items()}
+    worse = {text: names for text, names in cases.items() if names}
+    why += without_text(0, count_sampled_out(version, criterion))
+    if worse and not is_met:
+        why += "".join(f"; {counted(len(names), 'case')} {kind}" for kind, names in worse.items())
+    return _result(
+        text,
+        version.app_version,
+        is_met,
+        why,
+        value=None if overall is None else overall.difference,
+        interval=None if overall is None else overall.interval,
+        names={} if is_met else worse,
+    )
+
+
+def _result(
+    rule: str,
+    app_version: str | None,
+    is_met: bool | None,
+    why: str,
+    *,
+    value: float | None = None,
+    interval: Bounds | None = None,
+    names: Mapping[str, Sequence[str]] = {},
+    rejected: Sequence[str] = (),
+) -> RuleResult:
+    status: RuleStatus = "inconclusive" if is_met is None else "passed" if is_met else "failed"
+    kinds: dict[str, list[str]] = {}
+    for kind, of_kind in names.items():
+        seen = {name for others in kinds.values() for name in others}
+        kinds[kind] = [name for name in dict.fromkeys(of_kind) if name not in seen]
+    shown = [name for of_kind in kinds.values() for name in of_kind[:MOST_NAMES]]
+    gone = list(dict.fromkeys(rejected))
+    return RuleResult(
+        rule=rule,
+        status=status,
+        app_version=app_version,
+        why=why,
+        value=value,
+        interval=interval,
+        conversations=shown,
+        more=sum(map(len, kinds.values())) - len(shown),
+        kinds={kind: len(of_kind) for kind, of_kind in kinds.items()} if len(kinds) > 1 else {},
+        rejected=gone[:MOST_NAMES],
+        more_rejected=max(0, len(gone) - MOST_NAMES),
+    )

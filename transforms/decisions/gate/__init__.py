@@ -1,1 +1,0 @@
-"""Holds the figures of a run against the bounds of a gate."""

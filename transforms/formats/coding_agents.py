@@ -1,0 +1,609 @@
+"""Session logs of coding agents: Claude Code and Codex, one JSON object a line, a file a session."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
+from turnwise.transforms.formats.endings import End, as_text, failure_mark, length, text_of, token_counts
+from turnwise.transforms.formats.identity import ANY, Paths
+from turnwise.transforms.formats.messages.dialogue import Dialogue, counted
+from turnwise.transforms.formats.messages.kinds import (
+    as_blocks,
+    as_object,
+    key_set,
+    kind_of,
+    objects,
+    objects_in,
+)
+from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
+from turnwise.transforms.formats.messages.model_apis import is_anthropic_block, read_anthropic, read_items
+from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
+from turnwise.transforms.text.dates import time_seconds
+
+_STEPLESS = key_set(
+    "progress system attachment summary file-history-snapshot queue-operation custom-title agent-name tag "
+    "permission-mode last-prompt pr-link mode ai-title agent-setting worktree-state content-replacement"
+)
+_COMMANDS = ("<command-name>", "<local-command", "<command-message>", "<bash-", "Caveat: The messages below")
+_INTERRUPTED = "[Request interrupted by user"
+
+
+def _is_entry(value: JsonObject) -> bool:
+    kind, is_child = kind_of(value), "parentUuid" in value and bool(value.keys() & {"uuid", "sessionId"})
+    is_stepless = kind in _STEPLESS and "-" in kind and "role" not in value
+    # The first line of a session has no parent.
+    is_first = value.keys() >= {"uuid", "sessionId", "type"}
+    return is_first or is_child or is_stepless or (kind == "summary" and "leafUuid" in value)
+
+
+def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+    if not isinstance(value, list):
+        raise ValueError("one line of a session log; such a log is read as a whole file")
+    chains = [(entries, *_chain(entries)) for entries in _segments(list(objects(value, "lines")))]
+    spoken = enumerate(chain for chain in chains if any(map(_is_spoken, chain[1])))
+    return [_conversation(*chain, record, number) for number, chain in spoken]
+
+
+def _conversation(
+    entries: Sequence[JsonObject], kept: Sequence[JsonObject], beside: int, record: Record, number: int
+) -> Conversation:
+    log = Dialogue()
+    usage: dict[str, tuple[int, JsonObject]] = {}
+    for entry, following in zip(kept, [*kept[1:], {}], strict=True):
+        command = _typed_command(_content_of(entry), entry, following)
+        if command:
+            log.user(command, entry.get("timestamp"))
+        _add(entry, log)
+        # An error of the API stands in the log as a message that no model wrote.
+        if entry.get("type") == "assistant" and log.turns and not entry.get("isApiErrorMessage"):
+            name = _message_id(entry) or str(entry["uuid"])
+            usage[name] = (len(log.turns) - 1, as_object(entry.get("message")))
+    # Each line of a message repeats its tokens.
+    for turn_index, reply in usage.values():
+        turn = log.turns[turn_index]
+        turn.usage = counted(turn.usage, token_counts(as_object(reply.get("usage"))), reply.get("model"))
+        turn.inference_calls = (turn.inference_calls or 0) + 1
+    inner = sum(map(is_anthropic_block, (b for e in entries if e.get("isSidechain") for b in _blocks_of(e))))
+    if inner and not kept[0].get("isSidechain"):
+        log.general.add("SubAgent", f"{inner} calls and results of sub-agents are left out")
+    if beside:
+        message = f"{beside} messages are in branches that were left, such as retries"
+        log.general.add("OtherBranch", message, calls=True)
+    for kind in sorted({kind_of(e) for e in entries} - _STEPLESS - {"user", "assistant"}):
+        log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
+    is_left = _is_interrupted(kept[-1])
+    end = End("user_left", str(_content_of(kept[-1]))[:100]) if is_left else None
+    first, side = kept[0], all(entry.get("isSidechain") for entry in kept)
+    stem = PurePosixPath(record.source).name.split(".")[0]
+    name = as_text(first.get("sessionId")) or stem
+    return log.conversation(
+        f"{name}/{stem}" if side else f"{name}/{number + 1}" if number else name,
+        "claude_code",
+        end,
+        start_time=as_text(first.get("timestamp")),
+        tags=["sub_agent"] if side else [],
+        meta={key: first[key] for key in ("cwd", "gitBranch") if key in first},
+    )
+
+
+def _is_spoken(entry: JsonObject) -> bool:
+    """Returns whether an entry is something that the user or the agent said."""
+    if entry.get("isMeta") or entry.get("isCompactSummary"):
+        return False
+    content = _content_of(entry)
+    is_command = isinstance(content, str) and content.lstrip().startswith((*_COMMANDS, _INTERRUPTED))
+    return entry.get("type") in ("user", "assistant") and not is_command and not _is_interrupted(entry)
+
+
+def _is_interrupted(entry: JsonObject) -> bool:
+    content = _content_of(entry)
+    text = as_object(content[0]).get("text") if isinstance(content, list) and len(content) == 1 else content
+    return isinstance(text, str) and text.startswith(_INTERRUPTED)
+
+
+def _add(entry: JsonObject, log: Dialogue) -> None:
+    attached = as_object(entry.get("attachment"))
+    if attached.get("type") == "queued_command" and isinstance(attached.get("prompt"), str):
+        log.user(attached["prompt"], entry.get("timestamp"))
+    if not _is_spoken(entry):
+        return
+    content, timestamp = _content_of(entry), entry.get("timestamp")
+    blocks = as_blocks(content)
+    if entry["type"] == "user":
+        _add_user(blocks, log, timestamp)
+        return
+    _add_agent(blocks, log)
+    log.finish = as_object(entry.get("message")).get("stop_reason")
+    if entry.get("isApiErrorMessage"):
+        log.failure = str(content)[:200]
+    start, end = time_seconds(log.turn.timestamp), time_seconds(timestamp)
+    if start is not None and end is not None and end > start:
+        log.turn.latency_ms = length((end - start) * 1000)
+
+
+# For example {"type": "user", "uuid": "2", "parentUuid": "1", "sessionId": "s", "message": {...}}
+register_format(
+    Format(
+        name="claude_code",
+        places=(("", Paths(app_version=(*ANY.app_version, "version"))),),
+        keys=("uuid", "parentUuid", "sessionId", "message"),
+        help="session logs of Claude Code, one file a session",
+        rank=24,
+        recognises=_is_entry,
+        read_log=_read,
+        is_list=_is_entry,
+        is_lines=_is_entry,
+        has_rubrics=False,
+    )
+)
+
+
+_CLAUDE_STREAM_STEPLESS = key_set(
+    "control_request control_response control_cancel_request stream_event keep_alive rate_limit_event "
+    "tool_progress auth_status tool_use_summary prompt_suggestion"
+)
+_TRIED = 5
+_TURN_LIMIT = "error_max_turns"
+
+
+def _is_line(value: JsonObject) -> bool:
+    kind = kind_of(value)
+    if kind in ("user", "assistant") and isinstance(value.get("message"), dict):
+        return "session_id" in value or value["message"].get("role") == kind
+    if kind in ("system", "result"):
+        return "session_id" in value and "subtype" in value
+    return kind in ("control_request", "control_response") and ("request_id" in value or "response" in value)
+
+
+def _is_stream(record: JsonObject) -> bool:
+    lines = objects_in(record.get("messages"))[:_TRIED]
+    return _is_line(record) or any(_is_line(line) or _is_wrapped(line) for line in lines)
+
+
+def _is_wrapped(line: JsonObject) -> bool:
+    return "direction" in line and isinstance(line.get("message"), dict)
+
+
+def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+    lines = value.get("messages") if isinstance(value, dict) else value
+    if lines is None:
+        raise ValueError("one line of a message stream; such a stream is read as a whole file")
+    reader = _StreamReader()
+    for line in list(objects(lines, "messages")):
+        reader.add(line["message"] if _is_wrapped(line) else line)
+    return [reader.conversation(record_place(record))]
+
+
+class _StreamReader:
+    def __init__(self) -> None:
+        self.log = Dialogue()
+        self.about: JsonObject = {}
+        self.session: str | None = None
+        self.is_over = True
+        self.inner = 0
+
+    def add(self, entry: JsonObject) -> None:
+        """Adds a line."""
+        kind, log = kind_of(entry), self.log
+        if entry.get("session_id") not in (None, "default"):
+            self.session = as_text(entry["session_id"])
+        if entry.get("parent_tool_use_id") is not None:
+            self.inner += sum(map(is_anthropic_block, as_blocks(_content_of(entry))))
+        elif kind == "user" and not entry.get("isSynthetic"):
+            if _add_user(as_blocks(_content_of(entry)), log, entry.get("timestamp")):
+                self.is_over = False
+        elif kind == "assistant":
+            if self.is_over:
+                log.open()
+                log.unread.add(MISSING_HISTORY, NO_REQUEST)
+                self.is_over = False
+            _add_agent(as_blocks(_content_of(entry)), log)
+            log.failure = entry.get("error") or log.failure
+        elif kind == "result":
+            self._result(entry)
+        elif kind == "system" and entry.get("subtype") == "init":
+            self.about = entry
+        elif kind not in _CLAUDE_STREAM_STEPLESS and kind not in ("system", "user"):
+            log.unread.part(kind or "a line without a type")
+
+    def _result(self, entry: JsonObject) -> None:
+        """Ends a turn: its tokens and times; its text repeats the last one."""
+        log, turn = self.log, self.log.turn
+        text, structured = entry.get("result"), entry.get("structured_output")
+        if not text and structured is not None:
+            text = structured if isinstance(structured, str) else dump_json(structured).decode()
+        text = text if isinstance(text, str) else ""
+        log.agent("" if turn.agent_messages else text)
+        log.usage(entry.get("usage"), self.about.get("model"))
+        turn.latency_ms = length(entry.get("duration_ms"))
+        turn.model_ms = length(entry.get("duration_api_ms"))
+        subtype = entry.get("subtype")
+        failed = entry.get("is_error") or subtype != "success"
+        words = "max_turns" if subtype == _TURN_LIMIT else f"{subtype}: {text}" if text else subtype
+        log.failure = words if failed else None
+        log.finish = entry.get("stop_reason") or "stop"
+        self.is_over = True
+
+    def conversation(self, fallback_id: str) -> Conversation:
+        """Returns the conversation of the lines."""
+        log = self.log
+        if self.inner:
+            log.general.add("SubAgent", f"{self.inner} calls and results of sub-agents are left out")
+        if self.about and not self.is_over:
+            log.check_end()
+        return log.conversation(
+            self.session or fallback_id,
+            "claude_stream",
+            meta={key: self.about[key] for key in ("model", "cwd") if key in self.about},
+        )
+
+
+# For example {"type": "assistant", "session_id": "s", "message": {"role": "assistant", "content": [...]}}
+register_format(
+    Format(
+        name="claude_stream",
+        places=(
+            ("", Paths(app_version=("claude_code_version",))),
+            ("messages.message", Paths(app_version=("claude_code_version",))),
+        ),
+        keys=("type", "session_id", "message"),
+        other_keys=(("type", "subtype", "session_id", "duration_ms"),),
+        help="message streams of the Claude Agent SDK, one file a session",
+        rank=26,
+        recognises=_is_stream,
+        read_log=_read_claude_stream,
+        is_list=_is_line,
+        is_lines=_is_line,
+        has_rubrics=False,
+    )
+)
+
+
+_IDE = re.compile(
+    r"\A(?:\s*<(ide_\w+|system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*"
+    r"|(?:\s*<(ide_\w+|system-reminder)>(?:(?!</?\2>).)*</\2>)+\s*\Z",
+    re.DOTALL,
+)
+_TASK = "<task-notification>"
+_COMMAND = re.compile(r"<command-name>\s*([^<]+?)\s*</command-name>")
+_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
+_CAVEAT = re.compile(
+    r"\s*(?:<local-command-caveat>\s*)?Caveat: the messages below were generated by the user", re.IGNORECASE
+)
+_SKILL = "Base directory for this skill:"
+
+
+def _typed_command(content: JsonValue, entry: JsonObject, following: JsonObject) -> str | None:
+    """Returns the command that the user typed; None: none, or it gave the agent nothing to do."""
+    name = _COMMAND.search(content) if isinstance(content, str) else None
+    if not (name and following.get("isMeta") and following.get("parentUuid") == entry.get("uuid")):
+        return None
+    answer = _content_of(following)
+    first = answer[0] if isinstance(answer, list) and answer else answer
+    text = first.get("text") if isinstance(first, dict) else first
+    if isinstance(text, str) and _CAVEAT.match(text):
+        return None
+    args = _ARGS.search(str(content))
+    return f"{name[1]} {args[1].strip() if args else ''}".strip()
+
+
+def _add_user(blocks: Sequence[JsonObject], log: Dialogue, timestamp: JsonValue) -> bool:
+    """Adds a user's message without what the program wrote; returns whether anything else is in it.
+
+    That is what the editor shows, reminders, news of background tasks, and the text of a skill after the call
+    of the tool `Skill`.
+    """
+    typed: list[JsonObject] = []
+    calls = log.turns[-1].tool_calls if log.turns else []
+    for block in blocks:
+        text = block.get("text")
+        if block.get("type") != "text" or not isinstance(text, str):
+            typed.append(block)
+            continue
+        start = text.lstrip()
+        if start.startswith(_TASK) or (start.startswith(_SKILL) and any(c.name == "Skill" for c in calls)):
+            continue
+        typed_text = _IDE.sub("", text) if "<ide_" in text or "<system-reminder>" in text else text
+        if typed_text == text or typed_text.strip():
+            typed.append({**block, "text": typed_text})
+    if typed or not blocks:
+        read_anthropic([{"role": "user", "content": typed, "timestamp": timestamp}], log)
+    return bool(typed or not blocks)
+
+
+def _add_agent(blocks: list[JsonObject], log: Dialogue) -> None:
+    read_anthropic([{"role": "assistant", "content": blocks or None}], log)
+
+
+CLEAR = "<command-name>/clear"
+SPOKEN = ("user", "assistant")
+
+
+def _content_of(entry: JsonObject) -> JsonValue:
+    return as_object(entry.get("message")).get("content")
+
+
+def _segments(entries: Sequence[JsonObject]) -> Iterator[list[JsonObject]]:
+    """Yields the entries of each conversation: `/clear` and another session id start one."""
+    segment: list[JsonObject] = []
+    session: JsonValue = None
+    for entry in entries:
+        content, session_id = _content_of(entry), entry.get("sessionId") or session
+        cleared = isinstance(content, str) and CLEAR in content
+        if segment and (cleared or (session is not None and session_id != session)):
+            yield segment
+            segment = []
+        session = session_id
+        if not cleared:
+            segment.append(entry)
+    if segment:
+        yield segment
+
+
+# The log of a session is a tree, in which a retry opens a branch.
+def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
+    """Returns the entries from the first to the newest one, and how many messages are in other branches.
+
+    Results of parallel calls hang on their own call, and parts of one message may be siblings: they count.
+    An entry whose parent is not in the log follows the one before it.
+    """
+    named = [entry for entry in entries if isinstance(entry.get("uuid"), str)]
+    given = [entry for entry in named if not entry.get("isSidechain")] or named
+    by_id = {entry["uuid"]: entry for entry in given}
+    before = {entry["uuid"]: last for last, entry in zip([None, *given], given, strict=False)}
+    ends = [entry for entry in given if not entry.get("isMeta") and not entry.get("teamName")]
+    kept: set[str] = set()
+    at = ends[-1] if ends else None
+    while at is not None and at["uuid"] not in kept:
+        kept.add(at["uuid"])
+        parent = at.get("parentUuid") or at.get("logicalParentUuid")
+        at = None if parent is None else by_id.get(str(parent), before[at["uuid"]])
+    ids = {_message_id(entry) for entry in given if entry["uuid"] in kept} - {None}
+    kept |= {entry["uuid"] for entry in given if _message_id(entry) in ids}
+    made = [block.get("id") for entry in given if entry["uuid"] in kept for block in _blocks_of(entry)]
+    called = {call_id for call_id in made if isinstance(call_id, str)}
+    for entry in given:
+        blocks = _blocks_of(entry)
+        answered = [block.get("tool_use_id") for block in blocks]
+        are_known = all(isinstance(call_id, str) and call_id in called for call_id in answered)
+        if blocks and are_known and all(map(is_anthropic_block, blocks)):
+            kept.add(entry["uuid"])
+    beside = [e for e in given if e["uuid"] not in kept and e.get("type") in SPOKEN and not e.get("isMeta")]
+    return [entry for entry in given if entry["uuid"] in kept], len(beside)
+
+
+def _message_id(entry: JsonObject) -> str | None:
+    """Returns the id of the API's message, which several entries may share."""
+    return text_of(as_object(entry.get("message")), "id")
+
+
+def _blocks_of(entry: JsonObject) -> list[JsonObject]:
+    return objects_in(_content_of(entry))
+
+
+# Codex: `rollout-*.jsonl`, and the events of `codex exec --json`.
+
+_ROLLOUT = key_set("session_meta turn_context response_item event_msg compacted world_state")
+_EXEC = key_set(
+    "thread.started turn.started turn.completed turn.failed item.started item.updated item.completed"
+)
+_STARTS = ("task_started", "turn_started", "turn.started")
+
+
+def _is_codex_line(value: JsonObject) -> bool:
+    kind = kind_of(value)
+    if kind in _ROLLOUT:
+        return isinstance(value.get("payload"), dict)
+    return kind in _EXEC and ("item" in value or "thread_id" in value or kind.startswith("turn."))
+
+
+def _is_log(record: JsonObject) -> bool:
+    return _is_codex_line(record) or any(map(_is_codex_line, objects_in(record.get("events"))[:3]))
+
+
+def _read_codex(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+    given = value.get("events") if isinstance(value, dict) else value
+    if given is None:
+        raise ValueError("one line of a session log; such a log is read as a whole file")
+    lines = list(objects(given, "lines"))
+    reader = _RolloutReader(lines)
+    for line in lines:
+        if kind_of(line) in _EXEC:
+            reader.add_event(line)
+        else:
+            reader.add(line, as_object(line.get("payload")))
+    return [reader.conversation(record_place(record))]
+
+
+class _RolloutReader:
+    def __init__(self, lines: list[JsonObject]) -> None:
+        self.log, self.about = Dialogue(), dict[str, JsonValue]()
+        payloads = [as_object(line.get("payload")) for line in lines]
+        self.typed = [str(p.get("message")).strip() for p in payloads if p.get("type") == "user_message"]
+        self.only_typed = _only_typed(payloads)
+        spoken = [p for p in payloads if p.get("type") == "message" and p.get("role") == "assistant"]
+        self.spoken = {text.strip() for item in spoken for text in (*_texts(item), "\n".join(_texts(item)))}
+        self.end: End | None = None
+        self.is_running = False
+        self.started: dict[str, str] = {}
+
+    def add(self, line: JsonObject, payload: JsonObject) -> None:
+        """Adds a line of a rollout; events repeat what items hold, but only they tell what the user typed."""
+        kind, log = kind_of(line), self.log
+        if kind == "session_meta":
+            self.about = self.about or payload
+        elif kind == "response_item":
+            if payload.get("role") != "user" or is_typed(payload, self.typed):
+                read_items([{"timestamp": line.get("timestamp"), **marked(payload)}], log)
+                self.end = None
+        elif kind == "event_msg":
+            text = str(payload.get("message")).strip()
+            if payload.get("type") == "user_message" and id(payload) in self.only_typed:
+                log.user(text, line.get("timestamp"))
+                self.end = None
+            elif kind_of(payload) == "agent_message" and payload.get("message") and text not in self.spoken:
+                log.agent(text)
+                self.end = None
+            self._event(payload)
+        elif kind not in _ROLLOUT:
+            log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
+
+    def _event(self, payload: JsonObject) -> None:
+        kind, log = kind_of(payload), self.log
+        if kind == "token_count" and log.turns:
+            log.usage(as_object(payload.get("info")).get("last_token_usage"))
+        elif kind in _STARTS:
+            self.is_running, log.failure = True, None
+        elif kind in ("task_complete", "turn_complete") and log.turns:
+            self.is_running = False
+            log.turn.latency_ms = length(payload.get("duration_ms"))
+            log.finish = "stop"
+        elif kind == "turn_aborted":
+            self.is_running = False
+            self.end = End("user_left", as_text(payload.get("reason")) or kind)
+        elif kind == "error":
+            log.failure = payload.get("message") or "error"
+        elif kind == "thread_rolled_back" and type(payload.get("num_turns")) is int:
+            log.undo(payload["num_turns"])
+
+    def add_event(self, line: JsonObject) -> None:
+        """Adds an event of `codex exec`, which does not hold what the user wrote."""
+        kind, log = kind_of(line), self.log
+        if kind == "thread.started":
+            self.about = {"id": line.get("thread_id")}
+        elif kind in _STARTS or not log.turns:
+            log.open()
+            log.unread.add(MISSING_HISTORY, NO_REQUEST)
+        if kind in _STARTS:
+            self.is_running, log.failure = True, None
+        elif kind == "item.started":
+            item = as_object(line.get("item"))
+            self.started[str(item.get("id"))] = kind_of(item)
+        elif kind == "item.completed":
+            self.started.pop(str(as_object(line.get("item")).get("id")), None)
+            _add_item(as_object(line.get("item")), log)
+        elif kind == "turn.completed":
+            self.is_running = False
+            log.usage(line.get("usage"))
+            log.finish = "stop"
+        elif kind == "turn.failed":
+            self.is_running = False
+            log.failure = line.get("error") or "turn.failed"
+
+    def conversation(self, fallback_id: str) -> Conversation:
+        """Returns the conversation of the lines."""
+        if self.is_running and not self.end:
+            self.log.check_end()
+        for kind in self.started.values():
+            self.log.unread.part(kind or "an item without a type")
+        return self.log.conversation(
+            as_text(self.about.get("id")) or fallback_id,
+            "codex",
+            self.end,
+            start_time=as_text(self.about.get("timestamp")),
+            meta={key: self.about[key] for key in ("cwd", "originator") if key in self.about},
+        )
+
+
+# For example {"type": "response_item", "payload": {"type": "message", "role": "user", ...}}
+register_format(
+    Format(
+        name="codex",
+        places=(("", ANY), ("payload", Paths(app_version=("cli_version",)))),
+        keys=("timestamp", "type", "payload"),
+        help="session logs of Codex, one file a session",
+        rank=28,
+        recognises=_is_log,
+        read_log=_read_codex,
+        is_list=_is_codex_line,
+        is_lines=_is_codex_line,
+        has_rubrics=False,
+    )
+)
+
+
+_OF_THE_TOOL = re.compile(
+    r"\s*(?:# AGENTS\.md instructions.*"
+    r"|<(environment_context|user_instructions|turn_\w+|permissions)\b[^>]*>.*</\1[^>]*>\s*)",
+    re.DOTALL,
+)
+_EXIT = re.compile(r"^(?:Process exited with code|Exit code:?) (-?\d+)", re.IGNORECASE | re.MULTILINE)
+_CODEX_STEPLESS = ("reasoning", "todo_list")
+
+
+def _only_typed(payloads: Sequence[JsonObject]) -> set[int]:
+    """Returns the ids of events of what the user typed that no item repeats.
+
+    An item repeats one event: the one between the same two steps of the agent, or else one that is left.
+    """
+    events: list[tuple[int, JsonObject, str]] = []
+    items: list[tuple[int, JsonObject, str]] = []
+    step = 0
+    for payload in payloads:
+        is_message = payload.get("type") == "message"
+        if payload.get("type") == "user_message":
+            events.append((step, payload, str(payload.get("message")).strip()))
+        elif is_message and payload.get("role") == "user":
+            items.append((step, payload, "\n".join(_texts(payload)).strip()))
+        elif is_message and payload.get("role") == "assistant":
+            step += 1
+    for is_near in (True, False):
+        for event in list(events):
+            fits = (i for i in items if i[2].startswith(event[2]) and (i[0] == event[0] or not is_near))
+            item = min(fits, key=lambda item: item[2] != event[2], default=None)
+            if item:
+                items.remove(item)
+                events.remove(event)
+    return {id(payload) for _, payload, _ in events}
+
+
+def _add_item(item: JsonObject, log: Dialogue) -> None:
+    """Adds a finished item: a text, or a call with its result."""
+    kind = kind_of(item) or str(item.get("item_type"))
+    call_id = item.get("id")
+    if kind in ("agent_message", "assistant_message"):
+        log.agent(str(item.get("text") or ""))
+    elif kind == "command_execution":
+        log.call("shell", {"command": item.get("command")}, call_id)
+        code = item.get("exit_code")
+        error = f"exit code {code}" if code else failure_mark(item)
+        log.result(item.get("aggregated_output"), call_id, "shell", error)
+    elif kind == "mcp_tool_call":
+        path = f"{item.get('server')}/{item.get('tool')}"
+        log.call(item.get("tool"), item.get("arguments"), call_id, path)
+        log.result(item.get("result"), call_id, item.get("tool"), failure_mark(item))
+    elif kind == "file_change":
+        log.call("apply_patch", {"changes": item.get("changes")}, call_id)
+        log.result(item.get("status"), call_id, "apply_patch", failure_mark(item))
+    elif kind == "web_search":
+        log.call("web_search", {"query": item.get("query")}, call_id)
+    elif kind == "error":
+        log.unread.add("AgentError", f"an error: {str(item.get('message'))[:200]}")
+    elif kind not in _CODEX_STEPLESS:
+        log.unread.part(kind)
+
+
+def marked(payload: JsonObject) -> JsonObject:
+    """Returns an item, with an error if its output states an exit code that is not 0."""
+    output = payload.get("output")
+    text = output if isinstance(output, str) else str(as_object(output).get("content") or "")
+    # It stands in the metadata of the output, or in the lines before what the command wrote.
+    metadata = as_object(as_object(json_structure(text)).get("metadata"))
+    line = _EXIT.search(text.partition("Output:")[0])
+    code = metadata.get("exit_code", line[1] if line else 0)
+    return payload if str(code) == "0" else {**payload, "error": f"exit code {code}"}
+
+
+def is_typed(payload: JsonObject, typed: Sequence[str]) -> bool:
+    """Returns whether the user wrote a message, given what the log says was typed ([]: it does not say)."""
+    texts = _texts(payload)
+    if typed:
+        return "\n".join(texts).strip().startswith(tuple(typed))
+    return not texts or not all(map(_OF_THE_TOOL.fullmatch, texts))
+
+
+def _texts(payload: JsonObject) -> list[str]:
+    content = payload.get("content")
+    return [content] if isinstance(content, str) else [str(p.get("text") or "") for p in objects_in(content)]

@@ -1,0 +1,804 @@
+"""How writers spell model calls, tool calls and agents in the attributes of spans: one object a dialect."""
+
+import re
+from collections.abc import Callable
+
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.transforms.formats.messages import spellings
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    HIDDEN,
+    TOOL,
+    USER,
+    as_object,
+    first_of,
+    key_set,
+    objects_in,
+    stated,
+)
+from turnwise.transforms.formats.messages.parts import (
+    HOSTED,
+    PERHAPS_CHOICES,
+    UNKNOWN,
+    SpanMessage,
+    add_calls,
+    call_arguments,
+    is_spoken,
+)
+from turnwise.transforms.formats.messages.spellings import read_messages
+from turnwise.transforms.formats.traces.calls import add_result
+from turnwise.transforms.formats.traces.dialect import (
+    Kind,
+    SpanDialect,
+    SpanStep,
+    json_messages_at,
+    kind_at,
+    messages_at,
+    only_messages_at,
+    register_dialect,
+    text_at,
+    usage_at,
+    value_at,
+    with_system,
+)
+from turnwise.transforms.formats.traces.span import CUT, NO_END, SpanEvent, TraceSpan, loaded, numbered
+
+_STANDARD_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
+    **dict.fromkeys(("invoke_agent", "invoke_workflow", "invoke_graph", "invoke_swarm"), "agent"),
+    **dict.fromkeys(("agent_step", "chain"), "chain"),
+    **dict.fromkeys(("handoff", "agent_handoff"), "handoff"),
+    **dict.fromkeys(("embeddings", "retrieval", "create_agent"), "other"),
+    "execute_tool": "tool",
+    "tool": "tool",
+}
+_GEN_AI_NAMES = {
+    "tool": ("gen_ai.tool.name",),
+    "agent": ("gen_ai.agent.name",),
+    "model": ("gen_ai.response.model", "gen_ai.request.model"),
+}
+_DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.operation.details")
+_CHOICE, _PROMPT, _COMPLETION = "gen_ai.choice", "gen_ai.content.prompt", "gen_ai.content.completion"
+
+
+def _read_standard(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    step.kind = kind_at(held.get("gen_ai.operation.name"), _STANDARD_KINDS)
+    step.input = only_messages_at(held.get("gen_ai.input.messages"), USER)
+    step.output = _first_choice(only_messages_at(held.get("gen_ai.output.messages"), AGENT))
+    if "gen_ai.system_instructions" in held:
+        step.input = with_system(held["gen_ai.system_instructions"], step.input)
+    for event in span.events:
+        _add_event(event, step)
+    if step.kind in ("model", "agent"):
+        step.input = messages_at(held.get("gen_ai.prompt"), USER) if step.input is None else step.input
+        step.output = (
+            messages_at(held.get("gen_ai.completion"), AGENT) if step.output is None else step.output
+        )
+    if (
+        step.kind is None
+        and span.is_log
+        and any(
+            event.name in (*_DETAILS, _CHOICE)
+            or (event.name.startswith("gen_ai.") and event.name.endswith(".message"))
+            for event in span.events
+        )
+    ):
+        step.kind = "model"
+    step.name = text_at(held, *_GEN_AI_NAMES.get(step.kind or "model", ()))
+    step.target = text_at(held, "gen_ai.handoff.to_agent")
+    step.response_id = text_at(held, "gen_ai.response.id")
+    reasons = loaded(held.get("gen_ai.response.finish_reasons", held.get("gen_ai.response.finish_reason")))
+    reason = reasons[-1] if isinstance(reasons, list) and reasons else reasons
+    step.finish = (reason.removeprefix("FinishReason.") if isinstance(reason, str) else None) or None
+    if step.kind == "tool":
+        _add_tool(held, step)
+    elif step.kind != "agent":
+        step.usage = usage_at(held, "gen_ai.usage.")
+
+
+def _add_tool(held: JsonObject, step: SpanStep) -> None:
+    step.call_id = text_at(held, "gen_ai.tool.call.id")
+    step.args = value_at(held, "gen_ai.tool.call.arguments", "input", "gen_ai.prompt")
+    if isinstance(step.args, dict) and "input_str" in step.args:
+        step.args = call_arguments(step.args)
+    result = value_at(held, "gen_ai.tool.call.result", "output", "gen_ai.completion")
+    if step.input and step.args is None:
+        call = next((call for message in step.input for call in message.calls), None)
+        step.args = loaded(call.args if call else _first_content(step.input))
+    if result is None and step.output:
+        result = _first_content(step.output)
+    add_result(step, result)
+    if "error" in (held.get("gen_ai.tool.status"), held.get("tool.status")):
+        step.error = True
+    step.input = step.output = None
+
+
+def _first_content(messages: list[SpanMessage]) -> JsonValue:
+    for message in messages:
+        if message.results:
+            return message.results[0].response
+        if message.texts:
+            return loaded(message.text)
+    return None
+
+
+def _add_event(event: SpanEvent, step: SpanStep) -> None:
+    name = event.name
+    if not name.startswith("gen_ai."):
+        return
+    body = loaded(event.body)
+    body = body if isinstance(body, dict) else {}
+    stated = loaded(event.attributes.get("body"))
+    held = {**(stated if isinstance(stated, dict) else {}), **body, **event.attributes}
+    if name in _DETAILS:
+        given = with_system(
+            held.get("gen_ai.system_instructions"), only_messages_at(held.get("gen_ai.input.messages"), USER)
+        )
+        if step.input is None or (given and not is_spoken(step.input)):
+            step.input = [*(step.input or []), *given] if given else given
+        stated = only_messages_at(held.get("gen_ai.output.messages"), AGENT)
+        step.output = step.output or _first_choice(stated)
+    elif name.endswith(".message") and (added := _message(name, held)):
+        step.input = [*(step.input or []), *added]
+    elif name == _CHOICE and not held.get("index"):
+        if added := _message(name, held):
+            step.output = _with_choice(step.output or [], added)
+        else:
+            # The last piece of a streamed reply may state nothing but why it ended.
+            spellings.add_finish(step.output or [], held)
+    elif name == _PROMPT:
+        step.input = step.input or messages_at(held.get("gen_ai.prompt"), USER)
+    elif name == _COMPLETION:
+        step.output = step.output or messages_at(held.get("gen_ai.completion"), AGENT)
+
+
+def _with_choice(before: list[SpanMessage], added: list[SpanMessage]) -> list[SpanMessage]:
+    """Returns a reply with one more event of its choice: a piece of it while no finish reason was stated."""
+    if len(before) != 1 or len(added) != 1 or before[0].finish:
+        return [*before, *added]
+    begun, other = before[0], added[0]
+    return [
+        SpanMessage(
+            begun.role if begun.role == UNKNOWN else other.role,
+            ["".join((*begun.texts, *other.texts))] if begun.texts or other.texts else [],
+            [*begun.calls, *other.calls],
+            [*begun.results, *other.results],
+            [*begun.parts, *other.parts],
+            [*begun.keys, *other.keys],
+            begun.stated_role or other.stated_role,
+            other.finish,
+        )
+    ]
+
+
+def _first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
+    """Returns the first of several alternative replies; parts of one reply as they are.
+
+    Alternatives have a text and a finish reason each. Some writers divide one reply into messages, too.
+    """
+    if not messages or not all(
+        message.finish and message.texts and not message.calls for message in messages
+    ):
+        return messages
+    return spellings.first_of_several(messages)
+
+
+def _message(name: str, held: JsonObject) -> list[SpanMessage]:
+    """Returns the message of an event: its content may be JSON, its role and calls may stand beside it."""
+    inner = loaded(held.get("message"))
+    value = {**held, **stated(inner)} if isinstance(inner, dict) else dict(held)
+    if isinstance(inner, str | list):
+        value["content"] = inner
+    content = loaded(value.get("content"))
+    value["content"] = content if isinstance(content, list) else value.get("content")
+    value["tool_calls"] = loaded(value.get("tool_calls"))
+    value.pop("message", None)
+    return spellings.read_messages({**value, "event.name": name}, AGENT)
+
+
+# OpenLLMetry (Traceloop), with the numbered keys of its older versions.
+
+_TRACELOOP_KINDS: dict[str, Kind] = {
+    **{"workflow": "agent", "agent": "agent", "task": "chain", "tool": "tool", "handoff": "handoff"},
+    **{"chat": "model", "completion": "model", "embedding": "other", "rerank": "other"},
+}
+_NUMBERED = ("gen_ai.prompt.", "gen_ai.completion.")
+_ENTITY_NAMES = ("gen_ai.agent.name", "gen_ai.tool.name", "traceloop.entity.name", "traceloop.workflow.name")
+
+
+def _read_openllmetry(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    kind = held.get("traceloop.span.kind")
+    step.kind = kind_at(held.get("llm.request.type") if kind is None else kind, _TRACELOOP_KINDS)
+    if step.kind == "tool":
+        step.name = text_at(held, *_ENTITY_NAMES[1:])
+        step.args = call_arguments(value_at(held, "traceloop.entity.input"))
+        add_result(step, value_at(held, "traceloop.entity.output"))
+    elif step.kind in ("agent", "chain"):
+        step.name = text_at(held, *_ENTITY_NAMES)
+        step.input = json_messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
+        step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
+    elif any(key.startswith(_NUMBERED) for key in held):
+        given, back = (_with_parts(numbered(held, prefix)) for prefix in _NUMBERED)
+        step.input = spellings.only_messages(given, USER) or None
+        step.output = _first_choice(spellings.only_messages(back, AGENT) or None)
+        step.finish = text_at(held, "gen_ai.completion.0.finish_reason")
+
+
+def _with_parts(messages: list[JsonValue]) -> list[JsonValue]:
+    """Replaces a content that spells a list of parts by the parts, of any type; results may be any list."""
+    for message in messages:
+        if isinstance(message, dict) and message.get("role") != TOOL:
+            parts = loaded(message.get("content"))
+            if isinstance(parts, list) and parts and all(isinstance(p, dict) and "type" in p for p in parts):
+                message["content"] = parts
+    return messages
+
+
+def _inputs(value: JsonValue) -> JsonValue:
+    """Returns what a function was given: of arguments the only text, of which nothing else can be meant."""
+    if not isinstance(value, dict) or not value.keys() & {"args", "kwargs"} or "inputs" in value:
+        return value
+    placed, named = value.get("args"), value.get("kwargs")
+    given = [
+        *(placed if isinstance(placed, list) else ()),
+        *(named.values() if isinstance(named, dict) else ()),
+    ]
+    texts = [item for item in given if isinstance(item, str)]
+    return texts[0] if len(texts) == 1 else None
+
+
+# OpenInference (Arize Phoenix).
+
+_OPENINFERENCE_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("retriever", "embedding", "reranker", "guardrail", "evaluator", "prompt"), "other"),
+    **{"llm": "model", "tool": "tool", "agent": "agent", "chain": "chain"},
+}
+_OPENINFERENCE_NAMES = {
+    "model": ("llm.model_name",),
+    "tool": ("tool.name",),
+    "agent": ("agent.name", "graph.node.id"),
+}
+_PIECES = 5
+_AUTOMATIC = "automatic_function_calling_history"
+_NO_MODEL = frozenset(("openinference.span.kind", "input.value", "input.mime_type"))
+"""Keys of a function that is marked as a model's, and states neither a model nor a reply."""
+
+
+def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    step.kind = kind_at(held.get("openinference.span.kind"), _OPENINFERENCE_KINDS)
+    step.name = text_at(held, *_OPENINFERENCE_NAMES.get(step.kind or "", ("\0",)))
+    if step.kind == "tool":
+        step.name = step.name or span.name.removesuffix(".__call__")
+        step.target = step.name.removeprefix("handoff to ") if step.name.startswith("handoff to ") else None
+        _add_tool_openinference(held, step)
+    elif step.kind == "model" and not span.error and held.keys() <= _NO_MODEL:
+        step.kind = "other"
+    elif step.kind == "model":
+        step.input = _numbered(held, "llm.input_messages.", USER) or _value(held, "input", USER)
+        step.output = _reply(held) or _value(held, "output", AGENT)
+        step.usage = usage_at(held, "llm.token_count.")
+        if _AUTOMATIC in str(held.get("output.value")):
+            # Google's SDK made calls by itself; the tokens are those of the last of its requests alone.
+            history = as_object(value_at(held, "output.value")).get(_AUTOMATIC)
+            step.input, step.usage = spellings.read_messages(history, USER) or step.input, None
+        step.finish = text_at(held, "llm.finish_reason") or next(
+            (message.finish for message in reversed(_value(held, "output", AGENT) or ()) if message.finish),
+            None,
+        )
+    elif step.kind in ("agent", "chain"):
+        step.input = _value(held, "input", USER)
+        step.output = _reply(held) or _value(held, "output", AGENT)
+
+
+def _add_tool_openinference(held: JsonObject, step: SpanStep) -> None:
+    step.call_id = text_at(held, "tool.id", "tool_call.id", "tool.call_id")
+    given, stated = value_at(held, "input.value"), value_at(held, "tool.parameters")
+    schema = as_object(stated)
+    if given is None and not (schema.get("type") == "object" and isinstance(schema.get("properties"), dict)):
+        given = stated
+    # The input of a hand-off is the agent that hands over.
+    step.args = {} if step.target else call_arguments(given)
+    add_result(step, value_at(held, "output.value"))
+
+
+def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
+    is_json = held.get(f"{name}.mime_type") == "application/json"
+    return (json_messages_at if is_json else messages_at)(held.get(f"{name}.value"), role)
+
+
+def _reply(held: JsonObject) -> list[SpanMessage] | None:
+    """Returns the reply; of a streamed one every piece is a message."""
+    messages = _numbered(held, "llm.output_messages.", AGENT)
+    reply = as_object(value_at(held, "output.value"))
+    choices = reply.get("choices") or reply.get("candidates")
+    if messages and len(messages) == (len(choices) if isinstance(choices, list) else 1):
+        messages = spellings.first_of_several(messages)
+    # Empty arguments are left out.
+    calls = [call for message in messages or () for call in message.calls]
+    is_hosted = any(call.name in HOSTED for call in calls)
+    replies = (_value(held, "output", AGENT) or ()) if is_hosted else ()
+    stated = {call.id: call.args for reply in replies for call in reply.calls if call.is_hosted}
+    arguments = (item for key, item in held.items() if key.endswith("function.arguments"))
+    is_hidden = any(isinstance(item, str) and item in HIDDEN for item in arguments)
+    for call in calls:
+        call.is_hosted = call.name in HOSTED
+        call.name = HOSTED.get(call.name or "", call.name)
+        call.args = stated.get(call.id) if call.args is None and call.is_hosted else call.args
+        if call.args is None and not is_hidden:
+            call.args = {}
+    if messages and len(messages) >= _PIECES and not any(earlier.calls for earlier in messages):
+        return [SpanMessage(AGENT, ["".join(earlier.text for earlier in messages)])]
+    is_divided = (
+        messages is not None
+        and len(messages) > 1
+        and all(earlier.texts and not earlier.calls for earlier in messages)
+    )
+    if messages and is_divided and "output.value" not in held:
+        messages[-1].parts.append(PERHAPS_CHOICES)
+    return messages
+
+
+def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:
+    return spellings.only_messages(numbered(held, prefix), role) or None
+
+
+# AWS Distro for OpenTelemetry: the messages of a span are cut out into one log record a span.
+
+
+def _read_llo(span: TraceSpan, step: SpanStep) -> None:
+    for event in span.events:
+        body = event.body
+        if isinstance(body, dict) and body and body.keys() <= {"input", "output"}:
+            _add(_content(body.get("input")), _content(body.get("output")), step)
+            if not span.is_log and not span.attributes.keys() <= {"event.name", "session.id"}:
+                step.kind = None
+
+
+def _add(given: list[JsonValue], back: list[JsonValue], step: SpanStep) -> None:
+    """Adds what a record says; what it is, is told by the shape of its output."""
+    entered, left = given[0] if len(given) == 1 else given, back[0] if len(back) == 1 else back
+    if isinstance(left, dict) and left.get("type") == "tool":
+        step.kind, step.args = "tool", entered
+        name, call_id = left.get("name"), left.get("tool_call_id")
+        step.name = name if isinstance(name, str) else None
+        step.call_id = call_id if isinstance(call_id, str) else None
+        add_result(step, left)
+    elif isinstance(left, dict) and "generations" in left:
+        step.kind = "model"
+        step.input, step.output = messages_at(entered, USER), messages_at(left["generations"], AGENT)
+    elif left == "__end__" or (isinstance(entered, dict) and "remaining_steps" in entered):
+        step.kind = "other"
+    else:
+        step.kind = "chain"
+        step.input, step.output = messages_at(entered, USER), messages_at(left, AGENT)
+
+
+def _content(side: JsonValue) -> list[JsonValue]:
+    messages = side.get("messages") if isinstance(side, dict) else None
+    if not isinstance(messages, list):
+        return [] if messages is None else [loaded(messages)]
+    if len(messages) > 1:
+        return [messages]
+    return [loaded(message.get("content")) if isinstance(message, dict) else message for message in messages]
+
+
+# Spans without a word for what they are: by the keys of their content.
+
+_MODEL = ("gen_ai.request.model", "gen_ai.response.model", "gen_ai.input.messages", "gen_ai.prompt.0.role",
+          "gen_ai.prompt", "gen_ai.completion", "gen_ai.completion.0.role", "llm.model_name",
+          "llm.input_messages.0.message.role")  # fmt: skip
+_TOOL = ("gen_ai.tool.name", "gen_ai.tool.call.id")
+
+
+def _read_content_keys(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    name = text_at(held, *_TOOL)
+    if name:
+        step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
+        step.call_id = text_at(held, "gen_ai.tool.call.id")
+        step.args = value_at(held, "gen_ai.tool.call.arguments")
+        add_result(step, value_at(held, "gen_ai.tool.call.result"))
+    elif any(key in held for key in _MODEL):
+        step.kind = "model"
+        step.name = text_at(held, "gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
+        step.input = messages_at(held.get("gen_ai.prompt"), USER)
+        step.output = messages_at(held.get("gen_ai.completion"), AGENT)
+
+
+# Exporters of products: LangSmith, Langfuse, MLflow and others.
+
+_OTHER = ("retriever", "embedding", "evaluator", "guardrail", "event", "prompt", "parser")
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("llm", "generation", "chat_model", "model"), "model"),
+    **dict.fromkeys(_OTHER, "other"),
+    **{"tool": "tool", "agent": "agent", "chain": "chain", "trace": "chain"},
+}
+
+_OF_LANGSMITH = "langsmith.span.kind"
+"""Key of LangSmith's kinds. It wraps what a function returned, unless that is an object."""
+_KEYS_ALONE: JsonObject = {"content": "role"}
+_UNREAD = "inputs in which the name of a key stands in place of a message"
+"""LangSmith's wrapper of the Claude Agent SDK writes such inputs of all model calls but the first."""
+
+
+def _reader(
+    kind_key: str,
+    given: tuple[str, ...],
+    back: tuple[str, ...],
+    names: tuple[str, ...],
+    usage_key: str,
+    messages: Callable[[JsonValue, str], list[SpanMessage] | None] = json_messages_at,
+) -> Callable[[TraceSpan, SpanStep], None]:
+    """Returns the reader of an exporter that states kind, input and output under keys of its own."""
+
+    def read(span: TraceSpan, step: SpanStep) -> None:
+        held = span.attributes
+        step.kind = kind_at(value_at(held, kind_key), _KINDS)
+        if step.kind is None:
+            return
+        step.name = text_at(held, *names)
+        if step.kind != "model":
+            # MLflow states the name apart for LlamaIndex; DSPy calls a span `Tool.NAME`.
+            named = loaded(held.get("name")) if "mlflow.spanType" in held else None
+            named = named if isinstance(named, str) and named else span.name.removeprefix("Tool.")
+            step.name = text_at(held, *_OF_TOOLS) or named or None
+        entered, left = value_at(held, *given), value_at(held, *back)
+        if entered == _KEYS_ALONE:
+            entered, step.unread = None, _UNREAD
+        if step.kind == "tool":
+            call, answer = _message_of(entered), _message_of(left)
+            if call and len(call.calls) == 1:
+                # The model's message stands in place of the arguments.
+                step.name, step.call_id, entered = call.calls[0].name, call.calls[0].id, call.calls[0].args
+            if answer and len(answer.results) == 1:
+                step.call_id, left = answer.results[0].id or step.call_id, answer.results[0].response
+            step.call_id = text_at(held, "langsmith.call_id", "gen_ai.tool.call.id") or step.call_id
+            is_wrapped = kind_key == _OF_LANGSMITH and isinstance(left, dict) and left.keys() == {"output"}
+            is_missing = left == {} and span.error
+            only = value_at(entered, "input") if isinstance(entered, dict) and len(entered) == 1 else None
+            step.args = call_arguments(only if isinstance(only, dict) else entered)
+            add_result(step, None if is_missing else left["output"] if is_wrapped else left)
+        elif step.kind != "other":
+            step.input, step.output = messages(entered, USER), messages(left, AGENT)
+            step.usage = usage_at(value_at(held, usage_key)) if step.kind == "model" else None
+
+    return read
+
+
+def _message_of(value: JsonValue) -> SpanMessage | None:
+    """Returns the message that a list of one message holds."""
+    is_one = isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and "role" in value[0]
+    messages = json_messages_at(value, USER) if is_one else None
+    return messages[0] if messages and len(messages) == 1 else None
+
+
+_OF_TOOLS = ("gen_ai.tool.name", "tool.name")
+_LANGSMITH = _reader(
+    _OF_LANGSMITH,
+    ("langsmith.inputs", "gen_ai.prompt"),
+    ("langsmith.outputs", "gen_ai.completion"),
+    ("gen_ai.response.model", "gen_ai.request.model"),
+    "langsmith.usage",
+)
+_LANGFUSE = _reader(
+    "langfuse.observation.type",
+    ("langfuse.observation.input", "input.value", "gen_ai.prompt"),
+    ("langfuse.observation.output", "output.value", "gen_ai.completion"),
+    ("langfuse.observation.model.name", "gen_ai.request.model"),
+    "langfuse.observation.usage_details",
+    messages_at,
+)
+_MLFLOW = _reader(
+    "mlflow.spanType",
+    ("mlflow.spanInputs",),
+    ("mlflow.spanOutputs",),
+    ("mlflow.llm.model",),
+    "mlflow.chat.tokenUsage",
+)
+
+
+def _langfuse(span: TraceSpan, step: SpanStep) -> None:
+    _LANGFUSE(span, step)
+    if step.kind is not None and span.attributes.get("langfuse.observation.level") == "ERROR":
+        step.error = text_at(span.attributes, "langfuse.observation.status_message") or "error"
+
+
+# Vercel's AI SDK, versions 3 to 6.
+
+_CALLS = (".doGenerate", ".doStream")
+_TURNS = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
+_OTHERS = ("ai.embed", "ai.rerank")
+
+
+def _read_vercel(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    operation = text_at(held, "ai.operationId") or ""
+    if operation.endswith(_CALLS):
+        step.kind = "model"
+    elif operation == "ai.toolCall":
+        step.kind = "tool"
+    elif operation in _TURNS:
+        step.kind = "agent"
+    elif operation.startswith("ai."):
+        step.kind = "other" if operation.startswith(_OTHERS) else "chain"
+    if step.kind == "tool":
+        step.name, step.call_id = text_at(held, "ai.toolCall.name"), text_at(held, "ai.toolCall.id")
+        step.args = value_at(held, "ai.toolCall.args", "ai.toolCall.input")
+        add_result(step, value_at(held, "ai.toolCall.result", "ai.toolCall.output"))
+    elif step.kind in ("model", "agent"):
+        step.input = only_messages_at(held.get("ai.prompt.messages"), USER)
+        if not step.input and "ai.prompt" in held:
+            step.input = json_messages_at(held["ai.prompt"], USER)
+        text = text_at(held, "ai.response.text", "ai.result.text", "ai.response.object", "ai.result.object")
+        reply = SpanMessage(AGENT, [text] if text else [])
+        add_calls(reply, value_at(held, "ai.response.toolCalls", "ai.result.toolCalls"))
+        step.output = [reply] if reply.texts or reply.calls or not reply.is_read else None
+        step.finish = text_at(held, "ai.response.finishReason", "ai.finishReason")
+        names = ("ai.response.model", "ai.model.id") if step.kind == "model" else ("ai.telemetry.functionId",)
+        step.name = text_at(held, *names)
+        step.response_id = text_at(held, "ai.response.id")
+        step.usage = usage_at(held, "ai.usage.") if step.kind == "model" else None
+
+
+# Pydantic AI and Logfire, beside what they write in OpenTelemetry's conventions.
+
+_RUNS = ("pydantic_ai.all_messages", "all_messages_events", "all_messages_json", "all_messages")
+_FIRST_WORDS = (
+    "pydantic_ai agent_name events tool_arguments tool_response final_result request_data response_data "
+    "all_messages_events all_messages_json all_messages"
+)
+_TOOL_NAMES = ("running tool: ", "running tool")
+
+
+def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    run = value_at(held, *_RUNS)
+    if run is not None or text_at(held, "agent_name"):
+        step.kind, step.name = "agent", text_at(held, "agent_name", "gen_ai.agent.name")
+        messages = json_messages_at(run, USER)
+        # The messages of a run, up to the last that a user wrote.
+        last = max((index for index, message in enumerate(messages or ()) if message.is_users), default=None)
+        step.input = messages and (None if last is None else messages[: last + 1])
+        answer = held.get("final_result")
+        step.output = messages_at(answer, AGENT)
+        if not step.output and answer not in (None, ""):
+            # An answer that is JSON is its text.
+            step.output = [
+                SpanMessage(AGENT, [answer if isinstance(answer, str) else dump_json(answer).decode()])
+            ]
+    elif "tool_arguments" in held or "tool_response" in held or span.name.startswith(_TOOL_NAMES):
+        step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
+        step.args = value_at(held, "tool_arguments")
+        add_result(step, value_at(held, "tool_response"))
+        step.call_id = text_at(held, "gen_ai.tool.call.id")
+    elif "events" in held:
+        messages = only_messages_at(held["events"], USER)
+        step.kind = "model"
+        given = value_at(held, "events")
+        last = given[-1] if isinstance(given, list) and given else None
+        is_choice = isinstance(last, dict) and last.get("event.name") == "gen_ai.choice"
+        step.input, step.output = messages, None if messages else messages
+        if is_choice and messages:
+            step.input, step.output = messages[:-1] or None, messages[-1:]
+    elif "request_data" in held:
+        step.kind = "model"
+        step.input = json_messages_at(held["request_data"], USER)
+        step.output = json_messages_at(held.get("response_data"), AGENT)
+        step.usage = usage_at(as_object(value_at(held, "response_data")).get("usage"))
+
+
+# Spans of the OpenAI Agents SDK's own export.
+
+_OPENAI_AGENTS_KINDS: dict[str, Kind] = {
+    **{"agent": "agent", "handoff": "handoff", "function": "tool"},
+    **dict.fromkeys(("generation", "response"), "model"),
+    **dict.fromkeys(("task", "turn", "custom"), "chain"),
+    **dict.fromkeys(("guardrail", "mcp_tools", "transcription", "speech", "speech_group"), "other"),
+}
+
+
+def _read_openai_agents(span: TraceSpan, step: SpanStep) -> None:
+    held: JsonObject = {key.removeprefix("openai_agents."): item for key, item in span.attributes.items()}
+    step.kind = kind_at(held.get("type"), _OPENAI_AGENTS_KINDS)
+    if step.kind == "tool":
+        step.name, step.args = text_at(held, "name"), value_at(held, "input")
+        add_result(step, value_at(held, "output"))
+    elif step.kind == "handoff":
+        step.target = text_at(held, "to_agent")
+    elif step.kind == "agent":
+        step.name = text_at(held, "name")
+    elif step.kind == "model":
+        output = as_object(value_at(held, "response"))
+        step.input = messages_at(held.get("input"), USER)
+        step.output = messages_at(held.get("output") or output.get("output"), AGENT)
+        step.name, step.response_id = text_at(held, "model"), text_at(held, "response_id")
+        step.usage = usage_at(value_at(held, "usage") or output.get("usage"))
+
+
+# LiteLLM's own callback: what was sent to the provider and what came back, under the provider's name.
+
+_NAME = "raw_gen_ai_request"
+
+
+def _read_litellm(span: TraceSpan, step: SpanStep) -> None:
+    # The attributes are `llm.PROVIDER.KEY`.
+    paths = ((key.split(".", 2), item) for key, item in span.attributes.items() if key.startswith("llm."))
+    held = {path[2]: item for path, item in paths if len(path) > 2}
+    if span.name != _NAME or not held:
+        return
+    step.kind = "model"
+    step.name, step.response_id = text_at(held, "model"), text_at(held, "id")
+    step.input = read_messages(held.get("messages") or held.get("contents"), USER) or None
+    reply = held.get("choices") or held.get("candidates")
+    reply = reply or {"role": AGENT, "content": loaded(held.get("content"))}
+    step.output = read_messages(reply, AGENT) or None
+    step.finish = next((message.finish for message in step.output or () if message.finish), None)
+    step.usage = usage_at(loaded(held.get("usage")))
+
+
+# BeeAI, whose every event is a span: the start of a call, how it ended, and what an agent was told of it.
+
+_CALLED = ("tool", "backend")
+_ENDS = ("success", "error")
+_TOLD = "agent.react.update"
+
+
+def _read_beeai(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    target = span.name.rpartition("-")[0]
+    # A long reply of a model leaves no room for `target` among the attributes.
+    if "beeai" not in span.scope and held.get("target", "") != target:
+        return
+    path, _, event = target.rpartition(".")
+    if path.partition(".")[0] in _CALLED:
+        if event != "start" and event not in _ENDS:
+            step.kind = "other"
+            return
+        step.event = "start" if event == "start" else "end"
+        if path.startswith("tool."):
+            step.kind, step.name = "tool", path.rpartition(".")[2]
+    elif target == _TOLD and "tool.name" in held and "output.value" in held:
+        step.kind, step.name, step.event = "tool", text_at(held, "tool.name"), "told"
+        step.args = call_arguments(value_at(held, "tool.parameters"))
+        add_result(step, value_at(held, "output.value"))
+
+
+# Rows of google-adk's BigQuery plugin, by span.
+
+_PREFIX = "adk_events."
+_ADK_EVENTS_KINDS: tuple[tuple[str, Kind], ...] = (
+    ("LLM_", "model"),
+    ("AGENT_TRANSFER", "handoff"),
+    ("TOOL_", "tool"),
+    ("INVOCATION_", "agent"),
+    ("USER_MESSAGE", "agent"),
+    ("AGENT_RESPONSE", "agent"),
+    ("AGENT_", "chain"),
+)
+_SAID = ("USER_MESSAGE_RECEIVED", "LLM_RESPONSE", "AGENT_RESPONSE")
+_HARMLESS = ("STATE_DELTA",)
+_CALL = re.compile(r"(?:^|' \| )call: ")
+_TEXT = re.compile(r"(?:^| \| )text: '(.*?)'(?= \| (?:text|call|resp|other)|$)", re.DOTALL)
+
+
+def _read_adk_events(span: TraceSpan, step: SpanStep) -> None:
+    rows = {key[len(_PREFIX) :]: row for key, row in span.attributes.items()
+            if key.startswith(_PREFIX) and isinstance(row, dict)}  # fmt: skip
+    if span.start == span.end and not any(row.get("has_latency") for row in rows.values()):
+        # The row of an end alone says when, and not how long.
+        span.end = 0
+    for start, kind in _ADK_EVENTS_KINDS:
+        if step.kind is None and any(name.startswith(start) for name in rows):
+            step.kind = kind
+    known = (*(start for start, _ in _ADK_EVENTS_KINDS), *_HARMLESS)
+    unknown = next((name for name in rows if not name.startswith(known)), None)
+    step.unread = unknown and f"events of the type {unknown!r}"
+    # google-adk 2.13 logs a COMPLETED or an ERROR of every invocation, of a paused one too.
+    if "INVOCATION_STARTING" in rows and rows.keys().isdisjoint(("INVOCATION_COMPLETED", "INVOCATION_ERROR")):
+        step.error = span.message or NO_END
+    for name, row in sorted(rows.items()):
+        _add_row(name.partition("@")[0], row, step)
+    if step.kind == "tool" and len(rows) == 1:
+        # After an AgentTool, the end of the call has another span than its start.
+        step.event = "start" if "TOOL_STARTING" in rows else "end"
+
+
+def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
+    content = row.get("content")
+    held = content if isinstance(content, dict) else {}
+    if row.get("is_truncated") and name in _SAID:
+        step.output = None if name == _SAID[0] else [*(step.output or ()), SpanMessage(AGENT, parts=[CUT])]
+    elif name == "USER_MESSAGE_RECEIVED":
+        texts = [part["text"] for part in objects_in(row.get("parts")) if part.get("text").__class__ is str]
+        summary = text_at(held, "text_summary", "text") or (content if isinstance(content, str) else None)
+        text = "\n".join(filter(None, texts)) or summary
+        step.user = None if text is None or text.startswith("Function response:") else text
+    elif name.startswith("TOOL_"):
+        step.name = text_at(held, "tool") or step.name
+        step.args = step.args if step.args is not None else value_at(held, "args")
+        if name == "TOOL_COMPLETED" and "result" in held:
+            step.result, step.has_result = value_at(held, "result"), True
+    elif name in ("LLM_RESPONSE", "AGENT_RESPONSE"):
+        response = first_of(held, ("response", "text"))
+        response = content if response is None else response
+        if isinstance(response, dict):
+            response = text_at(response, "text_summary", "text")
+        if isinstance(response, str) and response:
+            step.asks_calls = step.asks_calls or _CALL.search(response) is not None
+            texts = _TEXT.findall(response) or ([] if response.startswith("call: ") else [response])
+            step.output = [*(step.output or ()), SpanMessage(AGENT, texts)] if texts else step.output
+        step.usage = step.usage or usage_at(held.get("usage"))
+    elif name == "AGENT_TRANSFER":
+        step.target = text_at(held, "to_agent", "target_agent", "agent_name")
+
+
+# google-adk's own spans.
+
+_SCOPE = "gcp.vertex.agent"
+_NAMES: tuple[tuple[str, Kind], ...] = (
+    ("invocation", "agent"),
+    ("invoke_agent ", "agent"),
+    ("invoke_workflow ", "agent"),
+    ("agent_run ", "agent"),
+    ("call_llm", "model"),
+    ("execute_tool ", "tool"),
+)
+_HIDDEN: tuple[JsonValue, ...] = ({}, {"result": "<not specified>"}, None)
+
+
+def _read_adk(span: TraceSpan, step: SpanStep) -> None:
+    held, name = span.attributes, span.name
+    step.kind = next((kind for start, kind in _NAMES if name.startswith(start)), None)
+    if name == "invocation" or f"{_SCOPE}.event_id" in held or span.scope == _SCOPE:
+        pass
+    elif not any(key.startswith(_SCOPE) for key in held):
+        step.kind = None
+        return
+    if step.kind == "agent" and name != "invocation":
+        step.name = name.partition(" ")[2].strip("[]") or None
+    if step.kind == "tool":
+        step.name = name.removeprefix("execute_tool ")
+        step.call_id = text_at(held, f"{_SCOPE}.tool_call_id")
+        step.args = value_at(held, f"{_SCOPE}.tool_call_args")
+        result = value_at(held, f"{_SCOPE}.tool_response")
+        if result is not None and result not in _HIDDEN:
+            step.result, step.has_result = result, True
+        return
+    step.input = only_messages_at(_stated(held.get(f"{_SCOPE}.llm_request")), USER)
+    response = _stated(held.get(f"{_SCOPE}.llm_response"))
+    step.output = json_messages_at(response, AGENT)
+    if isinstance(response, dict):
+        step.finish = text_at(response, "finish_reason")
+
+
+def _stated(value: JsonValue) -> JsonValue:
+    """Returns what an attribute spells; None where its content was not captured."""
+    value = loaded(value)
+    return None if value in _HIDDEN else value
+
+
+for name, rank, prefixes, read, is_guess, names in (
+    ("openai_agents", 5, "openai_agents", _read_openai_agents, False, ()),
+    ("adk_events", 5, "adk_events", _read_adk_events, False, ()),
+    ("langsmith", 15, "langsmith", _LANGSMITH, False, ()),
+    ("beeai", 15, "openinference", _read_beeai, False, ()),
+    ("openinference", 20, "openinference", _read_openinference, False, ()),
+    ("aws_distro", 25, "aws event openinference strands opentelemetry amazon session", _read_llo, False, ()),
+    ("gen_ai", 30, "gen_ai input output", _read_standard, False, ()),
+    ("openllmetry", 40, "traceloop llm gen_ai", _read_openllmetry, False, ()),
+    ("pydantic_ai", 45, _FIRST_WORDS, _read_pydantic_ai, False, ()),
+    ("vercel_ai", 50, "ai", _read_vercel, False, ()),
+    ("litellm", 60, "", _read_litellm, False, (_NAME,)),
+    ("adk", 60, "gcp", _read_adk, False, tuple(start.partition(" ")[0] for start, _ in _NAMES)),
+    ("mlflow", 70, "mlflow", _MLFLOW, False, ()),
+    ("langfuse", 85, "langfuse", _langfuse, False, ()),
+    ("content_keys", 90, "gen_ai llm", _read_content_keys, True, ()),
+):
+    register_dialect(
+        SpanDialect(
+            name=name, prefixes=key_set(prefixes), read=read, rank=rank, is_guess=is_guess, names=names
+        )
+    )
