@@ -12,7 +12,6 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from tests.pipeline.io.test_agent_folder import CASES, RESULT
 
 from tests.documentation import ROOT, SAMPLE, blocks, commands
 from turnwise.pipeline.cli.decisions import (
@@ -87,8 +86,15 @@ def place(tmp_path, unchanged):
     (tmp_path / "alerts.json").write_text(alerts.text)
     history = tmp_path / "waiter/.adk/eval_history"
     history.mkdir(parents=True)
-    (history / "waiter_1.evalset_result.json").write_text(json.dumps(RESULT))
-    (tmp_path / "waiter/desk.evalset.json").write_text(json.dumps(CASES))
+    said = {"user_content": {"role": "user", "parts": [{"text": "Hi"}]}}
+    said |= {"final_response": {"role": "model", "parts": [{"text": "Hello"}]}}
+    per_turn = [{"actual_invocation": said, "expected_invocation": said}]
+    ended = {"eval_set_id": "desk", "eval_id": "greeting", "final_eval_status": 1, "session_id": "s1"}
+    ended |= {"overall_eval_metric_results": [], "eval_metric_result_per_invocation": per_turn}
+    result = {"eval_set_result_id": "app_desk_1.0", "eval_set_id": "desk", "eval_case_results": [ended]}
+    (history / "waiter_1.evalset_result.json").write_text(json.dumps(result))
+    cases = {"eval_set_id": "desk", "eval_cases": [{"eval_id": "greeting", "conversation": [said]}]}
+    (tmp_path / "waiter/desk.evalset.json").write_text(json.dumps(cases))
     return tmp_path
 
 
