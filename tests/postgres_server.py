@@ -4,19 +4,17 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 
-def _tool(name: str) -> str | None:
+def _tool(name):
     installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
     return str(installed[-1]) if installed else shutil.which(name)
 
 
-def lacks_postgres() -> str:
+def lacks_postgres():
     """Returns what is missing to start a server; "": nothing."""
     if find_spec("psycopg") is None:
         return "psycopg"
@@ -29,7 +27,7 @@ def lacks_postgres() -> str:
 
 
 @contextmanager
-def postgres_server() -> Iterator[str]:
+def postgres_server():
     """Starts a server; yields its address with `DATABASE` for the name of a database."""
     as_user = [] if os.geteuid() else ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
     with tempfile.TemporaryDirectory(prefix="turnwise-pg-") as name:
@@ -52,7 +50,7 @@ def postgres_server() -> Iterator[str]:
             )
 
 
-def created(address: str, name: str) -> str:
+def created(address, name):
     """Makes an empty database on a server; returns its address."""
     import psycopg
 
@@ -61,7 +59,7 @@ def created(address: str, name: str) -> str:
     return address.replace("DATABASE", name)
 
 
-def emptied(address: str) -> str:
+def emptied(address):
     """Ends all other sessions of a database and removes everything in it; returns its address."""
     import psycopg
     from psycopg.sql import SQL, Identifier
@@ -86,11 +84,11 @@ class MadeDatabase:
         kept: The one table that has rows then.
     """
 
-    def __init__(self, address: str, make: Callable[[str], object], kept: str) -> None:
+    def __init__(self, address, make, kept):
         self._address, self._make, self._kept = address, make, kept
         self._state: object = None
 
-    def without_rows(self) -> str:
+    def without_rows(self):
         """Ends all other sessions and makes the database as it was made; returns its address."""
         import psycopg
 
@@ -104,7 +102,7 @@ class MadeDatabase:
             self._state = self._found(connection)
         return self._address
 
-    def _found(self, connection: Any) -> object:
+    def _found(self, connection):
         """Returns what changes with any definition (places and writers of its rows), and with a kept row."""
         names = " UNION ALL ".join(
             f"SELECT concat_ws(' ', tableoid, {key}, ctid, xmin) FROM {catalog} WHERE {key} >= {_FIRST_OWN}"
@@ -115,7 +113,7 @@ class MadeDatabase:
         query = f"{names} UNION ALL {rows}" if is_there else names
         return sorted(connection.execute(query).fetchall())
 
-    def _empty(self, connection: Any) -> None:
+    def _empty(self, connection):
         own = "relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> %s"
         query = f"SELECT relname FROM pg_class WHERE {own}"
         tables = [name for (name,) in connection.execute(query, [self._kept]).fetchall()]
@@ -136,6 +134,6 @@ _DEFINITIONS = {
 }
 
 
-def _end_others(connection: Any) -> None:
+def _end_others(connection):
     others = "datname = current_database() AND pid <> pg_backend_pid()"
     connection.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")

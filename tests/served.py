@@ -3,13 +3,12 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 
 
 @contextmanager
-def http_served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+def http_served(handler):
     """Serves HTTP on this machine; yields the address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
@@ -24,7 +23,7 @@ def http_served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 
 
 @contextmanager
-def terminal() -> Iterator[tuple[int, list[bytes]]]:
+def terminal():
     """Yields one end of a pseudo-terminal of 40 lines and 100 columns, and what was shown so far on it."""
     import fcntl
     import pty
@@ -35,7 +34,7 @@ def terminal() -> Iterator[tuple[int, list[bytes]]]:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     shown: list[bytes] = []
 
-    def read() -> None:
+    def read():
         while True:
             try:
                 part = os.read(ours, 4096)
@@ -54,7 +53,7 @@ def terminal() -> Iterator[tuple[int, list[bytes]]]:
         os.close(ours)
 
 
-def until(is_so: Callable[[], object], is_alive: Callable[[], bool] = lambda: True) -> None:
+def until(is_so, is_alive=lambda: True):
     """Waits some minutes until something is so, as long as a process lives."""
     deadline = time.monotonic() + 240
     while not is_so():
@@ -63,7 +62,7 @@ def until(is_so: Callable[[], object], is_alive: Callable[[], bool] = lambda: Tr
 
 
 @contextmanager
-def in_environment(given: Mapping[str, str]) -> Iterator[None]:
+def in_environment(given):
     """Sets variables of the environment, and puts the earlier ones back."""
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)

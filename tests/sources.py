@@ -1,12 +1,11 @@
 """Helpers for tests of the sources of a stream."""
 
 import time
-from collections.abc import Iterable
 
-from turnwise.pipeline.streaming.inputs.base import SettledPositions, SourceRecord, StreamSource
+from turnwise.pipeline.streaming.inputs.base import SettledPositions, SourceRecord
 
 
-def wait_for(source: StreamSource, number: int, seconds: float = 30) -> list[SourceRecord]:
+def wait_for(source, number, seconds=30):
     """Polls a source until `number` records have arrived, or the time is over."""
     items: list[SourceRecord] = []
     until = time.monotonic() + seconds
@@ -16,7 +15,7 @@ def wait_for(source: StreamSource, number: int, seconds: float = 30) -> list[Sou
     return items
 
 
-def settle(source: StreamSource, items: Iterable[SourceRecord]) -> None:
+def settle(source, items):
     """Settles records at their source."""
     source.settle([(item.source, item.position) for item in items])
 
@@ -24,26 +23,26 @@ def settle(source: StreamSource, items: Iterable[SourceRecord]) -> None:
 class InMemoryCheckpoints:
     """Checkpoints in memory; they outlive a source, as those on disk outlive a process."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.settled: dict[str, set[int]] = {}
         self.notes: dict[str, str] = {}
 
-    def done(self, source: str) -> SettledPositions:
+    def done(self, source):
         places = self.settled.setdefault(source, set())
         through = 0
         while through + 1 in places:
             through += 1
         return SettledPositions(through, frozenset(place for place in places if place > through))
 
-    def settle(self, items: Iterable[SourceRecord]) -> None:
+    def settle(self, items):
         for item in items:
             self.settled[item.source].add(item.position)
 
-    def skip(self, source: str, positions: Iterable[int]) -> None:
+    def skip(self, source, positions):
         self.settled[source].update(positions)
 
-    def note(self, source: str) -> str | None:
+    def note(self, source):
         return self.notes.get(source)
 
-    def set_note(self, source: str, note: str) -> None:
+    def set_note(self, source, note):
         self.notes[source] = note

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tests.pipeline.report_html.made_run import DOCUMENT, Row, scores
+from tests.pipeline.report_html.made_run import DOCUMENT, scores
 from tests.store_rows import put_tables
-from turnwise.pipeline.store.database import CONVERSATION_ROWS, LOCAL_APP, METRIC_ROWS, SCORE_ROWS, Store
+from turnwise.pipeline.store.database import CONVERSATION_ROWS, LOCAL_APP, METRIC_ROWS, SCORE_ROWS
 from turnwise.pipeline.store.rows import conversation_columns, metric_columns, score_columns
 from turnwise.pipeline.store.runs import Execution
 from turnwise.schemas.rows import MetricsByAppVersionRow
@@ -12,9 +12,7 @@ from turnwise.schemas.rows import MetricsByAppVersionRow
 _NOW = 1_790_000_000 * 10**9
 
 
-def put_run(
-    store: Store, conversations: list[Row], number: int = 0, *, ends: bool = True, **document: Any
-) -> str:
+def put_run(store, conversations, number=0, *, ends=True, **document):
     """Writes a run as the sink does, with the scores that fit; returns its name."""
     read = dict.fromkeys(("records", "parsed_records", "results", "conversations"), len(conversations))
     counts = {**DOCUMENT["counts"], **read}
@@ -25,17 +23,13 @@ def put_run(
     rows: list[Any] = [{**row, "user_id": None, "run_id": own["run_id"]} for row in conversations]
     tables = {
         CONVERSATION_ROWS: [conversation_columns(row, LOCAL_APP, 1) for row in rows],
-        SCORE_ROWS: [
-            score_columns(one, LOCAL_APP, 1, execution.day)  # type: ignore[arg-type]
-            for row in rows
-            for one in scores(row)
-        ],
+        SCORE_ROWS: [score_columns(one, LOCAL_APP, 1, execution.day) for row in rows for one in scores(row)],
         METRIC_ROWS: [metric_columns(row, execution, 1) for row in _metrics(rows)],
     }
     return put_tables(store, execution, tables, own, ends=ends).home
 
 
-def _metrics(rows: list[Row]) -> list[Row]:
+def _metrics(rows):
     """Returns how many conversations of each version passed."""
     found = []
     for version in sorted({row["app_version"] for row in rows}):

@@ -1,10 +1,9 @@
 """Serves BigQuery's Storage API over gRPC, and appends rows to the tables of the service."""
 
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import grpc
 import pyarrow
@@ -20,7 +19,6 @@ from google.cloud.bigquery_storage_v1.types import (
 )
 
 from tests.bigquery.reading import READ_SERVICE, ReadService
-from tests.bigquery.service import BigQuery
 
 _SERVICE = "google.cloud.bigquery.storage.v1.BigQueryWrite"
 _NAME = re.compile(r"projects/([^/]+)/datasets/(\w+)/tables/(\w+)/streams/_default")
@@ -63,13 +61,13 @@ class AppendService:
         appended: Name of the table of every request, and its number of rows.
     """
 
-    def __init__(self, service: BigQuery) -> None:
+    def __init__(self, service):
         self._service = service
         self.faults: list[AppendFault] = []
         self.refused_values: dict[str, str] = {}
         self.appended: list[tuple[str, int]] = []
 
-    def append(self, requests: Iterator[AppendRowsRequest], context: Any) -> Iterator[AppendRowsResponse]:
+    def append(self, requests, context):
         """Answers the requests of a connection."""
         name = ""
         routes = [value for key, value in context.invocation_metadata() if key == "x-goog-request-params"]
@@ -81,14 +79,14 @@ class AppendService:
                 answer = self._answer(request, name, context)
             yield answer
 
-    def get_stream(self, request: GetWriteStreamRequest, context: Any) -> WriteStream:
+    def get_stream(self, request, context):
         """Returns a default stream."""
         with self._service.lock:
             table = self._table(request.name, context)
             self._fail(table, context, is_written=None)
             return WriteStream(name=request.name, type_=WriteStream.Type.COMMITTED)
 
-    def _answer(self, request: AppendRowsRequest, name: str, context: Any) -> AppendRowsResponse:
+    def _answer(self, request, name, context):
         table = self._table(name, context)
         if len(AppendRowsRequest.serialize(request)) > _LARGEST:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, "AppendRows request too large")
@@ -106,14 +104,14 @@ class AppendService:
         self._fail(table, context, is_written=True)
         return AppendRowsResponse(append_result=AppendRowsResponse.AppendResult(), write_stream=name)
 
-    def _table(self, name: str, context: Any) -> str:
+    def _table(self, name, context):
         found = _NAME.fullmatch(name)
         if not found or found[3] not in self._service.tables or found[2] != self._service.dataset:
             context.abort(grpc.StatusCode.NOT_FOUND, f"Requested entity was not found: {name}")
         assert found
         return found[3]
 
-    def _fail(self, table: str, context: Any, is_written: bool | None) -> AppendRowsResponse | None:
+    def _fail(self, table, context, is_written):
         for i, fault in enumerate(self.faults):
             if re.search(fault.table, table) and is_written in (None, fault.is_written):
                 self.faults[i : i + 1] = [fault._replace(times=fault.times - 1)] * (fault.times > 1)
@@ -122,7 +120,7 @@ class AppendService:
                 return _error(fault.error, fault.message) if fault.error else None
         return None
 
-    def _refused(self, table: str, rows: pyarrow.Table) -> AppendRowsResponse | None:
+    def _refused(self, table, rows):
         """Returns the answer to rows that do not fit the table, or whose values it refuses."""
         described = self._service.duckdb.execute(f'DESCRIBE "{self._service.own_name}"."{table}"').fetchall()
         columns = {row[0]: row[1] for row in described}
@@ -147,18 +145,18 @@ class AppendService:
         return answer
 
 
-def _error(code: grpc.StatusCode, message: str) -> AppendRowsResponse:
+def _error(code, message):
     return AppendRowsResponse(error={"code": code.value[0], "message": message})
 
 
-def _rows(request: AppendRowsRequest) -> pyarrow.Table:
+def _rows(request):
     schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(request.arrow_rows.writer_schema.serialized_schema))
     content = pyarrow.py_buffer(request.arrow_rows.rows.serialized_record_batch)
     return pyarrow.Table.from_batches([pyarrow.ipc.read_record_batch(content, schema)])
 
 
 @contextmanager
-def started_storage(service: BigQuery) -> Iterator[tuple[AppendService, str]]:
+def started_storage(service):
     """Starts the Storage API on this machine; yields what appends, and the address."""
     appends, reads = AppendService(service), ReadService(service)
     handlers = {

@@ -3,7 +3,6 @@
 import re
 import tempfile
 import threading
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -24,7 +23,7 @@ class Database:
         views: Statements that made a view, as they were sent.
     """
 
-    def __init__(self, project: str, dataset: str, bucket: Path) -> None:
+    def __init__(self, project, dataset, bucket):
         self.project, self.dataset, self.bucket = project, dataset, bucket
         self.own_name = dataset
         self.lock = threading.RLock()
@@ -36,17 +35,17 @@ class Database:
         self.failing_sql: tuple[str, str, int] = ("", "", 0)
         self.views: list[str] = []
 
-    def rows(self, table: str, order: str = "ALL") -> list[dict[str, Any]]:
+    def rows(self, table, order="ALL"):
         """Returns the rows of a table."""
         return self.select(f'SELECT * FROM "{self.dataset}"."{table}" ORDER BY {order}')
 
-    def select(self, sql: str) -> list[dict[str, Any]]:
+    def select(self, sql):
         """Returns the rows of a query; the dataset is the default one."""
         with self.lock:
             self.duckdb.execute(f'USE "{self.own_name}"').execute(sql)
             return self._found()
 
-    def create(self, name: str, resource: dict[str, Any]) -> None:
+    def create(self, name, resource):
         """Makes a table."""
         if name in self.tables:
             raise Trouble(409, "duplicate", f"Already Exists: Table {name}")
@@ -57,19 +56,19 @@ class Database:
         self.duckdb.execute(f'CREATE TABLE "{self.dataset}"."{name}" ({columns})')
         self.tables[name] = resource
 
-    def resource(self, dataset: str, name: str) -> dict[str, Any]:
+    def resource(self, dataset, name):
         """Returns the resource of a table."""
         if name not in self.tables or dataset != self.dataset:
             raise not_found("Table", f"{self.project}:{dataset}.{name}")
         reference = {"projectId": self.project, "datasetId": dataset, "tableId": name}
         return {"tableReference": reference, "type": "TABLE", **self.tables[name]}
 
-    def delete(self, name: str) -> None:
+    def delete(self, name):
         """Removes a table."""
         self.duckdb.execute(f'DROP TABLE "{self.dataset}"."{name}"')
         del self.tables[name]
 
-    def load(self, load: dict[str, Any], content: bytes | None) -> int:
+    def load(self, load, content):
         """Does a load job; returns the number of rows."""
         target = load["destinationTable"]
         name = target["tableId"]
@@ -90,13 +89,13 @@ class Database:
                 count += inserted
         return count
 
-    def _object(self, uri: str) -> bytes:
+    def _object(self, uri):
         path = self.bucket / uri.removeprefix("gs://")
         if not path.is_file():
             raise ValueError(f"Not found: URI {uri}")
         return path.read_bytes()
 
-    def query(self, configuration: dict[str, Any]) -> list[dict[str, Any]]:
+    def query(self, configuration):
         """Does a query job of several statements; returns the rows of the last one, if it selects."""
         query = configuration["query"]
         assert query["useLegacySql"] is False
@@ -118,12 +117,12 @@ class Database:
             raise
         return self._found() if statements[-1].startswith("SELECT") else []
 
-    def _found(self) -> list[dict[str, Any]]:
+    def _found(self):
         """Returns the rows of the statement before."""
         names = [column[0] for column in self.duckdb.description or ()]
         return [dict(zip(names, row, strict=True)) for row in self.duckdb.fetchall()]
 
-    def _execute(self, statement: str, values: dict[str, Any]) -> None:
+    def _execute(self, statement, values):
         text, message, times = self.failing_sql
         if times and text in statement:
             self.failing_sql = (text, message, times - 1)

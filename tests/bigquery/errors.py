@@ -13,13 +13,13 @@ class Reply(NamedTuple):
 class Trouble(Exception):
     """An error of the API."""
 
-    def __init__(self, status: int, reason: str, message: str) -> None:
+    def __init__(self, status, reason, message):
         super().__init__(message)
         errors = [{"reason": reason, "message": message, "domain": "global"}]
         self.reply = Reply(status, {"error": {"code": status, "message": message, "errors": errors}})
 
 
-def not_found(kind: str, name: str) -> Trouble:
+def not_found(kind, name):
     """Returns the error of something that is not there."""
     return Trouble(404, "notFound", f"Not found: {kind} {name}")
 

@@ -1,10 +1,8 @@
 """Serves BigQuery's REST API, with access tokens."""
 
 import json
-from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from tests.bigquery.errors import Reply, Trouble
@@ -18,7 +16,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     service: BigQuery
 
-    def _handle(self) -> None:
+    def _handle(self):
         parts = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {}
@@ -42,12 +40,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PUT = do_DELETE = _handle
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         """Says nothing."""
 
 
 @contextmanager
-def started_bigquery(project: str, dataset: str, bucket: Path) -> Iterator[tuple[BigQuery, str]]:
+def started_bigquery(project, dataset, bucket):
     """Starts the service on this machine; yields it and its address."""
     service = BigQuery(project, dataset, bucket)
     try:

@@ -2,7 +2,6 @@
 
 import re
 from base64 import b64decode
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -10,14 +9,11 @@ from typing import Any
 import grpc
 import pyarrow
 from google.cloud.bigquery_storage_v1.types import (
-    CreateReadSessionRequest,
-    ReadRowsRequest,
     ReadRowsResponse,
     ReadSession,
 )
 
 from tests.bigquery.errors import Trouble
-from tests.bigquery.service import BigQuery
 
 READ_SERVICE = "google.cloud.bigquery.storage.v1.BigQueryRead"
 _TABLE = re.compile(r"projects/([^/]+)/datasets/(\w+)/tables/(\w+)")
@@ -48,7 +44,7 @@ _KINDS: dict[str, tuple[Any, Any]] = {
 """Type of BigQuery -> type of Arrow, and what makes a value of the text of the REST API."""
 
 
-def _column(field: dict[str, Any]) -> pyarrow.Field:
+def _column(field):
     kind = field["type"]
     columns = field.get("fields")
     type_ = pyarrow.struct(map(_column, columns)) if columns else _KINDS[kind][0]
@@ -58,7 +54,7 @@ def _column(field: dict[str, Any]) -> pyarrow.Field:
     return pyarrow.field(field["name"], type_, metadata=marks)
 
 
-def _value(field: dict[str, Any], cell: Any) -> Any:
+def _value(field, cell):
     if field.get("mode") == "REPEATED":
         return [_value(field | {"mode": ""}, item["v"]) for item in cell or ()]
     if cell is None:
@@ -72,11 +68,11 @@ def _value(field: dict[str, Any], cell: Any) -> Any:
 class ReadService:
     """Reads what a service answers to `SELECT * FROM ...` of a table or a job's result."""
 
-    def __init__(self, service: BigQuery) -> None:
+    def __init__(self, service):
         self._service = service
         self._streams: dict[str, pyarrow.Table] = {}
 
-    def create(self, request: CreateReadSessionRequest, context: Any) -> ReadSession:
+    def create(self, request, context):
         """Returns a session, whose rows are dealt to its streams in turn."""
         session, service = request.read_session, self._service
         with service.lock:
@@ -96,7 +92,7 @@ class ReadService:
             estimated_total_bytes_scanned=service.size,
         )
 
-    def _rows(self, session: ReadSession) -> pyarrow.Table:
+    def _rows(self, session):
         found = _TABLE.fullmatch(session.table)
         assert found
         if (job := found[3].removeprefix("anon_")) != found[3]:
@@ -112,7 +108,7 @@ class ReadService:
         ]
         return pyarrow.Table.from_pylist(rows, schema)
 
-    def read(self, request: ReadRowsRequest, context: Any) -> Iterator[ReadRowsResponse]:
+    def read(self, request, context):
         """Yields the rows of a stream from an offset on, some a message."""
         rows, page = self._streams[request.read_stream], self._service.page
         for start in range(request.offset, rows.num_rows, page):
@@ -122,7 +118,7 @@ class ReadService:
             content = {"serialized_record_batch": batch.serialize().to_pybytes()}
             yield ReadRowsResponse(arrow_record_batch=content, row_count=batch.num_rows)
 
-    def _log(self, line: str, context: Any) -> None:
+    def _log(self, line, context):
         """Notes a request, and answers with the error that a test wants."""
         self._service.requests.append(line)
         rule = self._service.take_rule(line)

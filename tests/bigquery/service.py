@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -23,7 +22,7 @@ class BigQuery(Database):
         rules: Answers of the next requests.
     """
 
-    def __init__(self, project: str, dataset: str, bucket: Path) -> None:
+    def __init__(self, project, dataset, bucket):
         super().__init__(project, dataset, bucket)
         self.answers: list[Answer] = []
         self.page, self.streams, self.size = 1000, 3, 5 << 30
@@ -33,25 +32,25 @@ class BigQuery(Database):
         self.answered: dict[str, Answer] = {}
         self.uploads: dict[str, dict[str, Any]] = {}
 
-    def answer(self, sql: str, schema: list[Any], *rows: list[Any], **more: Any) -> None:
+    def answer(self, sql, schema, *rows, **more):
         """Adds the result of a query; columns are fields, or (name, type, mode)."""
         names = ("name", "type", "mode")
         fields = [each if isinstance(each, dict) else dict(zip(names, each, strict=False)) for each in schema]
         self.answers.append(Answer(sql, fields, list(rows), **more))
 
-    def fail(self, request: str, status: int, message: str = "", reason: str = "x", times: int = 1) -> None:
+    def fail(self, request, status, message="", reason="x", times=1):
         """Answers the next requests with an error."""
         self.rules.append(Rule(request, Trouble(status, reason, message), times))
 
-    def lose_answer(self, request: str) -> None:
+    def lose_answer(self, request):
         """Does the work of the next request, and answers 503."""
         self.rules.append(Rule(request, None, 1))
 
-    def asked(self, request: str) -> list[str]:
+    def asked(self, request):
         """Returns the requests that match."""
         return [line for line in self.requests if re.search(request, line)]
 
-    def done(self, method: str, path: str, query: dict[str, str], body: bytes) -> Reply:
+    def done(self, method, path, query, body):
         """Answers a request of the API."""
         line = f"{method} {path}?{'&'.join(f'{name}={value}' for name, value in query.items())}"
         with self.lock:
@@ -67,7 +66,7 @@ class BigQuery(Database):
             except Trouble as trouble:
                 return trouble.reply
 
-    def take_rule(self, line: str) -> Rule | None:
+    def take_rule(self, line):
         """Returns the answer to a request that a test wants, and counts it."""
         for i, rule in enumerate(self.rules):
             if re.search(rule.request, line):
@@ -75,7 +74,7 @@ class BigQuery(Database):
                 return rule
         return None
 
-    def _routed(self, method: str, path: str, query: dict[str, str], body: bytes) -> Reply:
+    def _routed(self, method, path, query, body):
         if method == "PUT":
             return self._insert_job(self.uploads[path.strip("/")], body)
         found = re.fullmatch(r"(/upload)?/bigquery/v2/projects/([^/]+)/(.*)", path)
@@ -98,34 +97,34 @@ class BigQuery(Database):
                 return reply
         raise Trouble(404, "notFound", f"no such method: {method} {path}")
 
-    def _dataset(self, name: str) -> Reply:
+    def _dataset(self, name):
         if name != self.dataset:
             raise not_found("Dataset", f"{self.project}:{name}")
         reference = {"projectId": self.project, "datasetId": name}
         return Reply(200, {"datasetReference": reference, "location": "EU"})
 
-    def _create(self, dataset: str, table: dict[str, Any]) -> Reply:
+    def _create(self, dataset, table):
         self._dataset(dataset)
         name = table["tableReference"]["tableId"]
         self.create(name, table)
         return self._table(dataset, name)
 
-    def _list(self, dataset: str) -> Reply:
+    def _list(self, dataset):
         self._dataset(dataset)
         return Reply(200, {"tables": [self.resource(dataset, name) for name in self.tables]})
 
-    def _table(self, dataset: str, name: str) -> Reply:
+    def _table(self, dataset, name):
         return Reply(200, self.resource(dataset, name))
 
-    def _delete(self, dataset: str, name: str) -> Reply:
+    def _delete(self, dataset, name):
         self._table(dataset, name)
         self.delete(name)
         return Reply(204, {})
 
-    def _data(self, dataset: str, name: str) -> Reply:
+    def _data(self, dataset, name):
         fields = {field["name"]: field for field in self._table(dataset, name).body["schema"]["fields"]}
 
-        def cell(column: str, value: Any) -> dict[str, Any]:
+        def cell(column, value):
             if fields[column].get("mode") == "REPEATED":
                 return {"v": [{"v": item} for item in value or ()]}
             return {"v": None if value is None else str(value)}
@@ -133,12 +132,12 @@ class BigQuery(Database):
         rows = [{"f": [cell(*item) for item in row.items()]} for row in self.rows(name)]
         return Reply(200, {"rows": rows, "totalRows": str(len(rows))})
 
-    def _begin_upload(self, job: dict[str, Any]) -> Reply:
+    def _begin_upload(self, job):
         name = f"upload{len(self.uploads)}"
         self.uploads[name] = job
         return Reply(200, {"upload": name})
 
-    def _insert_job(self, job: dict[str, Any], content: bytes | None = None) -> Reply:
+    def _insert_job(self, job, content=None):
         configuration = job["configuration"]
         name = job.get("jobReference", {}).get("jobId", "dry")
         if name in self.jobs:
@@ -165,7 +164,7 @@ class BigQuery(Database):
             self.jobs[name] = done
         return Reply(200, done)
 
-    def _answer(self, name: str, done: dict[str, Any]) -> None:
+    def _answer(self, name, done):
         sql = done["configuration"]["query"]["query"]
         limit = done["configuration"]["query"].get("maximumBytesBilled")
         found = self.answered[name] = self.find_answer(sql)
@@ -181,26 +180,26 @@ class BigQuery(Database):
             error = {"reason": "invalidQuery", "message": found.error}
             done["status"] |= {"errorResult": error, "errors": [error]}
 
-    def find_answer(self, sql: str) -> Answer:
+    def find_answer(self, sql):
         """Returns the answer to a query."""
         found = next((each for each in self.answers if re.search(each.sql, sql, re.DOTALL)), None)
         if found is None:
             raise Trouble(400, "invalidQuery", f"Syntax error: Unexpected {sql.split()[0]} at [1:1]")
         return found
 
-    def _job(self, name: str) -> Reply:
+    def _job(self, name):
         if name not in self.jobs:
             raise not_found("Job", name)
         return Reply(200, self.jobs[name])
 
-    def _results(self, name: str, query: dict[str, str]) -> Reply:
+    def _results(self, name, query):
         job = self._job(name).body
         if error := job["status"].get("errorResult"):
             raise Trouble(400, error["reason"], error["message"])
         reply = {"jobComplete": True, "jobReference": job["jobReference"], "totalRows": "0"}
         return Reply(200, reply | (self._page(self.answered[name], query) if name in self.answered else {}))
 
-    def _page(self, answer: Answer, query: dict[str, str]) -> dict[str, Any]:
+    def _page(self, answer, query):
         start = int(query.get("pageToken") or query.get("startIndex", 0))
         size = min(self.page, int(query.get("maxResults", self.page)))
         end = min(start + size, len(answer.rows))

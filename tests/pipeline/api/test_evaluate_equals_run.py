@@ -19,7 +19,7 @@ MATCH = "final_response_match_v2"
 Compare = Callable[..., tuple[Any, Any]]
 
 
-def told(row: dict[str, Any]) -> dict[str, Any]:
+def told(row):
     """Returns what a row says as JSON, but for what differs between any two runs."""
     plain = json.loads(json.dumps(row.get("result", row)))
     if plain.get("judge"):
@@ -28,12 +28,12 @@ def told(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if name not in OF_RUN}
 
 
-def key(row: dict[str, Any]) -> str:
+def key(row):
     """Returns what orders rows: all but sums of floats, whose last digit depends on the order of adding."""
     return json.dumps({k: v for k, v in row.items() if not isinstance(v, float)}, sort_keys=True)
 
 
-def assert_equal(result: Any, done: Any) -> None:
+def assert_equal(result, done):
     for table in TABLES:
         ours = sorted(map(told, getattr(result, table)), key=key)
         theirs = sorted(map(told, done.rows(table)), key=key)
@@ -51,12 +51,10 @@ def without_difference(text):
 
 
 @pytest.fixture
-def both(turnwise: Any, tmp_path: Path) -> Compare:
+def both(turnwise, tmp_path):
     """Returns a function that evaluates twice, compares, and returns the result and the finished run."""
 
-    def compare(
-        logs: Path, cases: Path | None = None, config: dict[str, Any] | None = None, judge: str = "local"
-    ) -> tuple[Any, Any]:
+    def compare(logs, cases=None, config=None, judge="local"):
         file = tmp_path / "config.json"
         file.write_text(json.dumps(config or {}))
         options = ["--eval_cases", cases] if cases else []

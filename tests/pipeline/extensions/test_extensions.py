@@ -27,7 +27,7 @@ WANTED = {
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     """Returns a folder into which the package is installed, with its entry points."""
     source = tmp_path_factory.mktemp("source") / "package"
     shutil.copytree(PACKAGE, source)
@@ -39,14 +39,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=["installed", "file"])
-def way(request: pytest.FixtureRequest) -> tuple[list[str], dict[str, str]]:
+def way(request):
     """Returns the arguments and the environment by which the implementations are found."""
     if request.param == "file":
         return ["--plugin", str(FILE)], dict(os.environ)
     return [], {**os.environ, "PYTHONPATH": str(request.getfixturevalue("site"))}
 
 
-def run(folder: Path, way, *arguments: str, records=CALLS, command: str = "run"):
+def run(folder, way, *arguments, records=CALLS, command="run"):
     log, config = folder / "log.jsonl", folder / "config.json"
     log.write_text("".join(json.dumps(record) + "\n" for record in records))
     config.write_text(json.dumps(CONFIG))
@@ -56,12 +56,12 @@ def run(folder: Path, way, *arguments: str, records=CALLS, command: str = "run")
     return forked.run_text([command, *known, *arguments], folder, way[1])
 
 
-def values(rows) -> set[tuple[str, str, float]]:
+def values(rows):
     turns = (row for row in rows if row["turn_index"] is not None)
     return {(row["conversation_id"], row["criterion"], row["value"]) for row in turns}
 
 
-def lines(folder: Path, table: str) -> list:
+def lines(folder, table):
     return rows_of(folder / "out", table)
 
 
@@ -155,7 +155,7 @@ class Odd(MeasuredCriterion):
 """
 
 
-def add_package(site: Path, name: str, entry_points: str) -> None:
+def add_package(site, name, entry_points):
     """Writes what an installed distribution says of itself."""
     info = site / f"{name.replace('-', '_')}-1.0.dist-info"
     info.mkdir(parents=True)

@@ -16,15 +16,15 @@ GOOD = [f'{{"conversation_id":"c{number}","note":"[{{,"}}' for number in range(1
 WHOLE = ("[" + ", ".join(GOOD) + "]").encode()
 
 
-def read(text: bytes, limit: int = 10_000) -> tuple[list[str], list[str]]:
+def read(text, limit=10000):
     """Returns the texts of the records and the messages of the failures; positions are used once."""
-    found = list(split_records("a.json", io.BytesIO(text), limit))  # type: ignore[arg-type]
+    found = list(split_records("a.json", io.BytesIO(text), limit))
     assert [one.position for one in found] == list(range(1, len(found) + 1))
     texts = [one.data.decode("utf-8", "replace") for one in found if isinstance(one, Record)]
     return texts, [one.message for one in found if isinstance(one, Failure)]
 
 
-def with_element(text: bytes) -> bytes:
+def with_element(text):
     return WHOLE.replace(GOOD[9].encode(), text)
 
 
@@ -51,28 +51,28 @@ INDENTS = st.sampled_from([None, 0, 3])
 class InPieces(io.BytesIO):
     """A file that is read a few bytes at a time."""
 
-    def __init__(self, text: bytes, most: int) -> None:
+    def __init__(self, text, most):
         super().__init__(text)
         self._most = most
 
-    def read(self, size: int | None = -1, /) -> bytes:
+    def read(self, size=-1, /):
         """Returns at most so many bytes as a piece has."""
         return super().read(self._most if size is None or size < 0 else min(size, self._most))
 
 
 @given(OBJECTS, INDENTS, st.booleans(), st.integers(1, 40))
-def test_the_elements_are_those_of_the_array_however_it_is_read(objects, indent, is_ascii, piece):  # type: ignore[no-untyped-def]
+def test_the_elements_are_those_of_the_array_however_it_is_read(objects, indent, is_ascii, piece):
     text = json.dumps(objects, indent=indent, ensure_ascii=is_ascii).encode()
-    found = list(split_records("a.json", InPieces(text, piece), 10_000))  # type: ignore[arg-type]
+    found = list(split_records("a.json", InPieces(text, piece), 10_000))
     assert [one.position for one in found] == list(range(1, len(objects) + 1))
     assert [json.loads(one.data) for one in found if isinstance(one, Record)] == objects
 
 
 @given(OBJECTS.filter(bool), INDENTS, st.data(), st.integers(1, 40))
-def test_every_array_that_breaks_off_is_told(objects, indent, data, piece):  # type: ignore[no-untyped-def]
+def test_every_array_that_breaks_off_is_told(objects, indent, data, piece):
     text = json.dumps(objects, indent=indent).encode()
     end = data.draw(st.integers(1, len(text) - 1))
-    found = list(split_records("a.json", InPieces(text[:end], piece), 10_000))  # type: ignore[arg-type]
+    found = list(split_records("a.json", InPieces(text[:end], piece), 10_000))
     whole = [one for one in found if isinstance(one, Record)]
     assert [json.loads(one.data) for one in whole] == objects[: len(whole)]
     assert isinstance(found[-1], Failure) and "the array is cut off" in found[-1].message
@@ -80,19 +80,19 @@ def test_every_array_that_breaks_off_is_told(objects, indent, data, piece):  # t
 
 # A second byte of zero is the mark of UTF-16.
 @given(OBJECTS, st.binary(max_size=6).filter(lambda noise: noise[:1] != b"\0"), st.data(), st.integers(1, 40))
-def test_a_fault_is_told_the_same_however_it_is_read(objects, noise, data, piece):  # type: ignore[no-untyped-def]
+def test_a_fault_is_told_the_same_however_it_is_read(objects, noise, data, piece):
     text = json.dumps(objects).encode()
     place = data.draw(st.integers(1, len(text)))
     text = text[:place] + noise + text[place:]
-    at_once = list(split_records("a.json", io.BytesIO(text), 10_000))  # type: ignore[arg-type]
-    assert list(split_records("a.json", InPieces(text, piece), 10_000)) == at_once  # type: ignore[arg-type]
+    at_once = list(split_records("a.json", io.BytesIO(text), 10_000))
+    assert list(split_records("a.json", InPieces(text, piece), 10_000)) == at_once
 
 
-def elements(number: int, size: int = 100) -> bytes:
+def elements(number, size=100):
     return b",".join(b'{"conversation_id":"c%d","note":"%s"}' % (i, b"x" * size) for i in range(number))
 
 
-def cut(text: bytes) -> bytes:
+def cut(text):
     return text[: len(text) // 2]
 
 
@@ -120,7 +120,7 @@ def test_an_element_over_the_limit_is_passed_however_large(size):
 
 def test_the_text_of_an_array_is_not_held():
     held = InPieces(b"[" + elements(100_000) + b"]", 1 << 16)
-    records = split_records("a.json", held, 10_000)  # type: ignore[arg-type]
+    records = split_records("a.json", held, 10_000)
     assert next(records).position == 1
     assert held.tell() < 1 << 20
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 
@@ -16,32 +15,32 @@ from turnwise.transforms.matching.sample import UnknownCaseError
 class Book:
     """A book of the cases in a directory, at a time of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder, self.now = folder, 0.0
         self.write("a", {"one": "1", "two": "2"})
         self.write("b", {"three": "3"})
         self.book = CaseBook(self.places, lambda: self.now)
 
     @property
-    def places(self) -> CasePlaces:
+    def places(self):
         return CasePlaces((str(self.folder),), 1 << 20, "", CesConfig(), 10.0)
 
-    def write(self, name: str, cases: dict[str, str], more: str = "") -> None:
+    def write(self, name, cases, more=""):
         path = self.folder / f"{name}.jsonl"
         lines = [self.line(key, text) for key, text in cases.items()]
         path.write_text("".join(lines) + more)
         os.utime(path, (self.now, self.now))
 
     @staticmethod
-    def line(key: str, text: str) -> str:
+    def line(key, text):
         return json.dumps({"eval_id": key, "conversation": [_turn(text)]}) + "\n"
 
-    def later(self) -> list[str]:
+    def later(self):
         """Lets the interval pass; returns the messages of new failures."""
         self.now += 11
         return [f"{failure.source}:{failure.position}" for failure in self.book.refresh()]
 
-    def says(self, key: str) -> str | None:
+    def says(self, key):
         """Returns the response that a case expects; None: the case is not known."""
         try:
             case = self.book.index.find(Conversation(conversation_id="c", eval_id=key, turns=[]))
@@ -51,13 +50,13 @@ class Book:
         return case.turns[0].response
 
 
-def _turn(text: str) -> object:
+def _turn(text):
     said = {"parts": [{"text": text}]}
     return {"user_content": {"role": "user", **said}, "final_response": {"role": "model", **said}}
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Book:
+def book(tmp_path):
     return Book(tmp_path)
 
 
@@ -80,21 +79,21 @@ def test_what_cannot_be_read_stays_and_is_reported_once(book):
     assert book.later() == [f"{book.folder}/a.jsonl:2"]
 
 
-def _contradict(book: Book) -> None:
+def _contradict(book):
     book.write("b", {"three": "3", "one": "other"})
 
 
-def _break_the_link(book: Book) -> None:
+def _break_the_link(book):
     (book.folder / "a.jsonl").unlink()
     (book.folder / "a.jsonl").symlink_to(book.folder / "nothing")
 
 
-def _empty(book: Book) -> None:
+def _empty(book):
     book.write("a", {})
     book.write("b", {})
 
 
-def _move_the_directory(book: Book) -> None:
+def _move_the_directory(book):
     book.folder.rename(book.folder.with_name("elsewhere"))
 
 

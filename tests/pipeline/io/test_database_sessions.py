@@ -2,9 +2,7 @@
 
 import json
 import pickle
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -31,15 +29,15 @@ OLD = (
 SESSIONS = [("desk", "ann", "s-2"), ("desk", "ann", "s-10"), ("Äpfel", "bo", "s-2")]
 
 
-def new_row(event: dict[str, Any]) -> list[Any]:
+def new_row(event):
     return [json.dumps({**event, "timestamp": 1767261600.25})]
 
 
-def old_row(event: dict[str, Any]) -> list[Any]:
+def old_row(event):
     return [pickle.dumps(Bomb()), event["author"], json.dumps(event["content"]), False, None, None]
 
 
-def fill(url: str, columns: str, row: Callable[[dict[str, Any]], list[Any]]) -> None:
+def fill(url, columns, row):
     """Makes google-adk's tables, with sessions of these events, all of one time, and one without events."""
     import psycopg
 

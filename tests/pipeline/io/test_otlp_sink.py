@@ -5,7 +5,6 @@ import sqlite3
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
@@ -62,7 +61,7 @@ def receiver(answers):
         yield url.replace("http", "otlp", 1), taken
 
 
-def run(folder: Path, records, url, *more):
+def run(folder, records, url, *more):
     """Runs over records, one a file; returns exit status, `run.json` and the score rows."""
     logs = folder / "logs"
     logs.mkdir()

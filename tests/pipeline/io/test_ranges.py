@@ -2,7 +2,6 @@
 
 import gzip
 from collections import Counter
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -40,23 +39,23 @@ TEXTS = st.builds(
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+def path(tmp_path_factory):
     return str(tmp_path_factory.mktemp("ranges") / "a.jsonl")
 
 
-def shown(found: Any) -> tuple[Any, ...]:
+def shown(found):
     if isinstance(found, Failure):
         return found.position, found.error_type, found.message, found.record
     return found.position, found.data
 
 
-def divided(path: str, size: int, cuts: list[int], limit: int = LIMIT) -> list[FileRange]:
+def divided(path, size, cuts, limit=LIMIT):
     bounds = [0, *sorted({cut for cut in cuts if 0 < cut < size}), size]
     parts = [FileRange(path, *pair) for pair in pairwise(bounds)]
     return list(number_lines(path, reversed([(part, measure(part, limit)) for part in parts])))
 
 
-def read(part: FileRange, splits: "list[tuple[int, float]]") -> Iterator[Record | Failure]:
+def read(part, splits):
     """Reads a range as a runner does that divides what is left after some lines; then the residuals."""
     waiting = [OffsetRange(part.start, part.stop)]
     while waiting:
@@ -138,11 +137,11 @@ def test_a_file_that_shrinks_or_vanishes_is_a_failure(tmp_path):
 FOUND: list[Any] = []
 
 
-def keep(one: Any) -> None:
+def keep(one):
     FOUND.append(one)
 
 
-def read_by_a_pipeline(limit: int, *inputs: Path) -> "tuple[list[Any], dict[str, int]]":
+def read_by_a_pipeline(limit, *inputs):
     """Returns what a distributed source yields, and what it counts."""
     FOUND.clear()
     counted: Counter[str] = Counter()

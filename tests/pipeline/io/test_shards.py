@@ -3,10 +3,8 @@
 import gzip
 import os
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -18,7 +16,6 @@ from turnwise.pipeline.io.records import read_records
 from turnwise.pipeline.io.sources import (
     FileRange,
     FileSource,
-    Shards,
     ShardSource,
     find_shards,
     put_shards,
@@ -33,12 +30,12 @@ WIDE = b'{"conversation_id": "%d", "turns": [], "labels": {"note": "' + b"x" * 5
 UNKNOWN = "; an unknown number of records is missing"
 
 
-def lines(number: int) -> bytes:
+def lines(number):
     return b"".join(WIDE % i if i % 50 else b"\n{broken\r\n" for i in range(number))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Returns a folder of files that are divided, that look as if they could be, and that are not."""
     place = tmp_path_factory.mktemp("shards")
     (place / "large.jsonl").write_bytes(b"\xef\xbb\xbf" + lines(1000))
@@ -50,12 +47,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def shown(one: Record | Failure) -> tuple[object, ...]:
+def shown(one):
     return one.source, one.position, one.data if isinstance(one, Record) else one.message
 
 
 @contextmanager
-def queue(shards: Shards, workers: int) -> Iterator[int]:
+def queue(shards, workers):
     """Returns the end of a filled queue from which workers take."""
     reading, writing = os.pipe()
     try:
@@ -90,7 +87,7 @@ def test_each_shard_is_taken_once_and_large_files_come_first(folder):
 FOUND: list[Any] = []
 
 
-def keep(one: Any) -> None:
+def keep(one):
     FOUND.append(one)
 
 

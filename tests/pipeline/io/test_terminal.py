@@ -5,8 +5,6 @@ import logging
 import os
 import sys
 import unicodedata
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,7 +28,7 @@ def test_no_text_steers_or_is_too_wide(text, width):
 EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\u200b\r\nforged  100%"
 
 
-def metric(version: str) -> dict[str, Any]:
+def metric(version):
     row = dict.fromkeys(("no_score", "scored", "pass_count", "conversations", "turns", "sampled_out"), 1)
     rest = {"pass_rate": None, "mean": None, "repeats": None}
     return {**row, **rest, "app_version": version, "criterion": "verdict", "level": "conversation"}
@@ -87,7 +85,7 @@ def test_a_request_that_beam_repeats_is_one_line():
 
 
 @pytest.fixture(scope="module")
-def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def evil(tmp_path_factory):
     """Returns a directory whose names, and whose logs, hold what steers a terminal."""
     root = tmp_path_factory.mktemp("evil") / "\x1b[31mred\u202e\nlogs"
     root.mkdir()

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,15 @@ from apache_beam.io.filesystem import FileSystem
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.pipeline.io.files import FoundFile, Seen, Unreadable, matches, shown_path, walk
+from turnwise.pipeline.io.files import FoundFile, Unreadable, matches, shown_path, walk
 from turnwise.transforms.text.patterns import path_glob_matches
 
 
-def names(root: Path, seen: Iterable[Seen]) -> list[str]:
+def names(root, seen):
     return sorted(os.path.relpath(one.path, root) for one in seen if isinstance(one, FoundFile))
 
 
-def lines_below(root: Path) -> list[str]:
+def lines_below(root):
     return names(root, walk(str(root), lambda path: path.endswith(".jsonl"), lambda path: True))
 
 
@@ -32,7 +31,7 @@ def make_tree(*paths):
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Iterator[Path]:
+def tree(tmp_path):
     root = tmp_path / "logs"
     root.mkdir()
     with contextlib.chdir(root):

@@ -7,7 +7,6 @@ import re
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from time import time_ns
 from typing import Any
@@ -31,7 +30,6 @@ from turnwise.pipeline.store.database import (
     METRIC_ROWS,
     RESULT_ROWS,
     SCORE_ROWS,
-    Store,
     open_store,
 )
 from turnwise.pipeline.store.maintenance import delete_subject, find_conversation
@@ -55,10 +53,10 @@ GOLDEN: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 SCENARIO = {"task": "book a flight", "rubrics": ["is polite"]}
 
 
-def called_tool(service: Service, name: str, arguments: Any) -> Any:
+def called_tool(service, name, arguments):
     """Returns the structured answer of a tool to a client inside the process, or raises its error."""
 
-    async def talk() -> Any:
+    async def talk():
         async with Client(mcp_server(service, Workers())) as client:
             return await client.call_tool(name, arguments)
 
@@ -92,16 +90,18 @@ class Given:
         request = {"parent": APP, "evaluationId": evaluation_id, "evaluation": content}
         return create_evaluation(self.service, CreateEvaluationRequest.from_value(request))
 
-    def put_result(self, number, status="PASS", evaluation="one", version="v7", **fields):
-        """Writes a result of an evaluation."""
+    def put_result(
+        self, number, status="PASS", evaluation="one", version="v7", run="nightly", nanos=0, **fields
+    ):
+        """Writes a result of an evaluation; `nanos` is when."""
         name, version = f"{APP}/evaluations/{evaluation}/results/r-{number:04}", f"{APP}/versions/{version}"
+        conversation = fields.pop("conversation", f"conversation-{number}")
         fields |= {"displayName": f"result {number}"}
         fields.setdefault("createTime", f"2026-11-01T00:{number // 60:02}:{number % 60:02}Z")
         turn = {"semanticSimilarityResult": {"score": number % 5}, "turnLatency": f"{number % 5}.500s"}
-        result = completed(name, "nightly", status, version, turn, **fields)
+        result = completed(name, run, status, version, turn, **fields)
         result = {key: value for key, value in result.items() if value not in (None, "")}
-        row = result_columns(result, f"conversation-{number}", 1_000_000_000 + number)
-        put_rows(self.store, RESULT_ROWS, [row])
+        put_rows(self.store, RESULT_ROWS, [result_columns(result, conversation, nanos or 10**9 + number)])
         return result
 
     def forget_conversation(self, conversation):
@@ -174,7 +174,7 @@ class Given:
 
 
 @pytest.fixture
-def service(store: Store) -> Service:
+def service(store):
     """Returns a service over an empty store, of either kind."""
     return Service(store, "tester")
 
@@ -196,10 +196,10 @@ def put_result(given):
 
 
 @pytest.fixture
-def sample() -> Callable[[str], Any]:
+def sample():
     """Returns a function that reads a sample document of the API."""
 
-    def read(name: str) -> Any:
+    def read(name):
         path = SAMPLES / f"{name}.json"
         if not path.exists():
             pytest.skip("needs the sample documents")
@@ -216,9 +216,7 @@ class Server:
         store: The store that it serves.
     """
 
-    def __init__(
-        self, store_url: str, *arguments: str, token: str = "", environment: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, store_url, *arguments, token="", environment=None):
         command = ["serve", "--store", store_url, "--port", "0", *arguments]
         pipe = subprocess.PIPE
         self.process = forked.Process(command, ROOT, environment or os.environ, stdout=pipe, stderr=pipe)
@@ -228,7 +226,7 @@ class Server:
         self.url, self.token = found[1], token
         self.store = open_store(store_url)
 
-    def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+    def call(self, method, path, body=None, **headers):
         """Returns the code and the JSON of an answer."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         authority = {"Authorization": f"Bearer {self.token}"} if self.token else {}
@@ -244,7 +242,7 @@ class Server:
             text = error.read()
             return error.code, json.loads(text) if text[:1] == b"{" else text.decode()
 
-    def stop(self) -> str:
+    def stop(self):
         """Ends the server and returns what it logged."""
         self.process.terminate()
         errors = self.process.communicate()[1]
@@ -253,11 +251,11 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+def start(tmp_path_factory):
     """Returns a function that starts a server; by default of a new SQLite file, without tokens."""
     running: list[Server] = []
 
-    def begin(*arguments: str, store_url: str = "", token: str = "", **more: Any) -> Server:
+    def begin(*arguments, store_url="", token="", **more):
         folder = tmp_path_factory.mktemp("served")
         if token:
             file = folder / "tokens.json"
@@ -273,6 +271,6 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
 
 
 @pytest.fixture(scope="module")
-def server(start: Callable[..., Server]) -> Server:
+def server(start):
     """Returns a server of a SQLite file."""
     return start()

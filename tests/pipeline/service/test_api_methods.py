@@ -2,7 +2,6 @@
 
 import inspect
 import re
-from collections.abc import Iterator
 from importlib import import_module
 
 from google.cloud import ces_v1beta
@@ -13,7 +12,7 @@ SERVICES = ("agent_service", "evaluation_service", "session_service", "tool_serv
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
 
 
-def rules() -> Iterator[tuple[str, str, str]]:
+def rules():
     """Yields the HTTP method, the template of the path and the field of the body of every rule."""
     for service in SERVICES:
         module = import_module(f"google.cloud.ces_v1beta.services.{service}.transports.rest_base")
@@ -23,7 +22,7 @@ def rules() -> Iterator[tuple[str, str, str]]:
                 yield rule["method"].upper(), rule["uri"].removeprefix("/v1beta/"), rule.get("body", "")
 
 
-def filled_in(path: str) -> str:
+def filled_in(path):
     """Returns a path of a template, with x for what a request fills in."""
     return re.sub(r"\{[\w.]+=([^}]+)\}", r"\1", path).replace("*", "x")
 

@@ -7,9 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -35,7 +33,7 @@ HINTS = {
 }
 
 
-def fill(store: Any, failures: int = 0) -> Any:
+def fill(store, failures=0):
     """Writes 25 results of version v7, half of them failed, and 3 of v8, all passed; returns them."""
     given = Given(Service(store, "tester"))
     results = [given.put_result(n, "PASS" if n % 2 else "FAIL") for n in range(25)]
@@ -49,7 +47,7 @@ def fill(store: Any, failures: int = 0) -> Any:
 
 
 @pytest.fixture
-def store(sqlite_url: str) -> Any:
+def store(sqlite_url):
     """Returns an empty store: what the tools do with either kind is tested elsewhere."""
     opened = open_store(sqlite_url, create=True)
     yield opened
@@ -59,10 +57,10 @@ def store(sqlite_url: str) -> Any:
 class Tools:
     """Calls tools of a connected client."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client):
         self.client = client
 
-    async def __call__(self, tool: str, **arguments: Any) -> Any:
+    async def __call__(self, tool, **arguments):
         """Returns the structured answer, which is in the text as well."""
         called = await self.client.call_tool(tool, arguments)
         (block,) = called.content
@@ -70,7 +68,7 @@ class Tools:
         assert json.loads(block.text) == called.structured_content
         return called.structured_content
 
-    async def refused(self, tool: str, **arguments: Any) -> tuple[str, str]:
+    async def refused(self, tool, **arguments):
         """Returns status and field of the error that a tool answers with."""
         called = await self.client.call_tool(tool, arguments)
         assert called.is_error and called.structured_content is None
@@ -79,7 +77,7 @@ class Tools:
         return error["status"], details[0]["fieldViolations"][0]["field"]
 
 
-async def a_whole_session(tools: Tools, results: Any) -> None:
+async def a_whole_session(tools, results):
     """Calls each tool once; what they answer in detail is tested elsewhere."""
     evaluation = {"displayName": "One", "golden": GOLDEN, "tags": ["slow"], "description": "words"}
     made = await tools("create_evaluation", parent=APP, evaluationId="one", evaluation=evaluation)
@@ -119,7 +117,7 @@ def test_a_client_of_the_sdk(start, sqlite_url, transport, mode):
     arguments = ["-m", "turnwise", "serve", "--stdio", "--store", sqlite_url]
     stdio = StdioServerParameters(command=sys.executable, args=arguments, cwd=ROOT)
 
-    async def talk() -> None:
+    async def talk():
         async with Client(f"{server.url}/mcp" if transport == "http" else stdio, mode=mode) as client:
             listed = await client.list_tools()
             assert [tool.name for tool in listed.tools] == list(HINTS)
@@ -129,12 +127,12 @@ def test_a_client_of_the_sdk(start, sqlite_url, transport, mode):
     assert server.stop() == ""
 
 
-def test_the_command_line_of_the_official_inspector(start: Any, sqlite_url: str, tmp_path: Path) -> None:
+def test_the_command_line_of_the_official_inspector(start, sqlite_url, tmp_path):
     if shutil.which("npx") is None:
         pytest.skip("needs npx")
     inspector = ["npx", "--yes", "@modelcontextprotocol/inspector@2.12.0", "--cli"]
 
-    def inspect(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def inspect(*arguments):
         command = [*inspector, *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=180, cwd=tmp_path)
 
@@ -146,7 +144,7 @@ def test_the_command_line_of_the_official_inspector(start: Any, sqlite_url: str,
     server = start(store_url=sqlite_url)
     address = (f"{server.url}/mcp", "--transport", "http", "--method")
 
-    def call(tool: str, **arguments: str) -> Any:
+    def call(tool, **arguments):
         sent = [part for key, value in arguments.items() for part in ("--tool-arg", f"{key}={value}")]
         called = inspect(*address, "tools/call", "--tool-name", tool, *sent)
         answer = json.loads(called.stdout)
@@ -166,22 +164,22 @@ def test_the_command_line_of_the_official_inspector(start: Any, sqlite_url: str,
     assert len(call("get_evaluation", name=name, lastTenResults="true")["lastTenResults"]) == 10
 
 
-def inside(service: Service, work: Any) -> Any:
+def inside(service, work):
     """Does `work` with a client of a server inside the process."""
 
-    async def talk() -> Any:
+    async def talk():
         async with Client(mcp_server(service, Workers())) as client:
             return await work(Tools(client))
 
     return asyncio.run(talk())
 
 
-def listed(service: Service) -> dict[str, Any]:
+def listed(service):
     found = inside(service, lambda tools: tools.client.list_tools())
     return {tool.name: tool for tool in found.tools}
 
 
-def fields_of(schema: Any) -> Iterator[tuple[str, Any]]:
+def fields_of(schema):
     """All fields of a tool's schema, but those that an alternative only names."""
     for kind in (schema, *schema.get("$defs", {}).values()):
         yield from kind.get("properties", {}).items()

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -34,7 +33,7 @@ def test_eight_clients_of_both_faces_lose_no_update(start, sqlite_url):
     server = start(store_url=sqlite_url)
     server.call("POST", f"{BASE}?evaluationId=one", CASE)
 
-    async def over_mcp(client: int) -> None:
+    async def over_mcp(client):
         async with Client(f"{server.url}/mcp") as connected:
             for step in range(STEPS):
                 updated = True
@@ -45,7 +44,7 @@ def test_eight_clients_of_both_faces_lose_no_update(start, sqlite_url):
                     arguments = {"evaluation": evaluation, "updateMask": "tags"}
                     updated = (await connected.call_tool("update_evaluation", arguments)).is_error
 
-    async def over_rest(client: int) -> None:
+    async def over_rest(client):
         for step in range(STEPS):
             code = 0
             while code != 200:
@@ -53,7 +52,7 @@ def test_eight_clients_of_both_faces_lose_no_update(start, sqlite_url):
                 body = {"tags": [*read.get("tags", []), f"{client}.{step}"], "etag": read["etag"]}
                 code, _ = await asyncio.to_thread(server.call, "PATCH", f"{BASE}/one?updateMask=tags", body)
 
-    async def all_at_once() -> None:
+    async def all_at_once():
         half = CLIENTS // 2
         await asyncio.gather(*map(over_mcp, range(half)), *map(over_rest, range(half, CLIENTS)))
 
@@ -69,7 +68,7 @@ def test_a_killed_server_leaves_nothing_half_written(start, store_url):
     acknowledged: list[int] = []
     ready = threading.Event()
 
-    def work(client: int) -> None:
+    def work(client):
         with contextlib.suppress(OSError, ValueError):
             for step in range(1, 10_000):
                 number = step * CLIENTS + client
@@ -153,21 +152,21 @@ def test_what_is_no_http_is_refused_and_not_logged(start):
 class HeldWrite:
     """A write transaction that has changed rows, and is held open inside `with`."""
 
-    def __init__(self, store: Any) -> None:
+    def __init__(self, store):
         self._released, self._begun = threading.Event(), threading.Event()
         self.thread = threading.Thread(target=store.write, args=[self._work])
 
-    def _work(self, connection: Any) -> None:
+    def _work(self, connection):
         connection.execute(text("UPDATE evaluations SET created_by = 'held'"))
         self._begun.set()
         self._released.wait(120)
 
-    def __enter__(self) -> "HeldWrite":
+    def __enter__(self):
         self.thread.start()
         assert self._begun.wait(60)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self._released.set()
         self.thread.join()
 

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -103,7 +102,7 @@ def test_errors_tell_nothing_of_the_inside(start, sqlite_url):
     assert secret not in log and "Traceback" not in log
 
 
-def tool(server: Any, token: str, name: str, /, **arguments: Any) -> Any:
+def tool(server, token, name, /, **arguments):
     params = {"name": name, "arguments": arguments} if name else {}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call" if name else "tools/list", "params": params}
     more = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {token}"}

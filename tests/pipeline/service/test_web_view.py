@@ -6,7 +6,6 @@ import re
 import urllib.error
 import urllib.request
 from base64 import b64decode, b64encode
-from typing import Any
 
 import msgspec
 import pytest
@@ -18,7 +17,6 @@ from turnwise.pipeline.report.html import compare_versions
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.runs.store import StoredRuns, read_stored_run
 from turnwise.pipeline.service.comparison import version_verdict
-from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.service.web import (
     TrendQuery,
@@ -31,11 +29,10 @@ from turnwise.pipeline.service.web import (
 from turnwise.pipeline.store.database import CONVERSATION_ROWS, LOCAL_APP, open_store
 from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
-from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.statistics.tests import wilson_interval
 
 
-def talks(version: str, passes: int, fails: int) -> list[Any]:
+def talks(version, passes, fails):
     verdicts = ["PASS"] * passes + ["FAIL"] * fails
     return [
         conversation(f"c{i}-{version}", verdict, app_version=version, eval_id=f"case-{i}", position=i)
@@ -43,13 +40,13 @@ def talks(version: str, passes: int, fails: int) -> list[Any]:
     ]
 
 
-def shown(answer: Any, name: str = "service") -> Any:
+def shown(answer, name="service"):
     """Returns the data that a page shows."""
     (packed,) = re.findall(rf'id="{name}">([^<]*)<', answer.body.decode())
     return json.loads(gzip.decompress(b64decode(packed)))
 
 
-def trend(service: Service, **more: str) -> Any:
+def trend(service, **more):
     return shown(trend_page(service, TrendQuery(LOCAL_APP, **{**EVERYTHING, **more})))
 
 
@@ -132,8 +129,8 @@ def test_a_trend_holds_what_was_measured_and_tells_what_was_not(store, service):
         trend(service, criterion="other")
 
 
-def report_of(run: Run) -> Any:
-    def place(_: str, chunks: Any) -> PlacedChunks:
+def report_of(run):
+    def place(_, chunks):
         return PlacedChunks(1, 1, {i: 0 for places, _ in chunks for i in places})
 
     report: Report = build_report([run], compare_versions([run]), place)
@@ -157,7 +154,7 @@ def test_the_report_of_a_stored_run_is_that_of_its_files(store, tmp_path):
     assert report_of(stored) == report_of(open_run(str(directory)))
 
 
-def metrics_of(stored: Run) -> list[Any]:
+def metrics_of(stored):
     more = dict.fromkeys(("repeats", "panel", "flipped", "flip_rate", "window_end", "pane"))
     more |= {"sampled_out": 0, "voted": 0, "run_id": "run-1"}
     return [{**row, **more} for row in stored.metrics()]
@@ -188,7 +185,7 @@ def test_reports_that_are_refused(store, service, names, why):
         stored_report(service, [name.format(run=run, begun=begun) for name in names])
 
 
-def ask(url: str, **headers: str) -> Any:
+def ask(url, **headers):
     """Returns code, headers and text of an answer."""
     try:
         with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as answer:

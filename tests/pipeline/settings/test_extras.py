@@ -9,7 +9,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -45,13 +45,13 @@ class Refused(NamedTuple):
     files: int
 
 
-def arguments_of(line: dict[str, Any]) -> list[str]:
+def arguments_of(line):
     places = {"$LOGS": LOGS, "$CASES": str(SAMPLE / "cases")}
     return [places.get(word, word) for word in line["arguments"]]
 
 
 @pytest.fixture(scope="module")
-def refused(tmp_path_factory: pytest.TempPathFactory) -> list[Refused]:
+def refused(tmp_path_factory):
     """Returns how all the commands end, each in a process without the packages of the extras."""
     place = tmp_path_factory.mktemp("without_extras")
     given = json.dumps([arguments_of(LINES[name]) for name in NEEDS])

@@ -1,7 +1,5 @@
 """Which judge is asked: by option, config, name of a model, or credentials."""
 
-from typing import Any
-
 import pytest
 
 from tests.served import in_environment
@@ -19,7 +17,7 @@ LINES = lines_beside(__file__, "judges.jsonl")
 GPT, CLAUDE = "openai/gpt-4o", "anthropic/claude-x"
 
 
-def chosen(config: dict[str, Any], models: list[str | None], **options: Any) -> tuple[str, str]:
+def chosen(config, models, **options):
     """Returns judge and model of a config whose criteria name these models."""
     names = ("final_response_match_v2", "hallucinations_v1", "safety_v1")
     stated = zip(names, models, strict=False)

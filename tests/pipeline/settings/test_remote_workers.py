@@ -7,7 +7,6 @@ of the refusal; otherwise `says` is what the settings hold: path -> value.
 
 import json
 import os
-from collections.abc import Callable, Iterator
 from operator import attrgetter
 from pathlib import Path
 from zipfile import ZipFile
@@ -43,14 +42,14 @@ LINES = lines_beside(__file__, "options.jsonl")
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+def environment(tmp_path):
     """The environment of this process, without Google's credentials, for a test to change."""
     kept = dict(os.environ)
     for name in ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"):
         os.environ.pop(name, None)
     os.environ["CLOUDSDK_CONFIG"] = str(tmp_path)
     try:
-        yield os.environ  # type: ignore[misc]
+        yield os.environ
     finally:
         os.environ.clear()
         os.environ.update(kept)
@@ -60,7 +59,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
 def test_options(turnwise, environment, tmp_path, name):
     line = LINES[name]
 
-    def filled(text: str) -> str:
+    def filled(text):
         known = {"$TMP": tmp_path, "$HERE": __file__, "$PYPROJECT": ROOT / "pyproject.toml"}
         return next((text.replace(key, str(path)) for key, path in known.items() if key in text), text)
 
@@ -121,7 +120,7 @@ def test_a_package_that_cannot_be_built_is_refused_in_one_line(tmp_path, capfd):
 
 
 @pytest.fixture
-def requirements(tmp_path: Path) -> Iterator[Callable[..., PipelineOptions]]:
+def requirements(tmp_path):
     """Makes options with a requirements file, from which pip finds one wheel without an index."""
     wheel = tmp_path / "found-1.0-py3-none-any.whl"
     with ZipFile(wheel, "w") as file:
@@ -129,7 +128,7 @@ def requirements(tmp_path: Path) -> Iterator[Callable[..., PipelineOptions]]:
         file.writestr("found-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
         file.writestr("found-1.0.dist-info/RECORD", "")
 
-    def made(text: str, *more: str) -> PipelineOptions:
+    def made(text, *more):
         (tmp_path / "requirements.txt").write_text(text)
         return PipelineOptions([f"--requirements_file={tmp_path}/requirements.txt", *more])
 

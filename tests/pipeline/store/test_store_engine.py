@@ -1,6 +1,5 @@
 """Stores are made, refused, opened by many at once, and say in one line what is wrong."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -78,7 +77,7 @@ def test_an_empty_store_cannot_be_opened_read_only(postgres_url, tmp_path):
             open_store(url, read_only=True)
 
 
-def open_and_close(_: Sequence[int], url: str, told: str) -> None:
+def open_and_close(_, url, told):
     try:
         open_store(url, create=True).close()
         said = ""

@@ -5,7 +5,6 @@ import re
 from contextlib import suppress
 from pathlib import Path
 from time import time_ns
-from typing import Any
 
 import pytest
 from sqlalchemy import select, text
@@ -14,7 +13,6 @@ from tests.pipeline.logs import log, write
 from tests.store_rows import DOCUMENT, ENDED, completed, put_rows, put_tables
 from turnwise.pipeline.io.sinks import find_service, recorded
 from turnwise.pipeline.io.store import break_off_run, complete_run
-from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.evaluations import create_evaluation, update_evaluation
 from turnwise.pipeline.service.runs import Service, get_evaluation_run
 from turnwise.pipeline.settings.options import SinkPlace
@@ -30,11 +28,10 @@ from turnwise.pipeline.store.database import (
     RUN_TABLES,
     RUNS,
     SCORES,
-    Store,
     open_store,
 )
 from turnwise.pipeline.store.maintenance import listed_runs
-from turnwise.pipeline.store.rows import newest_results, read_figures, result_columns
+from turnwise.pipeline.store.rows import result_columns
 from turnwise.pipeline.store.runs import (
     Execution,
     begin,
@@ -49,36 +46,35 @@ from turnwise.pipeline.store.runs import (
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.ces.tools import CreateEvaluationRequest
-from turnwise.schemas.config import ConfigError
 
 APP = "projects/p/locations/l/apps/a"
 CASE = f"{APP}/evaluations/one"
 DOCS = Path(__file__).parents[3] / "docs/store.md"
 
 
-def row(number: int, run: str = "nightly", status: str = "PASS", version: str = "v1") -> Any:
+def row(number, run="nightly", status="PASS", version="v1"):
     result = completed(f"{CASE}/results/r-{number}", run, status, version)
     return result_columns(result, f"c-{number}", number)
 
 
-def read(store: Store, *columns: Any) -> list[Any]:
+def read(store, *columns):
     return store.read(lambda c: sorted((tuple(found) for found in c.execute(select(*columns))), key=str))
 
 
-def shown(store: Store) -> list[Any]:
+def shown(store):
     return [status for _, status in read(store, RESULTS.c.name, RESULTS.c.evaluation_status)]
 
 
-def state(store: Store) -> list[Any]:
+def state(store):
     return read(store, RUNS.c.run_id, RUNS.c.state, RUNS.c.results)
 
 
-def started(store: Store, number: int, *rows: Any) -> Execution:
+def started(store, number, *rows):
     """Begins an execution of the run `nightly` and writes rows of it."""
     return put_rows(store, RESULT_ROWS, list(rows), number, ends=False)
 
 
-def end(store: Store, execution: Execution) -> None:
+def end(store, execution):
     store.write(lambda c: complete(c, execution, DOCUMENT, execution.number + 1))
     delete_superseded(store, execution)
 
@@ -142,28 +138,6 @@ def test_a_repeat_that_parses_no_record_leaves_no_earlier_row(turnwise, store, s
         columns = RUNS.c.state, RUNS.c.exit_status, RUNS.c.results
         assert read(store, *columns, RUNS.c.app)[-1] == ("COMPLETED", status, 1 - status, APP)
     assert shown(store) == []
-
-
-@pytest.mark.parametrize("broken", ["RUNNING", "ERROR"])
-def test_figures_and_comparisons_speak_of_runs_that_have_ended(store, store_url, broken):
-    put_rows(store, RESULT_ROWS, [row(1)])
-    put_rows(store, RESULT_ROWS, [row(2, "other", "FAIL"), row(3, "other", "FAIL", "v2")], 7, ends=False)
-    statement = text("UPDATE run_executions SET state = :state WHERE run_id = 'other'")
-    store.write(lambda c: c.execute(statement, {"state": broken}))
-    figures = store.read(lambda c: read_figures(c, CASE))
-    assert {v: (own.passes, own.fails) for v, own in figures.versions.items()} == {"v1": (1, 0)}
-    assert figures.runs == [f"{APP}/evaluationRuns/nightly"]
-    assert len(store.read(lambda c: newest_results(c, CASE, 10))) == 1
-    put_rows(store, RESULT_ROWS, [row(9, "third", "PASS", "v3")])
-    a, b, *_ = store.read(lambda c: StoredRuns(c, APP).sides(("v1", "v3"), "s"))
-    assert [len(side.conversations) for side in (a, b)] == [1, 1] and not b.notes
-    for side in (a, b):
-        (problem,) = side.problems
-        assert problem.startswith("run other ") and broken in problem
-    for named in ("v2", "other"):
-        with pytest.raises(ConfigError, match=f"run other .*{broken}"):
-            names = "v1", named
-            store.read(lambda c, names=names: StoredRuns(c, APP).sides(names, "s"))
 
 
 @pytest.mark.parametrize(
@@ -309,7 +283,7 @@ HOME, DESK, FRONT = (f"projects/p/locations/l/apps/{name}" for name in ("home", 
 IN_APPS = Execution("r1", 7, HOME, "2026-11-01")
 
 
-def row_of(table: Any, app: str, name: str, **fields: Any) -> dict[str, Any]:
+def row_of(table, app, name, **fields):
     """Returns a row with nothing in its other columns."""
     empty = {
         one.name: "" if str(one.type) == "TEXT" else 0 for one in table.columns if one.name != "execution"
@@ -318,7 +292,7 @@ def row_of(table: Any, app: str, name: str, **fields: Any) -> dict[str, Any]:
     return {**empty, **own, **fields}
 
 
-def put_in_apps(store: Store, *conversations: str) -> None:
+def put_in_apps(store, *conversations):
     """Writes a run with a conversation in each of the apps, a metric and a rejected record without an app."""
     name = "evaluationRuns/r1/conversations/c-1"
     rows = {
@@ -329,7 +303,7 @@ def put_in_apps(store: Store, *conversations: str) -> None:
     put_tables(store, IN_APPS, rows, nanos=7)
 
 
-def places(store: Store) -> list[tuple[str, str]]:
+def places(store):
     """Returns app and name of the metric, and of the failure."""
     tables = (METRIC_ROWS, FAILURE_ROWS)
     return [store.read(lambda c, t=t: tuple(c.execute(select(t.c.app, t.c.name)).one())) for t in tables]

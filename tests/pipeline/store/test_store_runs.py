@@ -3,12 +3,10 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import cache
 from itertools import count
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import select, text
@@ -26,7 +24,6 @@ from turnwise.pipeline.store.database import (
     LOCAL_APP,
     RESULTS,
     SCORES,
-    Store,
     open_store,
 )
 from turnwise.pipeline.store.rows import conversations_to_read, names_of, scores_of, verdict_counts
@@ -41,23 +38,21 @@ NUMBERS = count()
 LOADED_LATE = (*("sqlalchemy", "mcp", "starlette", "uvicorn", "psycopg"), *("turnwise.schemas.ces.result",))
 
 
-def stored(store: Store, table: Any) -> dict[str, Any]:
+def stored(store, table):
     rows = store.read(lambda c: c.execute(select(table.c.name, table.c.content)).all())
     return {name: json.loads(content) for name, content in rows}
 
 
-def by_conversation(results: Any) -> dict[str, Any]:
+def by_conversation(results):
     return {result["displayName"].rsplit(" - ", 1)[-1]: result for result in results}
 
 
 @pytest.fixture(scope="module")
-def stored_sample(
-    turnwise: Callable[..., Any], sample_arguments: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Any]:
+def stored_sample(turnwise, sample_arguments, tmp_path_factory):
     """Returns a function that runs the main job on the sample data with a store, once for each address."""
 
     @cache
-    def run(url: str) -> Any:
+    def run(url):
         output = tmp_path_factory.mktemp("stored") / "out"
         return turnwise(*sample_arguments, *PLAIN, "--store", url, output=output)
 
@@ -65,7 +60,7 @@ def stored_sample(
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def sample_store_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+def sample_store_url(request, tmp_path_factory):
     """Returns the address of a store, of either kind, that `stored_sample` alone writes into."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path_factory.mktemp('sample')}/store.db"
@@ -136,11 +131,11 @@ def test_a_store_holds_the_conversations_and_scores_of_the_files(stored_sample, 
 SCORE_COLUMNS = ("score_id", "conversation_id", "turn_index", "criterion", "value", "outcome", "explanation")
 
 
-def _key(row: dict[str, Any]) -> str:
+def _key(row):
     return f"{row['conversation_id']} {row['app_version']}"
 
 
-def unmarked(name: str) -> str:
+def unmarked(name):
     """Returns the last part of a stored name without the mark of its run and app version."""
     return name.rpartition("/")[2].rpartition("-")[0]
 
@@ -156,7 +151,7 @@ def test_results_that_replace_others_of_their_run_are_counted(turnwise, store_ur
         assert "not counted" not in done.out
 
 
-def fill_with_cases(store: Store, sample: Path) -> int:
+def fill_with_cases(store, sample):
     """Puts the CES cases of the sample into a store, as they are."""
     service = Service(store, "tester")
     lines = (sample / "cases/golden.jsonl").read_text().splitlines()
@@ -210,7 +205,7 @@ def test_metrics_that_are_read_back_are_those_of_the_run(turnwise, sample, store
     assert counts == {ids[0]: change.get("baselinePassCount", 0), ids[1]: change.get("candidatePassCount", 0)}
 
 
-def copies(sample: Path, directory: Path, count: int) -> Path:
+def copies(sample, directory, count):
     """Writes the sample's conversations many times, each time under other ids, into several files."""
     lines = (sample / "conversations/ces.jsonl").read_text().splitlines()
     for number in range(count):

@@ -22,20 +22,20 @@ LINES = lines_beside(__file__, "assertions.jsonl")
 FIND = {"name": "find", "args": {"q": "a"}}
 
 
-def track(order: int) -> dict[str, Any]:
+def track(order):
     return {"name": "track", "args": {"order": order}}
 
 
-def log(*calls: Any, agent: str | None = "Soon", **more: Any) -> dict[str, Any]:
+def log(*calls, agent="Soon", **more):
     turn = {"user": "Where?", "agent": agent, "tool_calls": list(calls)}
     return {"conversation_id": "c1", "turns": [turn], **more}
 
 
-def case(*calls: Any, **more: Any) -> dict[str, Any]:
+def case(*calls, **more):
     return {"eval_id": "order", "turns": [{"user": "Where?", "tool_calls": list(calls), **more}]}
 
 
-def message(*arguments: Any, **named: Any) -> str:
+def message(*arguments, **named):
     with pytest.raises(AssertionError) as raised:
         assert_conversation(*arguments, **named)
     return str(raised.value)
@@ -73,7 +73,7 @@ def test_a_criterion_that_raises_is_never_let_off():
     class Broken(turnwise.MeasuredCriterion):
         name = "broken"
 
-        def score(self, sample: Any, pair: Any) -> Any:
+        def score(self, sample, pair):
             raise ValueError("no such key")
 
     criteria = {**CALLS, "broken": 1.0}

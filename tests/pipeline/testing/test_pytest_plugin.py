@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -20,7 +19,7 @@ _CHANGES_PYTEST = ("PYTEST_", "CI", "BUILD_NUMBER")
 TEST = "def test_it(turnwise_recording, turnwise_check):\n    turnwise_check(turnwise_recording)\n"
 
 
-def log(name: str, turn: dict[str, object], **more: object) -> dict[str, object]:
+def log(name, turn, **more):
     return {"conversation_id": name, "turns": [turn], **more}
 
 
@@ -30,7 +29,7 @@ class Ended(NamedTuple):
     status: int
     out: str
 
-    def counts(self) -> dict[str, int]:
+    def counts(self):
         """Returns how many tests had which outcome, by the last line."""
         found = re.findall(r"(\d+) (passed|failed|errors?|skipped|warnings?)", self.out.splitlines()[-1])
         return {word.rstrip("s") if word != "passed" else word: int(number) for number, word in found}
@@ -39,7 +38,7 @@ class Ended(NamedTuple):
 class Repository:
     """A repository with packages of its own that have the names of turnwise's folders."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
         for name in ("schemas", "pipeline", "transforms"):
             self.write(f"{name}/__init__.py", f"NAME = 'my {name}'\n")
@@ -52,16 +51,16 @@ class Repository:
             "['my pipeline', 'my schemas', 'my transforms']\n",
         )
 
-    def write(self, name: str, text: str) -> Path:
+    def write(self, name, text):
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
 
-    def record(self, name: str, *logs: object) -> Path:
+    def record(self, name, *logs):
         return self.write(name, "".join(json.dumps(one) + "\n" for one in logs))
 
-    def pytest(self, *arguments: str, folder: str = ".", is_forked: bool = True) -> Ended:
+    def pytest(self, *arguments, folder=".", is_forked=True):
         # Plugins of this environment that a repository need not have, and that take longer than its tests.
         absent = [f"no:{name}" for name in ("cacheprovider", "hypothesispytest", "anyio")]
         absent += [] if "-n" in arguments else ["no:xdist", "no:xdist.looponfail"]
@@ -80,7 +79,7 @@ class Repository:
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
+def repository(tmp_path):
     names = [point.name for point in entry_points(group="pytest11")]
     assert "turnwise" in names, "the entry points are older than pyproject.toml: pip install -e ."
     return Repository(tmp_path)
@@ -221,7 +220,7 @@ def test_what_may_have_no_verdict_is_said_by_the_test(repository):
     assert (allowed.status, allowed.counts()) == (0, {"passed": 3}), allowed.out
 
 
-def of_page(language: str) -> list[str]:
+def of_page(language):
     """Returns the blocks of the page about pytest."""
     return [block.text for block in blocks(language) if block.page == "docs/pytest.md"]
 

@@ -1,18 +1,14 @@
 """Small runs, staged rows, and BigQuery on this machine."""
 
 import json
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
 from pyarrow.parquet import write_table
 
-from tests.bigquery.append import AppendService, started_storage
+from tests.bigquery.append import started_storage
 from tests.bigquery.http import started_bigquery
-from tests.bigquery.service import BigQuery
 from tests.served import in_environment
 from turnwise.pipeline.io.bigquery_source import STORAGE_EMULATOR
 from turnwise.pipeline.io.staging import StagedRows, staged_columns
@@ -23,22 +19,18 @@ PROJECT, DATASET = "our-project", "nightly"
 SECRET = "token-of-the-own-identity-provider"
 
 
-def conversation(name: str, version: str | None = "v1", said: str = "Hello", **more: Any) -> dict[str, Any]:
+def conversation(name, version="v1", said="Hello", **more):
     """Returns a recorded conversation of one turn that expects "Hello"."""
     turn = {"user": "Hi", "agent": said, "expected": {"response": "Hello"}}
     return {"conversation_id": name, "app_version": version, "turns": [turn], **more}
 
 
-def place(
-    url: str, output: Path, run_id: str = "night", day: str = "2026-11-21", start: str = "1"
-) -> SinkPlace:
+def place(url, output, run_id="night", day="2026-11-21", start="1"):
     """Returns where a run is written to."""
     return SinkPlace(url, "", run_id, f"2026-11-22T01:00:00.00{start}Z", day, str(output))
 
 
-def staged(
-    folder: Path, table: str, *rows: dict[str, Any], day: Any = None, version: str | None = "v1"
-) -> StagedRows:
+def staged(folder, table, *rows, day=None, version="v1"):
     """Writes a staged file; with a day as for one table of all versions."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{table}.{uuid4().hex}.parquet"
@@ -50,10 +42,10 @@ def staged(
 
 
 @pytest.fixture(scope="session")
-def score(turnwise: Callable[..., Any]) -> Callable[..., Any]:
+def score(turnwise):
     """Returns a function that runs the command over conversations, into a store."""
 
-    def run(folder: Path, store: str, *records: dict[str, Any], run_id: str = "night", **more: str) -> Any:
+    def run(folder, store, *records, run_id="night", **more):
         log = folder / "log.jsonl"
         log.write_text("".join(json.dumps(record) + "\n" for record in records))
         options = [f"--{name}={value}" for name, value in more.items()]
@@ -73,7 +65,7 @@ def score(turnwise: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def connected(folder: Path, dataset: str) -> Iterator[BigQuery]:
+def connected(folder, dataset):
     """Yields the service, which the client of this process uses with a federated identity."""
     with started_bigquery(PROJECT, dataset, folder / "bucket") as (service, address):
         subject, file = folder / "subject", folder / "account.json"
@@ -92,14 +84,14 @@ def connected(folder: Path, dataset: str) -> Iterator[BigQuery]:
 
 
 @pytest.fixture
-def bigquery(tmp_path: Path) -> Iterator[BigQuery]:
+def bigquery(tmp_path):
     """Returns the service with the dataset that runs are written to."""
     with connected(tmp_path, DATASET) as service:
         yield service
 
 
 @pytest.fixture
-def rows(tmp_path: Path) -> Iterator[BigQuery]:
+def rows(tmp_path):
     """Returns the service with the dataset that logs are read from."""
     with connected(tmp_path, "logs") as service, started_storage(service) as (_, address):
         service.tables |= {"turns": {}, "agent_events": {}}
@@ -108,7 +100,7 @@ def rows(tmp_path: Path) -> Iterator[BigQuery]:
 
 
 @pytest.fixture
-def appends(bigquery: BigQuery) -> Iterator[AppendService]:
+def appends(bigquery):
     """Returns the service to which the client of this process appends."""
     with started_storage(bigquery) as (service, address), in_environment({STORAGE_EMULATOR: address}):
         yield service

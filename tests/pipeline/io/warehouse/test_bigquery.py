@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pytest
 from google.cloud.bigquery import Client
@@ -60,21 +59,19 @@ def test_personal_data_reaches_no_table_and_no_staged_file(bigquery, score, tmp_
     assert canaries.leaks(*held, done.directory, tmp_path / "bucket", done.out, done.err) == []
 
 
-def complete(
-    out: Path, *names: str, run_id: str = "night", day: date = DAY, table: str = "scores"
-) -> list[str]:
+def complete(out, *names, run_id="night", day=DAY, table="scores"):
     """Completes a run whose rows lie in a file each."""
     there = place(URL, out, run_id)
     rows = [{"run_id": run_id, "conversation_id": name} for name in names]
     return complete_service(there, [staged(out / "s", table, row, day=day) for row in rows])
 
 
-def scores(bigquery: BigQuery) -> list[tuple[Any, ...]]:
+def scores(bigquery):
     return [(row["run_id"], row["conversation_id"], str(row["date"])) for row in bigquery.rows("scores")]
 
 
 @pytest.fixture
-def tables(bigquery: BigQuery) -> BigQuery:
+def tables(bigquery):
     """The service with the tables of a run, which holds the conversation `old`, and one of another run."""
     prepare_tables(URL)
     for run_id, name in (("night", "old"), ("night-2", "other")):
@@ -137,7 +134,7 @@ def test_a_transaction_that_met_another_one_is_repeated(tables, tmp_path):
     assert [row[1] for row in scores(tables)] == ["other", "a"]
 
 
-def assert_untouched(tables: BigQuery, problems: list[str], said: str) -> None:
+def assert_untouched(tables, problems, said):
     [problem] = problems
     assert problem.startswith(f"--store {URL}: none of 2 rows were written: ")
     assert said in problem and "\n" not in problem
@@ -164,18 +161,18 @@ def test_an_error_at_the_end_is_a_problem_of_the_run(bigquery, score, tmp_path):
     assert bigquery.rows("scores") == [] and len(done.rows("scores")) > 0
 
 
-def missing_dataset(service: BigQuery) -> None:
+def missing_dataset(service):
     service.dataset = "another"
 
 
-def forbidden(request: str) -> Callable[[BigQuery], None]:
+def forbidden(request):
     return lambda service: service.fail(request, 403, "Access Denied: missing permission", "accessDenied", 99)
 
 
-def other_columns(*changes: dict[str, Any]) -> Callable[[BigQuery], None]:
+def other_columns(*changes):
     """Makes the table of scores with other columns."""
 
-    def change(service: BigQuery) -> None:
+    def change(service):
         fields = {
             field.name: field.to_api_repr() for field in bigquery_schema(staged_columns("scores", False))
         }
@@ -188,12 +185,12 @@ def other_columns(*changes: dict[str, Any]) -> Callable[[BigQuery], None]:
     return change
 
 
-def a_view(service: BigQuery) -> None:
+def a_view(service):
     other_columns()(service)
     service.tables["scores"]["type"] = "VIEW"
 
 
-def broken(service: BigQuery) -> None:
+def broken(service):
     service.fail("GET", 503, "come back later", "backendError", 999)
 
 

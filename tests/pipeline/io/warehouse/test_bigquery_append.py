@@ -3,18 +3,15 @@
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
 
-from tests.bigquery.append import AppendFault, AppendService
+from tests.bigquery.append import AppendFault
 from tests.bigquery.service import BigQuery
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, place
 from turnwise.pipeline.io.bigquery_sink import BigQueryChanges, prepare_tables
 from turnwise.pipeline.io.sinks import StreamChange, prepare_service
-from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
 
@@ -24,13 +21,13 @@ TIME = 1_763_719_200.0
 Status = grpc.StatusCode
 
 
-def row(table: str, **given: Any) -> dict[str, Any]:
+def row(table, **given):
     """Returns a row of a table, with null where nothing is given."""
     empty = {column.name: [] if column.is_list else None for column in columns(table)}
     return empty | {"run_id": "live", **given}
 
 
-def change(name: str, revision: int = 0, scores: int = 2, **rows: list[dict[str, Any]]) -> StreamChange:
+def change(name, revision=0, scores=2, **rows):
     """Returns a change of a conversation."""
     flat = [row("scores", conversation_id=name, criterion=f"c{i}", revision=revision) for i in range(scores)]
     summary = [row("conversations", conversation_id=name, revision=revision)]
@@ -38,25 +35,25 @@ def change(name: str, revision: int = 0, scores: int = 2, **rows: list[dict[str,
 
 
 @pytest.fixture
-def there(tmp_path: Path) -> SinkPlace:
+def there(tmp_path):
     return place(URL, tmp_path, "live")._replace(is_streaming=True)
 
 
 @pytest.fixture
-def writer(appends: AppendService, there: SinkPlace) -> BigQueryChanges:
+def writer(appends, there):
     """Returns a writer of prepared tables, which asks for three seconds."""
     prepare_service(there)
     return BigQueryChanges(there, patience=3)
 
 
-def seen(bigquery: BigQuery) -> list[tuple[Any, ...]]:
+def seen(bigquery):
     """Returns the rows of the view of scores."""
     names = "conversation_id, criterion, revision, date"
     found = bigquery.select(f"SELECT {names} FROM scores ORDER BY ALL")
     return [(each["conversation_id"], each["criterion"], each["revision"]) for each in found]
 
 
-def appended(bigquery: BigQuery, table: str = "scores") -> int:
+def appended(bigquery, table="scores"):
     return len(bigquery.rows(f"stream_{table}"))
 
 
@@ -77,7 +74,7 @@ def test_views_show_the_latest_revision_once(bigquery, writer):
 
 
 def test_a_date_selects_partitions_and_the_newest_revision_of_all_dates(bigquery, writer):
-    def scanned(day: str) -> str:
+    def scanned(day):
         sql = f"EXPLAIN (FORMAT JSON) SELECT criterion FROM scores WHERE date >= DATE '{day}'"
         [[_, plan]] = bigquery.duckdb.execute(f"USE {DATASET}").execute(sql).fetchall()
         nodes = [*json.loads(plan)]
@@ -200,15 +197,15 @@ def test_large_changes_are_divided(bigquery, appends, writer):
     assert failure["criterion"] == "03" and "bytes" in failure["message"]
 
 
-def batch_tables(service: BigQuery) -> None:
+def batch_tables(service):
     prepare_tables(URL)
 
 
-def missing_dataset(service: BigQuery) -> None:
+def missing_dataset(service):
     service.dataset = "another"
 
 
-def forbidden(service: BigQuery) -> None:
+def forbidden(service):
     service.fail(r"POST .*/jobs\b", 403, "Access Denied: no jobs", "accessDenied", 99)
 
 

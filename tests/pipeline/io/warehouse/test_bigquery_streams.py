@@ -4,9 +4,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
 import grpc
@@ -15,7 +13,6 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_pipeline import TestPipeline as Pipeline
 
 from tests.bigquery.append import AppendFault
-from tests.bigquery.service import BigQuery
 from tests.pipeline.io.test_otlp_sink import attributes, receiver
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, conversation, place
 from tests.pipeline.io.warehouse.test_documented_queries import QUERIES
@@ -31,36 +28,36 @@ Status = grpc.StatusCode
 
 
 @pytest.fixture
-def logs(tmp_path: Path) -> Path:
+def logs(tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()
     (tmp_path / "config.json").write_text(json.dumps({"criteria": CRITERIA}))
     return folder
 
 
-def arguments(logs: Path) -> list[str]:
+def arguments(logs):
     config = str(logs.parent / "config.json")
     return ["--input", str(logs), "--config", config, "--judge", "none", "--store", URL]
 
 
-def write(logs: Path, name: str, *records: dict[str, Any]) -> None:
+def write(logs, name, *records):
     partial = logs / f".{name}"
     partial.write_text("".join(json.dumps(record) + "\n" for record in records))
     partial.rename(logs / f"{name}.jsonl")
 
 
-def event(name: str, index: int, **more: Any) -> dict[str, Any]:
+def event(name, index, **more):
     """Returns an event of a conversation of two turns."""
     turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
     at = f"2026-11-21T08:00:0{index}Z"
     return {"conversation_id": name, "turn_index": index, "turn": turn, "event_time": at} | more
 
 
-def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
+def sorted_rows(rows):
     return sorted(json.dumps(row, sort_keys=True) for row in rows)
 
 
-def assert_same(bigquery: BigQuery, directory: Path) -> None:
+def assert_same(bigquery, directory):
     """Compares the views with the files of a stream that has ended."""
     for table in WAREHOUSE_TABLES:
         found = bigquery.select(f"SELECT * EXCLUDE (date) FROM {table}")
@@ -94,7 +91,7 @@ def test_the_views_hold_the_rows_of_the_files(bigquery, appends, logs, goes_on, 
     assert_queries(answers)
 
 
-def assert_queries(answers: list[list[dict[str, Any]]]) -> None:
+def assert_queries(answers):
     """Checks what the documented queries say: nothing is counted twice, and nothing that was replaced."""
     name = "response_match_score"
     versions = {row["app_version"]: row["scores"] for row in answers[0] if row["criterion"] == name}
@@ -126,7 +123,7 @@ def test_rows_that_are_not_taken_stay_problems_until_they_are_replaced(
     write(logs, "a", conversation("c1"), conversation("c2", "v2"))
     appends.refused_values["'app_version': 'v2'"] = "no such version"
 
-    def problems() -> list[str]:
+    def problems():
         done = goes_on(tmp_path / "out", *arguments(logs))
         found: list[str] = json.loads((tmp_path / "out/run.json").read_text())["problems"]
         assert done.status == (1 if found else 0)
@@ -152,7 +149,7 @@ def test_a_stream_is_bound_to_its_store(bigquery, appends, logs, goes_on, tmp_pa
     write(logs, "a", conversation("c1"))
     out, without = tmp_path / "out", arguments(logs)[:-2]
 
-    def assert_refused(said: str, *given: str) -> None:
+    def assert_refused(said, *given):
         done = goes_on(out, *given)
         assert done.status == 2 and done.err.count("\n") == 1 and (out / "run.json").exists()
         assert f"holds a stream {said}; --overwrite replaces it" in done.err
@@ -217,7 +214,7 @@ def test_a_stream_on_another_runner_writes_changes_in_batches(bigquery, appends,
     assert len(appends.appended) < 20
 
 
-def failure(number: int) -> dict[str, Any]:
+def failure(number):
     empty = {column.name: None for column in columns("failures")}
     return empty | {"run_id": "live", "stage": "parse", "message": f"{number:02}"}
 
@@ -234,7 +231,7 @@ PRISM = shutil.which("prism", path=os.pathsep.join([os.environ.get("PATH", ""), 
 
 
 @pytest.fixture
-def on_prism(logs: Path, tmp_path: Path) -> Iterator[Stream]:
+def on_prism(logs, tmp_path):
     """Starts a stream on Prism, and ends it."""
     if PRISM is None:
         pytest.skip("prism is not installed (go install .../cmd/prism)")

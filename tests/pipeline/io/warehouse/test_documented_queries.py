@@ -2,7 +2,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from benchmarks.engines.engines import CACHE
 from tests.documentation import page
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, conversation, place, staged
 from turnwise.pipeline.io.sinks import prepare_service
-from turnwise.pipeline.io.staging import StagedRows, complete_dataset
+from turnwise.pipeline.io.staging import complete_dataset
 from turnwise.schemas.rows import WAREHOUSE_TABLES
 
 TEXT = page("warehouse").split("## BigQuery")
@@ -22,16 +21,14 @@ QUERIES = [part.split("```")[0] for part in TEXT[1].split("```sql\n")[1:]]
 Rows = list[dict[str, Any]]
 
 
-def judged(folder: Path, tokens: int) -> StagedRows:
+def judged(folder, tokens):
     """Writes the score of a judge."""
     score = {"run_id": "judged", "criterion": "safety_v1", "judge": json.dumps({"tokens_in": tokens})}
     return staged(folder / "staged", "scores", score)
 
 
 @pytest.fixture(scope="module")
-def database(
-    score: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
-) -> duckdb.DuckDBPyConnection:
+def database(score, tmp_path_factory):
     """Returns the views over two runs of a version each, and two scores of a judge."""
     folder = tmp_path_factory.mktemp("queries")
     lake, config = folder / "lake", folder / "config.json"
@@ -53,12 +50,12 @@ def database(
 
 
 @pytest.fixture(scope="module")
-def found(database: duckdb.DuckDBPyConnection) -> list[Rows]:
+def found(database):
     """Returns the rows of each documented query."""
     return [_fetched(database.execute(query)) for query in QUERIES]
 
 
-def _fetched(done: duckdb.DuckDBPyConnection) -> Rows:
+def _fetched(done):
     names = [column[0] for column in done.description or ()]
     return [dict(zip(names, row, strict=True)) for row in done.fetchall()]
 
@@ -112,7 +109,7 @@ BOARDS = Path(__file__).parents[4] / "deploy/boards"
 PANELS = {panel["title"]: panel for panel in json.loads((BOARDS / "grafana.json").read_text())["panels"]}
 
 
-def panel_rows(database: duckdb.DuckDBPyConnection, title: str, first: str, last: str) -> Rows:
+def panel_rows(database, title, first, last):
     """Returns what a panel of Grafana shows of some dates; BigQuery's names are those of the views."""
     [target] = PANELS[title]["targets"]
     sql = re.sub(r"`\$\{dataset\}\.(\w+)`", r"\1", target["rawSql"])
@@ -142,7 +139,7 @@ def test_every_panel_of_grafana_shows_the_runs(database):
         assert panel["type"] != "timeseries" or all("time" in row for row in shown[title])
 
 
-def looker_sql(view: dict[str, Any]) -> dict[str, str]:
+def looker_sql(view):
     """Returns the SQL of the dimensions and measures of a view of LookML."""
     kinds = {"count": "COUNT(*)", "sum": "SUM({})", "count_distinct": "COUNT(DISTINCT {})", "number": "{}"}
     groups = [group | {"name": f"{group['name']}_date"} for group in view["dimension_groups"]]
@@ -161,7 +158,7 @@ def test_every_field_of_looker_has_its_figure(database):
         [[days, *_]] = explore["always_filter"]["filters__all"]
         assert list(days) == [f"{explore['name']}.day_date"] and explore["name"] in views
 
-    def selected(name: str, measures: tuple[str, ...], by: str, where: str = "TRUE") -> dict[Any, Any]:
+    def selected(name, measures, by, where="TRUE"):
         sql, table = looker_sql(views[name]), views[name]["sql_table_name"]
         for field in sql.values():
             database.execute(f"SELECT {field} FROM {table} AS {name}")

@@ -1,7 +1,6 @@
 import io
 import json
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,11 +11,10 @@ from apache_beam.testing.test_pipeline import TestPipeline
 from apache_beam.testing.util import assert_that
 from pyarrow.parquet import read_table
 
-from tests.object_store import FAULTS, OBJECTS, StoredObject, clear
+from tests.object_store import FAULTS, OBJECTS, clear
 from tests.pipeline.io.warehouse.conftest import conversation, place, staged
 from turnwise.pipeline.io.sinks import complete_service, discarding, open_service, prepare_service
 from turnwise.pipeline.io.staging import complete_dataset
-from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
 
@@ -24,13 +22,13 @@ EMPTY = {column.name: None for column in columns("scores")}
 ODD = "projects/p/versions/a=b%20*?[x] 'é\n"
 
 
-def read(lake: Path, table: str, select: str) -> list[tuple[Any, ...]]:
+def read(lake, table, select):
     types = "hive_types = {'date': DATE, 'app_version': VARCHAR}"
     source = f"read_parquet('{lake}/{table}/*/*/*.parquet', {types})"
     return duckdb.sql(f"SELECT {select} FROM {source} ORDER BY ALL").fetchall()
 
 
-def files(folder: Path) -> list[str]:
+def files(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
@@ -52,7 +50,7 @@ class Twice(NamedTuple):
     second: Any
 
 
-def all_rows(lake: Path, table: str) -> list[dict[str, Any]]:
+def all_rows(lake, table):
     names = [column.name for column in columns(table)]
     found = read(lake, table, ", ".join(f'"{name}"' for name in names))
     rows = [dict(zip(names, row, strict=True)) for row in found]
@@ -64,7 +62,7 @@ def all_rows(lake: Path, table: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def twice(score: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Twice:
+def twice(score, tmp_path_factory):
     folder = tmp_path_factory.mktemp("twice")
     lake = folder / "lake"
     calls = [{"user": "Hi", "agent": "Hello", "tool_calls": [{"name": "f", "args": {"a": 1}}]}] * 3
@@ -109,14 +107,14 @@ def test_a_run_replaces_its_rows_by_its_id(twice):
     assert all(path.rpartition("/")[2] == "night.00000.parquet" for path in files(twice.lake))
 
 
-def scores(lake: Path) -> list[tuple[Any, ...]]:
+def scores(lake):
     return read(lake, "scores", "run_id, conversation_id, date::VARCHAR, app_version")
 
 
 def test_only_files_of_the_same_run_are_replaced_on_whatever_day(tmp_path):
     lake, stage = tmp_path / "lake", tmp_path / "stage"
 
-    def complete(run_id: str, name: str, day: str = "2026-11-21") -> None:
+    def complete(run_id, name, day="2026-11-21"):
         rows = [staged(stage, "scores", {"run_id": run_id, "conversation_id": name})]
         assert complete_dataset(place(f"parquet:{lake}", tmp_path, run_id, day), rows) == []
 
@@ -175,14 +173,14 @@ def test_a_row_that_arrow_cannot_hold_is_named_and_the_others_are_written(tmp_pa
     assert [name for _, name, *_ in scores(tmp_path / "lake")] == ["c0", "c6"]
 
 
-def _complete(there: Any, parts: list[Any]) -> None:
+def _complete(there, parts):
     [problem] = complete_service(there, parts)
     assert "5 rows of scores were not written: conversation_id c1, turn_index 11805" in problem
     assert problem.endswith("; and 2 more")
 
 
 @pytest.fixture
-def bucket() -> Iterator[dict[str, StoredObject]]:
+def bucket():
     """The objects of a bucket."""
     clear()
     yield OBJECTS
@@ -192,11 +190,11 @@ def bucket() -> Iterator[dict[str, StoredObject]]:
 GATHERED: list[Any] = []
 
 
-def _gather(part: Any) -> None:
+def _gather(part):
     GATHERED.append(part)
 
 
-def run_into(there: SinkPlace, *names: str) -> list[str]:
+def run_into(there, *names):
     """Runs a pipeline that writes scores, and completes it; returns what was not written."""
     rows = [{"run_id": there.run_id, "conversation_id": name, "app_version": "v/1"} for name in names]
     GATHERED.clear()
@@ -286,7 +284,7 @@ def test_a_file_that_is_alone_is_replaced_while_it_is_read(tmp_path):
     lake, stage = tmp_path / "lake", tmp_path / "stage"
     seen, ended = set(), threading.Event()
 
-    def replace() -> None:
+    def replace():
         for i in range(30):
             rows = [staged(stage, "scores", {"run_id": "night", "conversation_id": f"{i:02}"})]
             complete_dataset(place(f"parquet:{lake}", tmp_path), rows)

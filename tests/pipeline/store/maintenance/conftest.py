@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import pytest
 from sqlalchemy import select, text
@@ -41,15 +41,15 @@ OLD, NEW = 1_780_000_000 * 10**9, 1_795_000_000 * 10**9
 """The starts of the runs: 29 May and 18 November 2026."""
 
 
-def _empty(row: Any) -> Any:
+def _empty(row):
     return dict.fromkeys(get_type_hints(row))
 
 
-def _said(conversation: str) -> str:
+def _said(conversation):
     return f"{SECRET} of {conversation}"
 
 
-def conversation_row(run: str, name: str, user: str | None) -> Any:
+def conversation_row(run, name, user):
     """Returns a row of `conversations`."""
     call = {"name": "look_up", "args": {"document": "X4711", "holder": name, "copies": 2.0}}
     turn = {"index": 0, "user": _said(name), "agent": "I have noted it.", "tool_calls": [call]}
@@ -57,25 +57,25 @@ def conversation_row(run: str, name: str, user: str | None) -> Any:
     return {**_empty(ConversationRow), **row, "transcript": {"turns": [turn]}, "why": _said(name)}
 
 
-def _score(run: str, name: str) -> Any:
+def _score(run, name):
     ids = {"run_id": run, "conversation_id": name, "criterion": "safety_v1", "score_id": f"s-{name}"}
     row = {"value": 0.5, "explanation": _said(name), "tags": [], "revision": 0}
     return {**_empty(ScoreRow), **ids, **row}
 
 
-def _failure(run: str, position: int, record: str) -> Any:
+def _failure(run, position, record):
     row = {"run_id": run, "stage": "parse", "error_type": "ValueError", "message": "broken", "record": record}
     return {**_empty(FailureRow), **row, "position": position}
 
 
-def _metric(run: str) -> Any:
+def _metric(run):
     numbers = dict.fromkeys(("count", "scored", "no_score", "errors", "pass_count", "fail_count"), 1)
     ids = {"run_id": run, "app_version": f"{APP}/versions/v1", "criterion": "safety_v1"}
     row = {"level": "conversation", "unit": "score", "pass_rate": 0.5}
     return {**_empty(MetricsByAppVersionRow), **numbers, **ids, **row}
 
 
-def _result(run: str, name: str, app: str) -> Any:
+def _result(run, name, app):
     turn, full = {"conversation": _said(name)}, f"{app}/evaluations/one/results/{run}-{name}"
     return result_columns(completed(full, run, "PASS", "", turn), name, 1)
 
@@ -83,15 +83,7 @@ def _result(run: str, name: str, app: str) -> Any:
 PEOPLE: Mapping[str, str | None] = {"c-1": "u-1", "c-12": "u-12", "c-2": "u-1"}
 
 
-def put_run(
-    store: Any,
-    run: str,
-    number: int,
-    people: Mapping[str, str | None] = PEOPLE,
-    *,
-    app: str = APP,
-    ends: bool = True,
-) -> Execution:
+def put_run(store, run, number, people=PEOPLE, *, app=APP, ends=True):
     """Writes a run with a conversation for each of `people` (conversation -> user), and what it rejected."""
     execution = Execution(run, number, app, "2026-11-01")
     to_read = [{"conversation_id": name, "why": _said(name)} for name in people]
@@ -108,7 +100,7 @@ def put_run(
     return put_tables(store, execution, rows, {**DOCUMENT, "to_read": to_read}, nanos=number, ends=ends)
 
 
-def put_evaluation(store: Any, name: str, words: str, app: str = APP, **golden: Any) -> str:
+def put_evaluation(store, name, words, app=APP, **golden):
     """Makes an evaluation whose user says something; returns its name."""
     own = {"turns": [{"steps": [{"userInput": {"text": words}}]}], **golden}
     content = {"displayName": name, "golden": own}
@@ -117,7 +109,7 @@ def put_evaluation(store: Any, name: str, words: str, app: str = APP, **golden: 
     return str(made["name"])
 
 
-def fill(store: Any) -> None:
+def fill(store):
     """Writes an old and a new run, and an evaluation."""
     put_run(store, "old", OLD)
     put_run(store, "new", NEW)
@@ -125,7 +117,7 @@ def fill(store: Any) -> None:
     put_evaluation(store, "one", "What does it cost to go there?")
 
 
-def rows_of(store: Any) -> dict[str, list[Any]]:
+def rows_of(store):
     """Returns table -> its rows in a fixed order, of all tables that hold any but summaries of them."""
     found = {}
     for table in (one for one in METADATA.sorted_tables if one is not RUN_SUMMARIES):
@@ -135,7 +127,7 @@ def rows_of(store: Any) -> dict[str, list[Any]]:
     return found
 
 
-def run_ids(store: Any) -> list[str]:
+def run_ids(store):
     """Returns the ids of the runs that are read."""
     return store.read(
         lambda c: list(c.execute(text("SELECT run_id FROM evaluation_runs ORDER BY 1")).scalars())
@@ -143,14 +135,14 @@ def run_ids(store: Any) -> list[str]:
 
 
 @pytest.fixture
-def filled(store_url: str, with_tables: None) -> str:
+def filled(store_url, with_tables):
     """Returns the address of a store with an old and a new run, and an evaluation."""
     with closing(open_store(store_url, create=True)) as store:
         fill(store)
     return store_url
 
 
-def file_bytes(url: str) -> bytes:
+def file_bytes(url):
     """Returns what the files of a SQLite store hold."""
     path = Path(url.removeprefix("sqlite:///"))
     return b"".join(file.read_bytes() for file in sorted(path.parent.glob(f"{path.name}*")))
