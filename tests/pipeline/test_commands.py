@@ -16,11 +16,12 @@ nothing at all), the number of lines of `err` (`err_lines`), the `width` that th
 takes what stands in `out` (`save`), and paths that are there or not (`there`).
 
 `rows` are those of a table (`out/results`, or with a condition `out/scores?criterion=verdict`), in order, and
-`document` parts of a JSON file or of the output (``): of each, the fields that are named are compared, and a
-list in full, or by `{"0": first, "#": length, "name=x": item}` with the item of which that holds; decimals
-are compared to as many places as are written. A line with the rules of a `judge` runs beside the server of
-`tests/judge_server.py`, whose address stands for `{server}`: a step may write other `rules`, and say what was
-`asked` (of its statistics). Spaces and ends of lines count as one space.
+`document` parts of a JSON file, of the data of a report or of the output (``): of each, the fields that are
+named are compared, and a list in full, or by `{"0": first, "#": length, "name=x": item}` with the item of
+which that holds; `{}` is whatever is there, and decimals are compared to as many places as are written. A
+line with the rules of a `judge` runs beside the server of `tests/judge_server.py`, whose address stands for
+`{server}`: a step may write other `rules`, and say what was `asked` (of its statistics). Spaces and ends of
+lines count as one space.
 """
 
 import base64
@@ -28,6 +29,7 @@ import contextlib
 import gzip
 import json
 import os
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -120,7 +122,11 @@ def check_files(step: dict[str, Any], out: str) -> None:
         rows = [row for row in rows if not condition or str(row[key]) == value]
         assert part(rows, wanted) == wanted
     for path, wanted in step.get("document", {}).items():
-        document = json.loads(out) if not path else document_of(Path(path).parent, Path(path).name)
+        if path.endswith(".html"):
+            [data] = re.findall(r'id="report">([^<]*)<', Path(path).read_text(encoding="utf-8"))
+            document = json.loads(gzip.decompress(base64.b64decode(data)))
+        else:
+            document = document_of(Path(path).parent, Path(path).name) if path else json.loads(out)
         assert part(document, wanted) == wanted
 
 

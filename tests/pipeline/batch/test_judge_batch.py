@@ -112,59 +112,6 @@ def test_a_run_asks_by_one_job_at_half_the_price(run, server, provider):
     assert (server.stats()["jobs"], usage(again)["cached"]) == (1, 6)
 
 
-def test_equal_questions_are_one_line_and_votes_go_on_as_with_calls(run, server):
-    """Three votes are asked for at first; where one differs, two more follow by a second job."""
-    server.script({"match": "order 1?", "times": 1, "values": {"verdict": "invalid"}})
-    criteria = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 5}}}
-    same = [{**order(0), "conversation_id": f"same{i}"} for i in range(4)]
-    done = run(logs=[*same, order(1)], criteria=criteria)
-    stats = server.stats()
-    assert (stats["jobs"], stats["lines"]) == (2, 3 + 3 + 1)
-    assert {row["outcome"] for row in turn_scores(done)} == {"PASS"}
-    assert {row["judge"]["samples"] for row in turn_scores(done)} == {3, 4}
-
-
-def test_a_second_question_that_rests_on_the_first_makes_another_job(run, server):
-    wanted = {FACTS: {"threshold": 0.5, "judge_model_options": {"num_samples": 1}}}
-    cascade = {"model": run._provider.model, "num_samples": 2}
-    last = {"gemini": "gemini-2.5-pro", "openai": "gpt-y"}[run._provider.judge]
-    server.script({"match": "order 2", "times": 1, "values": {"label": "unsupported", "verdict": "invalid"}})
-    options = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 1}}, **wanted}
-    prices = {run._provider.model: PRICES, last: PRICES}
-    done = run(logs=3, criteria=options, model=last, cascade=cascade, prices=prices)
-    assert done.status == 0
-    stats = server.stats()
-    assert set(stats["models"]) == set() and stats["requests"] == 0
-    assert stats["jobs"] >= 2 and judge_of(done)["cascades"][MATCH]["questions"] == 3
-    assert sum(own["calls"] for own in judge_of(done)["usage"].values()) == stats["lines"]
-
-
-@pytest.mark.parametrize(
-    ("provider", "lines"),
-    [(PROVIDERS[0], 4), (PROVIDERS[1], 4), (PROVIDERS[2], 2 * 4)],
-    indirect=["provider"],
-)
-def test_samples_are_candidates_of_one_line_where_the_model_has_them(run, server, lines):
-    criteria = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 3}}}
-    done = run(logs=4, criteria=criteria, candidates=True)
-    assert {row["outcome"] for row in turn_scores(done)} == {"PASS"}
-    assert server.stats()["lines"] == lines
-
-
-@pytest.mark.parametrize("provider", PROVIDERS[:1], indirect=True)
-def test_a_panel_of_two_providers_makes_a_job_of_each(run, server):
-    server.script({"model": "gpt-x", "match": "order 1?", "values": {"verdict": "invalid"}})
-    with in_environment({"OPENAI_BASE_URL": f"{server.url}/v1"}):
-        done = run(logs=3, panel=["gemini-2.5-flash", "openai/gpt-x"])
-    assert (server.stats()["jobs"], server.stats()["lines"]) == (2, 6)
-    outcomes = {row["conversation_id"]: row["outcome"] for row in turn_scores(done)}
-    assert outcomes == {"c0": "PASS", "c1": None, "c2": "PASS"}
-    assert {model: own["calls"] for model, own in judge_of(done)["usage"].items()} == {
-        "gemini-2.5-flash": 3,
-        "openai/gpt-x": 3,
-    }
-
-
 MAY_PASS = (401, 403, 404, 408, 409, 429, 500, 503)
 """Statuses of a line after which its question is asked anew by the next run."""
 
@@ -250,42 +197,6 @@ def test_a_late_job_is_taken_up_by_the_next_run(run, server):
     assert usage(second)["calls"] == 7 and judge_of(second)["cost"] > 0 and run.open_jobs() == []
 
 
-def test_no_other_vote_is_asked_for_in_place_of_a_late_answer(run, server):
-    server.script({"jobs": True, "polls": 1})
-    criteria = {MATCH: {"threshold": 0.5, "judge_model_options": {"num_samples": 5}}}
-    first = run("--judge_batch_wait", "0", criteria=criteria)
-    assert server.stats()["lines"] == 6 * 3 and {row["value"] for row in turn_scores(first)} == {None}
-    assert usage(first)["calls"] == 6 * 3
-    done = run(name="again", criteria=criteria)
-    assert server.stats()["lines"] == 6 * 3 and {row["outcome"] for row in turn_scores(done)} == {"PASS"}
-
-
-def test_no_second_judge_is_asked_in_place_of_a_late_answer(run, server):
-    server.script({"jobs": True, "polls": 1})
-    model, last = run._provider.model, {"gemini": "gemini-2.5-pro", "openai": "gpt-y"}[run._provider.judge]
-    judge = {"model": last, "cascade": {"model": model, "num_samples": 2}}
-    judge["prices"] = {model: PRICES, last: PRICES}
-    for name in ("first", "second", "third"):
-        done = run("--judge_batch_wait", "0", name=name, **judge)
-    assert list(judge_of(done)["usage"]) == [model]
-    assert server.stats()["lines"] == 6 * 2 and {row["outcome"] for row in turn_scores(done)} == {"PASS"}
-
-
-def test_answers_that_nobody_asks_for_are_kept(run, server):
-    server.script({"jobs": True, "polls": 1})
-    run("--judge_batch_wait", "0")
-    assert {row["outcome"] for row in turn_scores(run(logs=2, name="few"))} == {"PASS"}
-    later = run(name="later")
-    assert server.stats()["lines"] == 6 == usage(later)["cached"]
-
-
-def test_a_job_that_broke_while_nobody_looked_is_asked_anew(run, server):
-    server.script({"jobs": True, "polls": 1, "state": "failed", "times": 1})
-    run("--judge_batch_wait", "0")
-    done = run(name="again")
-    assert {row["outcome"] for row in turn_scores(done)} == {"PASS"} and server.stats()["jobs"] == 2
-
-
 @pytest.fixture
 def process(own_server: Any, turnwise: Any, tmp_path: Path, provider: Provider) -> Iterator[Any]:
     """Starts the command in a process of its own, at a server whose jobs do not end."""
@@ -330,40 +241,6 @@ def test_a_job_that_is_not_known_by_its_id(run, server, changes, jobs):
     assert server.stats()["jobs"] == jobs and {row["outcome"] for row in turn_scores(done)} == {"PASS"}
 
 
-def test_a_job_that_is_refused_is_said_and_credentials_end_the_run(run, server):
-    server.script({"jobs": True, "status": 400, "message": "no such batch for you"})
-    done = run()
-    assert {row["reason"] for row in turn_scores(done)} == {turn_scores(done)[0]["reason"]}
-    assert "the batch job was not made: HTTP 400" in turn_scores(done)[0]["reason"] and run.open_jobs() == []
-    server.script({"jobs": True, "status": 503, "times": 2, "message": "busy"})
-    assert {row["outcome"] for row in turn_scores(run(name="busy"))} == {"PASS"}
-    server.script({"jobs": True, "status": 401, "message": "revoked"})
-    refused = run(name="refused", logs=8)
-    assert refused.status == 2 and "credentials are refused" in refused.err
-
-
-@pytest.mark.parametrize(
-    ("provider", "spoiled", "left"),
-    [(PROVIDERS[0], "line", 1), (PROVIDERS[1], "line", 1), (PROVIDERS[1], "file", 6)],
-    indirect=["provider"],
-)
-def test_what_can_be_read_of_a_result_is_used_and_the_rest_is_asked_anew(run, server, spoiled, left):
-    server.script({"jobs": True, "spoiled": spoiled, "times": 1})
-    done = run()
-    reasons = [row["reason"] for row in turn_scores(done) if row["value"] is None]
-    assert judge_of(done)["cost"] is None and usage(done)["uncounted"] == left  # the provider may charge it
-    assert len(reasons) == left and all(reason.startswith("the batch job ") for reason in reasons)
-    assert {row["outcome"] for row in turn_scores(run(name="again"))} == {"PASS"}
-    assert server.stats()["lines"] == 6 + left and run.open_jobs() == []
-
-
-@pytest.mark.parametrize("provider", PROVIDERS[:1], indirect=True)
-def test_responses_without_keys_are_matched_by_their_order(run, server):
-    server.script({"jobs": True, "nameless": True}, {"match": "order 3?", "values": {"verdict": "invalid"}})
-    outcomes = {row["conversation_id"]: row["outcome"] for row in turn_scores(run())}
-    assert outcomes == {f"c{i}": "FAIL" if i == 3 else "PASS" for i in range(6)}
-
-
 @pytest.mark.parametrize("provider", PROVIDERS[:1], indirect=True)
 def test_a_response_without_a_key_among_others_in_another_order_is_nobodys(run, server):
     server.script(
@@ -387,61 +264,6 @@ def test_no_personal_data_and_no_key_stand_in_a_job(run, server, tmp_path):
     )
     for text in (*bodies, written.decode("utf-8", "replace"), done.out, done.err):
         assert canary not in text and server.key not in text
-
-
-def test_a_budget_limits_the_lines(run, server):
-    done = run(logs=30, max_calls=4)
-    assert server.stats()["lines"] == 4
-    assert sum(row["value"] is None for row in turn_scores(done)) == 26
-    assert ": 4 answers (0 cached) by 4 calls" in done.out
-    text = done.document("run.json")["counts"]
-    assert text["short_of_budget"] == 26 and "short_of_batch" not in text
-
-
-REFUSED = {
-    "--streaming": (["--streaming"], {}, "--judge_batch cannot be used with --streaming"),
-    "anthropic": (["--judge", "anthropic"], {}, "takes no batch jobs (there are: azure, gemini, openai)"),
-    "local": (["--judge", "local"], {}, "the judge local takes no batch jobs"),
-    "no cache": ([], {"cache": "none"}, "its jobs are kept in the judge cache; name one: --judge_cache FILE"),
-    "workers": (["--workers", "2"], {}, "one process waits for the jobs; leave out --workers"),
-    "runner": (["--runner", "PrismRunner"], {}, "is for DirectRunner"),
-    "panel": ([], {"panel": ["gpt-x", "anthropic/x"]}, "the judge anthropic takes no batch jobs"),
-    "vertex": (["--judge", "gemini"], {"project": "p"}, "Vertex AI reads batch jobs from Cloud Storage"),
-    "wait": (["--judge_batch_wait", "-1"], {}, "--judge_batch_wait must be 0 or more"),
-}
-
-
-@pytest.mark.parametrize("provider", PROVIDERS[1:2], indirect=True)
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_takes_no_jobs_is_refused_by_name(run, turnwise, tmp_path, case):
-    options, judge, reason = REFUSED[case]
-    arguments = [str(each) for each in run.arguments(**judge)]
-    if case == "no cache":
-        arguments[-1] = "none"
-    if case in ("anthropic", "local"):
-        arguments[-1:] = [arguments[-1], "--judge_model", "m"]
-    with in_environment({**run.environment(), "ANTHROPIC_API_KEY": "k"}):
-        done = turnwise(*arguments, *options, output=tmp_path / "out")
-    assert done.status == 2 and reason in done.err and done.err.count("\n") == 1
-    assert not done.directory.exists()
-
-
-def test_a_later_night_runs_a_date_again_whose_job_was_late(run, server, turnwise, tmp_path):
-    server.script({"jobs": True, "polls": 1})
-    arguments = [str(each) for each in run.arguments()]
-    for day in ("2026-11-20", "2026-11-21"):
-        (tmp_path / f"logs/dt={day}").mkdir(parents=True)
-        (tmp_path / f"logs/dt={day}/a.jsonl").write_bytes((tmp_path / "log.jsonl").read_bytes())
-    arguments[2] = str(tmp_path / "logs/dt={date}/")
-    arguments += ["--output", str(tmp_path / "out/{date}"), "--judge_batch_wait", "0"]
-    with in_environment(run.environment()):
-        first = turnwise(*arguments, "--date", "2026-11-20")
-        assert "6 conversations with no score, because batch jobs" in " ".join(first.out.split())
-        done = turnwise(*arguments, "--date", "2026-11-21", "--lookback", "1")
-    assert "run again: batch jobs of its judge left 6 conversations without a score" in " ".join(
-        done.out.split()
-    )
-    assert server.stats()["lines"] == 6
 
 
 @pytest.mark.parametrize("provider", PROVIDERS[1:2], indirect=True)

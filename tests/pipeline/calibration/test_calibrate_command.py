@@ -77,28 +77,6 @@ def test_the_text_fits_the_terminal(calibrated, monkeypatch, width):
     assert "corrected by 40 labels" in " ".join(out.split())
 
 
-def test_hand_picked_labels_correct_nothing(calibrated):
-    status, out, _ = calibrated([label(number) for number in range(60)])
-    assert status == 0 and "agreement" in out and "60 hand-picked" in " ".join(out.split())
-    assert "not corrected: the labels are hand-picked; only labels of a random sample" in out
-
-
-@pytest.mark.parametrize(
-    "labels, printed",
-    [
-        ([label("gone", "up")], "1 the run has no such score: cgone response_match_score (labels.jsonl:1)"),
-        ([label(1, "PASS"), label(1, "FAIL")], "2 one rater gave a score different labels"),
-        ([label(1, "PASS"), label(2, 0.5)], "2 numbers and PASS or FAIL for one criterion"),
-        ([label(1, 4)], "1 not on the scale of the criterion"),
-    ],
-)
-def test_nothing_is_written_where_no_label_can_be_used(calibrated, run, labels, printed):
-    status, out, err = calibrated(labels)
-    assert status == 1 and printed in out and "no label can be used" in err
-    assert "nothing is written" in out and not (run / "calibration.json").exists()
-    assert "earlier" not in err
-
-
 def test_a_calibration_that_stays_in_place_is_named(calibrated, run, tmp_path, capsys):
     calibrated(sample())
     before = (run / "calibration.json").read_bytes()
@@ -125,30 +103,6 @@ def test_labels_of_another_criterion_keep_what_is_there(calibrated, run, tmp_pat
     assert f"{kept}\nreplaced of the earlier calibration: verdict" in capsys.readouterr().out
     stays = json.loads((run / "calibration.json").read_bytes())["criteria"][0]
     assert stays["corrected"] == before["corrected"] and "other costs" in stays["no_threshold"]
-
-
-@pytest.mark.parametrize("weight", ["1e308", "-1", "NaN"])
-def test_absurd_weights_are_refused(calibrated, run, weight):
-    lines = [json.dumps(label(n, chosen="random", weight="W")).replace('"W"', weight) for n in range(40)]
-    status, out, err = calibrated("\n".join(lines))
-    assert (status, out) == (2, "") and "labels.jsonl:1: no label: " in err and err.count("\n") == 1
-    assert not (run / "calibration.json").exists()
-
-
-@pytest.mark.parametrize(
-    "labels, options, message",
-    [
-        ("", (), "labels.jsonl: holds no label"),
-        ([label(1), label(2, "maybe")], (), "labels.jsonl:2: no label: Invalid enum value 'maybe'"),
-        ([label(1, ["PASS"])], (), "; label is PASS, FAIL, up, down, a number from -1e15 to 1e15, or null"),
-        ([label(1) | {"turn": 0}], (), "unknown field `turn`; there are conversation_id, criterion, turn"),
-        ([label(1)], ("--false_pass_cost", "0"), "--false_pass_cost 0: must be a number above 0"),
-        ([label(1)], ("--labels", "gone.jsonl"), "gone.jsonl: No such file"),
-    ],
-)
-def test_what_is_wrong_is_one_line(calibrated, labels, options, message):
-    status, out, err = calibrated(labels, *options)
-    assert (status, out) == (2, "") and message in err and err.count("\n") == 1
 
 
 def test_another_run_in_the_directory_removes_the_calibration(run, calibrated, tmp_path):
@@ -230,21 +184,3 @@ def test_a_persons_later_label_replaces_the_earlier_one(run, calibrated, tmp_pat
     assert main(["labels", "merge", *map(str, paths[::-1]), "--output", str(again)]) == 0
     rows = {row["conversation_id"]: row for row in map(json.loads, again.read_text().splitlines())}
     assert rows[lines[0]["conversation_id"]]["label"] == "FAIL" and len(rows) == 40
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        (["queue", "OUT", "--output", "FILE", "--random", "60"], "--random must be 0 or more"),
-        (["queue", "OUT", "--output", "FILE", "--criterion", "x"], "the run has no scores of it"),
-        (["merge", "NOTHING", "--output", "FILE"], "NOTHING: No such file"),
-        (["merge", "LABELS", "--output", "LABELS"], "is there already; remove it, or name another file"),
-        (["queue", "OUT", "--output", "LABELS"], "is there already; remove it, or name another file"),
-        (["sort"], "unknown command labels sort"),
-    ],
-)
-def test_what_labels_refuse(run, tmp_path, capsys, options, why):
-    (tmp_path / "ana.jsonl").write_text("{}")
-    known = {"OUT": str(run), "FILE": str(tmp_path / "labels.jsonl"), "LABELS": str(tmp_path / "ana.jsonl")}
-    assert main(["labels", *(known.get(word, word) for word in options)]) == 2
-    assert why in capsys.readouterr().err and (tmp_path / "ana.jsonl").read_text() == "{}"

@@ -1,7 +1,6 @@
 """Eval cases that change while a stream runs, and while it does not; and what the graph holds of them."""
 
 import json
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,9 +31,7 @@ def conversation(name: str, eval_id: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def changed(
-    stream: Callable[..., Any], drop: Callable[..., None], tmp_path_factory: pytest.TempPathFactory
-) -> Any:
+def changed(stream, drop, tmp_path_factory):
     """A stream whose cases are changed, broken and removed between its conversations."""
     folder = tmp_path_factory.mktemp("changes")
     watched, cases, config = folder / "in", folder / "cases.jsonl", folder / "config.json"
@@ -94,14 +91,9 @@ def test_a_restart_after_a_change_scores_nothing_again(changed, goes_on, drop):
 
 def size_of_graph(place: Path, number: int) -> int:
     place.write_text("".join(case(f"case-{i}", f"words of case {i}") for i in range(number)))
-    config = EvalConfig()
-    settings = RunSettings(
-        run=RunInfo("run-1", "2026-11-21T00:00:00.000Z"),
-        config=config,
-        criteria=build_criteria(config),
-        is_distributed=True,
-        eval_cases=(str(place),),
-    )
+    config, run = EvalConfig(), RunInfo("run-1", "2026-11-21T00:00:00.000Z")
+    given = {"run": run, "config": config, "criteria": build_criteria(config), "eval_cases": (str(place),)}
+    settings = RunSettings(**given, is_distributed=True)
     lookup = partial(worker_cases, CasePlaces((str(place),), 1 << 20, "", CesConfig(), 60.0))
     assert lookup().cases
     root = beam.Pipeline()

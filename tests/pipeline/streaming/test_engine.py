@@ -43,11 +43,11 @@ def source():
     source.may_go_on.set()
 
 
-def engine(source, opened, stop, most=None, **fields):
-    limits = loop.StreamLimits(conversations=most)
-    return loop.Engine(
-        source, opened.in_flight, opened.store, limits, 1.0, RunInfo("run", ""), stop, **fields
-    )
+def running(source, opened, most=None, **fields):
+    """Returns an engine, its events, and what ends it."""
+    limits, stop, run = loop.StreamLimits(conversations=most), Event(), RunInfo("run", "")
+    engine = loop.Engine(source, opened.in_flight, opened.store, limits, 1.0, run, stop, **fields)
+    return engine, engine.events(), stop
 
 
 def until(events, kind, is_so=lambda: True):
@@ -61,7 +61,7 @@ def until(events, kind, is_so=lambda: True):
 
 
 def test_a_long_poll_keeps_the_stream_alive(opened, source):
-    events = engine(source, opened, Event()).events()
+    _, events, _ = running(source, opened)
     for _ in range(3):
         assert until(events, loop.AdvanceClock)
     assert opened.in_flight.waiting == 0
@@ -71,9 +71,7 @@ def test_a_long_poll_keeps_the_stream_alive(opened, source):
 
 
 def test_a_stuck_poll_does_not_keep_the_stream_from_ending(opened, source):
-    stop = Event()
-    one = engine(source, opened, stop, patience=0.1)
-    events = one.events()
+    one, events, stop = running(source, opened, patience=0.1)
     assert until(events, loop.AdvanceClock)
     stop.set()
     assert until(events, loop.AdvanceWatermark) is None
@@ -82,9 +80,7 @@ def test_a_stuck_poll_does_not_keep_the_stream_from_ending(opened, source):
 
 
 def test_a_poll_that_answers_while_the_stream_ends_is_scored(opened, source):
-    stop = Event()
-    one = engine(source, opened, stop)
-    events = one.events()
+    _, events, stop = running(source, opened)
     assert until(events, loop.AdvanceClock)
     stop.set()
     assert until(events, loop.AdvanceClock) and until(events, loop.AdvanceClock)
@@ -97,7 +93,7 @@ def test_records_have_a_time_and_are_taken_once(opened, source):
     twice = [SourceRecord("logs", 1, b'{"event_time": 5}')] * 2
     source.items = [SourceRecord("logs", 2, b"{}", published=7.0), *twice]
     source.may_go_on.set()
-    taken = until(engine(source, opened, Event()).events(), loop.Elements).values
+    taken = until(running(source, opened)[1], loop.Elements).values
     assert [(one.value.position, float(one.timestamp)) for one in taken] == [(1, 5), (2, 7)]
 
 
@@ -105,8 +101,7 @@ def test_a_stream_ends_after_so_many_conversations_and_reads_no_more(opened, sou
     """What was rejected counts too; what was scored leaves less room, and nothing is read at the end."""
     source.may_go_on.set()
     source.last_items = lambda: [SourceRecord("logs", 9, b"{}")]
-    one = engine(source, opened, Event(), most=3)
-    events = one.events()
+    _, events, _ = running(source, opened, most=3)
     assert len(until(events, loop.Elements).values) == 1
     source.items = [SourceRecord("logs", place, b"{}") for place in range(2, 8)]
     opened.store.counts["rejected_conversations"] += 1
@@ -116,7 +111,7 @@ def test_a_stream_ends_after_so_many_conversations_and_reads_no_more(opened, sou
 
 
 def test_the_first_problem_is_told(opened, source):
-    one = engine(source, opened, Event())
+    one, *_ = running(source, opened)
     for problem in (ValueError("first"), OSError("second")):
         one.fail(problem)
     with pytest.raises(ValueError, match="first"):
@@ -127,18 +122,16 @@ def test_the_first_problem_is_told(opened, source):
 def test_an_error_of_the_source_ends_the_stream(opened, source, error):
     source.error = error
     source.may_go_on.set()
-    one = engine(source, opened, Event())
-    assert until(one.events(), loop.Elements) is None
+    one, events, _ = running(source, opened)
+    assert until(events, loop.Elements) is None
     with pytest.raises(type(error), match=str(error)):
         one.check()
 
 
 def test_a_stream_that_is_asked_to_end_is_complete(opened, source):
-    stop = Event()
     source.items.clear()
     source.may_go_on.set()
-    one = engine(source, opened, stop)
-    events = one.events()
+    one, events, stop = running(source, opened)
     assert until(events, loop.AdvanceClock)
     stop.set()
     assert until(events, loop.AdvanceWatermark) and list(events) == []
@@ -148,7 +141,7 @@ def test_a_stream_that_is_asked_to_end_is_complete(opened, source):
 def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(opened, source):
     source.items[:] = [SourceRecord("logs", 1, b"", error=ValueError("bad"))]
     source.may_go_on.set()
-    events = engine(source, opened, Event()).events()
+    _, events, _ = running(source, opened)
     locked, free = Event(), Event()
 
     def hold():
@@ -173,15 +166,13 @@ def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(opened, source):
 def test_a_backlog_comes_in_bundles(opened, source):
     source.items = [SourceRecord("logs", place, b'{"event_time": 5}') for place in range(1_000, 0, -1)]
     source.may_go_on.set()
-    events = engine(source, opened, Event()).events()
+    _, events, _ = running(source, opened)
     assert [len(until(events, loop.Elements).values) for _ in range(3)] == [400, 400, 200]
 
 
 def test_a_stream_that_ends_with_records_without_an_outcome_is_no_success(opened, source):
     source.may_go_on.set()
-    stop = Event()
-    one = engine(source, opened, stop)
-    events = one.events()
+    one, events, stop = running(source, opened)
     assert until(events, loop.Elements)
     stop.set()
     assert until(events, loop.AdvanceWatermark) and list(events) == []

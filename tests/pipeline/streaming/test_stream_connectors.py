@@ -15,7 +15,13 @@ from apache_beam.pvalue import TaggedOutput
 
 from tests.tables import stated
 from turnwise.pipeline.batch.execution import made_pipeline
-from turnwise.pipeline.streaming.beam import FileArrivalsFn, KafkaArrivalsFn, MessageArrivalsFn, read_arrivals
+from turnwise.pipeline.streaming.beam import (
+    FileArrivalsFn,
+    KafkaArrivalsFn,
+    MessageArrivalsFn,
+    _WriteBundleFn,
+    read_arrivals,
+)
 from turnwise.pipeline.streaming.inputs.base import SourceOptions
 from turnwise.schemas.config import ConfigError
 
@@ -128,3 +134,15 @@ def test_kafka_without_its_java_part_is_refused_in_one_line(tmp_path):
     environment = {"PATH": os.environ["PATH"], **nowhere}
     said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout
     assert said.startswith("ConfigError('--input kafka://b:1/t: ") and said.count("\n") == 1
+
+
+def test_a_bundle_of_files_leaves_no_line_behind_and_a_repeated_one_no_other_file(tmp_path):
+    writing = _WriteBundleFn(str(tmp_path))
+    for _ in range(2):
+        writing.start_bundle()
+        for line in (("scores/0", b"1"), ("results-r00000/3", b"2"), ("scores/2", b"3")):
+            writing.process(line)
+        writing.finish_bundle()
+    files = {path.name.rpartition("-")[0]: path.read_bytes() for path in tmp_path.iterdir()}
+    assert files == {"scores": b"1\n3\n", "results-r00000": b"2\n"}
+    assert len(list(tmp_path.iterdir())) == 2

@@ -20,8 +20,6 @@ from opentelemetry.sdk.trace.export import (
 )
 
 TALK, ASKED, SAID = "talk-1", ("Where is order 7?", "Thanks"), ("It is on its way.", "You are welcome.")
-CALL = {"type": "tool_call", "id": "t1", "name": "find_order", "arguments": {"id": 7}}
-RESULT = {"type": "tool_call_response", "id": "t1", "response": {"state": "sent"}}
 RESOURCE = {
     "service.name": "desk",
     "service.version": "7.0",
@@ -30,48 +28,17 @@ RESOURCE = {
 }
 
 
-def message(role: str, *parts: dict[str, Any]) -> dict[str, Any]:
-    return {"role": role, "parts": list(parts)}
-
-
-def text(content: str) -> dict[str, Any]:
-    return {"type": "text", "content": content}
-
-
-def model_call(given: Any, said: Any, tokens: tuple[int, int]) -> dict[str, Any]:
-    return {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.request.model": "m-1",
-        "gen_ai.usage.input_tokens": tokens[0],
-        "gen_ai.usage.output_tokens": tokens[1],
-        "gen_ai.input.messages": json.dumps(given),
-        "gen_ai.output.messages": json.dumps([said]),
-    }
+ROWS = Path(__file__).with_name("rows").joinpath("stream_otlp.jsonl")
+LINES = [*map(json.loads, ROWS.read_text(encoding="utf-8").splitlines())]
 
 
 def speak(provider: TracerProvider, index: int) -> None:
     """Records the spans of one turn as an instrumented agent does."""
     tracer = provider.get_tracer("desk")
     agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": TALK}
-    tool = {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": "find_order",
-        "gen_ai.tool.call.id": "t1",
-        "gen_ai.tool.call.arguments": json.dumps(CALL["arguments"]),
-        "gen_ai.tool.call.result": json.dumps(RESULT["response"]),
-    }
-    given = [message("user", text(ASKED[index]))]
     with tracer.start_as_current_span("invoke_agent desk", attributes=agent):
-        if index == 0:
-            asked = message("assistant", CALL)
-            with tracer.start_as_current_span("chat m-1", attributes=model_call(given, asked, (10, 5))):
-                pass
-            with tracer.start_as_current_span("execute_tool find_order", attributes=tool):
-                pass
-            given += [asked, message("tool", RESULT)]
-        answer = message("assistant", text(SAID[index]))
-        with tracer.start_as_current_span("chat m-1", attributes=model_call(given, answer, (20, 6))):
-            pass
+        for name, attributes in LINES[index]["turn"]:
+            tracer.start_span(name, attributes=attributes).end()
 
 
 class Twice(SpanExporter):
@@ -148,8 +115,7 @@ def test_two_turns_that_an_sdk_exports_over_a_crash(receiving, exporting):
 def test_content_in_log_records_over_json_and_refused_spans(receiving):
     one, url = receiving(TURNWISE_TOKEN="token-of-the-tests")
     headers = {"Content-Type": "application/json", "Authorization": "Bearer token-of-the-tests"}
-    for line in Path(__file__).with_name("rows").joinpath("stream_otlp.jsonl").read_text().splitlines():
-        path, sent, rejected = json.loads(line)["sent"]
+    for path, sent, rejected in (line["sent"] for line in LINES if "sent" in line):
         request = urllib.request.Request(url + path, json.dumps(sent).encode(), headers)
         with urllib.request.urlopen(request, timeout=120) as response:
             assert json.load(response)["partialSuccess"][rejected] == "1"

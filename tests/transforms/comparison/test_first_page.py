@@ -2,23 +2,12 @@
 
 from msgspec.structs import replace
 
-from tests.compared_sides import F, compared
+from tests.compared_sides import compared
 from tests.tables import stated
+from tests.transforms.comparison.test_comparison import row
 from turnwise.schemas.comparison import Bounds
-from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.decisions.comparison.words import short_names
 from turnwise.transforms.decisions.first_page import counts_text, headline, leading, without_baseline
-
-
-def row(number, severity_score, **columns):
-    named = {"conversation_id": f"v2-{number}", "app_version": "v2", "eval_id": f"e{number}"}
-    columns = {"verdict": F, "problem_type": f"type-{number}", **columns}
-    return {
-        **dict.fromkeys(ConversationRow.__annotations__),
-        **named,
-        "severity_score": severity_score,
-        **columns,
-    }
 
 
 def test_one_version():
@@ -44,7 +33,7 @@ def test_few_verdicts_of_one_version_ask_for_more():
     few, enough = (without_baseline(["v1"], None, (n, 0, 2), [], 0, None) for n in (1, 10))
     text = "Only 1 conversation has a verdict: 99 more conversations tell the pass rate to within 10 points."
     assert (few.detail, enough.detail) == (text, "")
-    rows = [row(i % 3, 0.0, conversation_id=f"c{i}", transcript=None) for i in range(12)]
+    rows = [row(i % 3, severity_score=0.0, conversation_id=f"c{i}", transcript=None) for i in range(12)]
     found = without_baseline(["v1"], None, (0, 12, 0), [], 0, rows)
     assert "12 with a verdict (of 3 cases), 0 without" in found.headline
     assert (

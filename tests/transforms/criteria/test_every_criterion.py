@@ -15,6 +15,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     Turn,
 )
+from turnwise.schemas.score import Score
 from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, NotAsked
@@ -215,3 +216,24 @@ def test_a_criterion_that_breaks_is_a_failure_and_the_others_go_on():
 def test_ces_cases_are_always_judged_by_ces_criteria(case, wanted, matched):
     asked = select((), by_dialect={"ces": CES_CRITERIA}).of(matched(case, JUDGED_TURN)).judged
     assert asked == (CES_CRITERIA if wanted else ())
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("Yes. " * 301, "301 sentences; at most 300 are judged"),
+        ("東京は三十五度です。" * 3000, "20000 characters"),
+    ],
+)
+def test_an_endless_answer_is_not_judged_by_sentences(said, reason, judged, matched, scripted):
+    ask = scripted([])
+    ((_, score),) = judged(built("hallucinations_v1"), matched(None, Turn(user="q", agent=said)), ask).turns
+    assert (score.value, ask.samples) == (None, 0)
+    assert reason in score.reason
+
+
+@pytest.mark.parametrize(("value", "wanted"), [(1.0, True), (0.0, True), (-1.0, False), (None, True)])
+def test_which_scores_enter_means(value, wanted):
+    assert CRITERIA["hallucination"]().counts(Score(value)) is wanted
+    assert CRITERIA["user_goal_satisfaction"]().counts(Score(value)) is wanted
+    assert CRITERIA["turn_latency"]().counts(Score(value))

@@ -1,4 +1,4 @@
-"""What the criteria of answers say of recorded ones."""
+"""What the criteria of answers say of recorded ones, and what judges are shown of their references."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.samples import scores_of
-from turnwise.schemas.conversation import Record
+from turnwise.schemas.conversation import GroundedAnswer, Record, Reference, Turn
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.answers import answer_conversation
+from turnwise.transforms.judging.judges import LocalJudge
+from turnwise.transforms.judging.prompts import MAX_REFERENCES, context_sections, facts
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import parse_config
 from turnwise.transforms.scoring.evaluate import score_conversation
@@ -51,3 +53,34 @@ def test_an_answer_of_the_service():
     names = ("uncited_references", "cited_relevance_difference", "failed_steps", "unobserved_actions")
     values = [scored(name, turns).turns[0][1].value for name in names]
     assert values == [pytest.approx(1 / 3), pytest.approx((0.9 + 3 * 0.8) / 4 - (0.7 + 0.6) / 2), 0.0, 0.0]
+
+
+LIMIT = Reference(title="Grenzen", texts=["Die Grenze ist 1.131 SZR."], data={"lang": "de"})
+
+
+def sourced(**fields):
+    return Turn(user="Grenze?", agent="Bis 1.131 SZR.", grounded=GroundedAnswer(references=[LIMIT], **fields))
+
+
+def test_references_are_evidence(matched):
+    case = matched(None, sourced(), sourced())
+    sections = context_sections(case.conversation, case.conversation.turns[1])[-2:]
+    assert sections == [
+        ("turn 2, user", "Grenze?"),
+        ("turn 2, source 0", 'Grenzen\nDie Grenze ist 1.131 SZR.\n{"lang":"de"}'),
+    ]
+    assert facts(sections) == [sections[1][1]]
+
+
+def test_there_are_only_so_many_sections(matched):
+    answer = GroundedAnswer(references=[LIMIT] * (MAX_REFERENCES + 7))
+    case = matched(None, Turn(agent="a", grounded=answer))
+    sections = context_sections(case.conversation, case.conversation.turns[0])
+    assert len(sections) == MAX_REFERENCES + 1
+    assert sections[-1] == ("turn 1, 7 more sources are not shown", "")
+
+
+@pytest.mark.parametrize(("turn", "value"), [(sourced(), 1.0), (Turn(agent="Bis 1.131 SZR."), 0.0)])
+def test_hallucinations_by_the_references(turn, value, matched, judged):
+    found = judged(CRITERIA["hallucinations_v1"](), matched(None, turn), LocalJudge()).turns[0][1]
+    assert round(found.value, 2) == value

@@ -25,19 +25,11 @@ def values(result):
     return [(turn, score.value) for turn, score in result.turns]
 
 
-SPANS = [
-    TimedSpan(type="LLM", name="gemini", seconds=0.5),
-    TimedSpan(type="TOOL", name="search", seconds=0.25),
-    TimedSpan(type="TOOL", seconds=0.75),
-    TimedSpan(type="GUARDRAIL", name="safety", seconds=0.125),
-]
-
-
 MEASURED = {
     "turn_latency": {"latency_ms": 1000},
     "invocation_duration_v1": {"latency_ms": 1000},
-    "tool_call_latency": {"spans": SPANS[1:2]},
-    "span_latency": {"spans": SPANS},
+    "tool_call_latency": {"spans": [TimedSpan(type="TOOL", name="search", seconds=0.25)]},
+    "span_latency": {"spans": [TimedSpan(type="LLM", name="gemini", seconds=0.5)]},
     "inference_call_count_v1": {"inference_calls": 1},
     "token_usage_v1": {"usage": Usage(input_tokens=1, output_tokens=1)},
 }

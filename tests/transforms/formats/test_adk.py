@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from tests.tables import rows_test
 from turnwise.schemas.adk import Content, Invocation, read_log
 from turnwise.transforms.formats.adk_cases import (
     adk_text,
@@ -16,6 +17,9 @@ from turnwise.transforms.formats.adk_cases import (
 SHARED = Path(__file__).parents[3] / "../shared"
 
 
+test_rows = rows_test(globals(), "adk")
+
+
 def said(*texts):
     return {"parts": [{"text": words} for words in texts], "role": "model"}
 
@@ -24,17 +28,7 @@ def turn_of(value):
     return invocation_turn(read_log(Invocation, value), 3)
 
 
-@pytest.mark.parametrize(
-    ("parts", "words", "adk_words"),
-    [
-        (None, "", None),
-        ([{"text": "a"}, {"text": ""}, {"text": "b"}], "a\nb", None),
-        ([{"text": "hm", "thought": True}, {"text": "b"}], "b", "hm\nb"),
-        ([{"text": "hm", "thought": True}], "", "hm"),
-        ([{"function_call": {"name": "f"}}], "", None),
-    ],
-)
-def test_text(parts, words, adk_words):
+def words(parts, words, adk_words):
     content = Content.model_validate({"parts": parts})
     assert (text(content), adk_text(content)) == (words, adk_words)
 

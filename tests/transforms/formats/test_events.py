@@ -8,15 +8,7 @@ from hypothesis import strategies as st
 import turnwise
 from tests.tables import rows_test
 from turnwise.schemas.conversation import Conversation, Receipt, Record, Turn
-from turnwise.transforms.formats.events import (
-    ConversationEvent,
-    add_clashes,
-    distinct,
-    in_order,
-    join_events,
-    may_hold_events,
-    read_event,
-)
+from turnwise.transforms.formats import events as joining
 from turnwise.transforms.formats.reading import LogReader
 
 SAMPLES = Path(__file__).parents[3] / "pipeline/sample_data/conversations"
@@ -29,7 +21,7 @@ def encoded(value):
 
 def read(value, position=1, hint="auto"):
     (found,) = LogReader(hint).read(Record("log.jsonl", position, encoded(value)))
-    assert isinstance(found, ConversationEvent)
+    assert isinstance(found, joining.ConversationEvent)
     return found
 
 
@@ -56,13 +48,13 @@ def tells(value, wanted):
     event = read(value)
     told = [event.session_id, event.turn_index, event.event_time, event.event_id, event.is_end, event.kind]
     assert told == wanted
-    assert may_hold_events(wanted[-1])
+    assert joining.may_hold_events(wanted[-1])
 
 
 def test_an_event_without_an_id_is_known_by_its_text():
     ids = {read(value).event_id for value in (turn(1), turn(1), turn(2), entry(1, "a"))}
     assert len(ids) == 3
-    spaced = read_event("turn_event", turn(1), Record("other", 9, b" " + encoded(turn(1)) + b"\n"))
+    spaced = joining.read_event("turn_event", turn(1), Record("other", 9, b" " + encoded(turn(1)) + b"\n"))
     assert spaced.event_id == read(turn(1)).event_id
 
 
@@ -81,7 +73,7 @@ def test_an_event_that_mentions_turns_is_no_whole_conversation():
 
 def joined(*values):
     events = [read(value, position) for position, value in enumerate(values, 1)]
-    return join_events(events[0].session_id, in_order(distinct(events)))
+    return joining.join_events(events[0].session_id, joining.in_order(joining.distinct(events)))
 
 
 def said(conversation):
@@ -115,19 +107,19 @@ ADK = st.builds(adk, st.sampled_from(["user", "root"]), st.sampled_from("abc"), 
 @given(st.data(), st.one_of(*(st.lists(kind, min_size=1, max_size=8) for kind in (TURNS, ENTRIES, ADK))))
 def test_any_order_and_any_repetition_gives_the_same_conversation(data, values):
     events = [read(value, position) for position, value in enumerate(values, 1)]
-    wanted = join_events("c", in_order(distinct(events)))
+    wanted = joining.join_events("c", joining.in_order(joining.distinct(events)))
     repeated = events + data.draw(st.lists(st.sampled_from(events), max_size=4))
     shuffled = data.draw(st.permutations(repeated))
-    assert join_events("c", in_order(distinct(shuffled))) == wanted
+    assert joining.join_events("c", joining.in_order(joining.distinct(shuffled))) == wanted
 
 
 def clash(second, is_finding):
     """Different events with one id are a finding."""
     first = {"conversation_id": "c", "turn_index": 0, "event_id": "e", "turn": {"user": "q", "agent": "a"}}
     given = [read(value, position) for position, value in enumerate([first, {**first, **second}], 1)]
-    kept = in_order(distinct(given))
-    conversation = join_events("c", kept)
-    add_clashes(conversation, given, kept)
+    kept = joining.in_order(joining.distinct(given))
+    conversation = joining.join_events("c", kept)
+    joining.add_clashes(conversation, given, kept)
     (only,) = conversation.turns
     assert (bool(only.unknown_calls), bool(only.unknown_words)) == (is_finding, is_finding)
     assert ["several different events have the id 'e'" in p.message for p in only.findings] == [
@@ -144,4 +136,4 @@ def test_events_of_one_record_stay_in_its_order_when_they_come_in_another():
         for part in range(3)
     ]
     for order in (events, events[::-1]):
-        assert in_order(distinct(order)) == events
+        assert joining.in_order(joining.distinct(order)) == events

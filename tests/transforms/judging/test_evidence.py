@@ -1,13 +1,16 @@
 """The evidence of a prompt: sections of a conversation, and texts that stay in their place."""
 
+import json
 import re
+from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tables import stated
-from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.transforms.judging.prompts import (
     MAX_EVIDENCE,
     MAX_SECTION,
@@ -22,31 +25,10 @@ from turnwise.transforms.judging.prompts import (
 )
 from turnwise.transforms.text.cleaning import sanitize, visible
 
-LOOKUP = ToolCall(name="lookup", args={"편명": "AC123", "n": 1.5}, id="1")
-FOUND = ToolResponse(name="lookup", id="1", response={"상태": "취소", "s": "a\nb", "t": "날짜"})
-FIRST = Turn(user="안녕", agent="네", tool_calls=[LOOKUP], tool_responses=[FOUND])
-SECOND = Turn(
-    user="and?",
-    agent_messages=["one moment", "done"],
-    agent="done",
-    transfers=["billing"],
-    variables={"topic": "Gepäck"},
-    payloads=[{"card": 1}],
-)
-CONVERSATION = Conversation(conversation_id="c", turns=[FIRST, SECOND])
-
-WHOLE = [
-    ("turn 1, user", "안녕"),
-    ("turn 1, tool call 1", 'lookup {"편명":"AC123","n":1.5}'),
-    ("turn 1, tool result 1", '{"상태":"취소","s":"a\\nb","t":"날짜"}'),
-    ("turn 1, agent", "네"),
-    ("turn 2, user", "and?"),
-    ("turn 2, handed over to", "billing"),
-    ("turn 2, variables set", '{"topic":"Gepäck"}'),
-    ("turn 2, agent", "one moment"),
-    ("turn 2, agent", "done"),
-    ("turn 2, agent shows", '{"card":1}'),
-]
+LINE = json.loads(Path(__file__).with_name("talk.json").read_text(encoding="utf-8"))
+CONVERSATION = msgspec.convert({"conversation_id": "c", "turns": LINE["turns"]}, Conversation)
+FIRST, SECOND = CONVERSATION.turns
+WHOLE = [tuple(section) for section in LINE["sections"]]
 
 
 def test_a_whole_conversation():

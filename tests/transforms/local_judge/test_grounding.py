@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import turnwise
 from turnwise.transforms.local_judge.grounding import answer_similarity, compare_answers, ground
 
 ORDER = (
@@ -103,33 +102,6 @@ def test_a_short_sentence_counts_less_in_an_answer():
     museum = "The museum was founded by Anna Huber in 1912 and has a large garden with 300 roses."
     known, short = ground(["The museum has a large garden with 300 roses.", "It flourishes."], [museum])
     assert known.weight == 1.0 and 0.0 < short.weight < 0.5
-
-
-@pytest.mark.parametrize(
-    ("code", "other"),
-    [
-        ("4000-1234-5678-9010", "9010 5678 1234 4000"),
-        ("555-124-2002", "555-123-2002, 124"),
-        ("2024-75-24", "2024, 24, 75"),
-        ("10.2.33.4", "10.2.33.5, 4"),
-    ],
-)
-@pytest.mark.parametrize("criterion", ["hallucination", "hallucinations_v1"])
-def test_a_code_that_the_user_said_is_not_invented(code, other, criterion):
-    """It supports nothing either: that a card is blocked stands in the tool's result alone."""
-    said = {}
-    for user in (code, code.replace("-", ""), other, "my card"):
-        call = {
-            "tool_calls": [{"name": "get_card"}],
-            "tool_responses": [{"response": "The card is blocked."}],
-        }
-        turn = {"user": f"Please block {user} now.", "agent": f"The card {code} is blocked.", **call}
-        log = {"conversation_id": "c", "turns": [turn]}
-        (row, _) = turnwise.evaluate(log, criteria={criterion: 0.5}, judge="local").scores
-        said[user] = row["explanation"]
-        assert row["outcome"] == "FAIL"
-    assert not any(said[own].startswith("No evidence holds") for own in (code, code.replace("-", "")))
-    assert said[other].startswith("No evidence holds") and said["my card"].startswith("No evidence holds")
 
 
 def test_numbers_that_the_user_gave_are_known_in_another_spelling():

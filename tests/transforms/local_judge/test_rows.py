@@ -2,6 +2,7 @@
 
 import pytest
 
+import turnwise
 from tests.tables import rows_test
 from tests.transforms.local_judge.test_coverage import covered
 from tests.transforms.local_judge.test_grounding import EVIDENCE, verdict
@@ -93,6 +94,18 @@ def only_looks_known(sentence, evidence, reason):
 
 def known(sentence, evidence):
     assert verdict(sentence, [ACCOUNT if evidence == "ACCOUNT" else evidence]).coverage > 0.0
+
+
+def code(code, other):
+    """What the user said is not invented; it supports nothing either: the tool alone says what is blocked."""
+    call = {"tool_calls": [{"name": "get_card"}], "tool_responses": [{"response": "The card is blocked."}]}
+    for criterion in ("hallucination", "hallucinations_v1"):
+        for user, is_invented in ((code, 0), (code.replace("-", ""), 0), (other, 1), ("my card", 1)):
+            turn = {"user": f"Please block {user} now.", "agent": f"The card {code} is blocked.", **call}
+            log = {"conversation_id": "c", "turns": [turn]}
+            (row, _) = turnwise.evaluate(log, criteria={criterion: 0.5}, judge="local").scores
+            assert row["outcome"] == "FAIL"
+            assert row["explanation"].startswith("No evidence holds") == is_invented, user
 
 
 def refuted_by_record(sentence, evidence, reason):

@@ -6,13 +6,7 @@ from hypothesis import strategies as st
 
 import turnwise
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
-from turnwise.transforms.matching.alignment import (
-    align,
-    align_in_order,
-    best_assignment,
-    count_matches,
-    equal_matches,
-)
+from turnwise.transforms.matching import alignment
 from turnwise.transforms.text.rouge import rouge
 
 SENTENCES = ["hello there", "book a flight", "cancel my flight", "", None, "서울 날씨", "我要退款", "grazie"]
@@ -55,7 +49,7 @@ def best_sum(expected, actual):
 
 @given(EXPECTED, ACTUAL)
 def test_order_is_kept_and_every_turn_appears_once(expected, actual):
-    pairs = align(expected, actual)
+    pairs = alignment.align(expected, actual)
     assert [i for i, _ in pairs if i is not None] == list(range(len(expected)))
     assert [j for _, j in pairs if j is not None] == list(range(len(actual)))
     assert (None, None) not in pairs
@@ -63,7 +57,7 @@ def test_order_is_kept_and_every_turn_appears_once(expected, actual):
 
 @given(EXPECTED, ACTUAL)
 def test_the_sum_of_similarities_is_the_largest(expected, actual):
-    both = [(expected[i], actual[j]) for i, j in align(expected, actual) if None not in (i, j)]
+    both = [(expected[i], actual[j]) for i, j in alignment.align(expected, actual) if None not in (i, j)]
     assert sum(turn_similarity(*pair) for pair in both) == pytest.approx(best_sum(expected, actual))
     assert all(turn_similarity(*pair) > 0 for pair in both)
 
@@ -91,7 +85,7 @@ def full_alignment(rows, columns, similarity):
 
 def banded(rows, columns, similarity, width=16):
     largest = [max((similarity(i, j) for j in range(columns)), default=0.0) for i in range(rows)]
-    return align_in_order(
+    return alignment.align_in_order(
         columns, largest, lambda i, first, stop: [similarity(i, j) for j in range(first, stop)], width
     )
 
@@ -116,7 +110,7 @@ def test_turns_that_are_alike_are_compared_near_the_diagonal_only(share):
         compared.append(stop - first)
         return [share if j == i - (i > 300) else share / 3 for j in range(first, stop)]
 
-    pairs = align_in_order(999, [share] * 1000, similarities)
+    pairs = alignment.align_in_order(999, [share] * 1000, similarities)
     assert len(pairs) == 1000
     assert sum(None in pair for pair in pairs) == 1
     assert sum(compared) < 50_000
@@ -129,7 +123,7 @@ def test_long_sequences_in_another_order_are_compared_in_a_band_only():
         compared.append(stop - first)
         return [0.0] * (stop - first)
 
-    pairs = align_in_order(rows, [1.0] * rows, similarities)
+    pairs = alignment.align_in_order(rows, [1.0] * rows, similarities)
     assert len(pairs) == 2 * rows
     assert sum(compared) < rows * rows / 2
 
@@ -194,7 +188,7 @@ def assert_one_to_one(partners, rows, columns):
 @example([[1.5, 2.0], [0.0, 2.0]])
 @example([[-5.0, -1.0], [-1.0, -5.0]])
 def test_best_assignment_is_as_good_as_the_best_of_all(weights):
-    partners = best_assignment(weights)
+    partners = alignment.best_assignment(weights)
     assert_one_to_one(partners, len(weights), len(weights[0]) if weights else 0)
     assert all(j is None or weights[i][j] > 0 for i, j in enumerate(partners))
     assert total(weights, partners) == pytest.approx(best_total(weights), abs=1e-9)
@@ -213,7 +207,7 @@ def matching_size(fits):
 @example([[True, True], [True, False]])
 def test_count_matches_finds_a_maximum_matching(fits):
     columns = len(fits[0]) if fits else 0
-    partners = count_matches(range(len(fits)), range(columns), lambda i, j: fits[i][j])
+    partners = alignment.count_matches(range(len(fits)), range(columns), lambda i, j: fits[i][j])
     assert_one_to_one(partners, len(fits), columns)
     assert all(j is None or fits[i][j] for i, j in enumerate(partners))
     assert sum(j is not None for j in partners) == matching_size(fits)
@@ -221,10 +215,10 @@ def test_count_matches_finds_a_maximum_matching(fits):
 
 @given(st.lists(st.integers(0, 3), max_size=6), st.lists(st.integers(0, 3), max_size=6))
 def test_equal_elements_are_paired_as_often_as_can_be(expected, actual):
-    partners = equal_matches(expected, actual)
+    partners = alignment.equal_matches(expected, actual)
     assert_one_to_one(partners, len(expected), len(actual))
     assert all(j is None or expected[i] == actual[j] for i, j in enumerate(partners))
-    wanted = count_matches(expected, actual, int.__eq__)
+    wanted = alignment.count_matches(expected, actual, int.__eq__)
     assert len(partners) - partners.count(None) == len(wanted) - wanted.count(None)
 
 
@@ -234,6 +228,6 @@ def test_a_chain_of_thousands_is_moved_along():
     fits = [{i, i + 1} for i in range(size - 1)] + [{size - 1}]
     order = [*range(1, size), 0]
     expected = [fits[i] for i in order]
-    partners = count_matches(expected, range(1, size), lambda want, place: place in want)
+    partners = alignment.count_matches(expected, range(1, size), lambda want, place: place in want)
     assert partners.count(None) == 1
     assert_one_to_one(partners, size, size - 1)

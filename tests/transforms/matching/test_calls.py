@@ -2,16 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
+from turnwise.transforms.matching import calls as pairing
 from turnwise.transforms.matching.alignment import best_assignment
-from turnwise.transforms.matching.calls import (
-    PairedCalls,
-    arguments_match,
-    ordered_share,
-    pair_responses,
-    parameter_score,
-    same_tool,
-    same_value,
-)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.0, "a", "b", ""]),
@@ -23,7 +15,7 @@ OBJECTS = st.none() | st.dictionaries(st.sampled_from("abc"), JSON, max_size=3)
 
 @given(OBJECTS, OBJECTS)
 def test_without_matchers_it_is_pythons_equality_and_no_arguments_are_empty_ones(expected, actual):
-    assert arguments_match(expected, actual, {}) is ((expected or {}) == (actual or {}))
+    assert pairing.arguments_match(expected, actual, {}) is ((expected or {}) == (actual or {}))
 
 
 MEANT = {"$matchType": "semantic", "$originalValue": "Rome"}
@@ -34,23 +26,23 @@ def paged(pages):
 
 
 def test_a_thousand_calls_of_one_tool_are_paired_by_equality():
-    assert PairedCalls(paged(range(1000)), paged(reversed(range(1000)))).partners == list(
+    assert pairing.PairedCalls(paged(range(1000)), paged(reversed(range(1000)))).partners == list(
         reversed(range(1000))
     )
 
 
 def test_what_is_not_equal_among_a_thousand_is_paired_in_order():
     expected, actual = paged(range(1000)), paged([*range(2000, 2500), *range(500)])
-    assert PairedCalls(expected, actual).partners == [*range(500, 1000), *range(500)]
-    assert PairedCalls(expected, actual[:500]).partners == [*range(500), *[None] * 500]
-    assert PairedCalls(expected[:1], paged(range(1, 50_001))).partners == [0]
+    assert pairing.PairedCalls(expected, actual).partners == [*range(500, 1000), *range(500)]
+    assert pairing.PairedCalls(expected, actual[:500]).partners == [*range(500), *[None] * 500]
+    assert pairing.PairedCalls(expected[:1], paged(range(1, 50_001))).partners == [0]
 
 
 def test_thirty_calls_with_another_size_are_paired_by_their_page():
     wanted, made = paged(range(30)), paged(reversed(range(30)))
     for call in made:
         call.args = {**(call.args or {}), "size": 20}
-    assert PairedCalls(wanted, made).partners == list(reversed(range(30)))
+    assert pairing.PairedCalls(wanted, made).partners == list(reversed(range(30)))
 
 
 def test_a_thousand_calls_of_one_name_are_told_apart_by_their_resource():
@@ -58,10 +50,10 @@ def test_a_thousand_calls_of_one_name_are_told_apart_by_their_resource():
         [ToolCall(name="get", resource=f"p/apps/{app}/tools/get", args={"page": i}) for i in range(300)]
         for app in ("one", "other")
     )
-    partners = PairedCalls(one, [*other, *one]).partners
-    assert all(same_tool(one[i], [*other, *one][j]) for i, j in enumerate(partners) if j is not None)
+    partners = pairing.PairedCalls(one, [*other, *one]).partners
+    assert all(pairing.same_tool(one[i], [*other, *one][j]) for i, j in enumerate(partners) if j is not None)
     assert partners == list(range(300, 600))
-    assert PairedCalls(one, other).partners == [None] * 300
+    assert pairing.PairedCalls(one, other).partners == [None] * 300
 
 
 PLAIN = st.integers(0, 60)
@@ -83,9 +75,9 @@ def test_many_calls_in_another_order_are_paired_as_the_best_assignment_pairs_the
     wanted = [*({"a": value} for value in plain), *odd]
     made = [*data.draw(st.permutations(wanted)), *data.draw(st.lists(PAIRED_ARGUMENTS, max_size=2))]
     expected, actual = ([ToolCall(name="go", args=args) for args in side] for side in (wanted, made))
-    weights = [[weight(parameter_score(want, given)) for given in made] for want in wanted]
-    in_order = len(wanted) == len(made) and all(map(same_value, wanted, made))
-    assert PairedCalls(expected, actual).partners == (
+    weights = [[weight(pairing.parameter_score(want, given)) for given in made] for want in wanted]
+    in_order = len(wanted) == len(made) and all(map(pairing.same_value, wanted, made))
+    assert pairing.PairedCalls(expected, actual).partners == (
         [*range(len(wanted))] if in_order else best_assignment(weights)
     )
 
@@ -103,10 +95,10 @@ def test_the_share_in_order_is_that_of_the_longest_common_subsequence(expected, 
     longest = [[0] * (len(actual) + 1) for _ in range(len(expected) + 1)]
     for i, want in enumerate(expected, 1):
         for j, call in enumerate(actual, 1):
-            paired = longest[i - 1][j - 1] + same_tool(want, call)
+            paired = longest[i - 1][j - 1] + pairing.same_tool(want, call)
             longest[i][j] = max(paired, longest[i - 1][j], longest[i][j - 1])
     if expected:
-        assert ordered_share(expected, actual) == longest[-1][-1] / len(expected)
+        assert pairing.ordered_share(expected, actual) == longest[-1][-1] / len(expected)
 
 
 def answered_calls(text):
@@ -129,7 +121,7 @@ ANSWERED = st.lists(NAMES_AND_IDS.map(lambda word: word if word != "#" else "-")
 def test_answers_in_the_order_of_calls_pair_in_that_order(made):
     given_calls = answered_calls(made)
     answers = [ToolResponse(name=call.name, id=call.id) for call in given_calls]
-    found = pair_responses(given_calls, answers)
+    found = pairing.pair_responses(given_calls, answers)
     assert [(r.name, r.id) for r in found] == [(call.name, call.id) for call in given_calls]
 
 
@@ -157,7 +149,9 @@ def by_searching(made, answered):
 def test_pairs_are_those_of_a_search_through_all_responses(made, answered):
     given_calls, given_responses = answered_calls(made), responses(answered)
     places = {id(response): i for i, response in enumerate(given_responses)}
-    found = [None if r is None else places[id(r)] for r in pair_responses(given_calls, given_responses)]
+    found = [
+        None if r is None else places[id(r)] for r in pairing.pair_responses(given_calls, given_responses)
+    ]
     is_side_by_side = [(c.id, c.name) for c in given_calls] == [(r.id, r.name) for r in given_responses]
     if not is_side_by_side:
         assert found == by_searching(given_calls, given_responses)

@@ -26,32 +26,10 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.matching import calls as pairing
+from turnwise.transforms.matching import sample as matching
 from turnwise.transforms.matching.alignment import best_assignment, equal_matches
-from turnwise.transforms.matching.calls import (
-    ArgumentMatcher,
-    PairedCalls,
-    ParameterScore,
-    check_directives,
-    ordered_share,
-    pair_responses,
-    paired_calls,
-    parameter_outcome,
-    parameter_score,
-    same_value,
-    value_matches,
-)
 from turnwise.transforms.matching.expectations import replay_turn
-from turnwise.transforms.matching.sample import (
-    AmbiguousCaseError,
-    CaseIndex,
-    Sample,
-    UnknownCaseError,
-    decode_cases,
-    encode_cases,
-    inline_case,
-    packed_cases,
-    pair_turns,
-)
 from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import evaluate
@@ -62,66 +40,66 @@ test_rows = rows_test(globals())
 
 
 def value(expected, actual, wanted, why=None):
-    assert value_matches(expected, actual) is wanted, why
+    assert pairing.value_matches(expected, actual) is wanted, why
 
 
 def equal(left, right, wanted):
     """By number and kind."""
-    assert same_value(left, right) is wanted
-    assert same_value(right, left) is wanted
+    assert pairing.same_value(left, right) is wanted
+    assert pairing.same_value(right, left) is wanted
 
 
 def bad_pattern(given):
     with pytest.raises(ValueError, match="not a regular expression") as caught:
-        check_directives({"fine": "(", "bad": given}, "the call of f")
+        pairing.check_directives({"fine": "(", "bad": given}, "the call of f")
     assert "\n" not in str(caught.value) and str(caught.value).startswith("bad of the call of f: ")
 
 
 def unknown_directive(kind, message):
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
-        check_directives({"fine": "(", "bad": {"$matchType": kind, "$matchValue": "x"}}, "f")
+        pairing.check_directives({"fine": "(", "bad": {"$matchType": kind, "$matchValue": "x"}}, "f")
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
 def good_directive(given):
-    check_directives({"a": given}, "f")
+    pairing.check_directives({"a": given}, "f")
 
 
 def refused_matcher(fields):
     with pytest.raises(ValidationError):
-        ArgumentMatcher.model_validate(fields)
+        pairing.ArgumentMatcher.model_validate(fields)
 
 
 def parameters(expected, actual, matched, total, unclear, wrong, share):
-    score = parameter_score(expected, actual)
-    assert score == ParameterScore(matched, total, unclear, tuple(wrong))
+    score = pairing.parameter_score(expected, actual)
+    assert score == pairing.ParameterScore(matched, total, unclear, tuple(wrong))
     assert score.value == share
 
 
 def gate_of_parameters(counts, threshold, wanted):
     """A score is undecided only while a judge can tip it."""
-    assert parameter_outcome(ParameterScore(*counts), threshold) == wanted
+    assert pairing.parameter_outcome(pairing.ParameterScore(*counts), threshold) == wanted
 
 
 def paired(expected, actual, wanted):
     """By tool, then parameters, then order."""
-    assert PairedCalls(calls(expected), calls(actual)).partners == wanted
+    assert pairing.PairedCalls(calls(expected), calls(actual)).partners == wanted
 
 
 def partners(expected, actual, wanted, why):
     """An undecided parameter counts as half a match."""
     sides = (msgspec.convert(side, list[ToolCall]) for side in (expected, actual))
-    assert PairedCalls(*sides).partners == wanted, why
+    assert pairing.PairedCalls(*sides).partners == wanted, why
 
 
 def share_in_order(expected, actual, share):
-    assert ordered_share(calls(expected), calls(actual)) == share
+    assert pairing.ordered_share(calls(expected), calls(actual)) == share
 
 
 def answers(made, answered, partners):
     responses = answered_by(answered)
     places = {id(response): i for i, response in enumerate(responses)}
-    found = pair_responses(answered_calls(made), responses)
+    found = pairing.pair_responses(answered_calls(made), responses)
     assert [None if response is None else places[id(response)] for response in found] == partners
 
 
@@ -137,7 +115,7 @@ def equal_elements(expected, actual, wanted):
 def greeted(golden, recorded, questions, labels=None):
     """Greetings of one side shift nothing."""
     said = msgspec.convert(recorded, list[Turn])
-    pairs = pair_turns([ExpectedTurn(user=user) for user in golden], said)
+    pairs = matching.pair_turns([ExpectedTurn(user=user) for user in golden], said)
     assert [pair.expected.user if pair.expected else None for pair in pairs] == questions
     assert [pair.actual for pair in pairs if pair.actual] == said
     assert [pair.index for pair in pairs] == list(range(len(pairs)))
@@ -152,7 +130,7 @@ def replayed(expectations, turn, wanted, fields=None):
     case = msgspec.convert({"eval_id": "e", "dialect": "ces", **fields["case"]}, EvalCase)
     given = {"user": "q", "expectations": expectations, "scripted_transfers": fields["scripted"]}
     expected, made = msgspec.convert(given, ExpectedTurn), msgspec.convert(turn, Turn | None)
-    found = replay_turn(case, expected, made, fields["state"], paired_calls(expected, made))
+    found = replay_turn(case, expected, made, fields["state"], pairing.paired_calls(expected, made))
     scores = {name: getattr(found, name) for name in ("tool_score", "ordered_score", "tool_outcome")}
     outcomes = found.outcomes
     seen = [outcome.observed for outcome in outcomes]
@@ -175,19 +153,19 @@ def case_of(sets, fields, wanted):
     conversation = Conversation(**{"conversation_id": "c", **fields})
     named = sets and [EvalCase(eval_id=name, eval_set_id=of) for of, name in sets]
     if isinstance(wanted, dict):
-        with pytest.raises((UnknownCaseError, AmbiguousCaseError)) as caught:
-            CaseIndex(named).find(conversation)
+        with pytest.raises((matching.UnknownCaseError, matching.AmbiguousCaseError)) as caught:
+            matching.CaseIndex(named).find(conversation)
         assert {caught.type.__name__: str(caught.value)} == wanted
         return
     for cases in (named, named and named[::-1]):
-        case = CaseIndex(cases).find(conversation)
+        case = matching.CaseIndex(cases).find(conversation)
         assert (case and [*case.key]) == wanted
 
 
 def case_for(cases, fields, wanted):
     """What a conversation is held against, from the cases and from what its record expects."""
     given, kept = (msgspec.convert(cases, list[EvalCase] | None) for _ in range(2))
-    found = CaseIndex(given).find(msgspec.convert({"conversation_id": "c", **fields}, Conversation))
+    found = matching.CaseIndex(given).find(msgspec.convert({"conversation_id": "c", **fields}, Conversation))
     expected = msgspec.convert({"eval_id": "e", **wanted}, EvalCase)
     assert {name: getattr(found, name) for name in wanted} == {
         name: getattr(expected, name) for name in wanted
@@ -237,9 +215,9 @@ def digest(case, wanted):
 def verdict(record, case=None):
     source = Record("log.jsonl", 1, json.dumps(record).encode())
     (found,) = LogReader().read(source)
-    golden = inline_case(found) if case is None else msgspec.convert(case, EvalCase)
+    golden = matching.inline_case(found) if case is None else msgspec.convert(case, EvalCase)
     criteria = build_criteria(parse_config(json.dumps({"criteria": {"tool_effects_v1": {}}})))
-    scored = evaluate(Sample(found, golden, source), Criteria(criteria))[0]
+    scored = evaluate(matching.Sample(found, golden, source), Criteria(criteria))[0]
     return decide(scored, RunInfo("r", "2026-01-01T00:00:00Z")).verdict
 
 
@@ -266,8 +244,8 @@ def silent(turns, reason):
 def test_a_named_case_that_is_not_there_is_no_pass_although_the_record_expects_something():
     turns = [Turn(expected=ExpectedTurn(response="own"))]
     conversation = Conversation(conversation_id="c", eval_id="zzz", turns=turns)
-    case = CaseIndex([EvalCase(eval_id="other")]).find(conversation)
-    sample = Sample(conversation, case, Record(source="s", position=0, data=b""))
+    case = matching.CaseIndex([EvalCase(eval_id="other")]).find(conversation)
+    sample = matching.Sample(conversation, case, Record(source="s", position=0, data=b""))
     assert gap_reasons(sample) == ["no eval case is called 'zzz'"]
     assert [row.error_type for row in record_findings(sample)] == ["UnknownCase"]
 
@@ -277,10 +255,13 @@ def test_a_packed_case_is_the_case(value):
     """Also with a number of more than 64 bits or half a character, among others like it."""
     turn = ExpectedTurn(user="Hi", tool_calls=[ToolCall("f", {"x": value})], thresholds=TurnThresholds())
     made = [EvalCase(eval_id=f"{i}", eval_set_id="s", turns=[turn] * (i + 1), tags=["a"]) for i in range(9)]
-    packed = packed_cases([(Record("cases", i, b"{}"), case) for i, case in enumerate(made)])
-    again = decode_cases(encode_cases(packed))
+    packed = matching.packed_cases([(Record("cases", i, b"{}"), case) for i, case in enumerate(made)])
+    again = matching.decode_cases(matching.encode_cases(packed))
     assert [entry.unpacked() for entry in again] == [(Record("cases", i, b""), c) for i, c in enumerate(made)]
-    assert CaseIndex(again).find(Conversation(conversation_id="c", eval_id="3", eval_set_id="s")) == made[3]
+    assert (
+        matching.CaseIndex(again).find(Conversation(conversation_id="c", eval_id="3", eval_set_id="s"))
+        == made[3]
+    )
 
 
 @given(
@@ -293,7 +274,7 @@ def test_the_state_after_a_turn_is_what_the_turns_up_to_it_set(changes):
     expects = Expectation(kind="updated_variables", variables={"x": 1, "y": {}, "w": 0})
     conversation = Conversation(conversation_id="c", turns=[Turn(variables=one or {}) for one in changes])
     case = EvalCase(eval_id="e", turns=[ExpectedTurn(expectations=[expects]) for _ in changes])
-    sample, state = Sample(conversation, case, Record("log", 1, b"")), {}
+    sample, state = matching.Sample(conversation, case, Record("log", 1, b"")), {}
     for pair, change in zip(sample.pairs, changes, strict=True):
         state |= change or {}
         assert sample.state_after(pair) == {name: state[name] for name in ("x", "y") if name in state}

@@ -1,7 +1,6 @@
 """Fixtures for tests of the sources of a stream."""
 
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -19,16 +18,6 @@ class Clock:
 
     def wait(self, seconds: float) -> None:
         self.now += seconds
-
-
-@pytest.fixture(scope="module")
-def new_checkpoints() -> Callable[[], InMemoryCheckpoints]:
-    return InMemoryCheckpoints
-
-
-@pytest.fixture(scope="module")
-def new_clock() -> Callable[[], Clock]:
-    return Clock
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.pipeline.streaming.inputs.conftest import Clock
+from tests.sources import InMemoryCheckpoints
 from tests.tables import lines_beside, stated
 from turnwise.pipeline.streaming.inputs.files import DirectorySource
 from turnwise.schemas.config import ConfigError
@@ -205,8 +207,8 @@ def test_a_text_too_deep_to_read_ends_nothing(tmp_path, checkpoints, clock, name
 
 
 @pytest.mark.parametrize("error", [UnicodeDecodeError, KeyError])
-def test_whatever_a_file_raises_is_one_failure(tmp_path, new_checkpoints, clock, error):
-    checkpoints = FailingCheckpoints(new_checkpoints(), "poison", error)
+def test_whatever_a_file_raises_is_one_failure(tmp_path, checkpoints, clock, error):
+    checkpoints = FailingCheckpoints(checkpoints, "poison", error)
     append(tmp_path / "a.jsonl", '{"a":1}\n')
     append(tmp_path / "poison.jsonl", '{"b":1}\n')
     append(tmp_path / "poison.json", '{"b":1}')
@@ -280,11 +282,11 @@ LINES = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(LINES, st.data())
-def test_any_way_of_writing_and_reading_gives_every_line_once(new_checkpoints, new_clock, lines, data):
+def test_any_way_of_writing_and_reading_gives_every_line_once(lines, data):
     """Writes in pieces, with pauses, restarts and settlements between them."""
     text = b"\n".join([*lines, b""])
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=5)))
-    checkpoints, clock, given_items = new_checkpoints(), new_clock(), {}
+    checkpoints, clock, given_items = InMemoryCheckpoints(), Clock(), {}
     with tempfile.TemporaryDirectory() as directory:
         watch = Watch([directory], checkpoints, clock)
         for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):

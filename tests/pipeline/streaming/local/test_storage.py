@@ -26,15 +26,8 @@ from turnwise.transforms.metrics.state import MetricsState, Tally
 
 RULES = StreamRules(session_gap=6.0, window=100.0, allowed_lateness=1000.0)
 LINES = lines_beside(__file__, "kept.jsonl")
-FIELDS = {"revision": 0, "digest": "a", "version": "v1", "event_time": 7200.0, "size": 1, "events": ""}
-FIELDS |= {
-    "failures": 0,
-    "is_scored": True,
-    "part": (0, 1),
-    "groups": (),
-    "of": None,
-    "result": None,
-}
+FIELDS = {"revision": 0, "digest": "a", "version": "v1", "event_time": 7200.0, "size": 1, "failures": 0}
+FIELDS |= {"events": "", "is_scored": True, "part": (0, 1), "groups": (), "of": None, "result": None}
 
 
 def new_outcome(name, position=1, fields=None, **more):
@@ -49,9 +42,8 @@ def new_outcome(name, position=1, fields=None, **more):
         return RecordOutcome(None, None, [], [], [], receipts)
     known = {**dict.fromkeys(ScoreRow.__annotations__), "run_id": "r", "criterion": "match", "tags": []}
     known |= {"conversation_id": name, "app_version": given["version"], "revision": revision}
-    rows = [
-        MadeScoreRow(**known | {"turn_index": n, "score_id": f"{name} {n}"}) for n in range(given["size"])
-    ]
+    turns = ({"turn_index": n, "score_id": f"{name} {n}"} for n in range(given["size"]))
+    rows = [MadeScoreRow(**known | turn) for turn in turns]
     named = {"conversation_id": name, "app_version": given["version"]} if is_scored else {}
     row = {"stage": "score" if is_scored else "parse", "error_type": "ValueError", "revision": revision}
     failures = [{"conversation_id": None, "app_version": None, **row, **named}] * given["failures"]
@@ -121,10 +113,8 @@ def failures(opened):
 
 
 def conversation(opened, name):
-    columns = "revision, digest, app_version, event_time"
-    revision, digest, *rest = opened.select(
-        f"SELECT {columns} FROM conversations WHERE key = {key_of(name)}"
-    )[0]
+    query = "SELECT revision, digest, app_version, event_time FROM conversations WHERE key = "
+    ((revision, digest, *rest),) = opened.select(f"{query}{key_of(name)}")
     return [revision, digest.decode(), *rest]
 
 
@@ -137,9 +127,7 @@ SEEN = {
     "counts": lambda opened: opened.store.counts,
     "told": lambda opened: stream_counts(opened.store.counts),
     "all_counts": lambda opened: dict(+opened.store.counts),
-    "sums": lambda opened: [
-        [own.start, own.app_version, own.state.conversations] for own in opened.store.sums.all()
-    ],
+    "sums": lambda opened: [[*own[:2], own.state.conversations] for own in opened.store.sums.all()],
     "is_forgotten": lambda opened, name: opened.store.earlier.counted(name).revision > 10**9,
     "rows": lambda opened, table: len(opened.select(f"SELECT * FROM {table}")),
     "refused": lambda opened: opened.store.refused_rows(),
