@@ -96,7 +96,7 @@ def test_a_model_that_saw_a_cut_answer(name, good, worst, judged, matched, scrip
 
 def test_a_cut_context_leaves_a_score_its_value(judged, matched, scripted):
     case = case_of(matched, FACT)
-    case.conversation.turns[0].tool_responses[0].response = {"text": "x" * 30_000}
+    case.conversation.turns[0].tool_responses = [ToolResponse(name="find", response={"text": "x" * 30_000})]
     script = scripted(lambda question, number: {**QUOTES, "verdict": "justified"})
     scores = judged(CRITERIA["hallucination"](threshold=0.5), case, script)
     assert (scores.overall.outcome, "left_out" in scores.turns[0][1].details) == ("PASS", True)
