@@ -140,6 +140,15 @@ def test_what_is_refused_is_one_line_and_no_part_is_seen(bigquery, appends, writ
     assert [each[0] for each in seen(bigquery)] == ["a", "a", "b", "b"]
 
 
+def test_a_stream_that_is_to_end_waits_no_longer(bigquery, appends, there):
+    prepare_service(there)
+    writer = BigQueryChanges(there, patience=0)
+    writer.stop.set()
+    appends.faults.append(AppendFault("scores", Status.UNAVAILABLE, message="later", times=2))
+    with pytest.raises(OSError, match="later"):
+        writer.write([change("a")])
+
+
 def test_rows_that_are_refused_are_failures_and_the_others_are_written(bigquery, appends, writer):
     appends.refused_values["'criterion': 'c1', 'value'"] = "value c1 is\nnot allowed"
     own = row("failures", stage="check", conversation_id="a", message="its own")
