@@ -49,7 +49,7 @@ def part(value: Any, wanted: Any) -> Any:
     """Returns what of a value is compared: the fields that are wanted; of one that is to be there, `{}`.
 
     A field that is wanted to be "absent" is not there; a text that ends in "…" is the beginning of another;
-    decimals agree in as many places as are written.
+    decimals agree in as many places as are written, with one place exactly.
     """
     if wanted == {} and value not in (None, "absent"):
         return {}
@@ -64,9 +64,10 @@ def part(value: Any, wanted: Any) -> Any:
         return [part(item, own) for item, own in zip(value, wanted, strict=True)]
     if isinstance(value, str) and isinstance(wanted, str) and wanted.endswith("…"):
         return wanted if value.startswith(wanted[:-1]) else value
-    if isinstance(value, float) and isinstance(wanted, float) and not wanted.is_integer():
+    if isinstance(value, float) and isinstance(wanted, float):
         places = len(repr(wanted).partition(".")[2])
-        return wanted if math.isclose(value, wanted, rel_tol=1e-9) else round(value, places)
+        is_close = math.isclose(value, wanted, rel_tol=1e-9, abs_tol=1e-12)
+        return wanted if is_close else round(value, places) if places > 1 else value
     return value
 
 
