@@ -16,7 +16,6 @@ def wait_for(source, number, seconds=30):
 
 
 def settle(source, items):
-    """Settles records at their source."""
     source.settle([(item.source, item.position) for item in items])
 
 

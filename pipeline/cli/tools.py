@@ -466,10 +466,8 @@ def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int
         return 1
     say(json.dumps({"mapping": proposal.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
     read = f"{counted(proposal.conversations, 'conversation')}, {counted(proposal.turns, 'turn')}"
-    say(
-        f"proposed by names of keys; with it {read} are read, and {proposal.rejected} records are not",
-        sys.stderr,
-    )
+    rejected = counted(proposal.rejected, "record")
+    say(f"proposed by names of keys; it reads {read}, and leaves {rejected} unread", sys.stderr)
     if proposal.unread:
         names = ", ".join(map(printable, proposal.unread))
         say(f"not read by it: {names}; name in `ignored` what holds neither words nor calls", sys.stderr)

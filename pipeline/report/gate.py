@@ -44,7 +44,7 @@ from turnwise.schemas.comparison import (
     RuleResult,
     RuleStatus,
 )
-from turnwise.schemas.config import STATUS, AllPassRule, ConfigError, GateConfig, NotWorseRule
+from turnwise.schemas.config import STATUS, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow
@@ -293,17 +293,14 @@ def _earlier_output(pattern: str, day: date, output: str) -> str | None:
 
 def check_baseline(settings: RunSettings) -> None:
     """Raises ConfigError if the baseline cannot be read, before anything runs."""
-    if settings.baseline is not None:
-        rules = settings.config.gate.rules
-        if settings.is_streaming and all(isinstance(rule, AllPassRule) for rule in rules):
-            raise ConfigError("--baseline: the config has no rule that compares: add `gate` to it")
-        # The versions of a batch are known when it has read its logs.
-        if settings.is_streaming or not may_name_version(settings.baseline):
-            run, version = open_baseline(settings.baseline)
-            stated = [row["app_version"] or "" for row in run.metrics()]
-            if version is not None and not names_version(version, stated):
-                names = ", ".join(dict.fromkeys(stated))
-                raise ConfigError(f"--baseline {settings.baseline}: the run has no such version: {names}")
+    # The versions of a batch are known when it has read its logs.
+    if settings.baseline is None or (may_name_version(settings.baseline) and not settings.is_streaming):
+        return
+    run, version = open_baseline(settings.baseline)
+    stated = [row["app_version"] or "" for row in run.metrics()]
+    if version is not None and not names_version(version, stated):
+        names = ", ".join(dict.fromkeys(stated))
+        raise ConfigError(f"--baseline {settings.baseline}: the run has no such version: {names}")
 
 
 def unknown_sides(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow]) -> list[str]:

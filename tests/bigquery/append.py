@@ -68,7 +68,6 @@ class AppendService:
         self.appended: list[tuple[str, int]] = []
 
     def append(self, requests, context):
-        """Answers the requests of a connection."""
         name = ""
         routes = [value for key, value in context.invocation_metadata() if key == "x-goog-request-params"]
         for request in requests:
@@ -80,7 +79,6 @@ class AppendService:
             yield answer
 
     def get_stream(self, request, context):
-        """Returns a default stream."""
         with self._service.lock:
             table = self._table(request.name, context)
             self._fail(table, context, is_written=None)

@@ -36,7 +36,6 @@ class Database:
         self.views: list[str] = []
 
     def rows(self, table, order="ALL"):
-        """Returns the rows of a table."""
         return self.select(f'SELECT * FROM "{self.dataset}"."{table}" ORDER BY {order}')
 
     def select(self, sql):
@@ -46,7 +45,6 @@ class Database:
             return self._found()
 
     def create(self, name, resource):
-        """Makes a table."""
         if name in self.tables:
             raise Trouble(409, "duplicate", f"Already Exists: Table {name}")
         columns = ", ".join(
@@ -57,14 +55,12 @@ class Database:
         self.tables[name] = resource
 
     def resource(self, dataset, name):
-        """Returns the resource of a table."""
         if name not in self.tables or dataset != self.dataset:
             raise not_found("Table", f"{self.project}:{dataset}.{name}")
         reference = {"projectId": self.project, "datasetId": dataset, "tableId": name}
         return {"tableReference": reference, "type": "TABLE", **self.tables[name]}
 
     def delete(self, name):
-        """Removes a table."""
         self.duckdb.execute(f'DROP TABLE "{self.dataset}"."{name}"')
         del self.tables[name]
 

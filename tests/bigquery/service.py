@@ -39,7 +39,6 @@ class BigQuery(Database):
         self.answers.append(Answer(sql, fields, list(rows), **more))
 
     def fail(self, request, status, message="", reason="x", times=1):
-        """Answers the next requests with an error."""
         self.rules.append(Rule(request, Trouble(status, reason, message), times))
 
     def lose_answer(self, request):
@@ -47,11 +46,9 @@ class BigQuery(Database):
         self.rules.append(Rule(request, None, 1))
 
     def asked(self, request):
-        """Returns the requests that match."""
         return [line for line in self.requests if re.search(request, line)]
 
     def done(self, method, path, query, body):
-        """Answers a request of the API."""
         line = f"{method} {path}?{'&'.join(f'{name}={value}' for name, value in query.items())}"
         with self.lock:
             self.requests.append(line)
@@ -181,7 +178,6 @@ class BigQuery(Database):
             done["status"] |= {"errorResult": error, "errors": [error]}
 
     def find_answer(self, sql):
-        """Returns the answer to a query."""
         found = next((each for each in self.answers if re.search(each.sql, sql, re.DOTALL)), None)
         if found is None:
             raise Trouble(400, "invalidQuery", f"Syntax error: Unexpected {sql.split()[0]} at [1:1]")

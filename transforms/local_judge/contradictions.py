@@ -63,17 +63,14 @@ _SUPERLATIVES = [
         (r"\b(?:uno|una) de l[oa]s \w+ (más \w+?)s?\b", r"\b(?:el|la) \w+ (más \w+?)s?\b"),
     )
 ]
-_WORTH_A_LOOK = 0.3
 _KIND = re.compile(r"^#[mt]?")
 _SAME = 0.9
 _ALIKE = 0.75
 _MARGIN = 40
 
 
-def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str) -> str | None:
+def contradiction(claim: Claim, span: EvidenceSpan, source: str) -> str | None:
     """Returns one sentence on how a span of a source contradicts a claim; None: no clear contradiction."""
-    if together < _WORTH_A_LOOK * fsum(claim.content.values()):
-        return None
     clause = _without_answer(claim.text).strip(" .!。！\n*")
     claimed = None if _BREAK.search(clause) else clause
     held: str | None = None

@@ -293,13 +293,10 @@ class Evidence:
         passages = [EvidencePassage(weight, piece, window) for piece, weight, window in best if weight > 0]
         return sorted(passages, key=_weight, reverse=True)
 
-    def look_up(self, content: Mapping[str, float]) -> tuple[EvidenceSpan | None, float]:
-        """Returns the sentence that covers most of a claim and the weight covered close to it.
-
-        None and 0.0: nothing is covered.
-        """
+    def look_up(self, content: Mapping[str, float]) -> EvidenceSpan | None:
+        """Returns the sentence that covers most of a claim; None: nothing is covered."""
         passages = self.passages(content)
-        return (passages[0].span(content), passages[0].weight) if passages else (None, 0.0)
+        return passages[0].span(content) if passages else None
 
 
 _QUOTED_KEY = r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}'

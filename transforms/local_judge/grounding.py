@@ -212,7 +212,7 @@ def _as_spelled(
 
 def _refuting(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage]) -> str | None:
     best = passages[0] if passages else None
-    if best and (reason := contradiction(claim, best.span(claim.content), best.weight, "The evidence")):
+    if best and (reason := contradiction(claim, best.span(claim.content), "The evidence")):
         return reason
     flag = known.flags.denying(claim, known.stated)
     if flag is not None and flag.value != UNKNOWN:
@@ -466,7 +466,7 @@ def _compare(expected: str, actual: str) -> tuple[float, str, str]:
     if plain(expected) == plain(actual):
         return 1.0, actual.strip(), "The texts are the same."
     wanted, answer, known = read_claim(expected), read_claim(actual), Evidence([actual])
-    span, _ = known.look_up(wanted.content)
+    span = known.look_up(wanted.content)
     figure, numbers = _overlap(wanted, answer), missing_numbers(wanted, known.keys)
     if numbers:
         figure *= 1 - (1 - _ALL_NUMBERS_MISSING) * len(numbers) / len(wanted.demands)
@@ -475,8 +475,8 @@ def _compare(expected: str, actual: str) -> tuple[float, str, str]:
         figure *= _ONE_IS_NEGATED
     contrary = None
     for claim in map(read_claim, _SENTENCE_END.split(expected)):
-        best, together = known.look_up(claim.content)
-        if best and (contrary := contradiction(claim, best, together, "The answer")):
+        best = known.look_up(claim.content)
+        if best and (contrary := contradiction(claim, best, "The answer")):
             figure *= _CONTRADICTED
             break
     missing = numbers + missing_words(wanted, known.keys)

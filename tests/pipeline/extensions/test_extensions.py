@@ -156,7 +156,6 @@ class Odd(MeasuredCriterion):
 
 
 def add_package(site, name, entry_points):
-    """Writes what an installed distribution says of itself."""
     info = site / f"{name.replace('-', '_')}-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")

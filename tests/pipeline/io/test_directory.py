@@ -116,7 +116,6 @@ class Damage:
             self.rewrite(table, lambda lines: [line for line in lines if '"c3"' not in line])
 
     def columns(self, table, names):
-        """Removes columns."""
         path = file_of(self.directory, table)
         if path.suffix == ".jsonl":
             rows = map(json.loads, path.read_text().splitlines())

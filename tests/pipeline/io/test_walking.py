@@ -23,7 +23,6 @@ def lines_below(root):
 
 
 def make_tree(*paths):
-    """Makes files in the working directory, and returns it."""
     for path in map(Path, paths):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}\n")

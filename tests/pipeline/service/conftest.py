@@ -175,13 +175,11 @@ class Given:
 
 @pytest.fixture
 def service(store):
-    """Returns a service over an empty store, of either kind."""
     return Service(store, "tester")
 
 
 @pytest.fixture
 def given(service):
-    """Returns what puts something into the store of the service."""
     return Given(service)
 
 
@@ -227,7 +225,6 @@ class Server:
         self.store = open_store(store_url)
 
     def call(self, method, path, body=None, **headers):
-        """Returns the code and the JSON of an answer."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         authority = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         sent = {"Content-Type": "application/json", **authority, **headers}
@@ -272,5 +269,4 @@ def start(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(start):
-    """Returns a server of a SQLite file."""
     return start()

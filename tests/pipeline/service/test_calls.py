@@ -13,14 +13,13 @@ status and field of the error, and what its message says, if need be; nothing is
 import json
 import re
 from operator import gt, ne
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
 from tests.pipeline.service.conftest import APP, called_tool
 from tests.pipeline.test_commands import check_step
-from tests.tables import part
+from tests.tables import lines_beside, part
 from turnwise.pipeline.service.mcp import TOOLS
 from turnwise.pipeline.service.rest import METHODS
 from turnwise.pipeline.service.serve import ServiceError, message_error
@@ -28,11 +27,7 @@ from turnwise.pipeline.store.database import HISTORY
 from turnwise.schemas.proto.message import WireError
 
 METHOD = {method.name: method for method in METHODS}
-LINES = {
-    f"{path.stem}: {line['name']}": line["steps"]
-    for path in sorted(Path(__file__).parent.glob("calls/*.jsonl"))
-    for line in map(json.loads, path.read_text(encoding="utf-8").split("\n")[:-1])
-}
+LINES = lines_beside(__file__, "calls/*.jsonl")
 
 
 def filled(value, answers):
@@ -52,7 +47,6 @@ def filled(value, answers):
 
 
 def called(service, name, fields):
-    """Returns the answer of a method or tool."""
     tool = name.removeprefix("mcp ")
     request = METHOD[name].request if name in METHOD else TOOLS[tool].request
     if "parent" in request.model_fields:
@@ -84,7 +78,7 @@ def check_answer(step, answer, answers):
 @pytest.mark.parametrize("name", LINES)
 def test_a_call_does_what_is_written(service, given, name, turnwise, store_url):
     answers = []
-    for step in LINES[name]:
+    for step in LINES[name]["steps"]:
         todo, fields = step["do"], filled(step.get("with", {}), answers)
         service.actor = step.get("as", "tester")
         if hasattr(given, todo):

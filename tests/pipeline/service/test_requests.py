@@ -31,7 +31,6 @@ GUARDS = {
 
 @pytest.fixture(scope="module")
 def served(server):
-    """Returns a server that has the evaluation `one`."""
     body = {"displayName": "One", "scenario": SCENARIO, "tags": ["a"]}
     assert server.call("POST", f"{BASE}?evaluation_id=one", body)[0] == 200
     return server

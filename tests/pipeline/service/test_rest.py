@@ -18,7 +18,6 @@ GOLDEN: Any = {"turns": [{"steps": [{"user_input": {"text": "hi"}}]}]}
 
 @pytest.fixture(scope="module")
 def client(server):
-    """The real client, without credentials, at the server."""
     return ces_v1beta.EvaluationServiceClient(
         transport="rest", credentials=AnonymousCredentials(), client_options={"api_endpoint": server.url}
     )

@@ -41,7 +41,6 @@ def talks(version, passes, fails):
 
 
 def shown(answer, name="service"):
-    """Returns the data that a page shows."""
     (packed,) = re.findall(rf'id="{name}">([^<]*)<', answer.body.decode())
     return json.loads(gzip.decompress(b64decode(packed)))
 
@@ -186,7 +185,6 @@ def test_reports_that_are_refused(store, service, names, why):
 
 
 def ask(url, **headers):
-    """Returns code, headers and text of an answer."""
     try:
         with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as answer:
             return answer.status, answer.headers, answer.read().decode()

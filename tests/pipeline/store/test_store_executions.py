@@ -304,7 +304,6 @@ def put_in_apps(store, *conversations):
 
 
 def places(store):
-    """Returns app and name of the metric, and of the failure."""
     tables = (METRIC_ROWS, FAILURE_ROWS)
     return [store.read(lambda c, t=t: tuple(c.execute(select(t.c.app, t.c.name)).one())) for t in tables]
 

@@ -221,7 +221,6 @@ def test_what_may_have_no_verdict_is_said_by_the_test(repository):
 
 
 def of_page(language):
-    """Returns the blocks of the page about pytest."""
     return [block.text for block in blocks(language) if block.page == "docs/pytest.md"]
 
 

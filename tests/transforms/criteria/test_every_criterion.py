@@ -219,16 +219,20 @@ def test_ces_cases_are_always_judged_by_ces_criteria(case, wanted, matched):
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("messages", "reason"),
     [
-        ("Yes. " * 301, "301 sentences; at most 300 are judged"),
-        ("東京は三十五度です。" * 3000, "20000 characters"),
+        (["Yes. " * 301], "301 sentences; at most 300 are judged"),
+        (["Yes. " * 300], "unread"),
+        (["Yes.", "東京は三十五度です。" * 2001], "more than 20000 characters"),
+        (["No " + "a" * 19_997, "Yes."], "unread"),
     ],
 )
-def test_an_endless_answer_is_not_judged_by_sentences(said, reason, judged, matched, scripted):
-    ask = scripted([])
-    ((_, score),) = judged(built("hallucinations_v1"), matched(None, Turn(user="q", agent=said)), ask).turns
-    assert (score.value, ask.samples) == (None, 0)
+def test_an_endless_answer_is_not_judged_by_sentences(messages, reason, judged, matched, scripted):
+    ask = scripted(lambda question, number: "unread")
+    criterion = built("hallucinations_v1", evaluate_intermediate_nl_responses=True)
+    turn = Turn(user="q", agent=messages[-1], agent_messages=messages)
+    ((_, score),) = judged(criterion, matched(None, turn), ask).turns
+    assert (score.value, ask.samples) == (None, reason == "unread")
     assert reason in score.reason
 
 

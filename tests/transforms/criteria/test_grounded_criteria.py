@@ -84,3 +84,5 @@ def test_there_are_only_so_many_sections(matched):
 def test_hallucinations_by_the_references(turn, value, matched, judged):
     found = judged(CRITERIA["hallucinations_v1"](), matched(None, turn), LocalJudge()).turns[0][1]
     assert round(found.value, 2) == value
+    (sentence,) = found.details["sentences"]
+    assert sentence["supporting_quote_found"] is (True if value else None)

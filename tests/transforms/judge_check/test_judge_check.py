@@ -169,6 +169,8 @@ def test_figures_count_verdicts_and_rest_on_conversations():
     assert low < 0.1 and high > 0.9, "two verdicts of one conversation tell as much as one"
     wide = criterion_figures(["tone"], [voted(0, SAME)] * 9, {}, 3)[0].repeat.interval
     assert wide == Bounds(0.0, pytest.approx(0.7934, abs=1e-3))
+    lost = criterion_figures(["tone"], [voted(0, LOST)], {}, 3)[0].repeat
+    assert (lost.questions, lost.verdicts, lost.changed, lost.share) == (1, 0, 0, None)
 
 
 VOTED = {"same": SAME, "split": SPLIT, "other": OTHER, "lost": LOST}

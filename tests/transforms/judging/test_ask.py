@@ -81,7 +81,7 @@ def test_the_first_round_is_the_smallest_that_can_decide():
 
 
 def test_the_reply_is_the_first_on_the_winning_side():
-    for letters, number in (("NYYNY", 1), ("YN", 1), ("YNN", 1)):
+    for letters, number in (("NYYNY", 1), ("YN", 1), ("YNN", 1), ("NYN", 0)):
         vote_of_all = values(list(letters), 1)[2]
         assert vote_of_all.ballots[0].reply is vote_of_all.answers.samples[number].reply
 

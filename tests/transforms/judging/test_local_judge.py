@@ -8,6 +8,7 @@ from turnwise.schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolRe
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.criteria.ces import Hallucination
 from turnwise.transforms.criteria.hallucinations import Hallucinations
+from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.judges import LOCAL_MODEL, LocalJudge
 
 FOUND = ToolResponse(name="find", response={"flight": "AC457", "leaves": "14:05", "gate": "B12"})
@@ -95,7 +96,16 @@ def test_a_model_that_saw_a_cut_answer(name, good, worst, judged, matched, scrip
 
 def test_a_cut_context_leaves_a_score_its_value(judged, matched, scripted):
     case = case_of(matched, FACT)
-    case.conversation.turns[0].tool_responses[0].response = {"text": "x" * 30_000}
+    case.conversation.turns[0].tool_responses = [ToolResponse(name="find", response={"text": "x" * 30_000})]
     script = scripted(lambda question, number: {**QUOTES, "verdict": "justified"})
     scores = judged(CRITERIA["hallucination"](threshold=0.5), case, script)
     assert (scores.overall.outcome, "left_out" in scores.turns[0][1].details) == ("PASS", True)
+
+
+def test_answers_of_a_model_count_beside_one_of_the_local_judge(judged, matched, scripted):
+    sentence = {"number": 1, "supporting_quote": "", "contradicting_quote": "", "reason": "r"}
+    wrong = {"sentences": [{**sentence, "label": "unsupported"}]}
+    script = scripted(lambda question, number: question.local() if number == 1 else wrong)
+    criterion = Hallucinations(judge_model_options=JudgeModelOptions(num_samples=3))
+    ((_, score),) = judged(criterion, case_of(matched, "Flight: AB123, price: 250 euros."), script).turns
+    assert score.value == 0.0 and score.details["sentences"][0]["votes"] == [1, 2]

@@ -55,6 +55,14 @@ def test_order_is_kept_and_every_turn_appears_once(expected, actual):
     assert (None, None) not in pairs
 
 
+@example(  # the user's words count more than the tools
+    [ExpectedTurn(user="book a flight", tool_calls=calls("a"))],
+    [Turn(user="cancel my flight", tool_calls=calls("a")), Turn(user="book a flight")],
+)
+@example(  # but not all that much more
+    [ExpectedTurn(user="book a flight", tool_calls=calls("a"))],
+    [Turn(user="a flight"), Turn(user="my flight", tool_calls=calls("a"))],
+)
 @given(EXPECTED, ACTUAL)
 def test_the_sum_of_similarities_is_the_largest(expected, actual):
     both = [(expected[i], actual[j]) for i, j in alignment.align(expected, actual) if None not in (i, j)]

@@ -223,8 +223,7 @@ def work_units(nodes: Sequence[SpanNode]) -> list[WorkUnit]:
                     is_below_other = any(above.step.kind == "other" for above in node.above())
                     is_inner[parent] = is_below_other or enclosing_tool(node, unit.tools) is not None
                 (unit.inner if is_inner[parent] else unit.main).append(node)
-    kept = [unit for unit in units.values() if unit.top is not None or unit.main or unit.inner or unit.tools]
-    return sorted(kept, key=lambda unit: min(node.order for node in unit.nodes))
+    return [unit for unit in units.values() if unit.top is not None or unit.main or unit.inner or unit.tools]
 
 
 def enclosing_tool(node: SpanNode, tools: Sequence[SpanNode]) -> SpanNode | None:

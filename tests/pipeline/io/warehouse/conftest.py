@@ -20,13 +20,11 @@ SECRET = "token-of-the-own-identity-provider"
 
 
 def conversation(name, version="v1", said="Hello", **more):
-    """Returns a recorded conversation of one turn that expects "Hello"."""
     turn = {"user": "Hi", "agent": said, "expected": {"response": "Hello"}}
     return {"conversation_id": name, "app_version": version, "turns": [turn], **more}
 
 
 def place(url, output, run_id="night", day="2026-11-21", start="1"):
-    """Returns where a run is written to."""
     return SinkPlace(url, "", run_id, f"2026-11-22T01:00:00.00{start}Z", day, str(output))
 
 

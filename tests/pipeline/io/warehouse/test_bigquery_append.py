@@ -28,7 +28,6 @@ def row(table, **given):
 
 
 def change(name, revision=0, scores=2, **rows):
-    """Returns a change of a conversation."""
     flat = [row("scores", conversation_id=name, criterion=f"c{i}", revision=revision) for i in range(scores)]
     summary = [row("conversations", conversation_id=name, revision=revision)]
     return StreamChange("live", name, revision, TIME, {"scores": flat, "conversations": summary, **rows})
@@ -47,7 +46,6 @@ def writer(appends, there):
 
 
 def seen(bigquery):
-    """Returns the rows of the view of scores."""
     names = "conversation_id, criterion, revision, date"
     found = bigquery.select(f"SELECT {names} FROM scores ORDER BY ALL")
     return [(each["conversation_id"], each["criterion"], each["revision"]) for each in found]
@@ -140,6 +138,15 @@ def test_what_is_refused_is_one_line_and_no_part_is_seen(bigquery, appends, writ
     appends.faults.clear()
     writer.write([change("a", 1), change("b")])
     assert [each[0] for each in seen(bigquery)] == ["a", "a", "b", "b"]
+
+
+def test_a_stream_that_is_to_end_waits_no_longer(bigquery, appends, there):
+    prepare_service(there)
+    writer = BigQueryChanges(there, patience=0)
+    writer.stop.set()
+    appends.faults.append(AppendFault("scores", Status.UNAVAILABLE, message="later", times=2))
+    with pytest.raises(OSError, match="later"):
+        writer.write([change("a")])
 
 
 def test_rows_that_are_refused_are_failures_and_the_others_are_written(bigquery, appends, writer):

@@ -47,7 +47,6 @@ def write(logs, name, *records):
 
 
 def event(name, index, **more):
-    """Returns an event of a conversation of two turns."""
     turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
     at = f"2026-11-21T08:00:0{index}Z"
     return {"conversation_id": name, "turn_index": index, "turn": turn, "event_time": at} | more

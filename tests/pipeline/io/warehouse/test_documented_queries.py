@@ -22,7 +22,6 @@ Rows = list[dict[str, Any]]
 
 
 def judged(folder, tokens):
-    """Writes the score of a judge."""
     score = {"run_id": "judged", "criterion": "safety_v1", "judge": json.dumps({"tokens_in": tokens})}
     return staged(folder / "staged", "scores", score)
 
@@ -51,7 +50,6 @@ def database(score, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(database):
-    """Returns the rows of each documented query."""
     return [_fetched(database.execute(query)) for query in QUERIES]
 
 

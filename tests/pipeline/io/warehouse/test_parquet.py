@@ -181,7 +181,6 @@ def _complete(there, parts):
 
 @pytest.fixture
 def bucket():
-    """The objects of a bucket."""
     clear()
     yield OBJECTS
     clear()

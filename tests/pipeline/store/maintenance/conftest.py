@@ -50,7 +50,6 @@ def _said(conversation):
 
 
 def conversation_row(run, name, user):
-    """Returns a row of `conversations`."""
     call = {"name": "look_up", "args": {"document": "X4711", "holder": name, "copies": 2.0}}
     turn = {"index": 0, "user": _said(name), "agent": "I have noted it.", "tool_calls": [call]}
     row = {"run_id": run, "conversation_id": name, "user_id": user, "severity_score": 1.0, "tags": []}
@@ -128,7 +127,6 @@ def rows_of(store):
 
 
 def run_ids(store):
-    """Returns the ids of the runs that are read."""
     return store.read(
         lambda c: list(c.execute(text("SELECT run_id FROM evaluation_runs ORDER BY 1")).scalars())
     )
@@ -143,6 +141,5 @@ def filled(store_url, with_tables):
 
 
 def file_bytes(url):
-    """Returns what the files of a SQLite store hold."""
     path = Path(url.removeprefix("sqlite:///"))
     return b"".join(file.read_bytes() for file in sorted(path.parent.glob(f"{path.name}*")))

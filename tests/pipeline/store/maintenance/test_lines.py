@@ -7,7 +7,6 @@ of tests/pipeline/test_commands.py (`turnwise store ...` gets its `--store`), an
 
 import contextlib
 import json
-from pathlib import Path
 from time import time_ns
 
 import pytest
@@ -17,15 +16,12 @@ from tests.pipeline.store.maintenance import conftest as made
 from tests.pipeline.store.maintenance.conftest import APP, DAY, NEW, OLD
 from tests.pipeline.test_commands import check_step, write_files
 from tests.store_rows import DOCUMENT
+from tests.tables import lines_beside
 from turnwise.pipeline.store.database import open_store
 from turnwise.pipeline.store.runs import Execution
 from turnwise.pipeline.store.runs import begin as begin_run
 
-LINES = {
-    f"{path.stem}: {line['name']}": line
-    for path in sorted(Path(__file__).parent.glob("lines/*.jsonl"))
-    for line in map(json.loads, path.read_text(encoding="utf-8").split("\n")[:-1])
-}
+LINES = lines_beside(__file__, "lines/*.jsonl")
 TIMES = {"OLD": OLD, "NEW": NEW}
 
 
