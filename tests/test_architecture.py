@@ -93,6 +93,13 @@ def test_every_room_has_its_row():
         )
 
 
+def test_folders_that_are_named_are_there():
+    layers = [ROOT / layer for layer in ("schemas", "transforms", "pipeline")]
+    there = {path.name for layer in layers for path in (layer, *layer.rglob("*")) if path.is_dir()}
+    rooms = page("architecture").split("## The rooms")[1].split("\n## ")[0]
+    assert set(re.findall(r"`(\w+)/`", rooms)) <= there
+
+
 def test_every_module_of_a_layer_lies_in_a_folder():
     loose = [str(path) for layer in ("transforms", "pipeline") for path in (ROOT / layer).glob("*.py")]
     assert [name for name in loose if not name.endswith("__init__.py")] == []
