@@ -226,9 +226,8 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
         return [registry.Lent(index, names[first], given.get(first, data)) for index, first, data in firsts]
 
     def join(session_id: str, rows: Sequence[JsonObject]) -> Conversation:
-        ordered = sorted(rows, key=lambda row: time(row) or 0.0)
-        made = _join(session_id, [{**exchanged(row), _UNCLEAR: row.get(_UNCLEAR)} for row in ordered])
-        made.start_time = made.start_time or as_text(ordered[0].get(time_key))
+        made = _join(session_id, [{**exchanged(row), _UNCLEAR: row.get(_UNCLEAR)} for row in rows])
+        made.start_time = made.start_time or as_text(rows[0].get(time_key))
         return made
 
     return registry.EventReader(
