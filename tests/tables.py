@@ -11,12 +11,14 @@ import pytest
 
 def lines_beside(test: str, pattern: str) -> dict[str, Any]:
     """Returns the lines of a JSON Lines file beside a test by their names; of several, behind the file's."""
-    lines = {
-        (f"{path.stem}: " if "*" in pattern else "") + line["name"]: line
+    named = [
+        ((f"{path.stem}: " if "*" in pattern else "") + line["name"], line)
         for path in sorted(Path(test).parent.glob(pattern))
         for line in map(json.loads, path.read_text(encoding="utf-8").split("\n")[:-1])
-    }
+    ]
+    lines = dict(named)
     assert lines, f"no line in {pattern}"
+    assert len(lines) == len(named), f"lines of one name in {pattern}, of which only the last would be read"
     return lines
 
 
@@ -62,7 +64,7 @@ def part(value: Any, wanted: Any) -> Any:
         return [part(item, own) for item, own in zip(value, wanted, strict=True)]
     if isinstance(value, str) and isinstance(wanted, str) and wanted.endswith("…"):
         return wanted if value.startswith(wanted[:-1]) else value
-    if isinstance(value, float) and isinstance(wanted, float):
+    if isinstance(value, float) and isinstance(wanted, float) and not wanted.is_integer():
         places = len(repr(wanted).partition(".")[2])
         return wanted if math.isclose(value, wanted, rel_tol=1e-9) else round(value, places)
     return value

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from apache_beam.pvalue import PCollection
 
 
-# Keeps the state of a run in its service.
+# The state of a run in its service.
 
 
 class RunRecord(NamedTuple):

@@ -350,8 +350,6 @@ def _lines(path: str, option: str) -> Iterator[LabelLine]:
 
 # A check of a judge as text.
 
-# The check of a judge: draws conversations, estimates, asks, computes, and shows the result.
-
 _NOT_APPLICABLE = "n/a"
 
 
@@ -404,6 +402,9 @@ def _notes(criterion: CheckedCriterion) -> Iterator[str]:
         if figure.questions < criterion.questions:
             left = criterion.questions - figure.questions
             yield f"{start} n/a for {counted(left, 'question')}"
+
+
+# The check itself: draws conversations, estimates, asks, and computes.
 
 
 class Drawn(NamedTuple):

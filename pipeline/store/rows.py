@@ -457,7 +457,7 @@ def _counted(groups: list[ResultGroup]) -> list[ResultGroup] | None:
     return counted
 
 
-# Makes the columns of failures of runs in a store.
+# Failures, what was replaced, and the columns of every table of a run.
 
 # A record can have several failures at these stages, which differ only in the message.
 _SEVERAL_A_RECORD = ("parse", "parse_case")

@@ -99,6 +99,8 @@ def _window(start: str | None, app_version: str | None) -> str:
     return f"window {start} {key_of(app_version or '')}"
 
 
+# Alerts.
+
 _TOPIC = re.compile(r"pubsub:(projects/[^/\s]+/topics/[^/\s]+)")
 _TRIES = 3
 _PUBLISHED_WITHIN_S = 30.0  # retries included

@@ -49,6 +49,12 @@ LINES = [
     for path in sorted(Path(__file__).parent.glob("*/commands/*.jsonl"))
     for line in map(json.loads, path.read_text(encoding="utf-8").splitlines())
 ]
+BEFORE = {"files", "rules"}
+"""Keys of a step that runs nothing."""
+KEYS = {
+    *("do", "exit", "out", "err", "no_out", "no_err", "err_lines", "width", "save", "there"),
+    *("text", "no_text", "rows", "document", "asked", *BEFORE),
+}
 
 
 def repeated(rows: list[Any]) -> list[Any]:
@@ -166,8 +172,10 @@ def test_a_command_does_what_is_written(line, request, turnwise, tmp_path):
         server.script(*line["judge"])
         variables, text = keys_of(server), text.replace("{server}", server.url)
     line = json.loads(text)
+    assert line.keys() <= {"name", "files", "steps", "judge"}
     with contextlib.chdir(tmp_path):
         for step in [{"files": line.get("files", {})}, *line["steps"]]:
+            assert step.keys() <= (KEYS if "do" in step else BEFORE), "what nothing reads checks nothing"
             write_files(step.get("files", {}))
             if "rules" in step:
                 server.script(*step["rules"])

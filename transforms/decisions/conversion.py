@@ -319,7 +319,7 @@ def _plain(value: Any) -> JsonValue:
 def earlier_texts(turn: Turn) -> list[str]:
     """Returns what the agent said before its final response; nothing if that is all its texts in one."""
     texts = turn.agent_messages
-    if len(texts) > 1 and turn.agent == "\n".join(texts):
+    if turn.agent == "\n".join(texts):
         return []
     return texts[:-1] if texts and texts[-1] == turn.agent else texts
 

@@ -1,6 +1,6 @@
-"""Conversations of Google's contact centre: Dialogflow CX, and Contact Center (CX) Insights.
+"""Conversations of agent platforms: Dialogflow CX, Contact Center (CX) Insights, and Amazon Bedrock Agents.
 
-Field names: `google.cloud.dialogflowcx_v3beta1.types` (`Conversation`, `ToolUse`) and
+Field names of Google's: `google.cloud.dialogflowcx_v3beta1.types` (`Conversation`, `ToolUse`) and
 `google.cloud.contact_center_insights_v1.types` (`Conversation`); for tables and files
 docs.cloud.google.com/dialogflow/cx/docs/concept/export-bq and, below /gemini-enterprise-cx/insights,
 `bigquery-v7-schema` and `conversation-data-format`. Every key in camelCase or snake_case.

@@ -684,7 +684,7 @@ def _side_by_side(run: str, sign: str, regions: tuple[str, ...]) -> Sequence[tup
         for end in range(first, min(first + 8, len(groups))):
             if end + 1 in parts and is_valid(first, end):
                 piece = run[start : groups[end].end()]
-                cost = parts[end + 1][0] + 1 + 3 * len(_BESIDE.findall(piece)) + (piece[0] != "0")
+                cost = parts[end + 1][0] + 3 * len(_BESIDE.findall(piece)) + (piece[0] != "0")
                 if first not in parts or cost <= parts[first][0]:
                     parts[first] = cost, [(start, piece), *parts[end + 1][1]]
     breaks = [match.span() for match in _BESIDE.finditer(run)]

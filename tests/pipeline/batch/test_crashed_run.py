@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from shutil import which
+from signal import SIGSTOP
 from socket import gethostname
 from typing import Any
 
@@ -206,6 +207,7 @@ def test_a_filesystem_without_locks_holds_one_run_at_a_time(many, tmp_path):
         while not parts_of(out):
             assert first.poll() is None
             time.sleep(0.01)
+        first.send_signal(SIGSTOP)  # it does not end while the second one starts
         second = subprocess.run([*command, many], **process, capture_output=True, text=True, check=False)
         said = f"another run is writing into it: process {first.pid} of {gethostname()}; remove {out}/"
         assert second.returncode == 2 and said in second.stderr and first.poll() is None

@@ -13,8 +13,8 @@ from turnwise.transforms.scoring.evaluate import score_conversation
 from turnwise.transforms.scoring.panels import record_findings
 
 TEXT = "Gepäck 🧳 bis 1.131."  # bytes: "Gepäck" 0-7, the suitcase 8-12, "bis" 13-16
-NAMES = "grounding_score citation_validity citation_precision citation_recall safety_ratings skipped_rate"
-MEASURED = [CRITERIA[name]() for name in [*NAMES.split(), "turn_latency"]]
+MEASURES = "grounding_score citation_validity citation_precision citation_recall safety_ratings skipped_rate"
+MEASURED = [CRITERIA[name]() for name in [*MEASURES.split(), "turn_latency"]]
 
 
 def case_of(*turns):

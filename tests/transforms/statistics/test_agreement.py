@@ -112,6 +112,10 @@ def test_students_t_widens_a_corrected_rate_of_labels_with_unequal_weights():
     six = corrected_rate(labels, [True] * 6, [True] * 994, 0).interval
     ten = corrected_rate(labels + [1.0] * 4, [True] * 10, [True] * 990, 0, design).interval
     assert (ten.high - ten.low) / (six.high - six.low) == pytest.approx(2.571 / 1.960, rel=0.06)
+    best, worst = (
+        corrected_rate([own] * 10, [own == 1] * 10, [own == 1] * 990, 0, design) for own in (1.0, 0.0)
+    )
+    assert (best.interval.high, worst.interval.low) == (1.0, 0.0)
 
 
 def test_copies_of_scores_narrow_no_interval():

@@ -223,6 +223,9 @@ def test_groups_that_cannot_show_anything_say_so():
         power.detectable_of_groups(0.5, (200, 200)), rel=0.02
     )
     assert power.detectable_of_groups(0.0, (500, 500)) == pytest.approx(0.0158, abs=1e-4)
+    # 2.8016 sqrt(0.25 (1 / 100 + 1 / 900)) + (1 / 100 + 1 / 900) / 2, whichever group is the smaller one.
+    for sizes in ((100, 900), (900, 100)):
+        assert power.detectable_of_groups(0.5, sizes) == pytest.approx(0.1532, abs=1e-4)
 
 
 @pytest.mark.parametrize("a, b", [(0.6, 0.8), (0.4, 0.1), (0.5, 0.9)])

@@ -190,3 +190,13 @@ def test_a_common_opening_does_not_fill_its_group():
     stream(rows, 2000.0, [(2500, asked(100, "u2499", "Hi", "Hello", "Bye", "See you"))])
     assert FAILED == []
     assert len({name for name, *_ in FOUND}) == 2500
+
+
+def test_a_group_keeps_only_the_newest_of_its_conversations():
+    reader, groups = LogReader(), Sessions()
+    for place, at in enumerate((0, 20_000, 20_010)):
+        (event,) = reader.read(Record("log", place, asked(at, f"u{place}", "Hi", "Hello")))
+        groups.add(event._replace(session_id=event.group), T + at, reader, RULES)
+    ((name, group),) = groups.take_due(T + 30_000, RULES)
+    groups.named(name, group, RULES, Counter())
+    assert [row["request"]["user"] for row in json.loads(groups.closed[name].events)] == ["u1", "u2"]

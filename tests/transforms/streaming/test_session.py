@@ -14,6 +14,7 @@ from turnwise.transforms.beam.sessions import (
     MAX_KEPT,
     MAX_KEPT_BYTES,
     ClosedSession,
+    Ignored,
     RejectedConversation,
     Session,
     SessionFullError,
@@ -95,6 +96,12 @@ def test_repetitions_are_bounded():
         session = session.add(event(0, position=position + 10), T, RULES)
     (waiting,) = session.fresh.values()
     assert len(waiting.record.receipts) == MAX_EVENTS
+    settled = Ignored((Receipt("log", 5000),))
+    assert add(Sessions(open={"c": session}), event(0, position=5000)) == [(0, settled)]
+
+
+def test_a_record_that_is_delivered_again_waits_with_its_conversation():
+    assert add(Sessions(), *[event(0)] * 3) == [(1, None), (0, None), (0, None)]
 
 
 def test_an_event_after_the_lateness_is_refused_and_the_rest_goes_on():

@@ -45,8 +45,8 @@ def contribution(name, time, *, revision=0, digest=b"a", version="v1", criterion
 
 
 def loop_panes(*events, earlier=lambda name: None, sums=()):
-    counted, windows = CountedOnce(RULES, earlier), Windows(RULES, sums)
     """Runs contributions (one a bundle, or a list of them), ("mark", watermark) and ("wait", seconds)."""
+    counted, windows = CountedOnce(RULES, earlier), Windows(RULES, sums)
     given, watermark, clock = [], -1e9, 0.0
     for event in (*events, mark(MAX_TIMESTAMP.micros / 1e6)):
         if isinstance(event, tuple) and event[0] == "mark":

@@ -194,7 +194,6 @@ def broken(service):
     service.fail("GET", 503, "come back later", "backendError", 999)
 
 
-LOCATIONS = "Cannot read and write in different locations"
 REFUSALS: dict[str, tuple[Callable[[BigQuery], None], str]] = {
     "missing dataset": (missing_dataset, "there is no such dataset; make it with: bq mk nightly"),
     "no access": (forbidden("GET"), "no permission: Access Denied: missing permission (needed: BigQuery "),
