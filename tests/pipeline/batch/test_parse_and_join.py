@@ -1,6 +1,7 @@
 """A run that is one process joins events on disk, to the same conversations as the runner's grouping."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -83,6 +84,7 @@ def test_nothing_is_grouped_in_memory_before_events_are_joined():
     root = beam.Pipeline()
     on_disk(root | beam.Create(RECORDS, reshuffle=False))
     steps = root.to_runner_api().components.transforms.values()
+    Path(root.local_tempdir).rmdir()
     kinds = {step.spec.urn for step in steps}
     assert "beam:transform:pardo:v1" in kinds
     assert not kinds & {"beam:transform:group_by_key:v1", "beam:transform:flatten:v1"}

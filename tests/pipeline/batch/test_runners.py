@@ -96,6 +96,7 @@ def test_the_graph_of_one_process_is_small(sample):
     )
     build(root, logs, cases, settings, RunSink("out", "jsonl", partial(conclude, settings)))
     steps = root.to_runner_api().components.transforms.values()
+    Path(root.local_tempdir).rmdir()
     kinds = Counter(step.spec.urn for step in steps)
     assert kinds["beam:transform:pardo:v1"] <= 16 and kinds["beam:transform:group_by_key:v1"] <= 4
 
