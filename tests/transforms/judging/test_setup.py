@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 
@@ -58,14 +59,14 @@ def test_closing_leaves_nothing_behind(server, settings, environ, question, tmp_
     worker = open_judge(settings(cache=str(tmp_path / "replies.sqlite"), concurrency=3), environ)
     asked = [worker.submit(worker.ask(question(), range(5))) for _ in range(10)]
     while server.stats()["in_flight"] < 3:
-        pass
+        time.sleep(0.02)
     close_judges()
     for future in asked:
         with pytest.raises(CancelledError):
             future.result(timeout=60)
     assert new_threads() == []
     while server.stats()["in_flight"]:
-        pass
+        time.sleep(0.02)
     assert server.stats()["broken_off"] == 3
     coroutine = worker.ask(question(), range(1))
     with pytest.raises(RuntimeError, match="the judge is closed"):
@@ -79,7 +80,7 @@ def test_one_that_is_cancelled_does_not_hurt_those_that_wait_with_it(server, set
     worker = open_judge(settings(), environ)
     first = worker.submit(worker.ask(question("the same"), range(2)))
     while server.stats()["in_flight"] < 2:
-        pass
+        time.sleep(0.02)
     second = worker.submit(worker.ask(question("the same"), range(2)))
     assert first.cancel()
     assert [sample.is_cached for sample in second.result()] == [True, True]
