@@ -24,7 +24,7 @@ PARTS = st.sampled_from(
 MASKS = st.lists(st.lists(PARTS, min_size=1, max_size=3).map(".".join), max_size=3).map(",".join)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=80)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 @given(MASKS | st.text(max_size=20), st.booleans())
 def test_any_mask_is_followed_or_refused(service, create, mask, has_golden):
     def stored():
@@ -108,7 +108,7 @@ def test_a_page_has_a_largest_size():
     assert sizes == {0: DEFAULT_PAGE, 7: 7, LARGEST_PAGE + 1: LARGEST_PAGE}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=12)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_no_text_breaks_a_query(service, value, other):
     quoted = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
