@@ -98,7 +98,7 @@ def is_inside(interval: Any, figure: float, low: float, high: float) -> bool:
     return low <= interval.low < figure < interval.high <= high
 
 
-def is_told(value: Any, wanted: Any) -> bool:
+def is_as_wanted(value: Any, wanted: Any) -> bool:
     """Returns whether a value is the wanted one, or what it must be."""
     if not isinstance(wanted, dict) or isinstance(value, dict):
         return value == (pytest.approx(wanted) if isinstance(wanted, float) else wanted)

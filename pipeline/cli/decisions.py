@@ -1,4 +1,4 @@
-"""Implements the commands that decide about finished runs: compare, gate, calibrate, report ....
+"""Implements the commands that decide about finished runs, and `turnwise labels`.
 
 None imports Beam, unless a directory is remote, nor numpy before its options are checked.
 """

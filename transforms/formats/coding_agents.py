@@ -22,7 +22,7 @@ from turnwise.transforms.formats.messages.model_apis import is_anthropic_block, 
 from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.text.dates import time_seconds
 
-_STEPLESS = key_set(
+_CLAUDE_STEPLESS = key_set(
     "progress system attachment summary file-history-snapshot queue-operation custom-title agent-name tag "
     "permission-mode last-prompt pr-link mode ai-title agent-setting worktree-state content-replacement"
 )
@@ -32,13 +32,13 @@ _INTERRUPTED = "[Request interrupted by user"
 
 def _is_entry(value: JsonObject) -> bool:
     kind, is_child = kind_of(value), "parentUuid" in value and bool(value.keys() & {"uuid", "sessionId"})
-    is_stepless = kind in _STEPLESS and "-" in kind and "role" not in value
+    is_stepless = kind in _CLAUDE_STEPLESS and "-" in kind and "role" not in value
     # The first line of a session has no parent.
     is_first = value.keys() >= {"uuid", "sessionId", "type"}
     return is_first or is_child or is_stepless or (kind == "summary" and "leafUuid" in value)
 
 
-def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+def _read_claude(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
     if not isinstance(value, list):
         raise ValueError("one line of a session log; such a log is read as a whole file")
     chains = [(entries, *_chain(entries)) for entries in _segments(list(objects(value, "lines")))]
@@ -71,7 +71,7 @@ def _conversation(
     if beside:
         message = f"{beside} messages are in branches that were left, such as retries"
         log.general.add("OtherBranch", message, calls=True)
-    for kind in sorted({kind_of(e) for e in entries} - _STEPLESS - {"user", "assistant"}):
+    for kind in sorted({kind_of(e) for e in entries} - _CLAUDE_STEPLESS - {"user", "assistant"}):
         log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
     is_left = _is_interrupted(kept[-1])
     end = End("user_left", str(_content_of(kept[-1]))[:100]) if is_left else None
@@ -132,7 +132,7 @@ register_format(
         help="session logs of Claude Code, one file a session",
         rank=24,
         recognises=_is_entry,
-        read_log=_read,
+        read_log=_read_claude,
         is_list=_is_entry,
         is_lines=_is_entry,
         has_rubrics=False,
@@ -148,7 +148,7 @@ _TRIED = 5
 _TURN_LIMIT = "error_max_turns"
 
 
-def _is_line(value: JsonObject) -> bool:
+def _is_claude_line(value: JsonObject) -> bool:
     kind = kind_of(value)
     if kind in ("user", "assistant") and isinstance(value.get("message"), dict):
         return "session_id" in value or value["message"].get("role") == kind
@@ -159,7 +159,7 @@ def _is_line(value: JsonObject) -> bool:
 
 def _is_stream(record: JsonObject) -> bool:
     lines = objects_in(record.get("messages"))[:_TRIED]
-    return _is_line(record) or any(_is_line(line) or _is_wrapped(line) for line in lines)
+    return _is_claude_line(record) or any(_is_claude_line(line) or _is_wrapped(line) for line in lines)
 
 
 def _is_wrapped(line: JsonObject) -> bool:
@@ -254,8 +254,8 @@ register_format(
         rank=26,
         recognises=_is_stream,
         read_log=_read_claude_stream,
-        is_list=_is_line,
-        is_lines=_is_line,
+        is_list=_is_claude_line,
+        is_lines=_is_claude_line,
         has_rubrics=False,
     )
 )
@@ -399,7 +399,7 @@ def _is_codex_line(value: JsonObject) -> bool:
     return kind in _EXEC and ("item" in value or "thread_id" in value or kind.startswith("turn."))
 
 
-def _is_log(record: JsonObject) -> bool:
+def _is_codex_log(record: JsonObject) -> bool:
     return _is_codex_line(record) or any(map(_is_codex_line, objects_in(record.get("events"))[:3]))
 
 
@@ -515,7 +515,7 @@ register_format(
         keys=("timestamp", "type", "payload"),
         help="session logs of Codex, one file a session",
         rank=28,
-        recognises=_is_log,
+        recognises=_is_codex_log,
         read_log=_read_codex,
         is_list=_is_codex_line,
         is_lines=_is_codex_line,

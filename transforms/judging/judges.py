@@ -1,4 +1,4 @@
-"""The registry of judges, those that need no model, what judges of an API share, and routes."""
+"""The registry of judges, those without a model, what judges of an API share, and which one has a model."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Metrics of an app version as an additive state, sums of scores, intervals, runs, slices; and their rows."""
+"""Metrics of an app version as an additive state: sums of scores, intervals, runs and slices; their rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

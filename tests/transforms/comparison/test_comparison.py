@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.compared_sides import F, P, U, observed
-from tests.tables import is_told, lines_beside, stated, value_at
+from tests.tables import is_as_wanted, lines_beside, stated, value_at
 from turnwise.pipeline.report.comparison import fail_on_problems
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.rows import ConversationRow
@@ -96,7 +96,7 @@ def test_what_a_comparison_says(name):
         root |= {"page": page, "counts": counts_text(page), "destructive": destructive_text(page)}
         root |= {"reasons": reasons_of(page), "read_first": [one.conversation_id for one in page.read_first]}
     for path, wanted in line["says"].items():
-        assert is_told(value_at(root, path), wanted), (path, value_at(root, path), wanted)
+        assert is_as_wanted(value_at(root, path), wanted), (path, value_at(root, path), wanted)
 
 
 def conversation(case, side, found, number=0, **fields):

@@ -8,7 +8,7 @@ criterion (`row` and `figure`), a slice (`language: de`), or the only tool -> va
 import pytest
 
 from tests.pipeline.report_html.made_run import conversation, score, scores
-from tests.tables import is_told, lines_beside, stated, value_at
+from tests.tables import is_as_wanted, lines_beside, stated, value_at
 from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.decisions.comparison.words import share_text
 from turnwise.transforms.decisions.report.document import call_pairs, tool_figures
@@ -52,7 +52,7 @@ def test_figures(name):
     root["slices"] = [name for name in root if ": " in name]
     root["tool"] = tool_figures(runs)[0]
     for path, wanted in LINES[name]["says"].items():
-        assert is_told(value_at(root, path), wanted), (path, value_at(root, path), wanted)
+        assert is_as_wanted(value_at(root, path), wanted), (path, value_at(root, path), wanted)
 
 
 @stated("pairs", "expected, actual, pairs")

@@ -1,4 +1,4 @@
-"""Turns of a conversation, with their words, calls, times and tokens; the parts of traces."""
+"""Turns of a conversation, with their words, calls, times and tokens, and the parts of a trace."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
