@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tests.tables import is_told, lines_beside, value_at
+from tests.tables import is_as_wanted, lines_beside, value_at
 from turnwise.pipeline.report.calibration import calibration_text
 from turnwise.schemas.calibration import HumanLabel, LabelDraw
 from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
@@ -120,7 +120,7 @@ def test_what_is_calibrated(name):
     root = {"found": found, "own": own, "problems": [[one.kind, one.count] for one in found.problems]}
     root["groups"] = [[one.group, one.name, one.scores, one.labels] for one in own.corrected]
     for path, wanted in line["says"].items():
-        assert is_told(value_at(root, path), wanted), (path, value_at(root, path), wanted)
+        assert is_as_wanted(value_at(root, path), wanted), (path, value_at(root, path), wanted)
     assert own.not_corrected is None or all(one.value is None for one in own.corrected)
 
 
