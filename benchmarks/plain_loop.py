@@ -18,7 +18,7 @@ from turnwise.pipeline.settings.run import read_config
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.matching.sample import CaseIndex, Sample
+from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.metrics.state import MetricsState, add_conversation, turn_rows, version_rows
 from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import build_criteria
@@ -29,7 +29,7 @@ from turnwise.transforms.scoring.selection import Criteria
 def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str, MetricsState]:
     """Scores every conversation of a file, writes its rows, and returns sums by app version."""
     criteria = Criteria(build_criteria(read_config(str(config))))
-    reader, index = LogReader(), CaseIndex(None)
+    reader = LogReader()
     states: dict[str, MetricsState] = {}
     with ExitStack() as stack:
         scores, results, conversations, _ = (
@@ -44,7 +44,7 @@ def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str
             record = Record(str(logs), position, line)
             found = reader.read(record)
             for conversation in found if isinstance(found, list) else ():
-                case = Sample(conversation, index.find(conversation), record)
+                case = Sample(conversation, inline_case(conversation), record)
                 evaluated = decide(evaluate(case, criteria)[0], run)
                 scores.write(evaluated.scores)
                 results.write(evaluated.results)

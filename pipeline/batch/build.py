@@ -1,5 +1,6 @@
 """Wires a batch run: sources, parsing, matching, scoring, metrics, sinks."""
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -98,16 +99,18 @@ def build_scoring(
     parts = _conversations(root, logs, settings, outputs)
     of_cases = outputs if reports_cases else _Outputs([], [])
     eval_cases: PCollection[bytes] | None = None
+    # Beam removes the directory when the pipeline has run, whatever its end.
+    path = "" if settings.is_distributed else os.path.join(root.local_tempdir, "eval_cases")
     if cases is not None:
         read = cases.read(root, "Cases")
         of_cases.add(read)
-        parsed = read.records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces))
+        parsed = read.records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces), path)
         of_cases.failures.extend(parsed.failures)
         of_cases.reports.extend(parsed.counts)
         eval_cases = parsed.cases
     states, selection = [], settings.selection
     for part, conversations in parts.items():
-        match = MatchCases(eval_cases, settings.config.match_cases_by)
+        match = MatchCases(eval_cases, settings.config.match_cases_by, path)
         if selection.needs_judge:
             score = JudgeTurns(selection, settings.run, settings.judge)
         else:

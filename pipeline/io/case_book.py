@@ -9,11 +9,11 @@ from time import monotonic
 from msgspec import Struct
 from msgspec.structs import replace
 
-from turnwise.pipeline.io.files import Cases, case_records, list_inputs, read_cases
+from turnwise.pipeline.io.files import case_records, list_inputs, read_cases
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import CesConfig, ConfigError, MatchCasesBy
 from turnwise.schemas.conversation import Receipt, Record
+from turnwise.schemas.jsonio import to_text
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.beam.windows import CurrentCases
 from turnwise.transforms.formats.reading import CaseReader
@@ -41,14 +41,14 @@ class CasePlaces(Struct, frozen=True):
     every: float
     match_by: MatchCasesBy | None = None
 
-    def read(self) -> Cases:
+    def read(self) -> tuple[CaseIndex, list[Failure]]:
         """Reads all cases; raises ConfigError if there is none: the stream would not be held against any."""
         records = case_records(_OPTION, self.paths, self.limit, self.store_app, "parse_case")
-        cases = read_cases(records, CaseReader(self.ces), Counter())
-        if not cases.cases:
-            first = f": {cases.failures[0].message}" if cases.failures else ""
+        index, failures = read_cases(records, CaseReader(self.ces), Counter(), self.match_by)
+        if next(iter(index), None) is None:
+            first = f": {failures[0].message}" if failures else ""
             raise ConfigError(f"{_OPTION} {self.paths[0]}: no eval case was read{first}")
-        return cases
+        return index, failures
 
 
 def case_places(settings: RunSettings) -> CasePlaces | None:
@@ -69,11 +69,11 @@ class CaseBook:
     def __init__(self, places: CasePlaces, clock: Callable[[], float] = monotonic) -> None:
         """Reads the cases; raises ConfigError if there is none."""
         self._places, self._clock, self._lock = places, clock, Lock()
-        self._cases: dict[CaseKey, tuple[EvalCase, str]] = {}
+        self.index = CaseIndex()
         self._known: set[Receipt] = set()
         self._unreported: list[Failure] = []
         self._files = list_inputs(places.paths, _OPTION)
-        self._take(places.read())
+        self._take(*places.read())
         self._looked = clock()
 
     @property
@@ -88,7 +88,7 @@ class CaseBook:
                 try:
                     files = list_inputs(self._places.paths, _OPTION)
                     if files is None or files != self._files or self._known:
-                        self._take(self._places.read())
+                        self._take(*self._places.read())
                         self._files = files
                 except Exception as error:
                     failure = record_failure("parse_case", error, Record(self._places.paths[0], 0, b""))
@@ -97,13 +97,13 @@ class CaseBook:
             failures, self._unreported = self._unreported, []
             return failures
 
-    def _take(self, cases: Cases) -> None:
-        faulty = {failure.source for failure in cases.failures if failure.source}
-        read = {case.key: (case, source) for case, source in zip(cases.cases, cases.sources, strict=True)}
-        kept = {key: entry for key, entry in self._cases.items() if _is_in(entry[1], faulty)}
-        self._cases = kept | read
-        self.index = CaseIndex([case for case, _ in self._cases.values()], self._places.match_by)
-        self._report(cases.failures)
+    def _take(self, index: CaseIndex, failures: Collection[Failure]) -> None:
+        faulty = {failure.source for failure in failures if failure.source}
+        if faulty:
+            kept = (case for case in self.index if _is_in(to_text(case.source), faulty))
+            index.add(case for case in kept if not index.has(case.key))
+        self.index = index
+        self._report(failures)
 
     def _report(self, failures: Collection[Failure]) -> None:
         named = [_named(failure) for failure in failures]

@@ -4,7 +4,7 @@ import os
 import re
 import sqlite3
 import stat
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -33,10 +33,10 @@ from turnwise.pipeline.io.records import (
 )
 from turnwise.pipeline.settings.options import check_google, is_bigquery
 from turnwise.pipeline.store.urls import StoreError, shown_place
-from turnwise.schemas.case import CaseKey, EvalCase
-from turnwise.schemas.config import ConfigError, RedactConfig
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.config import ConfigError, MatchCasesBy, RedactConfig
 from turnwise.schemas.conversation import Record
-from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
+from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url, to_bytes, to_text
 from turnwise.schemas.run import InputFile, InputFiles, input_files
 from turnwise.schemas.score import Failure, IncompleteReadError, Stage, record_failure
 from turnwise.transforms.formats.events import ConversationEvent, named_events
@@ -46,10 +46,10 @@ from turnwise.transforms.formats.reading import (
     FoundCase,
     LoggedConversation,
     ReadRecord,
-    distinct_case,
     join_session,
     parse_case,
 )
+from turnwise.transforms.matching.sample import CaseIndex, packed_case
 from turnwise.transforms.text.patterns import path_glob_matches
 
 if TYPE_CHECKING:
@@ -317,20 +317,14 @@ def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCas
         yield from (item for item in read.contents if not isinstance(item, ConversationEvent))
 
 
-class Cases(NamedTuple):
-    """Eval cases with distinct keys, what could not be read of them, and the source of each case."""
-
-    cases: list[EvalCase]
-    failures: list[Failure]
-    sources: list[str]
-
-
 def read_cases(
-    records: Iterable[tuple[Record, EvalCase] | Record | Failure], reader: CaseReader, counts: Counter[str]
-) -> Cases:
-    """Reads records of eval cases; what is a case already is taken as it is."""
-    by_key: defaultdict[CaseKey, list[tuple[Record, EvalCase]]] = defaultdict(list)
-    failures: list[Failure] = []
+    records: Iterable[tuple[Record, EvalCase] | Record | Failure],
+    reader: CaseReader,
+    counts: Counter[str],
+    match_by: MatchCasesBy | None = None,
+) -> tuple[CaseIndex, list[Failure]]:
+    """Returns eval cases and failures of reading; what is a case already is taken as it is."""
+    index, failures = CaseIndex(match_by), list[Failure]()
     for item in records:
         if isinstance(item, Failure):
             counts["rejected_cases"] += 1
@@ -340,18 +334,11 @@ def read_cases(
                 if isinstance(case, Failure):
                     failures.append(case)
                 else:
-                    by_key[case[1].key].append(case)
+                    index.add([packed_case(*case)])
         else:
             counts["cases"] += 1
-            by_key[item[1].key].append(item)
-    cases, sources = list[EvalCase](), list[str]()
-    for entries in by_key.values():
-        distinct, repeated = distinct_case(entries, counts)
-        failures += repeated
-        if distinct is not None:
-            cases.append(distinct)
-            sources.append(entries[0][0].source)
-    return Cases(cases, failures, sources)
+            index.add([packed_case(*item)])
+    return index, failures + index.distinct(counts)
 
 
 def case_records(
@@ -647,10 +634,10 @@ class EventSpool:
         """Keeps an event; raises OSError if the disk is full."""
         self._is_empty = False
         record = event.record
-        head = (_bytes(event.group or event.session_id), _bytes(event.session_id), event.turn_index)
-        about = (event.event_time, _bytes(event.event_id), event.is_end, event.kind)
-        origin = (_bytes(record.source), record.position, record.data)
-        tail = (event.watermark, _bytes(event.group))
+        head = (to_bytes(event.group or event.session_id), to_bytes(event.session_id), event.turn_index)
+        about = (event.event_time, to_bytes(event.event_id), event.is_end, event.kind)
+        origin = (to_bytes(record.source), record.position, record.data)
+        tail = (event.watermark, to_bytes(event.group))
         try:
             self._database.execute(_ADD, (*head, *about, *origin, *tail))
         except sqlite3.OperationalError as error:
@@ -662,20 +649,11 @@ class EventSpool:
             return
         self._database.execute("CREATE INDEX by_session ON events (key)")
         for (key,) in self._database.execute(_EVENT_KEYS):
-            yield _text(key), [_event(row) for row in self._database.execute(_EVENTS, (key,))]
-
-
-def _bytes(text: str) -> bytes:
-    """Returns a text as bytes, because SQLite refuses lone surrogates in texts."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogatepass")
+            yield to_text(key), [_event(row) for row in self._database.execute(_EVENTS, (key,))]
 
 
 def _event(row: tuple[Any, ...]) -> ConversationEvent:
     _, session, turn, time, event_id, is_end, kind, source, position, data, watermark, group = row
-    record = Record(_text(source), position, data)
-    name, ids = _text(session), _text(event_id)
-    return ConversationEvent(name, turn, time, ids, bool(is_end), kind, record, watermark, _text(group))
+    record = Record(to_text(source), position, data)
+    name, ids = to_text(session), to_text(event_id)
+    return ConversationEvent(name, turn, time, ids, bool(is_end), kind, record, watermark, to_text(group))

@@ -48,14 +48,14 @@ from turnwise.schemas.run import RunDocument
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.formats.reading import CaseReader, LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import check_log_format
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import Backend, backend_fault
 from turnwise.transforms.judging.judges import NONE, JudgeKind
 from turnwise.transforms.judging.limits import JudgeCounts
 from turnwise.transforms.judging.setup import JudgeSettings, build_judge, cancel_others, close_judge, run_loop
-from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, Sample, match_case
+from turnwise.transforms.matching.sample import USED_CASE, Sample, match_case
 from turnwise.transforms.metrics.state import (
     MetricsState,
     add_conversation,
@@ -296,10 +296,9 @@ def read_cases(
     ['greeting']
     """
     inputs = sort_inputs("cases", cases, EvalCase)
-    reader = CaseReader(read_any_config(config).ces)
-    read = eval_cases(inputs, reader, MAX_RECORD_BYTES, Counter())
-    _report(read.failures, on_failure)
-    return read.cases
+    index, failures = eval_cases(inputs, read_any_config(config), MAX_RECORD_BYTES, Counter())
+    _report(failures, on_failure)
+    return [case.unpacked()[1] for case in index]
 
 
 def _report(failures: list[Failure], on_failure: OnFailure | None) -> None:
@@ -558,10 +557,9 @@ class Collected:
     def samples(self, logs: Inputs[Conversation], given: Inputs[EvalCase] | None) -> Iterator[Sample]:
         """Yields the conversations beside their cases; raises ConfigError if a path names nothing."""
         config, limit = self._settings.config, self._settings.max_record_bytes
-        cases = eval_cases(given, CaseReader(config.ces), limit, self._counts) if given else None
-        self.fail(cases.failures if cases else [])
-        index = CaseIndex(cases.cases if cases else None, config.match_cases_by)
-        keys: set[CaseKey] = {case.key for case in cases.cases} if cases else set()
+        index, failures = eval_cases(given, config, limit, self._counts) if given else (None, [])
+        self.fail(failures)
+        keys: set[CaseKey] = {case.key for case in index or ()}
         used: set[CaseKey] = set()
         reader = LogReader(self._settings.input_format, config)
         for logged in logged_conversations(logs, reader, limit, self._counts):

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.io.files import (
     UNREAD_FILES,
-    Cases,
     case_records,
     file_patterns,
     listed_files,
@@ -23,7 +22,7 @@ from turnwise.pipeline.io.files import (
 from turnwise.pipeline.io.records import file_records
 from turnwise.pipeline.io.terminal import counted
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.report import CriterionFigure, CriterionRow
@@ -55,6 +54,7 @@ from turnwise.transforms.formats.reading import (
     parse_conversation,
     parse_record,
 )
+from turnwise.transforms.matching.sample import CaseIndex
 
 if TYPE_CHECKING:
     import pandas
@@ -150,9 +150,12 @@ def logged_conversations(
         yield from join_session(session_id, given, counts)
 
 
-def eval_cases(inputs: Inputs[EvalCase], reader: CaseReader, limit: int, counts: Counter[str]) -> Cases:
-    """Returns eval cases and what could not be read; raises ConfigError if a path names nothing."""
-    return read_cases(chain(case_records(inputs.name, inputs.paths, limit), inputs.items), reader, counts)
+def eval_cases(
+    inputs: Inputs[EvalCase], config: EvalConfig, limit: int, counts: Counter[str]
+) -> tuple[CaseIndex, list[Failure]]:
+    """Returns eval cases and failures of reading; raises ConfigError if a path names nothing."""
+    records = chain(case_records(inputs.name, inputs.paths, limit), inputs.items)
+    return read_cases(records, CaseReader(config.ces), counts, config.match_cases_by)
 
 
 Row = TypeVar("Row")

@@ -48,6 +48,7 @@ from turnwise.transforms.beam.windows import (
     CASE_FAILURES,
     CaseLookup,
     CountOnce,
+    CurrentCases,
     MatchArrivals,
     ParseArrivals,
     RaiseAlerts,
@@ -57,7 +58,6 @@ from turnwise.transforms.beam.windows import (
     WindowedMetrics,
     WindowMetrics,
     failed_outcome,
-    no_cases,
 )
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import LogReader
@@ -254,7 +254,7 @@ def build_stream(
     rules = settings.stream.rules
     contents = _contents(arrivals, settings)
     contents = (contents, *unread) | "Found" >> beam.Flatten() if unread else contents
-    matched = contents | "MatchCases" >> MatchArrivals(cases or no_cases)
+    matched = contents | "MatchCases" >> MatchArrivals(cases or CurrentCases)
     failures = [matched[CASE_FAILURES] | "CaseFailures" >> ReportOnce()]
     scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
     outcomes = matched["matched"] | "ScoreArrivals" >> scoring

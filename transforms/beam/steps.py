@@ -19,7 +19,7 @@ from apache_beam.transforms.window import BoundedWindow, GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from turnwise.schemas.case import CaseKey, EvalCase
+from turnwise.schemas.case import CaseKey
 from turnwise.schemas.config import MatchCasesBy
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
@@ -32,7 +32,6 @@ from turnwise.transforms.formats.reading import (
     CaseReader,
     LoggedConversation,
     LogReader,
-    distinct_case,
     join_session,
     parse_case,
     parse_record,
@@ -48,7 +47,7 @@ from turnwise.transforms.matching.sample import (
     decode_cases,
     encode_cases,
     match_case,
-    packed_cases,
+    packed_case,
 )
 from turnwise.transforms.metrics.state import MetricsState, add_conversation, packed, unpacked
 from turnwise.transforms.review.problems import ReadingList
@@ -278,57 +277,59 @@ _CASES_TOGETHER = 64
 class _ParseCaseFn(CountingDoFn):
     """Yields cases with a number by their keys, many in one element: alike ones take less room together."""
 
-    def __init__(self, reader: CaseReader) -> None:
+    def __init__(self, reader: CaseReader, path: str) -> None:
         super().__init__()
-        self._reader = reader
+        self._reader, self._path = reader, path
 
     def start_bundle(self) -> None:
         super().start_bundle()
-        self._kept: defaultdict[int, list[tuple[Record, EvalCase]]] = defaultdict(list)
+        self._index = CaseIndex(path=self._path)
 
     def process(self, record: Record) -> Iterator[Any]:
         for content in parse_case(self._reader, record, self.counts):
             if isinstance(content, Failure):
                 yield _tagged(content)
-                continue
-            group = crc32(content[1].key.text.encode("utf-8", "backslashreplace")) % _CASE_GROUPS
-            kept = self._kept[group]
-            kept.append(content)
-            if len(kept) == _CASES_TOGETHER:
-                yield group, encode_cases(packed_cases(self._kept.pop(group)))
+            else:
+                self._index.add([packed_case(*content)])
 
     def finish_bundle(self) -> Iterator[Any]:
-        for group, kept in self._kept.items():
-            yield GlobalWindows.windowed_value((group, encode_cases(packed_cases(kept))))
-        self._kept.clear()
+        self._index.finish()
+        # Of cases in a file, the next step is given none, and looks there.
+        groups: defaultdict[int, list[PackedCase]] = defaultdict(list, {0: []})
+        for case in () if self._path else self._index:
+            group = crc32(case.set_id + case.eval_id) % _CASE_GROUPS
+            groups[group].append(case)
+            if len(groups[group]) == _CASES_TOGETHER:
+                yield GlobalWindows.windowed_value((group, encode_cases(groups.pop(group))))
+        for group, cases in groups.items():
+            yield GlobalWindows.windowed_value((group, encode_cases(cases)))
         yield from super().finish_bundle()
 
 
 class _DistinctCaseFn(CountingDoFn):
     """Yields the cases of a group that count, as one element."""
 
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
-        by_key: defaultdict[CaseKey, list[PackedCase]] = defaultdict(list)
-        for entry in chain.from_iterable(map(decode_cases, element[1])):
-            by_key[entry.key].append(entry)
-        kept = list[PackedCase]()
-        for same in by_key.values():
-            if len(same) > 1:
-                case, failures = distinct_case([entry.unpacked() for entry in same], self.counts)
-                yield from map(_tagged, failures)
-                if case is None:
-                    continue
-            kept.append(same[0])
-        if kept:
-            yield encode_cases(kept)
+        index = CaseIndex(path=self._path)
+        index.add(chain.from_iterable(map(decode_cases, element[1])))
+        yield from map(_tagged, index.distinct(self.counts))
+        if not self._path:
+            yield encode_cases(list(index))
 
 
 @beam.ptransform_fn
-def ParseEvalCases(records: "PCollection[Record]", reader: CaseReader) -> ParsedCases:
-    """Turns records into eval cases; of several with one set and id at most one counts, the others fail."""
+def ParseEvalCases(records: "PCollection[Record]", reader: CaseReader, path: str = "") -> ParsedCases:
+    """Turns records into eval cases; of several with one set and id at most one counts, the others fail.
+
+    `path`: of a file on the only machine of a run, in which they are instead of in elements.
+    """
     parse, choose = (
         beam.ParDo(step).with_outputs(FAILURES, COUNTS, main="cases")
-        for step in (_ParseCaseFn(reader), _DistinctCaseFn())
+        for step in (_ParseCaseFn(reader, path), _DistinctCaseFn(path))
     )
     parsed = records | "ParseCase" >> parse
     distinct = parsed["cases"] | "GroupCases" >> beam.GroupByKey() | "DistinctCase" >> choose
@@ -337,9 +338,10 @@ def ParseEvalCases(records: "PCollection[Record]", reader: CaseReader) -> Parsed
 
 
 class _MatchFn(CountingDoFn):
-    def __init__(self, match_by: MatchCasesBy | None) -> None:
+    def __init__(self, match_by: MatchCasesBy | None, path: str) -> None:
         super().__init__()
-        self._index, self._match_by = CaseIndex(None), match_by
+        self._match_by, self._path = match_by, path
+        self._index: CaseIndex | None = None
         self._cases: Sequence[bytes] | None = None
 
     def start_bundle(self) -> None:
@@ -353,15 +355,16 @@ class _MatchFn(CountingDoFn):
             yield reported(COUNTS, {f"{USED_CASE}{key.text}": 1 for key in self._used})
 
     def process(self, logged: LoggedConversation, cases: Sequence[bytes] | None = None) -> list[Any]:
-        if cases is not self._cases:
-            self._cases = cases
-            given = None if cases is None else chain.from_iterable(map(decode_cases, cases))
-            self._index = CaseIndex(given, self._match_by)
+        if cases is not None and cases is not self._cases:
+            self._cases, self._index = cases, CaseIndex(self._match_by, self._path)
+            self._index.add(chain.from_iterable(map(decode_cases, cases)))
+            self._index.finish()
         matched = match_case(self._index, *logged, self.counts)
         if isinstance(matched, Failure):
             return [beam.pvalue.TaggedOutput(FAILURES, matched)]
-        if cases and matched.eval_case is not None and self._index.has(matched.eval_case.key):
-            self._used.add(matched.eval_case.key)
+        case = matched.eval_case
+        if self._index is not None and case is not None and self._index.has(case.key):
+            self._used.add(case.key)
         return [matched]
 
 
@@ -370,9 +373,14 @@ def MatchCases(
     conversations: "PCollection[LoggedConversation]",
     cases: "PCollection[bytes] | None",
     match_by: MatchCasesBy | None = None,
+    path: str = "",
 ) -> DoOutputsTuple:
-    """Matches every conversation with its eval case, a side input; an unknown case is a failure."""
-    match = beam.ParDo(_MatchFn(match_by), None if cases is None else beam.pvalue.AsList(cases))
+    """Matches every conversation with its eval case, a side input; an unknown case is a failure.
+
+    `path`: the file in which `ParseEvalCases` kept them.
+    """
+    side = () if cases is None else (beam.pvalue.AsList(cases),)
+    match = beam.ParDo(_MatchFn(match_by, path), *side)
     return conversations | "Match" >> match.with_outputs(FAILURES, COUNTS, main="matched")
 
 

@@ -497,7 +497,7 @@ CASE_FAILURES = "case_failures"
 class CurrentCases(NamedTuple):
     """Eval cases, and failures of reading them that were not returned before."""
 
-    cases: CaseIndex
+    cases: CaseIndex | None = None
     failures: Sequence[Failure] = ()
 
 
@@ -507,11 +507,6 @@ CaseLookup: TypeAlias = Callable[[], CurrentCases]
 A side input would have the cases of other times: it is chosen by the time of the event, and an engine may run
 the first bundle before it is there.
 """
-
-
-def no_cases() -> CurrentCases:
-    """Returns that no cases are given."""
-    return CurrentCases(CaseIndex(None))
 
 
 class _MatchArrivalFn(CountingDoFn):

@@ -8,13 +8,18 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-import msgspec
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, Receipt, Record
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, listed, no_utf8
+from turnwise.schemas.jsonio import (
+    JsonObject,
+    JsonValue,
+    dump_json,
+    json_structure,
+    no_utf8,
+)
 from turnwise.schemas.score import RAISED, Failure, IncompleteReadError, record_failure
 from turnwise.transforms.formats.events import (
     ConversationEvent,
@@ -414,7 +419,6 @@ def _fits_any(items: Sequence[object], tests: Iterable[Test | None]) -> bool:
     return any(test(item) for test in tests if test for item in held)
 
 
-_PLACES_SHOWN = 3
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f]")
 
 
@@ -535,33 +539,6 @@ def parse_case(
         else:
             counts["cases"] += 1
             yield held, case
-
-
-def distinct_case(
-    entries: Iterable[tuple[Record, EvalCase]], counts: Counter[str]
-) -> tuple[EvalCase | None, list[Failure]]:
-    """Returns the case of entries with one key, and the failures of those that do not count.
-
-    Of equal ones the first counts. Of ones that differ none does: which is meant is unknown. A failure holds
-    the case as canonical JSON.
-    """
-    repeated = sorted(entries, key=lambda entry: entry[0][:2])
-    places = [f"{record.source}:{record.position}" for record, _ in repeated]
-    first = repeated[0][1]
-    name = f"eval id {first.key.eval_id!r}"
-    if first.key.eval_set_id:
-        name += f" of the set {first.key.eval_set_id!r}"
-    kept = first if all(case == first for _, case in repeated) else None
-    if kept is not None:
-        message = f"{name} stands already at {places[0]}"
-        repeated = repeated[1:]
-    else:
-        shown = listed(places, _PLACES_SHOWN)
-        message = f"{name} stands several times and differs, so none counts: {shown}"
-    counts["cases"] -= len(repeated)
-    counts["rejected_cases"] += len(repeated)
-    held = (record._replace(data=dump_json(msgspec.to_builtins(case))) for record, case in repeated)
-    return kept, [record_failure("parse_case", ValueError(message), record) for record in held]
 
 
 class FoundCase(NamedTuple):

@@ -1,16 +1,18 @@
 """A conversation together with the case it is held against."""
 
-import pickle
+import json
 import re
+import sqlite3
 import unicodedata
 import zlib
 from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from weakref import finalize
 
 import msgspec
 
@@ -29,7 +31,7 @@ from turnwise.schemas.conversation import (
     Turn,
     turn_name,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, listed, to_bytes, to_text
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.matching.alignment import align
 from turnwise.transforms.matching.calls import PairedCalls, paired_calls
@@ -411,51 +413,35 @@ def _is_silent(turn: Turn) -> bool:
     return not (turn.payloads or turn.grounded is not None or turn.unknown_words)
 
 
-# Eval cases as bytes: a run holds all that it is given, and uses few of them.
+# Finds the eval case that a conversation names, and joins it with what the record itself expects.
 
-_ENCODER, _DECODER, _PICKLED = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(EvalCase), pickle.PROTO
-_MODEL = 1 << 13
-"""Bytes of a model; a longer one saves little, and takes longer to be looked through for every case."""
-
-
-class PackedCase(NamedTuple):
-    """An eval case that this program encoded and compressed.
-
-    Attributes:
-        eval_set_id: Eval set of the case; "": none is stated.
-        eval_id: Name in the set.
-        source: File or address that it was read from.
-        position: Number of its record there.
-        data: The encoded case.
-        model: Other encoded cases, by the likeness to which this one was compressed; many share it.
-        asked: See `first_message`.
-    """
-
-    eval_set_id: str
-    eval_id: str
-    source: str
-    position: int
-    data: bytes
-    model: bytes
-    asked: bytes
-
-    @property
-    def key(self) -> CaseKey:
-        """Unique key of the case."""
-        return CaseKey(self.eval_set_id, self.eval_id)
-
-    def unpacked(self) -> tuple[Record, EvalCase]:
-        """Returns the record, without its text, and the case."""
-        data = zlib.decompressobj(zdict=self.model).decompress(self.data)
-        case = pickle.loads(data) if data.startswith(_PICKLED) else _DECODER.decode(data)
-        return Record(self.source, self.position, b""), case
+USED_CASE = "used case "
+"""Start of the names of counters, by key: the given eval cases that conversations are held against."""
+NO_CASES_GIVEN = "no_cases_given"
+"""Name of the counter of conversations that name a case where none were given, and expect nothing."""
+_NO_SET = "(no set)"
+_SHOWN_TEXT = 80
+NO_CASE = "NoMatchingCase"
+"""Kind of the finding of a conversation that names no case, and that none begins as."""
+_NO_MESSAGE = "the log does not hold the user's first message, by which eval cases are matched"
+_EVENT = re.compile("<event>.*</event>", re.DOTALL)
+_GAPS = (
+    *("MissingHistory", "MissingTurn", "CompactedTurns"),
+    *("ContentNotRecorded", "UnreadUserText", "UnreadPart"),
+)
+"""Kinds of findings of turns of which words of the user may be missing."""
 
 
-def _encoded(case: EvalCase) -> bytes:
-    try:
-        return _ENCODER.encode(case)
-    except (ValueError, OverflowError, RecursionError):  # such as integers of more than 64 bits
-        return pickle.dumps(case, pickle.HIGHEST_PROTOCOL)
+class UnknownCaseError(LookupError):
+    """A conversation names a case that is not among the eval cases."""
+
+
+class AmbiguousCaseError(LookupError):
+    """A conversation names a case that several sets have, and no set."""
+
+
+class AmbiguousMessageError(LookupError):
+    """A conversation names no case, and several begin with the same message of the user."""
 
 
 def first_message(turns: Sequence[ExpectedTurn | Turn]) -> bytes:
@@ -482,66 +468,6 @@ def _first_of_user(turns: Sequence[ExpectedTurn | Turn]) -> ExpectedTurn | Turn 
     return None
 
 
-def packed_cases(cases: Sequence[tuple[Record, EvalCase]]) -> list[PackedCase]:
-    """Compresses cases so that each can be decoded alone, given with their records."""
-    encoded = [_encoded(case) for _, case in cases]
-    model = b""
-    for data in encoded:
-        if len(model) + len(data) > _MODEL:
-            break
-        model += data
-    packed = []
-    for (record, case), data in zip(cases, encoded, strict=True):
-        packing = zlib.compressobj(zdict=model)
-        compressed = packing.compress(data) + packing.flush()
-        packed.append(PackedCase(*case.key, *record[:2], compressed, model, first_message(case.turns)))
-    return packed
-
-
-def encode_cases(cases: Sequence[PackedCase]) -> bytes:
-    """Returns compressed cases as one element of a pipeline; what many share stands in it once."""
-    return pickle.dumps(cases, pickle.HIGHEST_PROTOCOL)
-
-
-def decode_cases(data: bytes) -> list[PackedCase]:
-    """Returns the cases that `encode_cases` encoded."""
-    cases: list[PackedCase] = pickle.loads(data)
-    return cases
-
-
-# Finds the eval case that a conversation names, and joins it with what the record itself expects.
-
-USED_CASE = "used case "
-"""Start of the names of counters, by key: the given eval cases that conversations are held against."""
-NO_CASES_GIVEN = "no_cases_given"
-"""Name of the counter of conversations that name a case where none were given, and expect nothing."""
-_NO_SET = "(no set)"
-_SHOWN_TEXT = 80
-NO_CASE = "NoMatchingCase"
-"""Kind of the finding of a conversation that names no case, and that none begins as."""
-_NO_MESSAGE = "the log does not hold the user's first message, by which eval cases are matched"
-_EVENT = re.compile("<event>.*</event>", re.DOTALL)
-_GAPS = (
-    *("MissingHistory", "MissingTurn", "CompactedTurns"),
-    *("ContentNotRecorded", "UnreadUserText", "UnreadPart"),
-)
-"""Kinds of findings of turns of which words of the user may be missing."""
-_MOST_UNPACKED = 1_000
-GivenCase = EvalCase | PackedCase
-
-
-class UnknownCaseError(LookupError):
-    """A conversation names a case that is not among the eval cases."""
-
-
-class AmbiguousCaseError(LookupError):
-    """A conversation names a case that several sets have, and no set."""
-
-
-class AmbiguousMessageError(LookupError):
-    """A conversation names no case, and several begin with the same message of the user."""
-
-
 def inline_case(conversation: Conversation) -> EvalCase | None:
     """Returns the case that a record contains; None: it contains no expectations."""
     expected: list[ExpectedTurn] = []
@@ -562,34 +488,133 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
     return case
 
 
-class CaseIndex:
-    """Eval cases by id, and by the last segment of a resource name; their sets distinguish equal ids."""
+class PackedCase(NamedTuple):
+    """An eval case as a row of the file; texts are the bytes of `to_bytes`.
 
-    def __init__(self, cases: Iterable[GivenCase] | None, match_by: MatchCasesBy | None = None) -> None:
-        """Indexes the cases.
+    Attributes:
+        set_id: Eval set of the case; empty: none is stated.
+        eval_id: Name in the set.
+        segment: What follows the last slash of the name, if there is one.
+        asked: See `first_message`.
+        source: File or address that it was read from.
+        position: Number of its record there.
+        data: The encoded case.
+    """
+
+    set_id: bytes
+    eval_id: bytes
+    segment: bytes
+    asked: bytes
+    source: bytes
+    position: int
+    data: bytes
+
+    @property
+    def key(self) -> CaseKey:
+        """Unique key of the case."""
+        return CaseKey(to_text(self.set_id), to_text(self.eval_id))
+
+    def unpacked(self) -> tuple[Record, EvalCase]:
+        """Returns the record, without its text, and the case."""
+        record = Record(to_text(self.source), self.position, b"")
+        if self.data.startswith(b"{"):  # in MessagePack a number, which is no case
+            return record, msgspec.convert(json.loads(self.data), EvalCase)
+        return record, _DECODER.decode(self.data)
+
+
+_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(EvalCase)
+_ROWS = msgspec.msgpack.Decoder(list[PackedCase])
+
+
+def packed_case(record: Record, case: EvalCase) -> PackedCase:
+    """Encodes a case that was read from a record."""
+    try:
+        data = _ENCODER.encode(case)
+    except (ValueError, OverflowError, RecursionError):  # such as integers of more than 64 bits
+        data = json.dumps(msgspec.to_builtins(case)).encode()
+    set_id, name = map(to_bytes, case.key)
+    asked, source, segment = first_message(case.turns), to_bytes(record.source), name.rpartition(b"/")[2]
+    return PackedCase(set_id, name, segment, asked, source, record.position, data)
+
+
+def encode_cases(cases: Sequence[PackedCase]) -> bytes:
+    """Returns cases as one element of a pipeline; alike ones take less room together."""
+    return zlib.compress(_ENCODER.encode(cases), 1)
+
+
+def decode_cases(data: bytes) -> list[PackedCase]:
+    """Returns the cases that `encode_cases` encoded."""
+    return _ROWS.decode(zlib.decompress(data))
+
+
+_OPEN = (
+    "PRAGMA journal_mode = OFF",  # what breaks off is not read again
+    "PRAGMA synchronous = OFF",
+    f"CREATE TABLE IF NOT EXISTS cases ({', '.join(PackedCase._fields)})",
+    "BEGIN",
+)
+_FINISH = (
+    "CREATE INDEX IF NOT EXISTS by_eval_id ON cases (eval_id, set_id)",
+    "CREATE INDEX IF NOT EXISTS by_segment ON cases (segment)",
+    "CREATE INDEX IF NOT EXISTS by_asked ON cases (asked)",
+    "COMMIT",
+    "BEGIN",  # else every look locks the file
+)
+_ADD = f"INSERT INTO cases VALUES ({', '.join('?' for _ in PackedCase._fields)})"
+_OF_KEY = "FROM cases WHERE set_id = ? AND eval_id = ?"
+_KEYS = "SELECT set_id, eval_id FROM cases"
+_MOST_UNPACKED = 1_000
+
+
+class CaseIndex:
+    """Eval cases by id, by the last segment of a resource name and by what is asked first.
+
+    They are in a temporary database, of which those that were used last are in memory: a run is given all
+    cases, and uses few.
+    """
+
+    def __init__(self, match_by: MatchCasesBy | None = None, path: str = "") -> None:
+        """Opens the database.
 
         Args:
-            cases: None: none were given.
             match_by: By what the case of a conversation is found that names none; None: it has none.
+            path: Of the database; "" is SQLite's name for one that it deletes.
         """
-        self._are_given = cases is not None
-        self._matches = match_by is not None and self._are_given
-        self._by_message: defaultdict[bytes, list[GivenCase]] = defaultdict(list)
-        self._by_id: defaultdict[str, list[GivenCase]] = defaultdict(list)
-        self._by_last_segment: defaultdict[str, list[GivenCase]] = defaultdict(list)
-        self._unpacked: dict[CaseKey, EvalCase] = {}
-        for case in cases or ():
-            self._by_id[case.eval_id].append(case)
-            if "/" in case.eval_id:
-                self._by_last_segment[case.eval_id.rpartition("/")[2]].append(case)
-            if self._matches:
-                asked = case.asked if isinstance(case, PackedCase) else first_message(case.turns)
-                self._by_message[asked].append(case)
+        self._matches, self._unpacked = match_by is not None, dict[CaseKey, EvalCase]()
+        self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        finalize(self, self._database.close)
+        for statement in _OPEN:
+            self._execute(statement)
+
+    def __iter__(self) -> Iterator[PackedCase]:
+        """Yields all cases."""
+        return map(PackedCase._make, self._execute("SELECT * FROM cases"))
+
+    def add(self, cases: Iterable[PackedCase]) -> None:
+        """Keeps cases; raises OSError if the disk is full."""
+        for case in cases:
+            self._execute(_ADD, case)
+
+    def finish(self) -> None:
+        """Makes the cases ready to be looked for, also where the database is opened again."""
+        for statement in _FINISH:
+            self._execute(statement)
+
+    def distinct(self, counts: Counter[str]) -> list[Failure]:
+        """Finishes; of several with one key at most one stays, and failures of the others are returned."""
+        self.finish()
+        failures: list[Failure] = []
+        for key in self._execute(f"{_KEYS} GROUP BY eval_id, set_id HAVING COUNT(*) > 1").fetchall():
+            rows = self._execute(f"SELECT rowid, * {_OF_KEY}", key).fetchall()
+            is_case, repeated = _repeated([PackedCase._make(row[1:]).unpacked() for row in rows], counts)
+            failures += repeated
+            self._execute(f"DELETE {_OF_KEY} AND rowid > ?", (*key, rows[0][0] if is_case else 0))
+        self.finish()
+        return failures
 
     def find(self, conversation: Conversation) -> EvalCase | None:
         """Returns the conversation's case: the one it names, with the record's own expectations first.
 
-        Where no cases are given, a name alone points nowhere and the conversation is scored without a case.
         Where the named case is not among the given ones, the record's own expectations are returned with
         the reason in `not_found`. A conversation that names none gets, in place, the name of the case that
         begins as it does, or a finding, if cases are matched by that.
@@ -600,8 +625,6 @@ class CaseIndex:
             AmbiguousMessageError: It names no case, several begin as it does, and it expects nothing itself.
         """
         inline = inline_case(conversation)
-        if not self._are_given:
-            return inline
         try:
             if conversation.eval_id is None and self._matches:
                 self._name_by_message(conversation)
@@ -623,7 +646,7 @@ class CaseIndex:
 
     def has(self, key: CaseKey) -> bool:
         """Returns whether a case is among the given ones."""
-        return any(case.key == key for case in self._by_id.get(key.eval_id, ()))
+        return key in self._unpacked or key in self._same("eval_id", to_bytes(key.eval_id))
 
     def _name_by_message(self, conversation: Conversation) -> None:
         """Names the case that begins with the user's first message; adds a finding if none does.
@@ -633,15 +656,15 @@ class CaseIndex:
         """
         asked, turns = first_message(conversation.turns), conversation.turns
         stated = conversation.eval_set_id
-        same = self._by_message.get(asked, [])
+        same = self._same("asked", asked) if asked else []
         if stated:
-            same = [case for case in same if case.eval_set_id in (None, "", stated)]
+            same = [key for key in same if key.eval_set_id in ("", stated)]
         first = _first_of_user(turns)
         shown = repr(first.user[:_SHOWN_TEXT]) if first and first.user else None
-        if asked and len(same) > 1:
+        if len(same) > 1:
             names = listed([case.eval_id for case in same])
             raise AmbiguousMessageError(f"{len(same)} eval cases begin with the message {shown}: {names}")
-        if asked and same:
+        if same:
             conversation.eval_id, conversation.eval_set_id = same[0].eval_id, same[0].eval_set_id or None
         elif turns:
             why = f"no eval case begins with the message {shown}" if asked else _NO_MESSAGE
@@ -649,20 +672,14 @@ class CaseIndex:
 
     def _named(self, conversation: Conversation, name: str) -> EvalCase:
         # Of two full names that differ, each is a case; a short name stands for all that end with it.
-        short = name.rpartition("/")[2]
-        same = self._by_id.get(name) or (self._by_id if "/" in name else self._by_last_segment).get(short)
+        full = to_bytes(name)
+        short = full.rpartition(b"/")[2]
+        same = self._same("eval_id", full) or self._same("segment" if short == full else "eval_id", short)
         if not same:
             raise UnknownCaseError(f"no eval case is called {name!r}")
         chosen = _of_set(same, conversation)
         if len(chosen) == 1:
-            case = chosen[0]
-            if isinstance(case, EvalCase):
-                return case
-            if case.key not in self._unpacked:
-                if len(self._unpacked) >= _MOST_UNPACKED:
-                    self._unpacked.clear()
-                self._unpacked[case.key] = case.unpacked()[1]
-            return self._unpacked[case.key]
+            return self._case(chosen[0])
         shown = listed(list(dict.fromkeys(_set_of(case) or _NO_SET for case in same)))
         if conversation.eval_set_id:
             where = f"in the set {conversation.eval_set_id!r}"
@@ -671,13 +688,57 @@ class CaseIndex:
             f"several eval cases are called {name!r}; name the set in eval_set_id: {shown}"
         )
 
+    def _same(self, column: str, value: bytes) -> list[CaseKey]:
+        rows = self._execute(f"{_KEYS} WHERE {column} = ?", (value,))
+        return [CaseKey(to_text(set_id), to_text(eval_id)) for set_id, eval_id in rows]
+
+    def _case(self, key: CaseKey) -> EvalCase:
+        case = self._unpacked.get(key)
+        if case is None:
+            (row,) = self._execute(f"SELECT * {_OF_KEY}", [to_bytes(text) for text in key])
+            if len(self._unpacked) >= _MOST_UNPACKED:
+                self._unpacked.clear()
+            case = self._unpacked[key] = PackedCase._make(row).unpacked()[1]
+        return case
+
+    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        try:
+            return self._database.execute(statement, values)
+        except sqlite3.OperationalError as error:
+            raise OSError(f"eval cases cannot be kept in a temporary file: {error}") from error
+
+
+def _repeated(entries: list[tuple[Record, EvalCase]], counts: Counter[str]) -> tuple[bool, list[Failure]]:
+    """Returns whether entries with one key are one case, and the failures of those that do not count.
+
+    Of equal ones the first counts. Of ones that differ none does: which is meant is unknown. A failure holds
+    the case as canonical JSON.
+    """
+    entries.sort(key=lambda entry: entry[0][:2])
+    places = [f"{record.source}:{record.position}" for record, _ in entries]
+    first = entries[0][1]
+    name = f"eval id {first.eval_id!r}" + (f" of the set {first.eval_set_id!r}" if first.eval_set_id else "")
+    are_equal = all(case == first for _, case in entries)
+    if are_equal:
+        message = f"{name} stands already at {places[0]}"
+    else:
+        message = f"{name} stands several times and differs, so none counts: {listed(places, 3)}"
+    repeated = entries[are_equal:]
+    counts["cases"] -= len(repeated)
+    counts["rejected_cases"] += len(repeated)
+    held = (record._replace(data=dump_json(msgspec.to_builtins(case))) for record, case in repeated)
+    return are_equal, [record_failure("parse_case", ValueError(message), record) for record in held]
+
 
 def match_case(
-    index: CaseIndex, conversation: Conversation, record: Record, counts: Counter[str]
+    index: CaseIndex | None, conversation: Conversation, record: Record, counts: Counter[str]
 ) -> Sample | Failure:
-    """Returns a conversation beside its case; a counted failure if its case is unknown or ambiguous."""
+    """Returns a conversation beside its case; a counted failure if its case is unknown or ambiguous.
+
+    Where no cases are given, a name alone points nowhere and the conversation is scored without a case.
+    """
     try:
-        case = index.find(conversation)
+        case = inline_case(conversation) if index is None else index.find(conversation)
         counts[NO_CASES_GIVEN] += case is None and conversation.eval_id is not None
         return Sample(conversation, case, record)
     except Exception as error:
@@ -687,13 +748,13 @@ def match_case(
         return failure
 
 
-def _set_of(case: GivenCase) -> str:
+def _set_of(case: CaseKey) -> str:
     """Returns the set of a case: the one that it states, or the app of its resource name."""
     app, is_resource, _ = case.eval_id.rpartition("/evaluations/")
     return case.eval_set_id or (app if is_resource else "")
 
 
-def _of_set(cases: Sequence[GivenCase], conversation: Conversation) -> Sequence[GivenCase]:
+def _of_set(cases: Sequence[CaseKey], conversation: Conversation) -> Sequence[CaseKey]:
     """Returns the cases of the set that a conversation states, or else, of several, those of its app."""
     stated = conversation.eval_set_id
     if stated:

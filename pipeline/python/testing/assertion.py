@@ -27,7 +27,7 @@ from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.judges import JudgeKind
-from turnwise.transforms.matching.sample import CaseIndex, Sample
+from turnwise.transforms.matching.sample import CaseIndex, Sample, inline_case, packed_case
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import (
     CriterionScores,
@@ -96,10 +96,14 @@ def assert_conversation(
 
 def _sample(conversation: ConversationInput, case: CaseInput | None, config: Config | None) -> Sample:
     (log,) = _only("conversation", read_conversations(conversation, config=config))
-    cases = None if case is None else _only("case", read_cases(case, config=config))
-    if cases and log.eval_id is None:
-        log = replace(log, eval_id=cases[0].eval_id, eval_set_id=cases[0].eval_set_id)
-    return Sample(log, CaseIndex(cases).find(log), Record("conversation", 1, b""))
+    record, index = Record("conversation", 1, b""), CaseIndex()
+    if case is None:
+        return Sample(log, inline_case(log), record)
+    (given,) = _only("case", read_cases(case, config=config))
+    if log.eval_id is None:
+        log = replace(log, eval_id=given.eval_id, eval_set_id=given.eval_set_id)
+    index.add([packed_case(record, given)])
+    return Sample(log, index.find(log), record)
 
 
 def _only(what: str, read: list[_T]) -> list[_T]:

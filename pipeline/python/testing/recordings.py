@@ -15,9 +15,9 @@ from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.score import Failure
-from turnwise.transforms.formats.reading import CaseReader, LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import AUTO
-from turnwise.transforms.matching.sample import CaseIndex, match_case
+from turnwise.transforms.matching.sample import match_case
 
 _EMPTY = "the file holds no conversation; record it again, or remove it"
 
@@ -98,17 +98,17 @@ def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str
     Raises ConfigError if a path names nothing, or there is no recording, or no eval case.
     """
     limit, settings = MAX_RECORD_BYTES, read_any_config(config)
-    given = eval_cases(Inputs("cases", [*cases], []), CaseReader(settings.ces), limit, Counter())
-    if cases and not given.cases and not given.failures:
+    index, failures = eval_cases(Inputs("cases", [*cases], []), settings, limit, Counter())
+    unused: dict[CaseKey, None] = {case.key: None for case in index}
+    if cases and not unused and not failures:
         raise ConfigError(f"cases {' '.join(cases)}: there is no eval case")
-    index = CaseIndex(given.cases if cases else None, settings.match_cases_by)
-    read = Recordings([], [_unreadable(failure) for failure in given.failures], [])
-    unused: dict[CaseKey, None] = {case.key: None for case in given.cases}
+    read = Recordings([], [_unreadable(failure) for failure in failures], [])
     reader = LogReader(AUTO, settings)
     inputs: Inputs[Conversation] = Inputs("recordings", [*recordings], [])
     read.unreadable.extend(_empty_files(inputs, limit))
     for content in logged_conversations(inputs, reader, limit, Counter()):
-        sample = content if isinstance(content, Failure) else match_case(index, *content, Counter())
+        given = index if cases else None
+        sample = content if isinstance(content, Failure) else match_case(given, *content, Counter())
         if isinstance(sample, Failure):
             read.unreadable.append(_unreadable(sample))
             continue

@@ -43,7 +43,7 @@ from turnwise.transforms.beam.windows import (
 from turnwise.transforms.formats.events import ConversationEvent, is_of_endless_group
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader, parse_record
 from turnwise.transforms.formats.registry import record_time
-from turnwise.transforms.matching.sample import CaseIndex, match_case
+from turnwise.transforms.matching.sample import match_case
 from turnwise.transforms.metrics.state import MetricsState
 
 # What happens to a stream: records come, its watermark and its clock advance.
@@ -221,7 +221,7 @@ class StreamLoop:
         """Processes a bundle, and what is due then; stores the outcomes in one transaction."""
         if values or min(self._sessions.due, self._groups.due) <= self._watermark:
             book = self._runtime.cases
-            self._cases, self._held = CaseIndex(None) if book is None else book.index, 0
+            self._cases, self._held = None if book is None else book.index, 0
             self._scorer.start()
             for value in values:
                 self._read(value.value, value.timestamp)

@@ -13,7 +13,7 @@ from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.responses import MatchReply
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.judging.prompts import StatementReply
-from turnwise.transforms.matching.sample import CaseIndex, Sample
+from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation, score_conversation
 
@@ -36,7 +36,7 @@ def conversation_case(case):
     result = {"eval_id": "one", "session_id": "s", "eval_metric_result_per_invocation": pairs}
     record = Record("f", 1, json.dumps({"eval_set_id": "set", "eval_case_results": [result]}).encode())
     (conversation,) = LogReader().read(record)
-    return Sample(conversation, CaseIndex(None).find(conversation), record)
+    return Sample(conversation, inline_case(conversation), record)
 
 
 def criterion_of(answer, **fields):

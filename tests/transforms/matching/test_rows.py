@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 
 import msgspec
 import pytest
@@ -148,29 +149,37 @@ def replayed(expectations, turn, wanted, fields=None):
     assert {name: shown[name] for name in wanted} == wanted
 
 
+def index_of(cases):
+    index = matching.CaseIndex()
+    index.add(matching.packed_case(Record("cases", i, b""), case) for i, case in enumerate(cases))
+    assert index.distinct(Counter()) == []
+    return index
+
+
 def case_of(sets, fields, wanted):
     """Of cases by set and id, in any order: the one that a conversation names, or why there is none."""
     conversation = Conversation(**{"conversation_id": "c", **fields})
     named = sets and [EvalCase(eval_id=name, eval_set_id=of) for of, name in sets]
     if isinstance(wanted, dict):
         with pytest.raises((matching.UnknownCaseError, matching.AmbiguousCaseError)) as caught:
-            matching.CaseIndex(named).find(conversation)
+            index_of(named).find(conversation)
         assert {caught.type.__name__: str(caught.value)} == wanted
         return
     for cases in (named, named and named[::-1]):
-        case = matching.CaseIndex(cases).find(conversation)
+        case = index_of(cases).find(conversation) if cases is not None else matching.inline_case(conversation)
         assert (case and [*case.key]) == wanted
 
 
 def case_for(cases, fields, wanted):
     """What a conversation is held against, from the cases and from what its record expects."""
-    given, kept = (msgspec.convert(cases, list[EvalCase] | None) for _ in range(2))
-    found = matching.CaseIndex(given).find(msgspec.convert({"conversation_id": "c", **fields}, Conversation))
+    index = None if cases is None else index_of(msgspec.convert(cases, list[EvalCase]))
     expected = msgspec.convert({"eval_id": "e", **wanted}, EvalCase)
-    assert {name: getattr(found, name) for name in wanted} == {
-        name: getattr(expected, name) for name in wanted
-    }
-    assert given == kept, "the index is shared"
+    for _ in range(2):  # what is looked for again is shared
+        conversation = msgspec.convert({"conversation_id": "c", **fields}, Conversation)
+        sample = matching.match_case(index, conversation, Record("log", 1, b""), Counter())
+        assert {name: getattr(sample.eval_case, name) for name in wanted} == {
+            name: getattr(expected, name) for name in wanted
+        }
 
 
 def first_message(said, status, failures):
@@ -244,7 +253,7 @@ def silent(turns, reason):
 def test_a_named_case_that_is_not_there_is_no_pass_although_the_record_expects_something():
     turns = [Turn(expected=ExpectedTurn(response="own"))]
     conversation = Conversation(conversation_id="c", eval_id="zzz", turns=turns)
-    case = matching.CaseIndex([EvalCase(eval_id="other")]).find(conversation)
+    case = index_of([EvalCase(eval_id="other")]).find(conversation)
     sample = matching.Sample(conversation, case, Record(source="s", position=0, data=b""))
     assert gap_reasons(sample) == ["no eval case is called 'zzz'"]
     assert [row.error_type for row in record_findings(sample)] == ["UnknownCase"]
@@ -255,13 +264,11 @@ def test_a_packed_case_is_the_case(value):
     """Also with a number of more than 64 bits or half a character, among others like it."""
     turn = ExpectedTurn(user="Hi", tool_calls=[ToolCall("f", {"x": value})], thresholds=TurnThresholds())
     made = [EvalCase(eval_id=f"{i}", eval_set_id="s", turns=[turn] * (i + 1), tags=["a"]) for i in range(9)]
-    packed = matching.packed_cases([(Record("cases", i, b"{}"), case) for i, case in enumerate(made)])
+    packed = [matching.packed_case(Record("cases", i, b"{}"), case) for i, case in enumerate(made)]
     again = matching.decode_cases(matching.encode_cases(packed))
     assert [entry.unpacked() for entry in again] == [(Record("cases", i, b""), c) for i, c in enumerate(made)]
-    assert (
-        matching.CaseIndex(again).find(Conversation(conversation_id="c", eval_id="3", eval_set_id="s"))
-        == made[3]
-    )
+    conversation = Conversation(conversation_id="c", eval_id="3", eval_set_id="s")
+    assert index_of(made).find(conversation) == made[3]
 
 
 @given(
