@@ -46,7 +46,7 @@ from turnwise.transforms.formats.fields import (
     one_line_problems,
 )
 from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, objects, snake, stated
-from turnwise.transforms.formats.registry import EventReader, Format, register_format
+from turnwise.transforms.formats.registry import EventReader, register_built_in
 from turnwise.transforms.matching.sample import BROKEN
 from turnwise.transforms.text.dates import time_seconds
 
@@ -208,16 +208,13 @@ def _in_snake_case(value: JsonObject) -> JsonObject:
 
 
 # For example {"sessionEvents": [{"name": ".../sessions/7/events/1", "author": "user", "content": {...}}]}
-register_format(
-    Format(
-        name="agent_engine",
-        help="sessions and events of Vertex AI Agent Engine, as its API lists them",
-        keys=("sessionEvents",),
-        rank=68,
-        recognises=_fits,
-        events=EventReader(locate=_locate, join=_join, own_id=lambda value: value.get("name")),
-        has_rubrics=False,
-    )
+register_built_in(
+    name="agent_engine",
+    help="sessions and events of Vertex AI Agent Engine, as its API lists them",
+    keys=("sessionEvents",),
+    rank=68,
+    recognises=_fits,
+    events=EventReader(locate=_locate, join=_join, own_id=lambda value: value.get("name")),
 )
 
 

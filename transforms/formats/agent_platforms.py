@@ -30,7 +30,7 @@ from turnwise.transforms.formats.messages.kinds import (
 )
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
 from turnwise.transforms.formats.messages.parts import CONTENT_OFF
-from turnwise.transforms.formats.registry import EventReader, Format, record_place, register_format
+from turnwise.transforms.formats.registry import EventReader, record_place, register_built_in
 from turnwise.transforms.text.dates import rfc3339, time_seconds
 
 
@@ -79,18 +79,15 @@ def _join_dialogflow(session_id: str, values: Sequence[JsonObject]) -> Conversat
 
 
 # For example {"conversation_name": "c", "turn_position": 1, "request": {...}, "response": {...}}
-register_format(
-    Format(
-        name="dialogflow_cx",
-        places=(("", ANY), ("labels", ANY), *_places_in("request")),
-        help="interaction logs of Dialogflow CX (BigQuery rows)",
-        keys=("conversation_name", "turn_position", "request", "response"),
-        rank=86,
-        recognises=lambda record: record.keys() >= {"conversation_name", "turn_position"},
-        events=EventReader(locate=_locate, join=_join_dialogflow),
-        time_keys=("request_time",),
-        has_rubrics=False,
-    )
+register_built_in(
+    name="dialogflow_cx",
+    places=(("", ANY), ("labels", ANY), *_places_in("request")),
+    help="interaction logs of Dialogflow CX (BigQuery rows)",
+    keys=("conversation_name", "turn_position", "request", "response"),
+    rank=86,
+    recognises=lambda record: record.keys() >= {"conversation_name", "turn_position"},
+    events=EventReader(locate=_locate, join=_join_dialogflow),
+    time_keys=("request_time",),
 )
 
 
@@ -269,18 +266,15 @@ _HISTORY = re.compile(r"/agents/[^/]+/conversations/[^/]+$")
 
 
 # For example {"name": ".../agents/a/conversations/c", "interactions": [{"request": {...}, ...}]}
-register_format(
-    Format(
-        name="dialogflow_history",
-        places=(("", ANY), *_places_in("interactions.request"), ("", Paths(app_version=FLOWS))),
-        help="conversation history of Dialogflow CX",
-        keys=("name", "interactions", "duration"),
-        rank=85,
-        recognises=_is_history,
-        read_log=lambda value, record, settings: [_history(as_object(value), record)],
-        time_keys=("startTime", "start_time"),
-        has_rubrics=False,
-    )
+register_built_in(
+    name="dialogflow_history",
+    places=(("", ANY), *_places_in("interactions.request"), ("", Paths(app_version=FLOWS))),
+    help="conversation history of Dialogflow CX",
+    keys=("name", "interactions", "duration"),
+    rank=85,
+    recognises=_is_history,
+    read_log=lambda value, record, settings: [_history(as_object(value), record)],
+    time_keys=("startTime", "start_time"),
 )
 
 
@@ -389,18 +383,15 @@ def _is_insights(record: JsonObject) -> bool:
 
 
 # For example {"name": ".../conversations/c", "transcript": {"transcriptSegments": [{"text": "Hi", ...}]}}
-register_format(
-    Format(
-        name="insights_conversation",
-        help="Contact Center (CX) Insights: conversations, BigQuery rows, transcripts for the import",
-        keys=("name", "transcript", "medium"),
-        other_keys=(("conversationName", "sentences", "turnCount"), ("entries", "conversation_info")),
-        rank=84,
-        recognises=_is_insights,
-        read_log=lambda value, record, settings: [_insights(as_object(value), record)],
-        time_keys=("startTime", "start_time", "startTimestampUtc", "start_timestamp_utc"),
-        has_rubrics=False,
-    )
+register_built_in(
+    name="insights_conversation",
+    help="Contact Center (CX) Insights: conversations, BigQuery rows, transcripts for the import",
+    keys=("name", "transcript", "medium"),
+    other_keys=(("conversationName", "sentences", "turnCount"), ("entries", "conversation_info")),
+    rank=84,
+    recognises=_is_insights,
+    read_log=lambda value, record, settings: [_insights(as_object(value), record)],
+    time_keys=("startTime", "start_time", "startTimestampUtc", "start_timestamp_utc"),
 )
 
 
@@ -502,19 +493,16 @@ def _observation(given: JsonObject, log: Dialogue) -> bool:
 
 
 # For example {"sessionId": "s", "trace": {"orchestrationTrace": {"observation": {"finalResponse": {...}}}}}
-register_format(
-    Format(
-        name="bedrock_agents",
-        help="traces of Amazon Bedrock Agents",
-        keys=("sessionId", "agentId", "eventTime", "trace"),
-        rank=88,
-        recognises=_fits,
-        events=EventReader(
-            locate=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_bedrock
-        ),
-        time_keys=("eventTime",),
-        has_rubrics=False,
-    )
+register_built_in(
+    name="bedrock_agents",
+    help="traces of Amazon Bedrock Agents",
+    keys=("sessionId", "agentId", "eventTime", "trace"),
+    rank=88,
+    recognises=_fits,
+    events=EventReader(
+        locate=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_bedrock
+    ),
+    time_keys=("eventTime",),
 )
 
 

@@ -52,7 +52,7 @@ from turnwise.transforms.formats.registry import (
     formats_in_order,
     nearest_format,
     record_place,
-    register_format,
+    register_built_in,
 )
 
 FIELDS = (
@@ -331,27 +331,21 @@ def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: End) ->
 
 
 # For example any record, such as {"call": "c", "lines": [{"asked": "Hi", "said": "Hello"}]}
-register_format(
-    Format(
-        name=MAPPING,
-        help="records of any form, by the mapping of the config",
-        rank=200,
-        recognises=lambda record: False,
-        read_log=_read,
-        may_be_part=True,
-        has_rubrics=False,
-    )
+register_built_in(
+    name=MAPPING,
+    help="records of any form, by the mapping of the config",
+    rank=200,
+    recognises=lambda record: False,
+    read_log=_read,
+    may_be_part=True,
 )
 # For example any row, such as {"chat": "c", "n": 1, "from": "human", "text": "Hi"}
-register_format(
-    Format(
-        name=PART,
-        help="parts of conversations, by the mapping of the config",
-        rank=190,
-        recognises=lambda record: isinstance(record.get(PART), dict),
-        events=EventReader(locate=lambda value: (str(value[PART]["conversation_id"]), -1), join=_join),
-        has_rubrics=False,
-    )
+register_built_in(
+    name=PART,
+    help="parts of conversations, by the mapping of the config",
+    rank=190,
+    recognises=lambda record: isinstance(record.get(PART), dict),
+    events=EventReader(locate=lambda value: (str(value[PART]["conversation_id"]), -1), join=_join),
 )
 
 
@@ -546,15 +540,12 @@ def is_chat(record: JsonObject) -> bool:
 
 
 # For example {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
-register_format(
-    Format(
-        name=CHAT.name,
-        help=CHAT.help,
-        keys=CHAT.keys[0],
-        rank=140,
-        recognises=lambda record: is_chat(record) and not dialects_of(record) and not foreign_format(record),
-        read_log=lambda value, record, settings: [chat_conversation(value, record_place(record))],
-        is_list=_is_message,
-        has_rubrics=False,
-    )
+register_built_in(
+    name=CHAT.name,
+    help=CHAT.help,
+    keys=CHAT.keys[0],
+    rank=140,
+    recognises=lambda record: is_chat(record) and not dialects_of(record) and not foreign_format(record),
+    read_log=lambda value, record, settings: [chat_conversation(value, record_place(record))],
+    is_list=_is_message,
 )

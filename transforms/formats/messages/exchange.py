@@ -320,16 +320,13 @@ def _digests(log: Dialogue) -> list[bytes]:
 
 
 # For example {"request": {"model": "m", "messages": [...]}, "response": {"choices": [{"message": {...}}]}}
-registry.register_format(
-    registry.Format(
-        name="model_exchange",
-        keys=("request", "response"),
-        help="requests to a model with their replies; those of one conversation are joined",
-        rank=120,
-        recognises=_is_exchange,
-        events=_exchange_events(lambda value: value),
-        has_rubrics=False,
-    )
+registry.register_built_in(
+    name="model_exchange",
+    keys=("request", "response"),
+    help="requests to a model with their replies; those of one conversation are joined",
+    rank=120,
+    recognises=_is_exchange,
+    events=_exchange_events(lambda value: value),
 )
 
 
@@ -426,18 +423,15 @@ def _register_log(
     places: Places = _BESIDE,
 ) -> None:
     """Adds a format of rows that hold a request with its reply; those of one conversation are joined."""
-    registry.register_format(
-        registry.Format(
-            name=name,
-            help=help,
-            keys=keys,
-            rank=117,
-            recognises=recognises,
-            events=_exchange_events(exchange, time),
-            places=places,
-            time_keys=(time,),
-            has_rubrics=False,
-        )
+    registry.register_built_in(
+        name=name,
+        help=help,
+        keys=keys,
+        rank=117,
+        recognises=recognises,
+        events=_exchange_events(exchange, time),
+        places=places,
+        time_keys=(time,),
     )
 
 
@@ -602,16 +596,13 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
 
 
 # For example {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi"}}]}
-registry.register_format(
-    registry.Format(
-        name="model_reply",
-        keys=("object", "created", "choices"),
-        help="a model's reply without its request, whole or as the events of a stream",
-        rank=135,
-        recognises=_is_reply,
-        read_log=_read,
-        is_list=_is_event,
-        is_lines=_is_event,
-        has_rubrics=False,
-    )
+registry.register_built_in(
+    name="model_reply",
+    keys=("object", "created", "choices"),
+    help="a model's reply without its request, whole or as the events of a stream",
+    rank=135,
+    recognises=_is_reply,
+    read_log=_read,
+    is_list=_is_event,
+    is_lines=_is_event,
 )

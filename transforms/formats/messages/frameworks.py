@@ -51,14 +51,12 @@ def _read_langchain(messages: list[JsonValue], log: Dialogue) -> None:
 
 # For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
 LANGCHAIN = messages_base.register_dialect(
-    messages_base.Dialect(
-        name="langchain_messages",
-        keys=(("channel_values", "channel_versions"),),
-        help="messages of LangChain, states of LangGraph",
-        fits=_is_langchain,
-        read=_read_langchain,
-        keeps_state=True,
-    )
+    name="langchain_messages",
+    keys=(("channel_values", "channel_versions"),),
+    help="messages of LangChain, states of LangGraph",
+    fits=_is_langchain,
+    read=_read_langchain,
+    keeps_state=True,
 )
 
 
@@ -208,33 +206,27 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
 
 
 # For example {"values": {"messages": [...]}, "next": [], "config": {"configurable": {"thread_id": "7"}}}
-registry.register_format(
-    registry.Format(
-        name="langgraph_thread",
-        places=(("", ANY), ("metadata", ANY), ("config.configurable", ANY)),
-        keys=("values", "next", "config"),
-        help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
-        "the newest of a thread counts",
-        rank=110,
-        recognises=lambda record: _is_snapshot(record) and _stated(record) is not None,
-        from_array=_from_array,
-        events=registry.EventReader(locate=lambda value: (_stated(value) or "", -1), join=_join),
-        time_keys=("created_at",),
-        has_rubrics=False,
-    )
+registry.register_built_in(
+    name="langgraph_thread",
+    places=(("", ANY), ("metadata", ANY), ("config.configurable", ANY)),
+    keys=("values", "next", "config"),
+    help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
+    "the newest of a thread counts",
+    rank=110,
+    recognises=lambda record: _is_snapshot(record) and _stated(record) is not None,
+    from_array=_from_array,
+    events=registry.EventReader(locate=lambda value: (_stated(value) or "", -1), join=_join),
+    time_keys=("created_at",),
 )
 # For example [{"values": {"messages": [{"type": "human", "content": "Hi"}]}, "next": []}]
-registry.register_format(
-    registry.Format(
-        name="langgraph_history",
-        keys=("values", "next", "parent_config"),
-        help="snapshots of LangGraph threads that name no thread: a list of them, newest first",
-        rank=110,
-        recognises=_is_nameless,
-        read_log=_read,
-        is_list=_is_nameless,
-        has_rubrics=False,
-    )
+registry.register_built_in(
+    name="langgraph_history",
+    keys=("values", "next", "parent_config"),
+    help="snapshots of LangGraph threads that name no thread: a list of them, newest first",
+    rank=110,
+    recognises=_is_nameless,
+    read_log=_read,
+    is_list=_is_nameless,
 )
 
 
@@ -320,13 +312,11 @@ def _vercel_given(message: JsonObject) -> list[JsonObject]:
 
 # For example {"role": "user", "parts": [{"type": "text", "text": "Hi"}]}
 messages_base.register_dialect(
-    messages_base.Dialect(
-        name="vercel_messages",
-        keys=(("messages", "trigger", "messageId"),),
-        help="UI messages and model messages of Vercel's AI SDK",
-        fits=_is_vercel,
-        read=_read_vercel,
-    )
+    name="vercel_messages",
+    keys=(("messages", "trigger", "messageId"),),
+    help="UI messages and model messages of Vercel's AI SDK",
+    fits=_is_vercel,
+    read=_read_vercel,
 )
 
 
@@ -353,51 +343,43 @@ def _outputs(record: JsonObject) -> JsonValue:
 
 # For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
 messages_base.register_dialect(
-    messages_base.Dialect(
-        name="genai_messages",
-        keys=(("input_messages", "output_messages"),),
-        help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
-        fits=_is_genai,
-        reply=lambda record, log: read_dialogue(listed(_outputs(record), "output_messages"), log),
-        is_reply=lambda record: _outputs(record) is not None,
-    )
+    name="genai_messages",
+    keys=(("input_messages", "output_messages"),),
+    help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
+    fits=_is_genai,
+    reply=lambda record, log: read_dialogue(listed(_outputs(record), "output_messages"), log),
+    is_reply=lambda record: _outputs(record) is not None,
 )
 
 
 # For example {"role": "tool", "content": [{"type": "tool_result", "tool_result": "Bonn"}]}
 messages_base.register_dialect(
-    messages_base.Dialect(
-        name="azure_messages",
-        keys=(("messages", "tool_definitions"),),
-        help="messages of Azure AI's agents and evaluations",
-        fits=lambda message: any(
-            "tool_result" in part or (part.get("type") == "tool_call" and "role" in message)
-            for part in objects_in(message.get("content"))
-        ),
-    )
+    name="azure_messages",
+    keys=(("messages", "tool_definitions"),),
+    help="messages of Azure AI's agents and evaluations",
+    fits=lambda message: any(
+        "tool_result" in part or (part.get("type") == "tool_call" and "role" in message)
+        for part in objects_in(message.get("content"))
+    ),
 )
 # For example {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
 messages_base.register_dialect(
-    messages_base.Dialect(
-        name="pydantic_messages",
-        keys=(("messages", "run_id", "conversation_id"),),
-        help="messages of Pydantic AI (all_messages_json)",
-        fits=lambda message: (
-            message.get("kind") in ("request", "response")
-            and any("part_kind" in part for part in objects_in(message.get("parts")))
-        ),
-    )
+    name="pydantic_messages",
+    keys=(("messages", "run_id", "conversation_id"),),
+    help="messages of Pydantic AI (all_messages_json)",
+    fits=lambda message: (
+        message.get("kind") in ("request", "response")
+        and any("part_kind" in part for part in objects_in(message.get("parts")))
+    ),
 )
 # For example [{"source": "bot", "type": "TextMessage", "content": "Hi", "models_usage": null}]
 messages_base.register_dialect(
-    messages_base.Dialect(
-        name="autogen_messages",
-        keys=(("messages", "stop_reason"),),
-        help="messages of AutoGen's teams",
-        fits=lambda message: (
-            "role" not in message
-            and isinstance(message.get("source"), str)
-            and str(message.get("type")).endswith(("Message", "Event"))
-        ),
-    )
+    name="autogen_messages",
+    keys=(("messages", "stop_reason"),),
+    help="messages of AutoGen's teams",
+    fits=lambda message: (
+        "role" not in message
+        and isinstance(message.get("source"), str)
+        and str(message.get("type")).endswith(("Message", "Event"))
+    ),
 )

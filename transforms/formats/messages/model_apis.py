@@ -67,17 +67,15 @@ def _anthropic_reply(reply: JsonObject, log: Dialogue) -> None:
 
 # For example {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]}
 register_dialect(
-    Dialect(
-        name="anthropic_messages",
-        keys=(("messages", "max_tokens", "system"),),
-        help="messages, requests and replies of Anthropic's Messages API",
-        fits=_is_anthropic,
-        read=read_anthropic,
-        reply=_anthropic_reply,
-        is_reply=lambda value: value.get("type") == "message" and "stop_reason" in value,
-        join=block_stream,
-        is_event=lambda value: str(value.get("type")).startswith(("message_", "content_block_")),
-    )
+    name="anthropic_messages",
+    keys=(("messages", "max_tokens", "system"),),
+    help="messages, requests and replies of Anthropic's Messages API",
+    fits=_is_anthropic,
+    read=read_anthropic,
+    reply=_anthropic_reply,
+    is_reply=lambda value: value.get("type") == "message" and "stop_reason" in value,
+    join=block_stream,
+    is_event=lambda value: str(value.get("type")).startswith(("message_", "content_block_")),
 )
 
 
@@ -130,19 +128,17 @@ def _bedrock_reply(reply: JsonObject, log: Dialogue) -> None:
 
 # For example {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "Bonn"}]}}]}
 register_dialect(
-    Dialect(
-        name="bedrock_converse",
-        keys=(("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")),
-        help="messages, requests and replies of Amazon Bedrock's Converse API",
-        fits=lambda message: any(
-            block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
-            for block in objects_in(message.get("content"))
-        ),
-        reply=_bedrock_reply,
-        is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
-        join=_joined_bedrock,
-        is_event=_is_bedrock_event,
-    )
+    name="bedrock_converse",
+    keys=(("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")),
+    help="messages, requests and replies of Amazon Bedrock's Converse API",
+    fits=lambda message: any(
+        block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
+        for block in objects_in(message.get("content"))
+    ),
+    reply=_bedrock_reply,
+    is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
+    join=_joined_bedrock,
+    is_event=_is_bedrock_event,
 )
 
 
@@ -247,21 +243,19 @@ def _has_candidates(value: JsonObject) -> bool:
 
 # For example {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "find", "args": {}}}]}]}
 register_dialect(
-    Dialect(
-        name="gemini_contents",
-        keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),
-        help="contents, requests and replies of the Gemini API",
-        fits=lambda message: any(
-            part.get("type") is None and not _GEMINI_PARTS.isdisjoint(map(snake, part))
-            for part in objects_in(message.get("parts"))
-        ),
-        read=_read_contents,
-        reply=_gemini_reply,
-        is_reply=_has_candidates,
-        join=_joined_gemini,
-        is_event=_has_candidates,
-        holder="contents",
-    )
+    name="gemini_contents",
+    keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),
+    help="contents, requests and replies of the Gemini API",
+    fits=lambda message: any(
+        part.get("type") is None and not _GEMINI_PARTS.isdisjoint(map(snake, part))
+        for part in objects_in(message.get("parts"))
+    ),
+    read=_read_contents,
+    reply=_gemini_reply,
+    is_reply=_has_candidates,
+    join=_joined_gemini,
+    is_event=_has_candidates,
+    holder="contents",
 )
 
 
@@ -319,18 +313,16 @@ def _joined_responses(events: list[JsonObject]) -> JsonObject:
 # For example {"input": [{"type": "function_call", "call_id": "1", "name": "find", "arguments": "{}"}]}
 # and of LiveKit {"items": [{"type": "message", "role": "user", "content": ["Hi"]}]}
 register_dialect(
-    Dialect(
-        name="openai_responses",
-        keys=(("model", "input"), ("object", "model", "output")),
-        help="items, requests and replies of OpenAI's Responses API",
-        fits=_is_item,
-        read=read_items,
-        reply=_responses_reply,
-        is_reply=lambda value: value.get("object") == "response",
-        join=_joined_responses,
-        is_event=lambda value: str(value.get("type")).startswith("response.") and "sequence_number" in value,
-        holder="input",
-    )
+    name="openai_responses",
+    keys=(("model", "input"), ("object", "model", "output")),
+    help="items, requests and replies of OpenAI's Responses API",
+    fits=_is_item,
+    read=read_items,
+    reply=_responses_reply,
+    is_reply=lambda value: value.get("object") == "response",
+    join=_joined_responses,
+    is_event=lambda value: str(value.get("type")).startswith("response.") and "sequence_number" in value,
+    holder="input",
 )
 
 

@@ -765,41 +765,35 @@ def _register_export(
     def last_time(value: JsonObject) -> float | None:
         return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
 
-    registry.register_format(
-        registry.Format(
-            name=name,
-            help=help,
-            rank=rank,
-            recognises=recognises,
-            keys=keys[0],
-            other_keys=keys[1:],
-            splitter=registry.Splitter(into=_PARTS, split=split),
-            time=last_time,
-            is_list=is_list,
-            has_rubrics=False,
-            places=places,
-            source=source,
-        )
+    registry.register_built_in(
+        name=name,
+        help=help,
+        rank=rank,
+        recognises=recognises,
+        keys=keys[0],
+        other_keys=keys[1:],
+        splitter=registry.Splitter(into=_PARTS, split=split),
+        time=last_time,
+        is_list=is_list,
+        places=places,
+        source=source,
     )
 
 
-registry.register_format(
-    registry.Format(
-        name=_PARTS,
-        help="turnwise's own part of a trace",
-        places=(),
-        rank=24,
-        recognises=lambda record: KEY in record,
-        events=registry.EventReader(
-            locate=_locate,
-            join=_join_parts,
-            # The root ends last, so that its trace is whole.
-            is_end=lambda part: part.get("has_root") is True,
-            group=_group,
-            lend=_lend,
-        ),
-        has_rubrics=False,
-    )
+registry.register_built_in(
+    name=_PARTS,
+    help="turnwise's own part of a trace",
+    places=(),
+    rank=24,
+    recognises=lambda record: KEY in record,
+    events=registry.EventReader(
+        locate=_locate,
+        join=_join_parts,
+        # The root ends last, so that its trace is whole.
+        is_end=lambda part: part.get("has_root") is True,
+        group=_group,
+        lend=_lend,
+    ),
 )
 # For example {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "1", "spanId": "2", ...}]}]}]}
 _register_export(
