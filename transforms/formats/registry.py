@@ -374,7 +374,6 @@ def time_by(kind: Format, value: JsonObject) -> float | None:
     return value_time(value) if time is None else time
 
 
-NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
 SHARE_GPT = "ShareGPT's messages of from and value"
 _SPAN_KEYS = ({"trace_id", "span_id"}, {"traceId", "spanId"}, {"context", "span_kind"},
               {"spanContext", "attributes"})  # fmt: skip
