@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from msgspec import Struct
 from pydantic_core import from_json
@@ -20,6 +20,7 @@ from turnwise.transforms.formats.identity import KEYS, OF_ANY, OF_KEPT, OF_SPANS
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.text.dates import time_seconds, value_time
 
+P, T = ParamSpec("P"), TypeVar("T")
 _TRIED = 100
 _SIMILAR = 0.8
 
@@ -309,6 +310,23 @@ def register_format(item: Format) -> Format:
     return FORMATS.add(item)
 
 
+class _BuiltIn(Format, frozen=True, kw_only=True):
+    has_rubrics: bool = False
+
+
+def registering(make: Callable[P, T], add: Callable[[T], T]) -> Callable[P, T]:
+    """Returns a function that makes an implementation of its fields, adds it and returns it."""
+
+    def register(*args: P.args, **fields: P.kwargs) -> T:
+        return add(make(*args, **fields))
+
+    return register
+
+
+register_built_in = registering(_BuiltIn, register_format)
+"""Adds a format of the house, given its fields; records of most bring no rubrics along."""
+
+
 def log_formats() -> dict[str, Format]:
     """Returns the formats that `--input_format` can name."""
     return {name: kind for name, kind in FORMATS.items() if kind.is_log}
@@ -356,7 +374,6 @@ def time_by(kind: Format, value: JsonObject) -> float | None:
     return value_time(value) if time is None else time
 
 
-NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
 SHARE_GPT = "ShareGPT's messages of from and value"
 _SPAN_KEYS = ({"trace_id", "span_id"}, {"traceId", "spanId"}, {"context", "span_kind"},
               {"spanContext", "attributes"})  # fmt: skip
