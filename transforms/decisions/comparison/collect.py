@@ -44,12 +44,7 @@ def version_order(first_times: Mapping[str | None, str | None]) -> Order:
 
 
 class TurnScore(NamedTuple):
-    """One score of a turn.
-
-    Attributes:
-        value: None: no score.
-        outcome: PASS, FAIL, SKIPPED or None.
-    """
+    """One score of a turn; `value`: None: no score; `outcome`: PASS, FAIL, SKIPPED or None."""
 
     turn_index: int
     value: float | None
@@ -141,10 +136,8 @@ def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[Comp
     """
     scored: dict[ScoredId, list[ComparedConversation]] = {}
     for scores in _by_conversation(rows):
-        conversations = _scored(scores)
-        scored.setdefault(ScoredId(conversations.conversation_id, conversations.app_version), []).append(
-            conversations
-        )
+        key = ScoredId(scores[0]["conversation_id"], scores[0]["app_version"])
+        scored.setdefault(key, []).append(_scored(scores))
     ended: dict[ScoredId, list[Summary]] = {}
     for summary in summaries:
         ended.setdefault(ScoredId(summary.conversation_id, summary.app_version), []).append(summary)
@@ -283,9 +276,6 @@ def _text(row: ScoreRow) -> str | None:
     return None if text is None else text[:_LONGEST_REASON]
 
 
-# Criteria that raised an error on a conversation: they leave it missing.
-
-
 Raised = Mapping[str, Mapping[ScoredId, str]]
 """Criterion -> conversation -> message of the error that the criterion raised."""
 
@@ -298,16 +288,3 @@ def raised_errors(failures: Iterable[FailureRow]) -> Raised:
             key = ScoredId(row["conversation_id"], row["app_version"])
             errors.setdefault(row["criterion"], {}).setdefault(key, row["message"])
     return errors
-
-
-def error_of(
-    conversation: ScoredId, observed: Observed | None, messages: Mapping[ScoredId, str]
-) -> Observed | None:
-    """Returns what an error leaves of a score; None: there is none, or the score stands.
-
-    What raised an error and has no score of the conversation is missing, unless a turn of it fails.
-    """
-    is_open = observed is None or (observed.is_summed and observed.outcome != "FAIL")
-    if conversation not in messages or not is_open:
-        return None
-    return Observed(why=f"raised an error: {messages[conversation]}")

@@ -79,8 +79,8 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         )
         measures = [measure for measure in measures if measure.criterion != STATUS]
     measured = [(measure, estimate(matched, measure, options)) for measure in measures]
-    parts = _compare_parts(matched, measured, options) if options.details else Parts([], {}, 0)
-    criteria = _compare_criteria(matched, measured, parts.turns, options, (a, b))
+    slices, turns, left_out = _compare_parts(matched, measured, options)
+    criteria = _compare_criteria(matched, measured, turns, options, (a, b))
     criteria = [with_correction(result, a, b) for result in criteria]
     return Comparison(
         baseline=_side(whole[0], pairing.by),
@@ -92,11 +92,11 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         criteria=criteria,
         not_compared=missing,
         same_as_verdict=same_as_verdict(criteria, (a, b)),
-        slices=parts.slices,
+        slices=slices,
         flips=flips(matched, measures) if options.details else [],
         settings_changes=changes,
         notes=[
-            *comparison_notes(a, b, matched, changes, parts.left_out),
+            *comparison_notes(a, b, matched, changes, left_out),
             *few_alike(criteria, b.name),
             *calibration_notes(criteria, a, b),
         ],
@@ -252,23 +252,16 @@ class _Part(Struct, frozen=True):
     turn_index: int = -1
 
 
-class Parts(Struct, frozen=True):
-    """Where the versions differ.
-
-    Attributes:
-        slices: Those that stand out first, then by p-value.
-        left_out: Number of slices that were not compared, because there are too many.
-    """
-
-    slices: list[SliceDifference]
-    turns: dict[str, list[TurnDifference]]
-    left_out: int
-
-
 def _compare_parts(
     matched: MatchedValues, measured: Sequence[tuple[CriterionMeasure, Estimate]], options: CompareOptions
-) -> Parts:
-    """Compares every slice and turn index, with q-values over all of them together."""
+) -> tuple[list[SliceDifference], dict[str, list[TurnDifference]], int]:
+    """Compares every slice and turn index, with q-values over all of them together.
+
+    Returns the slices, those that stand out first and then by p-value, the turns by criterion, and the number
+    of slices that were not compared, because there are too many.
+    """
+    if not options.details:
+        return [], {}, 0
     slices, measures = _slices(matched, options.slices), [measure for measure, _ in measured]
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
     of_slices = (
@@ -309,7 +302,7 @@ def _compare_parts(
     ordered = sorted(
         differences, key=lambda s: (not s.stands_out, 2.0 if s.difference.p is None else s.difference.p)
     )
-    return Parts(ordered, turns, len(slices) - len(kept))
+    return ordered, turns, len(slices) - len(kept)
 
 
 def _size(matched: MatchedValues) -> int:

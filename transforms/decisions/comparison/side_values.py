@@ -182,13 +182,7 @@ def scale_of(criterion: str) -> tuple[float, float] | None:
 
 
 class _RowValues(NamedTuple):
-    """What a criterion gave every conversation of a side.
-
-    Attributes:
-        values: What is compared; missing, 0.
-        is_seen: Whether the criterion applies.
-        is_decided: Whether it gave a value.
-    """
+    """What a criterion gave every conversation (missing: 0), whether it applies, whether it gave a value."""
 
     values: Numbers
     is_seen: Bools
@@ -229,11 +223,7 @@ class _ObservedColumns:
 
 
 class SideValues:
-    """The conversations of a side, or of a slice of it, by case.
-
-    Attributes:
-        observed: What criteria gave all conversations of the side.
-    """
+    """The conversations of a side, or of a slice of it, by case; `observed` is of all of the side."""
 
     def __init__(self, observed: _ObservedColumns, rows: Integers, cases: CaseRows) -> None:
         self.observed, self.rows, self.cases = observed, rows, cases
@@ -340,11 +330,7 @@ KEYS: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
 
 
 class MatchedValues(NamedTuple):
-    """The conversations of two sides, or of a slice of them, by case.
-
-    Attributes:
-        names: Cases on both sides that expect the same, by name; none if nothing pairs them.
-    """
+    """The conversations of two sides, or a slice; `names`: cases on both sides that expect the same."""
 
     names: list[str]
     baseline: SideValues
@@ -353,11 +339,7 @@ class MatchedValues(NamedTuple):
 
 
 class _Cases:
-    """The cases of a side.
-
-    Attributes:
-        places: Name -> its place in the values of the column that names cases.
-    """
+    """The cases of a side; `places`: name -> its place in the values of the column that names cases."""
 
     def __init__(self, side: ConversationColumns, by: PairedBy) -> None:
         names = side.case_names(by)

@@ -214,7 +214,6 @@ def _settings_notes(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
 
 # Finds what measured the two sides of a comparison differently.
 
-_JUDGE_KEYS = ("generation_config",)
 _LONGEST = 60
 SAMPLE_RATE = "sample_rate"
 """The share of conversations that are judged: it changes how many are measured, not how."""
@@ -269,11 +268,9 @@ def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator
     used = [criterion for criterion in judged if criterion in common]
     if not used:
         return
-    base, other = (
-        {key: (document.config.get("judge") or {}).get(key) for key in _JUDGE_KEYS} for document in (a, b)
-    )
-    for path, before, after in _differences(base, other):
-        yield _change(f"judge.{path}", before, after, used)
+    base, other = ((document.config.get("judge") or {}).get("generation_config") for document in (a, b))
+    for path, before, after in _differences(base, other, "judge.generation_config"):
+        yield _change(path, before, after, used)
 
 
 def _differences(a: JsonValue, b: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue, JsonValue]]:
@@ -318,38 +315,27 @@ def _flips(matched: MatchedValues, measure: CriterionMeasure) -> Iterator[Flip]:
     shares = [_shares(side, measure) for side in sides]
     for index, (base, other) in enumerate(zip(*shares, strict=True)):
         kind = _kind(base, other) if seen[0][index] and seen[1][index] else None
-        if kind is not None:
-            yield _flip(matched, index, measure, kind, (base, other))
-
-
-def _flip(
-    matched: MatchedValues,
-    index: int,
-    measure: CriterionMeasure,
-    kind: FlipKind,
-    shares: tuple[float | None, float | None],
-) -> Flip:
-    a, b = (side.observed.conversations for side in (matched.baseline, matched.candidate))
-    rows_a, rows_b = matched.baseline.cases[index], matched.candidate.cases[index]
-    is_of_a = kind in ("fixed", "newly_measured")
-    observed = matched.baseline.at(index, measure) if is_of_a else matched.candidate.at(index, measure)
-    not_passed = [item for item in observed if measure.value_of(item.value, item.outcome) != 1.0]
-    why = next((item for item in not_passed if item.why), not_passed[0] if not_passed else None)
-    languages = [*(b.languages[row] for row in rows_b), *(a.languages[row] for row in rows_a)]
-    tags = [*(a.tags[row] for row in rows_a), *(b.tags[row] for row in rows_b)]
-    return Flip(
-        criterion=measure.criterion,
-        kind=kind,
-        case=matched.names[index],
-        baseline_conversations=[a.conversation_ids[row] for row in rows_a],
-        candidate_conversations=[b.conversation_ids[row] for row in rows_b],
-        baseline_share=shares[0],
-        candidate_share=shares[1],
-        turn_index=why.turn_index if why else None,
-        reason=why.why if why else None,
-        tags=sorted({tag for item in tags for tag in item}),
-        language=next(filter(None, languages), None),
-    )
+        if kind is None:
+            continue
+        observed = sides[kind not in ("fixed", "newly_measured")].at(index, measure)
+        not_passed = [item for item in observed if measure.value_of(item.value, item.outcome) != 1.0]
+        why = next((item for item in not_passed if item.why), not_passed[0] if not_passed else None)
+        (rows_a, a), (rows_b, b) = ((side.cases[index], side.observed.conversations) for side in sides)
+        languages = [*(b.languages[row] for row in rows_b), *(a.languages[row] for row in rows_a)]
+        tags = [*(a.tags[row] for row in rows_a), *(b.tags[row] for row in rows_b)]
+        yield Flip(
+            criterion=measure.criterion,
+            kind=kind,
+            case=matched.names[index],
+            baseline_conversations=[a.conversation_ids[row] for row in rows_a],
+            candidate_conversations=[b.conversation_ids[row] for row in rows_b],
+            baseline_share=base,
+            candidate_share=other,
+            turn_index=why.turn_index if why else None,
+            reason=why.why if why else None,
+            tags=sorted({tag for item in tags for tag in item}),
+            language=next(filter(None, languages), None),
+        )
 
 
 def _shares(side: SideValues, measure: CriterionMeasure) -> list[float | None]:
