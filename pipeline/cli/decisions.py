@@ -42,7 +42,6 @@ from turnwise.pipeline.report.comparison import (
 )
 from turnwise.pipeline.report.conversion import check_new_file
 from turnwise.pipeline.report.gate import (
-    BaselinePlaces,
     find_baseline,
     gate_report,
     junit_xml,
@@ -313,8 +312,8 @@ def _gate_baseline(options: argparse.Namespace, run: Run) -> str | None:
         raise ConfigError(f"--baseline previous: {kept}: name the store with --store")
     if names_date(pattern) and document.date is None:
         raise ConfigError(f"--baseline {pattern}: the run in {options.output} has no date (--date)")
-    places = BaselinePlaces(document.date, options.output, store, options.app or "")
-    return find_baseline(pattern, places, msgspec.to_builtins(document))
+    places = document.date, options.output, store, options.app or ""
+    return find_baseline(pattern, *places, msgspec.to_builtins(document))
 
 
 _WIDTH = 120

@@ -272,8 +272,7 @@ def run_scales(names: Collection[str]) -> dict[str, Scale]:
 def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:
     """Returns the rows of scores of some criteria in a run, and the verdicts in their form.
 
-    Raises:
-        ConfigError: A file cannot be read, or its content is broken.
+    Raises ConfigError if a file cannot be read, or its content is broken.
     """
     wanted: Iterable[ScoreRow] = (row for row in run.scores() if row["criterion"] in criteria)
     if STATUS not in criteria:
@@ -321,8 +320,7 @@ def _kept_criteria(earlier: Calibration | None, calibration: Calibration) -> lis
 def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLine]:
     """Returns the labels of files of JSON Lines, in order; `option` stands before a file in messages.
 
-    Raises:
-        ConfigError: A file cannot be read or holds no label, or a line is no label.
+    Raises ConfigError if a file cannot be read or holds no label, or a line is no label.
     """
     labels = []
     for path in paths:
@@ -428,8 +426,7 @@ _DrawnConversation = tuple[float, int, AskedQuestions]
 def draw(settings: RunSettings, size: int, seed: int) -> Drawn:
     """Draws conversations about which something is asked, by a hash of seed, id and app version.
 
-    Raises:
-        ConfigError: A path names nothing.
+    Raises ConfigError if a path names nothing.
     """
     collected = Collected(settings)
     logs = sort_inputs("--input", settings.input, Conversation)
@@ -486,9 +483,8 @@ class CheckOptions(Struct, frozen=True):
 def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], None]) -> JudgeCheck:
     """Checks the judge of the settings; `tell` takes a line with the cost before anything is asked.
 
-    Raises:
-        ConfigError: The judge has no model, or several for one criterion; it cannot work or is refused; a
-            path names nothing.
+    Raises ConfigError if the judge has no model, or several for one criterion; it cannot work or is refused;
+    a path names nothing.
     """
     kind = settings.judge.kind
     if not kind.connect:

@@ -42,8 +42,7 @@ _SETS = "results of several eval sets; adk web shows them in the first one"
 def convert_run(directory: str, target: Target, output: str) -> Conversion:
     """Writes the conversations of a run with their scores.
 
-    Raises:
-        ConfigError: There is no finished run, the target holds no scores, or the file cannot be written.
+    Raises ConfigError if there is no finished run, the target holds no scores, or the file cannot be written.
     """
     if target.scored is None:
         problem = f"is the output directory of a run; {target.name} holds no scores, so name the logs instead"
@@ -123,11 +122,7 @@ def conversion_text(done: Conversion, width: int) -> str:
 
 
 class RecordFile:
-    """Writes the records of one file.
-
-    Attributes:
-        stem: Name of the file without its suffixes.
-    """
+    """Writes the records of one file; `stem`: name of the file without its suffixes."""
 
     def __init__(self, file: BinaryIO, target: Target, name: str) -> None:
         self._file, self._key = file, target.key
@@ -139,8 +134,7 @@ class RecordFile:
     def add(self, record: JsonObject) -> bool:
         """Writes a record; False: it is there already.
 
-        Raises:
-            ValueError: The file has another one with its key.
+        Raises ValueError if the file has another one with its key.
         """
         data = dump_json(record)
         if self._key is not None:
@@ -168,8 +162,7 @@ class RecordFile:
 def record_file(path: str, target: Target) -> Iterator[RecordFile]:
     """Opens a file for records; it gets its name at the end, if it holds any.
 
-    Raises:
-        ConfigError: The file is there, or cannot be written.
+    Raises ConfigError if the file is there, or cannot be written.
     """
     target_path = check_new_file(path, target)
     partial = target_path.with_name(f"{target_path.name}.partial")
@@ -190,8 +183,7 @@ def record_file(path: str, target: Target) -> Iterator[RecordFile]:
 def check_new_file(path: str, target: Target | None = None) -> Path:
     """Returns the path of a file that is to be written.
 
-    Raises:
-        ConfigError: It is there already, has no directory, or cannot have that name.
+    Raises ConfigError if it is there already, has no directory, or cannot have that name.
     """
     new_path = Path(path)
     if not is_local(path):
@@ -217,8 +209,7 @@ def write_cases(
 ) -> Conversion:
     """Writes the cases of the conversations that are wanted; `given` are all, and what could not be read.
 
-    Raises:
-        ConfigError: The file is there, or cannot be written.
+    Raises ConfigError if the file is there, or cannot be written.
     """
     done = Conversion(to=target.name)
     skipped: Counter[str] = Counter()
@@ -270,8 +261,7 @@ def convert_items(
 ) -> Conversion:
     """Writes conversations and eval cases as records of a target.
 
-    Raises:
-        ConfigError: The file is there, or cannot be written.
+    Raises ConfigError if the file is there, or cannot be written.
     """
     done = Conversion(to=target.name)
     with record_file(output, target) as file:

@@ -70,10 +70,8 @@ def write_report(
 ) -> Report:
     """Writes a report and returns its data.
 
-    In a single file, transcripts that have no room in the page are left out.
-
-    Raises:
-        ConfigError: Files beside the page are not those of an earlier report.
+    In a single file, transcripts that have no room in the page are left out. Raises ConfigError if files
+    beside the page are not those of an earlier report.
     """
     directory = path.parent / REPORT_DATA
     _clear(directory)
@@ -189,8 +187,7 @@ _UNSUPPORTED = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 def join_modules(read: Callable[[str], str], start: str) -> str:
     """Returns the script of a module and of all that it imports; `read` returns the text of a module.
 
-    Raises:
-        ValueError: Modules import each other, or one has an import or export of another form.
+    Raises ValueError if modules import each other, or one has an import or export of another form.
     """
     done: dict[str, str] = {}
     _add(read, start, done, ())

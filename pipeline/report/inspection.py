@@ -288,8 +288,7 @@ class Suggestion(NamedTuple):
 def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> Suggestion | str:
     """Returns a mapping for the first record that no format fits, or why none can be proposed.
 
-    Raises:
-        ConfigError: A path names nothing, or cannot be read.
+    Raises ConfigError if a path names nothing, or cannot be read.
     """
     records = list(islice(_unknown(paths, reader), _MOST_RECORDS))
     if not records:

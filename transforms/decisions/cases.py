@@ -72,10 +72,8 @@ def logged_candidate(conversation: Conversation, source: str, position: int) -> 
 def row_candidate(row: ConversationRow, failed_turns: frozenset[int]) -> Candidate:
     """Returns a conversation of a run, with the turns of which a score fails.
 
-    Where the conversation failed and no turn did, all turns are taken as failed.
-
-    Raises:
-        ValueError: The run kept no transcript.
+    Where the conversation failed and no turn did, all turns are taken as failed. Raises ValueError if the run
+    kept no transcript.
     """
     if row["transcript"] is None:
         raise ValueError("the run kept no transcript (--no_transcripts); name the logs instead")
@@ -242,10 +240,8 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> MadeCase:
     """Returns the case that expects what a conversation holds.
 
     A turn for which a person stated expectations keeps those. An answer that failed is not expected: a text
-    stands in its place that no agent says, and its calls are not stated.
-
-    Raises:
-        ValueError: The log holds neither answers nor calls that are certain.
+    stands in its place that no agent says, and its calls are not stated. Raises ValueError if the log holds
+    neither answers nor calls that are certain.
     """
     case, notes = recorded_case(candidate.conversation), Counter[str]()
     case.eval_id, case.eval_set_id = eval_id, eval_set_id
@@ -289,10 +285,8 @@ def meets(condition: Condition, facts: Facts) -> bool:
     """Returns whether the facts of a conversation meet a condition.
 
     `=` compares a text, in which `*` stands for any characters, or a number; of a list, one entry. `:` looks
-    for a part of a text in any case. What is not stated (null) meets only `!=`.
-
-    Raises:
-        FilterError: A field is unknown, or is no number where an order is asked for.
+    for a part of a text in any case. What is not stated (null) meets only `!=`. Raises FilterError if a field
+    is unknown, or is no number where an order is asked for.
     """
     if isinstance(condition, Junction):
         are_met = (meets(part, facts) for part in condition.parts)

@@ -139,10 +139,8 @@ def converted(item: Conversation | EvalCase, target: Target) -> Converted:
     """Converts a conversation or an eval case.
 
     A conversation becomes a case that expects what its record expects of the turns or, where that expects
-    nothing, what it holds itself. A golden case becomes the conversation in which it is met.
-
-    Raises:
-        ValueError: The target cannot hold it; one line.
+    nothing, what it holds itself. A golden case becomes the conversation in which it is met. Raises
+    ValueError if the target cannot hold it; one line.
     """
     if isinstance(item, EvalCase):
         if target.case:
@@ -164,8 +162,7 @@ def converted(item: Conversation | EvalCase, target: Target) -> Converted:
 def scored(run: RunOfConversation, target: Target) -> Converted:
     """Converts a conversation of a run with its scores.
 
-    Raises:
-        ValueError: The target holds no scores, or cannot hold the conversation; one line.
+    Raises ValueError if the target holds no scores, or cannot hold the conversation; one line.
     """
     if target.scored is None or target.conversation is None:
         raise ValueError(f"{target.name} holds no scores")

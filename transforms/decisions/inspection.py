@@ -99,11 +99,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Proposal(NamedTuple):
-    """A proposed mapping.
-
-    Attributes:
-        left_out: Values of the role whose words it leaves out.
-    """
+    """A proposed mapping; `left_out`: values of the role whose words it leaves out."""
 
     mapping: MappingConfig
     left_out: list[str]

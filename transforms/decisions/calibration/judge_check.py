@@ -70,11 +70,7 @@ TIED = "the votes are tied"
 
 
 class Votes(NamedTuple):
-    """The votes on a question in one form.
-
-    Attributes:
-        reason: Why votes are missing; None: no answer is unusable.
-    """
+    """The votes on a question in one form; `reason`: why votes are missing; None: no answer is unusable."""
 
     items: list[list[Hashable]]
     reason: str | None = None

@@ -281,8 +281,7 @@ class RandomPart(Struct, frozen=True):
 def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -> RandomPart:
     """Returns the random sample that the labelled scores of a criterion at a level are of, among all of them.
 
-    Raises:
-        NoCorrectionError: There is none, or it is not whole.
+    Raises NoCorrectionError if there is none, or it is not whole.
     """
     drawn = [judged for judged in group if judged.is_random]
     if not drawn:
