@@ -7,7 +7,7 @@ from shlex import join
 from typing import Literal, NamedTuple
 
 from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable, wrapped
-from turnwise.pipeline.report.terminal import COMPARE, MORE, first_page_lines, reading_text
+from turnwise.pipeline.report.terminal import COMPARE, MORE, EndComparison, first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.options import check_store
 from turnwise.schemas.comparison import (
@@ -203,22 +203,6 @@ MOST_CONVERSATIONS = 2_000
 NamedSides = tuple[str | None, str | None]
 """Baseline and candidate as options name them; None: not stated."""
 NOT_NAMED: NamedSides = (None, None)
-
-
-class EndComparison(NamedTuple):
-    """What the end of a run says of its versions.
-
-    Attributes:
-        page: The first page; None: nothing was compared.
-        text: The table of differences; "": there is none.
-        comparison: The comparison; None: nothing was compared.
-        refused: Lines on why nothing was compared, or not with the baseline, and what to do; empty: it was.
-    """
-
-    page: FirstPage | None = None
-    text: str = ""
-    comparison: Comparison | None = None
-    refused: Sequence[str] = ()
 
 
 def end_comparison(
