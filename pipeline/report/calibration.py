@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 import msgspec
 from msgspec import Struct
@@ -402,50 +402,16 @@ def _notes(criterion: CheckedCriterion) -> Iterator[str]:
             yield f"{start} n/a for {counted(left, 'question')}"
 
 
-# The check itself: draws conversations, estimates, asks, and computes.
-
-
-class Drawn(NamedTuple):
-    """A sample of conversations.
-
-    Attributes:
-        errors: Criterion -> how often it failed with an error about them.
-        records_rejected: Records and conversations that could not be read, parsed or matched.
-    """
-
-    questions: list[CheckedQuestion]
-    conversations: int
-    errors: dict[str, int]
-    records_rejected: int
-
+# The check itself: draws conversations about which something is asked, estimates, asks, and computes.
 
 _DrawnConversation = tuple[float, int, AskedQuestions]
 """Minus its hash, minus its number, what is asked; the first two decide which goes when another one comes."""
 
 
-def draw(settings: RunSettings, size: int, seed: int) -> Drawn:
-    """Draws conversations about which something is asked, by a hash of seed, id and app version.
-
-    Raises ConfigError if a path names nothing.
-    """
-    collected = Collected(settings)
-    logs = sort_inputs("--input", settings.input, Conversation)
-    cases = sort_inputs("--eval_cases", settings.eval_cases, EvalCase) if settings.eval_cases else None
-    kept = asyncio.run(_kept_conversations(collected.samples(logs, cases), settings.selection, size, seed))
-    rejected = sum(row["stage"] != "check" for row in collected.result({}).failures)
-    errors = Counter(failure.criterion or "" for drawn_sample in kept for failure in drawn_sample.failures)
-    questions: dict[object, CheckedQuestion] = {}
-    for index, drawn_sample in enumerate(kept):
-        for name, asked in drawn_sample.questions.items():
-            for question in asked:
-                questions.setdefault((name, question.prompt), CheckedQuestion(name, index, question))
-    return Drawn(list(questions.values()), len(kept), dict(errors), rejected)
-
-
 async def _kept_conversations(
     samples: Iterable[Sample], selection: Selection, size: int, seed: int
 ) -> list[AskedQuestions]:
-    """Returns the conversations with the lowest hashes, lowest first."""
+    """Returns the conversations with the lowest hashes of seed, id and app version, lowest first."""
     heap: list[_DrawnConversation] = []
     for number, sample in enumerate(samples):
         conversation = sample.conversation
@@ -493,31 +459,40 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
     asked = (*selection.judged, *selection.of_dialects)
     if config.panel or config.cascade or any(len(question.options.by_model()) > 1 for question in asked):
         raise ConfigError(ONE_MODEL)
-    drawn = draw(settings, options.sample, options.seed)
-    estimate = vote_on_all(drawn.questions, replace(settings.judge, only_estimates=True), options.votes)[1]
+    collected = Collected(settings)
+    logs = sort_inputs("--input", settings.input, Conversation)
+    cases = sort_inputs("--eval_cases", settings.eval_cases, EvalCase) if settings.eval_cases else None
+    samples = collected.samples(logs, cases)
+    drawn = asyncio.run(_kept_conversations(samples, selection, options.sample, options.seed))
+    errors = Counter(failure.criterion or "" for about in drawn for failure in about.failures)
+    by_prompt: dict[object, CheckedQuestion] = {}
+    for index, about in enumerate(drawn):
+        for name, of_criterion in about.questions.items():
+            for question in of_criterion:
+                by_prompt.setdefault((name, question.prompt), CheckedQuestion(name, index, question))
+    questions = [*by_prompt.values()]
+    estimate = vote_on_all(questions, replace(settings.judge, only_estimates=True), options.votes)[1]
     check = JudgeCheck(
         model=", ".join(dict.fromkeys(settings.judged_models)) or settings.judge.config.model,
         votes=options.votes,
         sample=options.sample,
         seed=options.seed,
-        conversations=drawn.conversations,
-        records_rejected=drawn.records_rejected,
+        conversations=len(drawn),
+        records_rejected=sum(row["stage"] != "check" for row in collected.result({}).failures),
         estimate=estimate,
         used=None,
         criteria=[],
-        problems=[NOT_ASKED] if drawn.questions else check_problems([], options.max_flip),
+        problems=[NOT_ASKED] if questions else check_problems([], options.max_flip),
     )
-    about = (
-        f"{counted(len(drawn.questions), 'question')} about {counted(drawn.conversations, 'conversation')}"
-    )
-    tell(f"estimate: {about}, {options.votes} votes a form: about {_cost(estimate)}")
+    asked_about = f"{counted(len(questions), 'question')} about {counted(len(drawn), 'conversation')}"
+    tell(f"estimate: {asked_about}, {options.votes} votes a form: about {_cost(estimate)}")
     if not options.yes:
         return check
     try_judge(settings)
-    voted, used = vote_on_all(drawn.questions, settings.judge, options.votes)
-    stated = [criterion.name for criterion in settings.selection.judged]
-    names = dict.fromkeys([*stated, *(question.criterion for question in drawn.questions), *drawn.errors])
-    figures = criterion_figures([*names], voted, drawn.errors, options.votes)
+    voted, used = vote_on_all(questions, settings.judge, options.votes)
+    stated = [criterion.name for criterion in selection.judged]
+    names = dict.fromkeys([*stated, *(question.criterion for question in questions), *errors])
+    figures = criterion_figures([*names], voted, errors, options.votes)
     return replace(check, used=used, criteria=figures, problems=check_problems(figures, options.max_flip))
 
 
