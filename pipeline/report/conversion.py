@@ -16,7 +16,7 @@ from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, dump_json, is_local, is_store_url
 from turnwise.schemas.report import Conversion, NotConverted
-from turnwise.schemas.rows import ConversationRow, ScoreRow, Transcript
+from turnwise.schemas.rows import ScoreRow, Transcript
 from turnwise.schemas.run import RUN_FILE
 from turnwise.schemas.score import Failure
 from turnwise.transforms.decisions.cases import (
@@ -61,29 +61,23 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
             transcript = cast(Transcript, row["transcript"])
             notes["cut transcripts"] += transcript["cut"]
             sets |= {row["eval_set_id"]} - {None}
-            score_rows = scores.get(scored_id(row), [])
-            made = scored(_scored(row, transcript, score_rows, app_name(output)), target)
+            # Turns are numbered as they happened.
+            places: dict[int | None, int | None] = {None: None}
+            places |= {turn["index"]: number for number, turn in enumerate(recorded_turns(transcript))}
+            score_rows: list[ScoreRow] = [
+                {**score, "turn_index": places[score["turn_index"]]}
+                for score in scores.get(scored_id(row), ())
+                if score["turn_index"] in places
+            ]
+            conversation = transcript_conversation(row, transcript)
+            run_of = RunOfConversation(conversation, row["verdict"], score_rows, app_name(output))
+            made = scored(run_of, target)
             file.add(made.record)
             add_differences(done, made)
         done.written, done.output = file.count, output if file.count else None
     notes[_SETS] = len(sets) if len(sets) > 1 else 0
     done.notes = {problem: count for problem, count in notes.items() if count}
     return done
-
-
-def _scored(
-    row: ConversationRow, transcript: Transcript, scores: list[ScoreRow], name: str
-) -> RunOfConversation:
-    """Returns a row with its scores; turns are numbered as they happened."""
-    conversation = transcript_conversation(row, transcript)
-    places = {turn["index"]: number for number, turn in enumerate(recorded_turns(transcript))}
-    numbered_scores: list[ScoreRow] = []
-    for score in scores:
-        index = score["turn_index"]
-        number = None if index is None else places.get(index, index)
-        if index is None or index in places:
-            numbered_scores.append({**score, "turn_index": number})
-    return RunOfConversation(conversation, row["verdict"], numbered_scores, name)
 
 
 def app_name(output: str) -> str:

@@ -156,7 +156,7 @@ def _merged(uses: Iterable[CriterionUse]) -> dict[str, CriterionUse]:
     """Returns what each criterion needs over all files: the least that it needs anywhere."""
     merged: dict[str, CriterionUse] = {}
     for use in uses:
-        add_use(merged, CriterionUse(use.criterion, use.applies, use.conversations, use.why))
+        add_use(merged, use)
     return dict(sorted(merged.items()))
 
 

@@ -72,19 +72,16 @@ class RunDirectory(Run):
         Raises ConfigError if a file cannot be read, its content is broken, or rows that `run.json` or the
         metrics count are missing.
         """
-        rows = self._counted(table)
-        return self._with_all_scores(rows) if table == "scores" else rows
-
-    def _with_all_scores(self, rows: Iterator[JsonObject]) -> Iterator[JsonObject]:
-        """Yields score rows; raises ConfigError if there are fewer than the metrics count."""
-        metrics, numbers = self.metrics(), {"turn": 0, "conversation": 0}
-        for row in rows:
-            numbers["conversation" if row["turn_index"] is None else "turn"] += 1
-            yield row
-        stated: Counter[str] = Counter()
-        for metric in metrics:
+        if table != "scores":
+            yield from self._counted(table)
+            return
+        numbers, stated = {"turn": 0, "conversation": 0}, Counter[str]()
+        for metric in self.metrics():
             if metric["criterion"] != STATUS:
                 stated[metric["level"]] += metric["count"]
+        for row in self._counted(table):
+            numbers["conversation" if row["turn_index"] is None else "turn"] += 1
+            yield row
         for level, number in numbers.items():
             if number < stated[level]:
                 raise ConfigError(
