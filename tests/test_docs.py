@@ -87,7 +87,8 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named():
     known = argparse.ArgumentParser(conflict_handler="resolve")
     parsers = (
         own,
-        *(make() for make in (*PARSERS.values(), serve_parser)),
+        *PARSERS.values(),
+        serve_parser(),
         *(subcommand_parser("store", *item) for item in COMMANDS.items()),
         *(subcommand_parser("labels", *item) for item in LABEL_COMMANDS.items()),
     )
