@@ -431,12 +431,10 @@ NOT_ASKED = "nothing was asked, so nothing is measured; --yes asks"
 
 
 class CheckOptions(Struct, frozen=True):
-    """How a judge is checked.
+    """How a judge is checked: with how many votes on each form of a question (odd, at least 3), and so on.
 
-    Attributes:
-        votes: How often each question is asked in each form; odd, at least 3.
-        max_flip: Largest share of verdicts that may change, 0..1; None: there is no bound.
-        yes: Whether the judge is asked, and not only the cost estimated.
+    `max_flip` is the largest share of verdicts that may change, 0..1, if it is bounded; without `yes`, only
+    the cost is estimated.
     """
 
     votes: int
@@ -501,9 +499,7 @@ def vote_on_all(
 ) -> tuple[list[VotedQuestion], CheckCost]:
     """Asks every question so many times in each of its forms, within the limits of the judge.
 
-    Raises:
-        ConfigError: The judge cannot be made, or its credentials are refused.
-        Interrupted: A signal ended it; replies that were in flight are in the cache.
+    Raises ConfigError if the judge cannot be made or its credentials are refused, Interrupted at a signal.
     """
     worker = JudgeWorker(judge, os.environ)
     try:

@@ -225,15 +225,8 @@ def compare_versions(
     """Compares the baseline with the other stated versions, and the last two with each other.
 
     Those that were measured otherwise are refused. The first pair is the one that the report begins with: of
-    more than two runs, such as one a night, the last one against the one before it.
-
-    Args:
-        runs: The runs.
-        baseline: Name of the version that the others are compared with; None: as the runs decide.
-        candidate: Name of the version that the first page is about; None: the last one.
-
-    Raises:
-        ConfigError: A run cannot be read, or no version has such a name.
+    more than two runs, such as one a night, the last one against the one before it. Versions that are not
+    named are those that the runs decide. Raises ConfigError if a run cannot be read, or has no such version.
     """
     for run in runs:
         run.check_results()

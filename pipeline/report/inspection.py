@@ -266,13 +266,9 @@ def _copied(command: str, width: int) -> list[str]:
 
 
 class Suggestion(NamedTuple):
-    """A proposed mapping, and what it reads.
+    """A proposed mapping, what it reads, keys that it does not read, and roles whose words it leaves out.
 
-    Attributes:
-        unread: Keys of the first such record that the mapping does not read.
-        rejected: Number of records and conversations that are not read with it.
-        left_out: Values of the role whose words it leaves out.
-        may_be_reversed: Whether the agent begins and the user ends all conversations that are read.
+    It `may_be_reversed` where the agent begins and the user ends all conversations that are read.
     """
 
     mapping: MappingConfig

@@ -574,9 +574,8 @@ class EndComparison(NamedTuple):
     """What the end of a run says of its versions.
 
     Attributes:
-        page: The first page; None: nothing was compared.
+        page: The first page; None, as the comparison: nothing was compared.
         text: The table of differences; "": there is none.
-        comparison: The comparison; None: nothing was compared.
         refused: Lines on why nothing was compared, or not with the baseline, and what to do; empty: it was.
     """
 

@@ -34,11 +34,7 @@ _UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
 
 
 class RunDirectory(Run):
-    """A finished run in a directory. Tables are read row by row when they are asked for.
-
-    Attributes:
-        files: Table -> paths of its files, in order.
-    """
+    """A finished run in a directory, with the files of its tables; rows are read when they are asked for."""
 
     def __init__(self, directory: str, document: RunDocument, files: Mapping[str, Sequence[str]]) -> None:
         super().__init__(directory, document, self._rows, self._calibration)
@@ -224,9 +220,8 @@ def _found_tables(directory: str, names: Iterable[str], suffix: str) -> dict[str
     """Returns the paths of every table, where `run.json` does not name them.
 
     The files of a batch state how many there are (`scores-00000-of-00002`). Those of a stream do not, and
-    their numbers have gaps: a file that was rewritten without replaced rows got the next number.
-
-    Raises ConfigError if files of a batch are missing.
+    their numbers have gaps: a file that was rewritten without replaced rows got the next number. Raises
+    ConfigError if files of a batch are missing.
     """
     shards: dict[str, dict[int, str]] = {}
     totals: dict[str, set[int]] = {}

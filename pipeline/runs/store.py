@@ -63,13 +63,12 @@ _SHOWN = 10
 
 
 class StoredSides(NamedTuple):
-    """Baseline and candidate of a store, and what a first page needs beside their comparison.
+    """Baseline and candidate of a store, their stored conversations, and what a first page needs beside.
 
     Attributes:
         config: Config of the candidate's last run; {}: not known.
-        to_read: Conversations of the candidate in which something is wrong, without transcripts; without
-            details, those without a verdict.
-        records: Which stored conversations they are.
+        to_read: Conversations of the candidate in which something is wrong (without details: which have no
+            verdict), without transcripts.
     """
 
     baseline: ComparedSide

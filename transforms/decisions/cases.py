@@ -29,12 +29,9 @@ _OF_LOGS = ("conversation_id", "eval_id", "eval_set_id", "app_version", "languag
 
 
 class Candidate(Struct, frozen=True):
-    """A conversation of which a case may be made.
+    """A conversation of which a case may be made; `failed`: turns whose answers or calls are known as wrong.
 
-    Attributes:
-        position: 1-based line or index in that file; 0: unknown.
-        failed: Indices of the turns whose answers or calls are known to be wrong.
-        cut: Whether parts of it are missing.
+    `position` is the 1-based line or index in `source` (0: unknown); of a `cut` one, parts are missing.
     """
 
     conversation: Conversation
@@ -154,10 +151,7 @@ class CandidateSample:
 
     Of equal ones the one with the lowest conversation id is kept. A sample has those whose content comes
     first by a hash with the seed, so that it depends neither on the order nor on how the files are split.
-
-    Attributes:
-        repeated: Number of candidates that were left out as equal.
-        left_out: Number of distinct ones that the sample does not hold.
+    `repeated` ones were left out as equal; `left_out` ones are distinct, and not in the sample.
     """
 
     def __init__(self, number: int | None, seed: int = 0) -> None:
@@ -226,11 +220,7 @@ _OF_USERS = (STRANGER, MISSING_HISTORY)
 
 
 class MadeCase(NamedTuple):
-    """An eval case and what a person should look at in it.
-
-    Attributes:
-        notes: What there is to decide -> number of turns.
-    """
+    """An eval case, and what a person should look at in it -> number of turns."""
 
     case: EvalCase
     notes: Counter[str]

@@ -79,13 +79,9 @@ NO_BASELINE = BaselineState()
 
 
 class GatedVersion(Struct, frozen=True):
-    """One app version of a run.
+    """One app version of a run, with its comparison with the baseline and what labels say, if there are any.
 
-    Attributes:
-        conversations: Its conversations with what every criterion gave them.
-        comparison: Its comparison with the baseline; None: there is no baseline.
-        calibration: What human labels say of the run; None: it has no labels.
-        unrecorded: Ids of the eval cases that other versions of the run alone have a recording of.
+    `unrecorded` are ids of the eval cases that other versions of the run alone have a recording of.
     """
 
     app_version: str | None
@@ -319,11 +315,7 @@ def unrecorded_cases(
 
 
 class _Estimated(NamedTuple):
-    """A pass rate or a mean, its interval at 95 %, its cases and their runs; None: nothing to estimate.
-
-    Attributes:
-        of_runs: The same of the runs, however many a case has; None: not estimated.
-    """
+    """A pass rate or a mean (also of the runs of cases, if estimated), its 95 % interval, and its cases."""
 
     value: float | None
     interval: Bounds | None

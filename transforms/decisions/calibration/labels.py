@@ -27,13 +27,9 @@ class CriterionKey(NamedTuple):
 
 
 class JudgedScore(Struct, frozen=True, eq=False):
-    """A score of a run.
+    """A score of a run; `case` is what it depends on: the eval case, or the conversation without one.
 
-    Attributes:
-        score_id: Its id; None: the run wrote none.
-        case: What it depends on: the eval case, or the conversation without one.
-        value: Its value; None: no score, or no part of means.
-        passed: Its outcome; None: it has none.
+    A `value` of None is no score, or no part of means; `passed` is its outcome, if it has one.
     """
 
     score_id: str | None
@@ -49,12 +45,9 @@ class JudgedScore(Struct, frozen=True, eq=False):
 
 
 class Scale(Struct, frozen=True):
-    """The scale of a criterion, and which way it passes.
+    """The scale of a criterion, and whether it passes from the threshold upwards; verdicts have no values.
 
-    Attributes:
-        bounds: Lowest and highest value; None: open-ended, or not known.
-        passes_from: Whether it passes from the threshold upwards.
-        has_values: Whether labels may be numbers; verdicts have none.
+    `bounds` are the lowest and highest value; None: open-ended, or not known.
     """
 
     bounds: tuple[float, float] | None = None
@@ -398,12 +391,9 @@ class Disagreement(Struct, frozen=True):
 
 
 class PeopleAgreement(Struct, frozen=True):
-    """How far people agree on a criterion at a level.
+    """How far people agree on a criterion at a level: on `shared` scores, which two or more have labelled.
 
-    Attributes:
-        shared: Scores with labels of two people or more, on `agreed` of which all of them agree.
-        kappa: Cohen's kappa; None: there are not two raters, labels are numbers, or it is not defined.
-        alpha: Krippendorff's alpha, of any number of raters; None: it is not defined.
+    Cohen's kappa needs two raters and outcomes, Krippendorff's alpha any number; None: it is not defined.
     """
 
     criterion: str

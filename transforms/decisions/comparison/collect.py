@@ -29,8 +29,7 @@ class Order(NamedTuple):
 def version_order(first_times: Mapping[str | None, str | None]) -> Order:
     """Orders the stated app versions by their first conversation; by name where a time is missing or shared.
 
-    Args:
-        first_times: App version (None: not stated) -> start of its first conversation in RFC 3339.
+    `first_times`: app version (None: not stated) -> start of its first conversation in RFC 3339.
     """
     stated = [version for version in first_times if version]
     times = {version: time_seconds(first_times[version]) for version in stated}
@@ -57,10 +56,8 @@ class Observed(Struct):
     Attributes:
         value: Score of the whole conversation; without one, the mean of its turns; None: no score.
         outcome: PASS or FAIL; None: no score, or the criterion has no threshold.
-        why: Why it fails, or is missing.
-        turn_index: The turn that this is said of; None: the whole conversation.
-        voted: Verdicts of a judge with two votes or more.
-        flipped: Those of them whose votes are not all the same.
+        why: Why it fails, or is missing; `turn_index`: of which turn (None: of all) this is said.
+        voted: Verdicts of a judge with two votes or more; `flipped`: those not unanimous.
         is_summed: Whether the conversation has no score of its own, so that all this is of its turns.
     """
 
@@ -82,11 +79,9 @@ class ComparedConversation(Struct):
         task: What it is a run of where no case is named; None: not known.
         case_digest: Digest of what is expected; "": nothing; None: not known.
         agents: Agents that spoke, called or took over, as far as its transcript is kept.
-        criteria: Criterion -> what it gave; a criterion that does not apply is left out. The verdict is
-            `verdict`.
+        criteria: Criterion (or `verdict`) -> what it gave; one that does not apply is left out.
         skipped: Criteria that were skipped for the whole conversation.
-        sampled_out: Criteria that a sample rate left out, and `verdict` if the verdict is open for
-            that; they are not in `criteria`.
+        sampled_out: Criteria (and `verdict` if it is open for that) that a sample rate left out.
     """
 
     conversation_id: str

@@ -171,12 +171,7 @@ class TurnScores(Struct, eq=False):
 
 
 class ScoreDetails(Struct, eq=False):
-    """What only the parts of a comparison need of what a criterion gave conversations.
-
-    Attributes:
-        voted: Verdicts of a judge with two votes or more.
-        flipped: Those of them whose votes are not all the same.
-    """
+    """What only parts of a comparison need of what a criterion gave; `voted`, `flipped`: see `Observed`."""
 
     reasons: "CodedColumn[Reason]"
     turns: TurnScores
@@ -446,12 +441,10 @@ class ComparedSide(Struct):
         rejected: Records, conversations and eval cases of the run that were rejected, and files that were
             not read to the end; None: not known.
         destructive: Conversations with an unexpected destructive call; None: not read.
-        notes: What is said of its runs, one line each.
-        problems: Why the run ended with exit status 1, one line each.
+        problems: Why the run ended with exit status 1, one line each, as `notes` have one a line.
         document: `run.json`; None: of a store.
         judges: Criterion -> the judge models and prompts that scored it, `model, prompt version`.
         errors: Criterion -> conversations in which it failed with an error.
-        calibration: What human labels say of its run; None: it has no labels.
     """
 
     name: str

@@ -269,12 +269,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 class Compared(Struct, frozen=True):
-    """Pairs of versions.
-
-    Attributes:
-        pages: The first page of each comparison.
-        refused: Why other pairs are not compared, one sentence each.
-    """
+    """Comparisons of pairs of versions with first pages, and why others are refused, a sentence each."""
 
     comparisons: Sequence[Comparison] = ()
     refused: Sequence[str] = ()
