@@ -82,10 +82,10 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
         raise ConfigError(f"--max_flip {options.max_flip:g}: must lie between 0 and 1")
     settings = _settings(options)
     # Imported late: an error in the options does not wait for it.
-    from turnwise.pipeline.report.calibration import CheckOptions, check_text, checked
+    from turnwise.pipeline.report.calibration import check_text, checked
 
-    stated = {name: getattr(options, name) for name in CheckOptions.__struct_fields__}
-    check = checked(settings, CheckOptions(**stated), complain if options.format == "json" else say)
+    how = {name: getattr(options, name) for name in ("votes", "sample", "seed", "max_flip", "yes")}
+    check = checked(settings, complain if options.format == "json" else say, **how)
     document = msgspec.json.format(msgspec.json.encode(check), indent=2)
     if options.output and check.used is not None:
         try:

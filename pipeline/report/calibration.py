@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import cast
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
@@ -430,23 +429,20 @@ ONE_MODEL = "judge-check checks one model: name it with --judge_model"
 NOT_ASKED = "nothing was asked, so nothing is measured; --yes asks"
 
 
-class CheckOptions(Struct, frozen=True):
-    """How a judge is checked: with how many votes on each form of a question (odd, at least 3), and so on.
-
-    `max_flip` is the largest share of verdicts that may change, 0..1, if it is bounded; without `yes`, only
-    the cost is estimated.
-    """
-
-    votes: int
-    sample: int
-    seed: int
-    max_flip: float | None
-    yes: bool
-
-
-def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], None]) -> JudgeCheck:
+def checked(
+    settings: RunSettings,
+    tell: Callable[[str], None],
+    *,
+    votes: int,
+    sample: int,
+    seed: int,
+    max_flip: float | None,
+    yes: bool,
+) -> JudgeCheck:
     """Checks the judge of the settings; `tell` takes a line with the cost before anything is asked.
 
+    Each form of a question gets `votes`, odd and at least 3. `max_flip` is the largest share of verdicts that
+    may change, 0..1, if it is bounded. Without `yes`, only the cost is estimated.
     Raises ConfigError if the judge has no model, or several for one criterion; it cannot work or is refused;
     a path names nothing.
     """
@@ -461,7 +457,7 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
     logs = sort_inputs("--input", settings.input, Conversation)
     cases = sort_inputs("--eval_cases", settings.eval_cases, EvalCase) if settings.eval_cases else None
     samples = collected.samples(logs, cases)
-    drawn = asyncio.run(_kept_conversations(samples, selection, options.sample, options.seed))
+    drawn = asyncio.run(_kept_conversations(samples, selection, sample, seed))
     errors = Counter(failure.criterion or "" for about in drawn for failure in about.failures)
     by_prompt: dict[object, CheckedQuestion] = {}
     for index, about in enumerate(drawn):
@@ -469,29 +465,29 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
             for question in of_criterion:
                 by_prompt.setdefault((name, question.prompt), CheckedQuestion(name, index, question))
     questions = [*by_prompt.values()]
-    estimate = vote_on_all(questions, replace(settings.judge, only_estimates=True), options.votes)[1]
+    estimate = vote_on_all(questions, replace(settings.judge, only_estimates=True), votes)[1]
     check = JudgeCheck(
         model=", ".join(dict.fromkeys(settings.judged_models)) or settings.judge.config.model,
-        votes=options.votes,
-        sample=options.sample,
-        seed=options.seed,
+        votes=votes,
+        sample=sample,
+        seed=seed,
         conversations=len(drawn),
         records_rejected=sum(row["stage"] != "check" for row in collected.result({}).failures),
         estimate=estimate,
         used=None,
         criteria=[],
-        problems=[NOT_ASKED] if questions else check_problems([], options.max_flip),
+        problems=[NOT_ASKED] if questions else check_problems([], max_flip),
     )
     asked_about = f"{counted(len(questions), 'question')} about {counted(len(drawn), 'conversation')}"
-    tell(f"estimate: {asked_about}, {options.votes} votes a form: about {_cost(estimate)}")
-    if not options.yes:
+    tell(f"estimate: {asked_about}, {votes} votes a form: about {_cost(estimate)}")
+    if not yes:
         return check
     try_judge(settings)
-    voted, used = vote_on_all(questions, settings.judge, options.votes)
+    voted, used = vote_on_all(questions, settings.judge, votes)
     stated = [criterion.name for criterion in selection.judged]
     names = dict.fromkeys([*stated, *(question.criterion for question in questions), *errors])
-    figures = criterion_figures([*names], voted, errors, options.votes)
-    return replace(check, used=used, criteria=figures, problems=check_problems(figures, options.max_flip))
+    figures = criterion_figures([*names], voted, errors, votes)
+    return replace(check, used=used, criteria=figures, problems=check_problems(figures, max_flip))
 
 
 def vote_on_all(

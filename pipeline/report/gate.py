@@ -471,7 +471,11 @@ def junit_xml(report: GateReport) -> str:
 
     What has no outcome is skipped, but an inconclusive rule is a failure. A rejected record is an error.
     """
-    cases = {_RULES: [*map(_rule_junit, shown_rules(report.rules))]}
+    cases: dict[str, list[ET.Element]] = {_RULES: []}
+    for rule in shown_rules(report.rules):
+        ending = None if rule.status == "passed" else ("failure", rule.status, rule.why)
+        body = "" if ending is None else _names_of(rule).strip(":; ")
+        cases[_RULES].append(_case(_RULES, rule_name(rule), ending, body))
     if report.problems:
         cases[_RUN] = [_case(_RUN, line, ("failure", "failed", line)) for line in report.problems]
     if report.rejected:
@@ -500,11 +504,6 @@ def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
         suite.set(key, str(sum(case.find(tag) is not None for case in cases)))
     suite.extend(cases)
     return suite
-
-
-def _rule_junit(rule: RuleResult) -> ET.Element:
-    ending = None if rule.status == "passed" else ("failure", rule.status, rule.why)
-    return _case(_RULES, rule_name(rule), ending, "" if ending is None else _names_of(rule).strip(":; "))
 
 
 def _check(check: GateCheck) -> ET.Element:

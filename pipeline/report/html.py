@@ -3,7 +3,7 @@
 import gzip
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -31,7 +31,7 @@ from turnwise.transforms.decisions.report.figures import (
     run_names,
     short_names,
 )
-from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
+from turnwise.transforms.decisions.run import Run, read_versions
 
 INLINE_CHARACTERS = 5_000_000
 
@@ -231,7 +231,16 @@ def compare_versions(
     for run in runs:
         run.check_results()
     read = [read_versions(run) for run in runs]
-    keyed = list(_sides(read, run_names(runs)))
+    versions = [VersionKey(i, version or "") for i, run in enumerate(read) for version in run.conversations]
+    keys = in_display_order(versions, [run.first_times for run in read])
+    names = zip(keys, short_names(keys, run_names(runs)), strict=True)
+    # All versions where no log states one.
+    is_stated = any(key.app_version for key in keys)
+    keyed = [
+        (key, read[key.run].side(key.app_version or None, name))
+        for key, name in names
+        if key.app_version or not is_stated
+    ]
     how = version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS
     for option, name, index in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
         if name is not None:
@@ -275,16 +284,6 @@ def _pairs(keys: Sequence[VersionKey], how: str) -> dict[tuple[int, int], str]:
     elif others and how != NAMED:
         pairs[last - 1, last] = _OF_LAST
     return pairs | {(0, other): _CHOSEN for other in others}
-
-
-def _sides(runs: Sequence[RunVersions], names: Sequence[str]) -> Iterator[tuple[VersionKey, ComparedSide]]:
-    """Yields the stated versions; all of them where no log states one."""
-    versions = [VersionKey(i, version or "") for i, run in enumerate(runs) for version in run.conversations]
-    keys = in_display_order(versions, [run.first_times for run in runs])
-    stated = any(key.app_version for key in keys)
-    for key, name in zip(keys, short_names(keys, names), strict=True):
-        if key.app_version or not stated:
-            yield key, runs[key.run].side(key.app_version or None, name)
 
 
 def compare_sides(a: ComparedSide, b: ComparedSide) -> Comparison | str:

@@ -538,18 +538,6 @@ def _most(numbers: Mapping[str, int]) -> str:
     return ", ".join([*shown, *([f"{more} others"] if more else [])])
 
 
-def idle_text(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow]) -> str:
-    """Returns the line about criteria with a threshold that applied to no conversation; "" if none.
-
-    Nobody asked for the criteria of the default config: those that cannot have a value are left out.
-    """
-    if settings.config.criteria == DEFAULT_CRITERIA:
-        return ""
-    seen = {row["criterion"] for row in rows}
-    idle = [c.name for c in settings.criteria if c.threshold is not None and c.name not in seen]
-    return f"not applicable to any conversation: {', '.join(idle)}" if idle else ""
-
-
 def no_version_line(settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]) -> str:
     """Returns the sentence on a run of which no conversation states an app version; "" if one does."""
     if not rows or any(row["app_version"] is not None for row in rows):
@@ -641,6 +629,10 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         of_sides = [] if compared is None else [compared.baseline, compared.candidate]
         sides = [side.app_versions[0] or "" for side in of_sides]
         table = version_table(rows, settings.criteria_names, failures, has_means, width, sides)
+    # Nobody asked for the criteria of the default config: those that cannot have a value are left out.
+    asked = settings.criteria if rows and settings.config.criteria != DEFAULT_CRITERIA else ()
+    seen = {row["criterion"] for row in rows}
+    idle = [c.name for c in asked if c.threshold is not None and c.name not in seen]
     is_custom = (criterion.name for criterion in settings.criteria if isinstance(criterion, CustomMetric))
     custom = printable(", ".join(is_custom))
     parts = [
@@ -653,7 +645,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         "" if page else "\n".join(left_out(counts)),
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
-        idle_text(settings, rows) if rows else "",
+        f"not applicable to any conversation: {', '.join(idle)}" if idle else "",
         no_version_line(settings, counts, rows),
         redacted_text(None if settings.config.redact is None else figures.redacted),
         f"no conversation has {', '.join(figures.absent_paths)}" if figures.absent_paths else "",

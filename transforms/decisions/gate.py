@@ -13,7 +13,6 @@ from turnwise.schemas.comparison import (
     Bounds,
     Comparison,
     CriterionComparison,
-    Pairing,
     RuleResult,
     RuleStatus,
 )
@@ -449,10 +448,6 @@ def _estimate(
 # Holds a comparison with a baseline against a margin, whatever was not measured would have been.
 
 
-_Open = tuple[int, str]
-"""Something that was not compared: number of cases, and what, in words."""
-
-
 def _hold_baseline(
     rule: NotWorseRule,
     criterion: str,
@@ -476,27 +471,7 @@ def _hold_baseline(
     if compared is None:
         why = comparison.not_compared.get(criterion, "neither side has a score of it")
         return None, f"not compared: {why}"
-    gaps = _not_compared(pairing, state, rejected)
-    is_met = _held(rule.margin * _unit(compared), compared, coverage is not None)
-    fewest = compared.overall.fewest_alike
-    texts = [difference_text(compared, coverage is not None)]
-    if fewest and is_met is None:
-        texts.append(f"fewer than {fewest} cases cannot show that it is not worse")
-    texts += [*corrected_text(compared), *(f"{number} {text}" for number, text in gaps)]
-    if state.problems:
-        texts.append(f"the baseline itself failed: {'; '.join(state.problems)}")
-        is_met = None
-    elif coverage is None:
-        is_met = is_met if not gaps or (is_met is False and _stays(rule.margin, compared, gaps)) else None
-    elif (share := _compared_share(compared, gaps)) < coverage:
-        beside = beside_text(share, coverage)
-        texts.append(f"{share_text(share)} compared{beside}, {limit_text(coverage, '%')} asked for")
-        is_met = None
-    return is_met, "; ".join(texts)
-
-
-def _not_compared(pairing: Pairing, state: BaselineState, rejected: Rejected) -> list[_Open]:
-    """Returns what may have been the other side of a pair, or a failure."""
+    # What may have been the other side of a pair, or a failure: number of cases, and what.
     kinds = [
         (pairing.baseline_only, "cases of the baseline have no conversation here"),
         (pairing.changed, "cases whose expectation is not that of the baseline"),
@@ -504,22 +479,32 @@ def _not_compared(pairing: Pairing, state: BaselineState, rejected: Rejected) ->
         (state.rejected.number, f"were not measured in the baseline ({state.rejected.text})"),
         (rejected.number, f"were not measured here ({rejected.text})"),
     ]
-    return [(number, text) for number, text in kinds if number]
+    gaps = [f"{number} {text}" for number, text in kinds if number]
+    missing = sum(number for number, _ in kinds)
+    is_met = _held(rule.margin * _unit(compared), compared, coverage is not None)
+    total = compared.overall.pairs + compared.baseline_only + compared.candidate_only + missing
+    fewest = compared.overall.fewest_alike
+    texts = [difference_text(compared, coverage is not None)]
+    if fewest and is_met is None:
+        texts.append(f"fewer than {fewest} cases cannot show that it is not worse")
+    texts += [*corrected_text(compared), *gaps]
+    if state.problems:
+        texts.append(f"the baseline itself failed: {'; '.join(state.problems)}")
+        is_met = None
+    elif coverage is None:
+        is_met = is_met if not gaps or (is_met is False and _stays(rule.margin, compared, missing)) else None
+    elif (share := compared.overall.pairs / total if total else 0.0) < coverage:
+        beside = beside_text(share, coverage)
+        texts.append(f"{share_text(share)} compared{beside}, {limit_text(coverage, '%')} asked for")
+        is_met = None
+    return is_met, "; ".join(texts)
 
 
-def _compared_share(compared: CriterionComparison, gaps: Sequence[_Open]) -> float:
-    """Returns the share of cases with a value on both sides."""
-    pairs = compared.overall.pairs
-    total = pairs + compared.baseline_only + compared.candidate_only + sum(number for number, _ in gaps)
-    return pairs / total if total else 0.0
-
-
-def _stays(margin: float, compared: CriterionComparison, gaps: Sequence[_Open]) -> bool:
+def _stays(margin: float, compared: CriterionComparison, added: int) -> bool:
     """Returns whether a share remains worse though all that was not compared were a gain."""
     interval, pairs = compared.overall.interval, compared.overall.pairs
     if interval is None or compared.measure != "pass_rate":
         return False
-    added = sum(number for number, _ in gaps)
     high = interval.high if compared.better_is == "more" else -interval.low
     return (pairs * high + added) / (pairs + added) < -margin
 
@@ -585,39 +570,30 @@ def apply_rules(
         if isinstance(rule, AllPassRule):
             not_allowed_of_all = rejected_with(rejected if not_allowed is None else not_allowed, versions)
             results.append(_all_pass(rule, versions, not_allowed_of_all))
-        elif isinstance(rule, NotWorseRule) and all(version.comparison is None for version in versions):
-            why = "there is no baseline" if versions else _NONE_SCORED
+        elif isinstance(rule, NotWorseRule):
             names = held_criteria(rule, config)
-            results += [_result(_not_worse_text(rule, name, versions), None, None, why) for name in names]
-        elif not versions and not isinstance(rule, NotWorseRule):
+            why = "there is no baseline" if versions else _NONE_SCORED
+            if all(version.comparison is None for version in versions):
+                results += [_result(_not_worse_text(rule, name, versions), None, None, why) for name in names]
+            else:  # a comparison counts the cases of the baseline alone itself
+                pairs = [(name, version) for version in versions for name in names]
+                results += [_not_worse(rule, *pair, rejected, tolerant.get(pair[0])) for pair in pairs]
+        elif not versions:
             results.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
         else:
-            for version in versions:
-                results += _of_version(rule, config, version, rejected, tolerant)
+            gaps = [(version, rejected_with(rejected, [version])) for version in versions]
+            if isinstance(rule, BoundRule):
+                results += [_bound(rule, *gap, rule.criterion in tolerant) for gap in gaps]
+            elif isinstance(rule, CoverageRule):
+                results += [_coverage(rule, *gap) for gap in gaps]
+            else:
+                results += [_destructive(rule, *gap, tolerant) for gap in gaps]
     return results
 
 
 def held_criteria(rule: NotWorseRule, config: GateConfig) -> Sequence[str]:
     """Returns the criteria that a rule compares with the baseline."""
     return [rule.criterion] if rule.criterion else config.primary or (STATUS,)
-
-
-def _of_version(
-    rule: BoundRule | NotWorseRule | DestructiveRule | CoverageRule,
-    config: GateConfig,
-    version: GatedVersion,
-    rejected: Rejected,
-    tolerant: Mapping[str, float],
-) -> list[RuleResult]:
-    if isinstance(rule, NotWorseRule):  # its comparison counts the cases of the baseline alone itself
-        names = held_criteria(rule, config)
-        return [_not_worse(rule, name, version, rejected, tolerant.get(name)) for name in names]
-    rejected_here = rejected_with(rejected, [version])
-    if isinstance(rule, BoundRule):
-        return [_bound(rule, version, rejected_here, rule.criterion in tolerant)]
-    if isinstance(rule, CoverageRule):
-        return [_coverage(rule, version, rejected_here)]
-    return [_destructive(rule, version, rejected_here, tolerant)]
 
 
 def _kinds(failed: list[str], missing: list[str], unmeasured: int) -> dict[str, list[str]]:

@@ -66,7 +66,7 @@ from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, norma
 def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
     """Compares a candidate (b) with a baseline (a), each with at least one conversation."""
     short = short_names((a.name, b.name))
-    whole, (a, b) = (a, b), (msgspec.structs.replace(side, name=short[side.name]) for side in (a, b))
+    sides, (a, b) = (a, b), (msgspec.structs.replace(side, name=short[side.name]) for side in (a, b))
     matched = match(a.conversations, b.conversations, options.by)
     pairing = matched.pairing
     changes: list[SettingsChange] = settings_changes(a, b)
@@ -80,11 +80,20 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         measures = [measure for measure in measures if measure.criterion != STATUS]
     measured = [(measure, estimate(matched, measure, options)) for measure in measures]
     slices, turns, left_out = _compare_parts(matched, measured, options)
-    criteria = _compare_criteria(matched, measured, turns, options, (a, b))
-    criteria = [with_correction(result, a, b) for result in criteria]
+    criteria = []
+    for measure, whole in measured:
+        # The words rest on p-values adjusted by Holm within each family.
+        family = (other for of, other in measured if of is not measure and _family(of) == _family(measure))
+        other_p = [other.p for other in family if other.p is not None]
+        result = _compare(matched, measure, whole, other_p, options)
+        result = held_open(result, a, b, pairing, options.margin)
+        text, why = sentence(result, a.name, b.name, pairing.by), why_open(result, b.name)
+        of_turns = turns.get(measure.criterion, [])
+        result = msgspec.structs.replace(result, sentence=text, why_open=why, turns=of_turns)
+        criteria.append(with_correction(result, a, b))
     return Comparison(
-        baseline=_side(whole[0], pairing.by),
-        candidate=_side(whole[1], pairing.by),
+        baseline=_side(sides[0], pairing.by),
+        candidate=_side(sides[1], pairing.by),
         pairing=pairing,
         margin=options.margin,
         alpha=options.alpha,
@@ -143,35 +152,9 @@ def _side(side: ComparedSide, by: PairedBy) -> Side:
     )
 
 
-# Compares all criteria of two sides, each in its family.
-
-
 def _family(measure: CriterionMeasure) -> str:
     """Returns the criteria whose p-values are adjusted together: verdicts; with outcomes; without."""
     return "verdicts" if measure.criterion == STATUS else "outcomes" if measure.has_outcomes else "values"
-
-
-def _compare_criteria(
-    matched: MatchedValues,
-    measured: Sequence[tuple[CriterionMeasure, Estimate]],
-    turns: Mapping[str, list[TurnDifference]],
-    options: CompareOptions,
-    sides: tuple[ComparedSide, ComparedSide],
-) -> list[CriterionComparison]:
-    """Returns the compared criteria; the words rest on p-values adjusted by Holm within each family."""
-    compared_criteria = []
-    for measure, whole in measured:
-        other_p = [
-            other.p
-            for of, other in measured
-            if of is not measure and _family(of) == _family(measure) and other.p is not None
-        ]
-        result = _compare(matched, measure, whole, other_p, options)
-        result = held_open(result, *sides, matched.pairing, options.margin)
-        text = sentence(result, sides[0].name, sides[1].name, matched.pairing.by)
-        why, of_turns = why_open(result, sides[1].name), turns.get(measure.criterion, [])
-        compared_criteria.append(msgspec.structs.replace(result, sentence=text, why_open=why, turns=of_turns))
-    return compared_criteria
 
 
 def _compare(
