@@ -272,8 +272,8 @@ def find_baseline(
         days = (began - timedelta(back) for back in range(1, min(_NIGHTS, began.toordinal() - 1) + 1))
         directories = (filled("--baseline", pattern, before) for before in days)
         # A pattern such as {date:%m} may also name the run's own directory.
-        others = (place for place in directories if place.rstrip("/") != output.rstrip("/"))
-        earlier = next((place for place in others if path_exists(join_path(place, RUN_FILE))), None)
+        others = (folder for folder in directories if folder.rstrip("/") != output.rstrip("/"))
+        earlier = next((folder for folder in others if path_exists(join_path(folder, RUN_FILE))), None)
         none = f"there is no finished run on the {_NIGHTS} dates before {day}"
     else:
         return pattern

@@ -181,18 +181,18 @@ def _compare(
         group_a, group_b = (group_values(side, measure) for side in sides)
         groups = group_estimate(group_a, group_b, measure, options)
         unpaired = groups.as_part(word_for(groups, groups.p, measure, options))
-    if is_share and measure.has_more_values and not all(side.observed.is_binary(measure) for side in sides):
+    has_more = is_share and measure.has_outcomes and measure.criterion != STATUS
+    if has_more and not all(side.observed.is_binary(measure) for side in sides):
         # The mean values say more than the outcomes.
-        values = measure.as_mean(better_side(measure.criterion))
+        name, better = measure.criterion, better_side(measure.criterion)
+        values = CriterionMeasure(name, "mean", measure.scale, measure.unit, better, has_outcomes=False)
         means = estimate(matched, values, options)
         mean = means.as_part(word_for(means, means.p, values, options))
     missing = three_readings(matched, measure, options, whole, other_p)
     voted, flipped = map(sum, zip(*(side.votes(measure) for side in sides), strict=True))
-    quantiles, judge = list[QuantileRatio](), None
-    if options.details and measure.unit != "score":
-        quantiles = _quantile_ratios(matched, measure, options)
-    if options.details and voted:
-        judge = JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted)
+    has_quantiles = options.details and measure.unit != "score"
+    quantiles = _quantile_ratios(matched, measure, options) if has_quantiles else []
+    judge = JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted) if voted else None
     return CriterionComparison(
         criterion=measure.criterion,
         measure=measure.measure,
@@ -214,7 +214,7 @@ def _compare(
         mean=mean,
         missing=missing,
         quantiles=quantiles,
-        judge=judge,
+        judge=judge if options.details else None,
     )
 
 

@@ -95,11 +95,6 @@ class CriterionMeasure(Struct, frozen=True):
         return None if self.scale is None else self.scale[1] - self.scale[0]
 
     @property
-    def has_more_values(self) -> bool:
-        """Whether the values say more than the outcomes."""
-        return self.measure == "mean" or (self.has_outcomes and self.criterion != STATUS)
-
-    @property
     def is_of_values(self) -> bool:
         """Whether values are compared; else outcomes are."""
         return self.measure == "mean" or not self.has_outcomes
@@ -138,10 +133,6 @@ class CriterionMeasure(Struct, frozen=True):
             return turns.values
         is_within = (turns.values >= scale[0]) & (turns.values <= scale[1])
         return np.where(is_within, turns.values, np.nan)
-
-    def as_mean(self, better_is: Literal["more", "less", "neither"]) -> "CriterionMeasure":
-        """Returns the measure of the criterion's values."""
-        return CriterionMeasure(self.criterion, "mean", self.scale, self.unit, better_is, False)
 
 
 def _shares(outcomes: Sequence[str | None], places: Integers) -> Numbers:
@@ -215,12 +206,6 @@ class _ObservedColumns:
         column = self.conversations.criteria.get(measure.criterion)
         return empty_column(len(self.conversations)) if column is None else column
 
-    def is_drawn(self, criterion: str) -> Bools:
-        """Returns which conversations a sample rate did not leave out of a criterion."""
-        sampled_out = self.conversations.sampled_out
-        is_drawn = np.asarray([criterion not in left_out for left_out in sampled_out.values], np.bool_)
-        return is_drawn[sampled_out.places]
-
 
 class SideValues:
     """The conversations of a side, or of a slice of it, by case; `observed` is of all of the side."""
@@ -241,7 +226,9 @@ class SideValues:
 
     def count_drawn(self, measure: CriterionMeasure) -> Integers:
         """Returns the number of conversations of each case that a sample rate did not leave out."""
-        return self.count(self.observed.is_drawn(measure.criterion))
+        sampled_out = self.observed.conversations.sampled_out
+        is_drawn = [measure.criterion not in left_out for left_out in sampled_out.values]
+        return self.count(np.asarray(is_drawn, np.bool_)[sampled_out.places])
 
     def runs(self, measure: CriterionMeasure, missing: float | None = None) -> Runs:
         """Returns the values of a criterion by case; `missing` stands for those without a score."""

@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import PairedBy
@@ -401,19 +402,9 @@ class ConversationColumns(Struct):
 
     def at(self, rows: Integers) -> "ConversationColumns":
         """Returns some of the conversations, in their order."""
-        return ConversationColumns(
-            self.conversation_ids.at(rows),
-            self.app_versions.at(rows),
-            self.eval_ids.at(rows),
-            self.tasks.at(rows),
-            self.case_digests.at(rows),
-            self.languages.at(rows),
-            self.tags.at(rows),
-            {name: column.at(rows) for name, column in self.criteria.items()},
-            self.skipped.at(rows),
-            self.sampled_out.at(rows),
-            self.agents and self.agents.at(rows),
-        )
+        criteria = {name: column.at(rows) for name, column in self.criteria.items()}
+        columns = {name: c.at(rows) for name, c in asdict(self).items() if isinstance(c, CodedColumn)}
+        return replace(self, criteria=criteria, **columns)
 
 
 def columns_of(conversations: Iterable[ComparedConversation]) -> ConversationColumns:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import floor, log10
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -31,10 +30,8 @@ from turnwise.transforms.decisions.comparison.side_values import (
     scale_of,
 )
 from turnwise.transforms.decisions.comparison.sides import (
-    CodedColumn,
     ComparedSide,
     ConversationColumns,
-    ScoreKind,
     distinct_pairs,
 )
 from turnwise.transforms.text.cleaning import natural_order
@@ -364,18 +361,19 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
 
     Thresholds that differ from case to case are compared where both sides have the case.
     """
-    base, other = _by_criterion(a), _by_criterion(b)
-    gates, other_gates = _gates(base), _gates(other)
+    base, other = map(_thresholds_by_case, (a, b))
+    gates, other_gates = (
+        sorted(name for name, cases in side.items() if _all(cases) != {None}) for side in (base, other)
+    )
     seen, other_seen = map(_seen, (a, b))
     if seen and other_seen and ({*gates} - other_seen or {*other_gates} - seen):
         yield from _verdict(gates, other_gates)
     for criterion in sorted(base.keys() & other.keys()):
-        applied = base[criterion], other[criterion]
-        pairs = [(applied[0].thresholds, applied[1].thresholds)]
+        cases, other_cases = base[criterion], other[criterion]
+        pairs = [(_all(cases), _all(other_cases))]
         if any(len(thresholds) > 1 for thresholds in pairs[0]):
-            sides = [of_side.by_case() for of_side in applied]
-            cases = sorted(sides[0].keys() & sides[1].keys(), key=str)
-            pairs = [(sides[0][case], sides[1][case]) for case in cases]
+            common = sorted(cases.keys() & other_cases.keys(), key=str)
+            pairs = [(cases[case], other_cases[case]) for case in common]
         change = next(((before, after) for before, after in pairs if before != after), None)
         if change is not None:
             before, after = map(_thresholds_text, change)
@@ -384,45 +382,28 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
             )
 
 
-class _HeldCases(NamedTuple):
-    """Scores of a criterion that count for a verdict: their cases and kinds."""
-
-    cases: CodedColumn[str | None]
-    kinds: CodedColumn[ScoreKind | None]
-
-    @property
-    def thresholds(self) -> _Thresholds:
-        """The thresholds; None: a score on the scale without one."""
-        return {kind.threshold for kind in self.kinds.used() if kind is not None}
-
-    def by_case(self) -> dict[str | None, _Thresholds]:
-        thresholds: dict[str | None, _Thresholds] = {}
-        for case, kind_index in distinct_pairs(self.cases, self.kinds):
-            if (kind := self.kinds.values[kind_index]) is not None:
-                thresholds.setdefault(self.cases.values[case], set()).add(kind.threshold)
-        return thresholds
-
-
-def _by_criterion(conversations: ConversationColumns) -> dict[str, _HeldCases]:
-    applied: dict[str, _HeldCases] = {}
+def _thresholds_by_case(conversations: ConversationColumns) -> dict[str, dict[str | None, _Thresholds]]:
+    """Returns criterion -> case -> thresholds of scores that count; None: one on the scale without any."""
+    applied: dict[str, dict[str | None, _Thresholds]] = {}
     for name, given in conversations.criteria.items():
-        counts = given.where(lambda kind: kind.has_value and kind.threshold is not None) | given.is_within(
-            scale_of(name)
-        )
-        of_name = _HeldCases(conversations.eval_ids.at(counts), given.kinds.at(counts))
-        if name != STATUS and of_name.thresholds:
-            applied[name] = of_name
+        counts = given.where(lambda kind: kind.has_value and kind.threshold is not None)
+        counts |= given.is_within(scale_of(name))
+        cases, kinds = conversations.eval_ids.at(counts), given.kinds.at(counts)
+        for case, kind_index in distinct_pairs(cases, kinds) if name != STATUS else ():
+            if (kind := kinds.values[kind_index]) is not None:
+                of_case = applied.setdefault(name, {}).setdefault(cases.values[case], set())
+                of_case.add(kind.threshold)
     return applied
+
+
+def _all(cases: Mapping[str | None, _Thresholds]) -> _Thresholds:
+    return set().union(*cases.values())
 
 
 def _seen(conversations: ConversationColumns) -> set[str]:
     """Returns the criteria that gave anything, or that a sample rate left out; without the verdicts."""
     left_out = [*conversations.skipped.used(), *conversations.sampled_out.used()]
     return {*conversations.criteria, *chain.from_iterable(left_out)} - {STATUS}
-
-
-def _gates(applied: Mapping[str, _HeldCases]) -> list[str]:
-    return sorted(name for name, of_name in applied.items() if of_name.thresholds != {None})
 
 
 def _thresholds_text(thresholds: _Thresholds) -> str:
