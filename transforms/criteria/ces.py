@@ -472,7 +472,7 @@ class SemanticMatch(JudgedCriterion):
             sections += [Section(f"pair {i}, {kind}", text) for kind, text in texts.items()]
             items.append({"place": index, "name": name, "expected": expected, "actual": actual})
         prompt = task_prompt(f"{self.name}/2", sections)
-        return with_items(await self._judge_items(ask, prompt, "values", items), "values", "name")
+        return await self._judge_items(ask, prompt, "values", items)
 
 
 # Whole conversations: expectations, rubrics and user goal.
@@ -544,7 +544,7 @@ class ScenarioRubrics(JudgedCriterion):
             score.value = sum(scores) / len(scores)
         else:
             score.reason = unjudged_reason(len(rubrics) - len(scores), len(rubrics), answers.reason)
-        return with_items(score, "rubrics", "rubric")
+        return score
 
 
 class GoalReply(ReasonedReply):
@@ -628,25 +628,18 @@ class JudgedItem(Struct, frozen=True):
     quote: str | None = None
 
 
-class ItemScore(Score):
-    """Score of judged items, in the order of the case; the details hold the same for the table of scores."""
-
-    items: tuple[JudgedItem, ...] = ()
-
-
-def with_items(score: Score, name: str, key: str) -> ItemScore:
-    """Returns a score with the items that stand under `name` in its details, each named by `key`."""
-    items = [
-        JudgedItem(d[key], d["score"], d["reason"], d.get("place", 0), d.get("prompt"), d.get("quote"))
-        for d in (score.details or {}).get(name, [])
-    ]
-    values = {name: getattr(score, name) for name in Score.__struct_fields__}
-    return ItemScore(**values, items=tuple(items))
+_ITEMS = {"expectations": "expectation", "rubrics": "rubric", "answers": "text", "values": "name"}
+"""Details that hold judged items -> what each item is named by."""
 
 
 def items_of(score: Score | None) -> tuple[JudgedItem, ...]:
-    """Returns the items of a score; none of a score without items."""
-    return score.items if isinstance(score, ItemScore) else ()
+    """Returns the items in the details of a score, in the order of the case; it may have none."""
+    details = (score.details if score else None) or {}
+    return tuple(
+        JudgedItem(d[key], d["score"], d["reason"], d.get("place", 0), d.get("prompt"), d.get("quote"))
+        for name, key in _ITEMS.items()
+        for d in details.get(name, [])
+    )
 
 
 # CES's statements about a whole conversation: evaluation expectations, and expected answers of scenarios.
@@ -687,14 +680,13 @@ class EvaluationExpectations(JudgedCriterion):
         if not texts:
             score = share([None] * len(names), stated[names[0]]["reason"], self.threshold)
             score.details = {"expectations": list(stated.values())}
-            return with_items(score, "expectations", "expectation")
+            return score
         sections = statement_sections("expectation", list(texts.values()))
         prompt = task_prompt(f"{self.name}/2", [*dialogue_sections(sample.conversation), *sections])
         judged, vote = await judge_statements(ask, prompt, self.options, len(texts))
         for (name, text), item in zip(texts.items(), judged, strict=True):
             stated[name] = {"expectation": name, "prompt": text, **item}
-        score = share_score([stated[name] for name in names], vote, "expectations", self.threshold)
-        return with_items(score, "expectations", "expectation")
+        return share_score([stated[name] for name in names], vote, "expectations", self.threshold)
 
 
 class ScenarioExpectations(JudgedCriterion):
@@ -722,4 +714,4 @@ class ScenarioExpectations(JudgedCriterion):
             return None
         sections = statement_sections("expected answer", [answer["text"] for answer in wanted])
         prompt = task_prompt(f"{self.name}/2", [*spoken_sections(sample.conversation), *sections])
-        return with_items(await self._judge_items(ask, prompt, "answers", wanted), "answers", "text")
+        return await self._judge_items(ask, prompt, "answers", wanted)

@@ -251,14 +251,9 @@ _ENDING = ENDING | _ENDING_LAST
 
 
 class Lexicon(NamedTuple):
-    """Words of tool names in all languages, in lower case and without accents.
+    """Words of tool names in all languages, in lower case and without accents; see the English lists.
 
-    Attributes:
-        nouns: Verbs that are also nouns (see `verbs.NOUNS_TOO`).
-        asked: Nouns for look-ups.
-        facts: Nouns of other languages for facts; one may stand first.
-        last: Verbs that may stand at the end of a name.
-        unspaced: All words of scripts without spaces.
+    Facts are those of other languages, of which one may stand first; `last`: verbs that may stand at the end.
     """
 
     reading: frozenset[str]

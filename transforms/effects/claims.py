@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -137,13 +136,7 @@ ClaimVerdict = Literal["done", "not_compared", "other_values", "not_done", "too_
 
 
 class Action(Struct):
-    """A successful call that is, or may be, a change.
-
-    Attributes:
-        values: Values of arguments and response.
-        is_change: Whether the tool is known to change something.
-        is_claimed: Whether the agent claims it anywhere.
-    """
+    """A successful call that is, or may be, a change, with the values of its arguments and response."""
 
     turn: int
     tool: str
@@ -163,13 +156,9 @@ class MessageRange(NamedTuple):
 
 
 class ActionClaim(Struct):
-    """An action that an agent claims.
+    """An action that an agent claims, and the one that it performed, if there is one.
 
-    Attributes:
-        tool: Tool that performs such an action; "": none.
-        identifier: Identifier of the affected resource; "": none.
-        values: Values that the agent states of the action.
-        action: The matching action; None: there is none.
+    "": no tool performs such an action, or the resource has no identifier.
     """
 
     span: MessageRange
@@ -273,18 +262,16 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
             more += _unlisted_numbers(claim.quote, listed, held)
             more += [ClaimedValue("", claim.identifier)] if is_unheld else []
             claim.values = [*claim.values, *more]
-            claim.action = min(before or fitting, key=partial(_distance, claim))
+            # The fewest values that differ, then that are not compared; then one that is not claimed yet.
+            candidates = [(claim.compared(action), action) for action in before or fitting]
+            compared, claim.action = min(
+                candidates,
+                key=lambda c: (c[0].count("other"), c[0].count("not_compared"), c[1].is_claimed),
+            )
             claim.action.is_claimed = True
-            compared = claim.compared(claim.action)
             claim.verdict = "not_compared" if "not_compared" in compared else "done"
             claim.verdict = "other_values" if "other" in compared else claim.verdict
             claim.verdict = claim.verdict if before else "too_early"
-
-
-def _distance(claim: ActionClaim, action: Action) -> tuple[int, int, bool]:
-    """Returns how many values differ from an action's or are not compared, and whether it is claimed."""
-    compared = claim.compared(action)
-    return compared.count("other"), compared.count("not_compared"), action.is_claimed
 
 
 # Finds the numbers, amounts, codes, addresses and days of a claim that its list of values leaves out.
