@@ -81,11 +81,9 @@ class HallucinationReply(ReasonedReply):
 
 
 class LocalHallucinationReply(HallucinationReply):
-    """The local judge's answer; no model is asked for it.
+    """The local judge's answer, with the probability that people call it supported (None: it claims nothing).
 
-    Attributes:
-        probability: Probability that people call the answer supported, 0..1; None: it claims nothing.
-        cannot_tell: Whether words alone do not refute the answer; the reason says why.
+    `cannot_tell`: words alone do not refute the answer; the reason says why.
     """
 
     probability: float | None
@@ -388,12 +386,10 @@ def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:
 
 
 class OpenValue(NamedTuple):
-    """A value to be compared by meaning.
+    """A value to be compared by meaning with a `$matchType` directive of the case.
 
-    Attributes:
-        position: Index of its expectation among the outcomes.
-        name: Parameter or variable; `response` for a tool's response.
-        directive: The `$matchType` directive of the case.
+    It has the index of its expectation among the outcomes, and is named by parameter or variable; that of a
+    tool's response, `response`.
     """
 
     position: int
@@ -608,16 +604,12 @@ def most_frequent(verdicts: Sequence[T], worst_first: Iterable[T]) -> T:
 
 
 class JudgedItem(Struct, frozen=True):
-    """A statement, an answer, a rubric or a value that was judged on its own.
+    """A statement, an answer, a rubric or a value that was judged on its own; see `OpenValue`.
 
     Attributes:
-        name: The expectation as the case states it, or the name of its resource; the rubric; the parameter or
-            variable, `response` for a tool's response.
-        score: 0..1; of all but rubrics 1.0 yes or 0.0 no; None: not judged.
-        reason: Reason of the score, or why there is none.
-        position: Index of its expectation among the outcomes.
+        name: What the case states, or the name of the resource that does; of a value, its own.
+        score: 0..1; of all but rubrics 1.0 yes or 0.0 no; None: not judged, for the reason.
         prompt: Text that was judged; None: the config has none.
-        quote: The agent's words that decide.
     """
 
     name: str

@@ -244,9 +244,7 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
     values = [value for action in actions for value in action.values]
     days = [reading.day for leaf in values for reading in read_dates(plain(leaf.value))]
     text = values_text(values)
-    held = _HeldByActions(
-        text, _keys(words(text)), {day.weekday() for day in days if day} | weekdays_in(text)
-    )
+    held = text, _keys(words(text)), {day.weekday() for day in days if day} | weekdays_in(text)
     texts = {id(action): values_text(action.values) for action in actions}
     listed_money = {money for claim in claims for value in claim.values for money in _money_in(value.text)}
     for claim in sorted(claims, key=lambda claim: not claim.identifier):
@@ -259,7 +257,7 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
             listed = [claim.identifier, *(value.text for value in claim.values)]
             money = _money_in(claim.quote).items()
             more = [ClaimedValue("", text) for amount, text in money if amount not in listed_money]
-            more += _unlisted_numbers(claim.quote, listed, held)
+            more += _unlisted_numbers(claim.quote, listed, *held)
             more += [ClaimedValue("", claim.identifier)] if is_unheld else []
             claim.values = [*claim.values, *more]
             # The fewest values that differ, then that are not compared; then one that is not claimed yet.
@@ -286,37 +284,34 @@ _NUMBER_AND_UNIT = re.compile(r"\d+[a-z]{2,}|\d+h\d\d|\d+k")
 _CAPITAL_MONTHS = frozenset(("may", "march", "mar", "sept", "dec", "mars", "mai", "mayo", "jan", "jun"))
 
 
-class _HeldByActions(NamedTuple):
-    """What all actions hold: their values as text, the keys of their numbers and days, and weekdays, 0..6."""
+def _unlisted_numbers(
+    quote: str, listed: Sequence[str], held: str, held_keys: set[str], held_days: set[int]
+) -> list[ClaimedValue]:
+    """Returns the numbers, codes, addresses and days of a quote that are neither listed nor in any action.
 
-    text: str
-    keys: set[str]
-    weekdays: set[int]
-
-
-def _unlisted_numbers(quote: str, listed: Sequence[str], held: _HeldByActions) -> list[ClaimedValue]:
-    """Returns the numbers, codes, addresses and days of a quote that are neither listed nor held."""
+    Actions hold values as text, keys of numbers and days, and weekdays, 0..6.
+    """
     text = " | ".join(listed)
-    known, read = held.keys | _keys(words(text)), words(_LIST_MARKER.sub("", quote))
+    known, read = held_keys | _keys(words(text)), words(_LIST_MARKER.sub("", quote))
     missing = (word for word, keys in _demands(read, quote) if any(known.isdisjoint(k) for k in keys))
     # A long number that ends with four digits or more of the quote holds these.
     numbers = [
         number
         for number in dict.fromkeys(missing)
         if not (number.isdecimal() and len(number) >= _LEAST_END)
-        or number not in held.text
-        or not re.search(rf"\d{{3,}}{number}(?!\d)", held.text)
+        or number not in held
+        or not re.search(rf"\d{{3,}}{number}(?!\d)", held)
     ]
-    known_codes = {*codes_in(text), *codes_in(held.text), *addresses_in(text), *addresses_in(held.text)}
+    known_codes = {*codes_in(text), *codes_in(held), *addresses_in(text), *addresses_in(held)}
     codes = [
         code
         for code in (*codes_in(quote), *addresses_in(quote))
         if code not in known_codes
         and not _NUMBER_AND_UNIT.fullmatch(code)
-        and not is_named(code, f"{text} | {held.text}")
+        and not is_named(code, f"{text} | {held}")
         and not any(number in code for number in numbers)
     ]
-    days = weekdays_in(quote) - weekdays_in(text) - held.weekdays
+    days = weekdays_in(quote) - weekdays_in(text) - held_days
     names = dict.fromkeys(match[0] for match in _WEEKDAY_OR_WORD.finditer(quote.lower()))
     weekdays = (name for name in names if weekdays_in(name) & days)
     return [ClaimedValue("", value) for value in (*numbers, *codes, *weekdays)]

@@ -16,13 +16,7 @@ _ROUNDING = 1e-12
 
 
 class Confusion(NamedTuple):
-    """Labels of people against outcomes of a criterion.
-
-    Attributes:
-        false_pass: The criterion passes what people fail.
-        false_fail: The criterion fails what people pass.
-        true_fail: Both fail.
-    """
+    """Outcomes of a criterion by the labels of people: a `false_pass` is one of what people fail."""
 
     true_pass: int
     false_pass: int

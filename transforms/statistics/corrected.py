@@ -29,12 +29,9 @@ class CorrectedEstimate(NamedTuple):
 
 
 class SampleDesign(Struct, frozen=True):
-    """How scores hang together and were drawn. Without it, all are independent, with the same probability.
+    """The cases of labelled and other scores, and sampling weights of the labelled ones (None: all the same).
 
-    Attributes:
-        labelled: The case of each labelled score.
-        others: The case of each score without a label.
-        weights: Sampling weight of each labelled score; None: all the same.
+    Without it, all scores are independent, drawn with the same probability.
     """
 
     labelled: Sequence[str]
@@ -89,12 +86,7 @@ def corrected_mean(
 
 
 class _Stratum(NamedTuple):
-    """The conversations of which the judge says one and the same.
-
-    Attributes:
-        people: Share that people let pass, and the effective number of its labels.
-        share: Its share of all conversations.
-    """
+    """The conversations of which the judge says the same: what people let pass of them, and their share."""
 
     people: EffectiveShare
     drawn: "np.typing.NDArray[np.bool_]"
@@ -130,9 +122,8 @@ def corrected_rate(
     human, machine = np.asarray(labels, dtype=float), _answers(judged)
     whole = np.concatenate([machine, _answers(others)])
     drawn = np.asarray(design.weights if design and design.weights else np.ones(len(human)), dtype=float)
-    strata = [
-        _stratum(answer, human, whole, drawn) for answer in range(3 if (whole == _UNDECIDED).any() else 2)
-    ]
+    answers = range(3 if (whole == _UNDECIDED).any() else 2)
+    strata = [_stratum(answer, human, whole, drawn) for answer in answers]
     effect = _design_effect(strata, human, whole, drawn, design.codes()) if design else 1.0
     draws = _posterior_of_all(generator_of(seed), strata, effect)
     low, high = map(float, np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
