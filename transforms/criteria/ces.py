@@ -386,10 +386,9 @@ def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:
 
 
 class OpenValue(NamedTuple):
-    """A value to be compared by meaning with a `$matchType` directive of the case.
+    """A value to be compared by a `$matchType` directive, and the place of its expectation among outcomes.
 
-    It has the index of its expectation among the outcomes, and is named by parameter or variable; that of a
-    tool's response, `response`.
+    Its name is that of the parameter or variable, or `response` for that of a tool.
     """
 
     position: int

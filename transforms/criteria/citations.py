@@ -461,10 +461,7 @@ class CitationRecall(CitationSupport):
 
 
 def grounds_of(sample: Sample, pair: TurnPair) -> Grounds | None:
-    """Returns a recorded answer with its sources; None: it was skipped, or the turn holds no engine's answer.
-
-    Raises TooLargeError if it has too many claims or citations.
-    """
+    """Returns an answer with its sources; None: skipped, or no engine's. Raises TooLargeError."""
     turn = pair.actual
     if turn is None or turn.grounded is None or was_skipped(turn):
         return None

@@ -245,17 +245,14 @@ _NUMERALS = frozenset("十百千万萬億亿兆十백천만억조십半반")
 
 
 class Given(NamedTuple):
-    """Numbers of an argument, with the currency that the call names for them, if it can be read.
-
-    They may be money by the argument's name or their own currency; `is_us`: dollars are stated as American.
-    """
+    """Numbers of an argument, with the currency that the call names for them, if it can be read."""
 
     amounts: tuple[Amount, ...]
     is_share: bool
     is_currency_unclear: bool
     path: str
     is_money: bool
-    is_us: bool = False
+    is_us: bool = False  # dollars are stated as those of the United States
 
 
 def read_given(arguments: Sequence[JsonValue], path: str, currency: str | None) -> Given | None:

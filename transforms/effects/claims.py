@@ -156,10 +156,7 @@ class MessageRange(NamedTuple):
 
 
 class ActionClaim(Struct):
-    """An action that an agent claims, and the one that it performed, if there is one.
-
-    "": no tool performs such an action, or the resource has no identifier.
-    """
+    """An action that an agent claims ("": by no tool, of no identifier), and the one performed, if any."""
 
     span: MessageRange
     quote: str
@@ -236,10 +233,10 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
     """Sets the action and verdict of every claim, claims with an identifier first.
 
     A claim matches an action of its tool: one with the stated values, then one that is not claimed yet; else
-    it repeats an earlier claim. If the action comes after the claim, the verdict is `too_early`; if a stated
-    value is not that of the call, it is `other_values`; if one cannot be compared, `not_compared`. The values
-    of a claim that has an action also get the numbers, codes, addresses and days of its quote that no action
-    holds, amounts of money that no claim lists, and an identifier in words that no action holds.
+    it repeats an earlier claim. It is `too_early` if the action comes after it, `other_values` if a stated
+    value is not that of the call, `not_compared` if one cannot be compared. The values of a claim with an
+    action also get the numbers, codes, addresses and days of its quote that no action holds, amounts of money
+    that no claim lists, and an identifier in words that no action holds.
     """
     values = [value for action in actions for value in action.values]
     days = [reading.day for leaf in values for reading in read_dates(plain(leaf.value))]
@@ -287,10 +284,7 @@ _CAPITAL_MONTHS = frozenset(("may", "march", "mar", "sept", "dec", "mars", "mai"
 def _unlisted_numbers(
     quote: str, listed: Sequence[str], held: str, held_keys: set[str], held_days: set[int]
 ) -> list[ClaimedValue]:
-    """Returns the numbers, codes, addresses and days of a quote that are neither listed nor in any action.
-
-    Actions hold values as text, keys of numbers and days, and weekdays, 0..6.
-    """
+    """Returns the numbers, codes, addresses and days of a quote that are neither listed nor held."""
     text = " | ".join(listed)
     known, read = held_keys | _keys(words(text)), words(_LIST_MARKER.sub("", quote))
     missing = (word for word, keys in _demands(read, quote) if any(known.isdisjoint(k) for k in keys))

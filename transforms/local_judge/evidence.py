@@ -233,10 +233,7 @@ _cached_piece = lru_cache(maxsize=64)(_Piece)
 
 
 class Evidence:
-    """Pieces of evidence. Parsed pieces are cached, because later turns repeat those of earlier ones.
-
-    `stated` are the keys of all words outside flags, `is_negated` says whether any word is a negation.
-    """
+    """Pieces of evidence, which are cached: later turns repeat those of earlier ones."""
 
     def __init__(self, pieces: Iterable[str]) -> None:
         texts = sorted(set(pieces))
@@ -249,6 +246,7 @@ class Evidence:
         self.flags = FlagIndex(flags)
         self.statuses = read_statuses(flags)
         self._currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in flags.get(name, ())}
+        # Keys of all words outside flags.
         self.stated = set().union(*[p.stated for p in self.pieces]) if flags else self.keys
 
     def other_currency(self, text: str) -> tuple[str, str] | None:

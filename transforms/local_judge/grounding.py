@@ -109,10 +109,7 @@ def ground(
 
 
 def probable_range(claims: Sequence[GroundingVerdict]) -> tuple[float, float]:
-    """Returns how probably people call claims supported, 0..1, and how probably at most.
-
-    At most, all those are supported of which a low coverage says little.
-    """
+    """Returns how probably people call claims supported, 0..1, and if all of the unsure ones were so."""
     parts = [(claim.coverage or 0.0, claim.weight) for claim in claims]
     best = [(1.0 if claim.unsure else part[0], part[1]) for claim, part in zip(claims, parts, strict=True)]
     return probability(parts), probability(best)
@@ -432,10 +429,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
 
 class AnswerComparison(NamedTuple):
-    """Comparison of an answer with the expected one: CES's score, 0 (contradictory) to 4 (fully consistent).
-
-    With the words of the answer that cover most of the expected one, and a sentence on why.
-    """
+    """How an answer, by a quote of it, agrees with the expected one: 0 (contradictory) to 4 (consistent)."""
 
     score: int
     quote: str

@@ -111,13 +111,8 @@ def corrected_rate(
     rates near 0 and 1 it covers better than a normal interval. What the judge left without a score is a third
     stratum with labels of its own: d (q a + (1 - q) b) + (1 - d) c, with the share d of what is decided.
 
-    Args:
-        labels: What people said of a random part of the conversations, 0..1 (the share of raters that let it
-            pass); at least one.
-        judged: What the judge said of the same conversations, in the same order; None: no score.
-        others: What the judge said of all conversations that have no label.
-        seed: Seed, such as `SEED`.
-        design: Cases and sampling weights.
+    The labels, at least one, are of a random part of the conversations: 0..1, the share of raters that let it
+    pass. `judged` is of the same in the same order, `others` of all without a label; None: no score.
     """
     human, machine = np.asarray(labels, dtype=float), _answers(judged)
     whole = np.concatenate([machine, _answers(others)])
@@ -127,17 +122,12 @@ def corrected_rate(
     effect = _design_effect(strata, human, whole, drawn, design.codes()) if design else 1.0
     draws = _posterior_of_all(generator_of(seed), strata, effect)
     low, high = map(float, np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
-    value, wider = float(draws.mean()), _widening(drawn)
+    value, known, end = float(draws.mean()), effective_size(drawn), (1 + LEVEL) / 2
+    # With unequal weights, Student's t with the effective number of labels is wider.
+    is_equal = known > len(drawn) - 1e-6
+    wider = 1.0 if is_equal else t_quantile(end, max(0.5, known - 1)) / normal_quantile(end)
     bounds = Bounds(max(0.0, value - wider * (value - low)), min(1.0, value + wider * (high - value)))
     return CorrectedEstimate(value, bounds)
-
-
-def _widening(drawn: Numbers) -> float:
-    """Returns how much wider Student's t with the effective number of labels is; 1 with equal weights."""
-    size, share = effective_size(drawn), (1 + LEVEL) / 2
-    if size > len(drawn) - 1e-6:
-        return 1.0
-    return t_quantile(share, max(0.5, size - 1)) / normal_quantile(share)
 
 
 _UNDECIDED = 2

@@ -179,10 +179,7 @@ def contains_quote(quote: str, text: str) -> bool:
 
 
 def find_span(quote: str, text: str) -> tuple[int, int] | None:
-    """Returns the half-open code-point range of a quote's first occurrence; None: not found.
-
-    Any white space in the quote matches any white space in the text.
-    """
+    """Returns the half-open range of a quote's first occurrence, with any white space; None: not found."""
     words = _shown_quotes(quote).strip(" \t\n\"'“”„«»").split()
     shown = sanitize(text).translate(_BRACKETS)
     seen = shown.replace(HIDDEN, "")
