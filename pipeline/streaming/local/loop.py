@@ -27,9 +27,6 @@ from turnwise.schemas.score import record_failure
 from turnwise.transforms.beam.sessions import RecordContent, Sessions, firing_time
 from turnwise.transforms.beam.windows import (
     AlertRaiser,
-    Contribution,
-    Counted,
-    CountedLookup,
     RaisedWindows,
     RecordOutcome,
     StreamScorer,
@@ -37,7 +34,6 @@ from turnwise.transforms.beam.windows import (
     WindowMetrics,
     failed_outcome,
     known_watermark,
-    revise,
     window_start,
 )
 from turnwise.transforms.formats.events import ConversationEvent, is_of_endless_group
@@ -68,42 +64,6 @@ class AdvanceClock(NamedTuple):
 
 
 StreamEvent: TypeAlias = Elements | AdvanceWatermark | AdvanceClock
-
-
-HORIZON = 32_000
-"""Maximum number of counted conversations in memory; the oldest are removed first."""
-
-
-class CountedOnce:
-    """The contributions that count; those of windows that cannot change any more are forgotten."""
-
-    def __init__(self, rules: StreamRules, earlier: CountedLookup) -> None:
-        self._earlier, self._length = earlier, rules.window
-        self._kept_seconds = rules.window + rules.window_lateness
-        self._known: dict[str, Counted] = {}
-        self._forget_at = inf
-
-    def add(self, new: Contribution) -> list[SumsChange]:
-        """Returns what a contribution changes: nothing, if it was counted before."""
-        before = self._known.get(new.name) or self._earlier(new.name)
-        known, changes = revise(before, new)
-        if known is before:
-            return []
-        self._known.pop(new.name, None)
-        self._known[new.name] = known
-        if len(self._known) > HORIZON:
-            del self._known[next(iter(self._known))]
-        self._forget_at = min(self._forget_at, self._end(known))
-        return changes
-
-    def forget(self, watermark: float) -> None:
-        """Removes contributions whose windows cannot change any more: those that `Windows` forgets."""
-        if watermark > self._forget_at:
-            self._known = {name: c for name, c in self._known.items() if self._end(c) >= watermark}
-            self._forget_at = min(map(self._end, self._known.values()), default=inf)
-
-    def _end(self, known: Counted) -> float:
-        return window_start(known.event_time, self._length) + self._kept_seconds
 
 
 class _OpenWindow(Struct):
@@ -192,13 +152,12 @@ class StreamLoop:
 
     def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[WindowSum]) -> None:
         """Creates a loop; `sums` are the metrics of earlier processes."""
-        rules, earlier = settings.stream.rules, runtime.store.earlier
-        self._rules, self._runtime, self._run = rules, runtime, settings.run
+        self._rules, self._runtime, self._run = settings.stream.rules, runtime, settings.run
         self._reader = LogReader(settings.input_format, settings.config)
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
         self._scorer = StreamScorer(settings.selection, settings.run, settings.judge)
-        self._counted, self._windows = CountedOnce(rules, earlier.counted), Windows(rules, sums)
-        self._raiser = AlertRaiser(rules, settings.config.alerts)
+        self._windows = Windows(self._rules, sums)
+        self._raiser = AlertRaiser(self._rules, settings.config.alerts)
         self._raised: dict[str, RaisedWindows] = {}
         sink = settings.stream.alerts, Path(settings.output) / ALERTS_FILE
         self._alerts = open_alert_sink(*sink) if settings.config.alerts else None
@@ -218,7 +177,7 @@ class StreamLoop:
         self._process(())
 
     def _process(self, values: Sequence[TimestampedValue[Arrival]]) -> None:
-        """Processes a bundle, and what is due then; stores the outcomes in one transaction."""
+        """Processes a bundle, and what is due then: stores the outcomes, and what they change in windows."""
         if values or min(self._sessions.due, self._groups.due) <= self._watermark:
             book = self._runtime.cases
             self._cases, self._held = CaseIndex(None) if book is None else book.index, 0
@@ -228,16 +187,16 @@ class StreamLoop:
             self._close_due()
             self._outcomes += self._scorer.finish()
             PROGRESS.held += self._held
+        store, in_flight = self._runtime.store, self._runtime.in_flight
         outcomes, self._outcomes = self._outcomes, []
-        for outcome in outcomes:
-            if outcome.contribution is not None:
-                self._windows.add(self._counted.add(outcome.contribution))
-        self._counted.forget(self._watermark)
+        if outcomes:
+            self._windows.add(store.commit(outcomes, in_flight))
+        unsent: list[RecordOutcome] = []
         for pane in self._windows.panes(self._watermark, self._clock):
             self._runtime.metrics.put(pane)
-            outcomes += self._alert(pane)
-        if outcomes:
-            self._runtime.store.commit(outcomes, self._runtime.in_flight)
+            unsent += self._alert(pane)
+        if unsent:
+            store.commit(unsent, in_flight)
 
     def _read(self, arrival: Arrival, timestamp: Timestamp) -> None:
         watermark = known_watermark(arrival)
@@ -253,9 +212,9 @@ class StreamLoop:
                 self._add(self._sessions, event, timestamp)
 
     def _add(self, sessions: Sessions, event: ConversationEvent, timestamp: Timestamp) -> None:
-        earlier = self._runtime.store.earlier
-        group = partial(earlier.group, is_endless=is_of_endless_group(event))
-        lookup = group if sessions is self._groups else earlier.session
+        stored = self._runtime.store.conversations
+        group = partial(stored.group, is_endless=is_of_endless_group(event))
+        lookup = group if sessions is self._groups else stored.session
         held, rejected = sessions.add(event, timestamp.micros / 1e6, self._reader, self._rules, lookup)
         self._held += held
         if rejected is not None:

@@ -29,7 +29,6 @@ from turnwise.pipeline.streaming.alerts import (
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local.conversations import (
     ConversationStore,
-    PreviousProcesses,
     StoredConversation,
     key_of,
 )
@@ -58,6 +57,7 @@ from turnwise.transforms.beam.windows import (
     REPLACED,
     Contribution,
     RecordOutcome,
+    SumsChange,
     WindowMetrics,
     in_place_of_another,
     too_late,
@@ -80,7 +80,6 @@ class StreamStorage:
     Attributes:
         checkpoints: Progress of the sources.
         conversations: Stored conversations.
-        earlier: Work of earlier processes.
         sums: Metrics by window and app version.
         now: The stream's time, seconds since the epoch.
         lock: Hold it to read counts or totals as a whole.
@@ -103,8 +102,7 @@ class StreamStorage:
             raise
         self._segments = Segments(directory, {segment: part.length for segment, part in committed.items()})
         self.checkpoints = SourceCheckpoints(self._connection, self.lock)
-        self.conversations = ConversationStore(self._connection)
-        self.earlier = PreviousProcesses(directory, self.conversations.changes)
+        self.conversations = ConversationStore(self._connection, self.lock)
         self._rules, self._pruned_at = rules, 0
         self._run = run or RunInfo("", "")
         self.now = float(self.meta(_NOW, "0"))
@@ -181,10 +179,10 @@ class StreamStorage:
             row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(row[0])
 
-    def commit(self, outcomes: Sequence[RecordOutcome], in_flight: InFlightRecords) -> None:
+    def commit(self, outcomes: Sequence[RecordOutcome], in_flight: InFlightRecords) -> list[SumsChange]:
         """Stores outcomes and releases their records once they are on disk; raises OSError.
 
-        An outcome that is stored already, or an older revision, is ignored.
+        An outcome that is stored already, or an older revision, is ignored. Returns what the others change.
         """
         with self._transaction():
             for outcome in outcomes:
@@ -194,13 +192,14 @@ class StreamStorage:
             self.checkpoints.settle(whole)
             self.counts["records"] += sum(map(self._is_first, whole))
             self._prune()
+            changes = self.sums.changes
         in_flight.release(whole)
+        return changes
 
     def _prune(self, every: int = _PRUNED_EVERY) -> None:
         if self.conversations.changes - self._pruned_at >= every:
             self._pruned_at = self.conversations.changes
-            if prune(self._connection, self._rules, self.now, time()):
-                self.earlier.may_hold_any = True
+            prune(self._connection, self._rules, self.now, time())
 
     def _store(self, outcome: RecordOutcome) -> None:
         contribution = outcome.contribution
@@ -228,7 +227,8 @@ class StreamStorage:
         counts = outcome_counts(outcome)
         self.counts.update(counts)
         if contribution.statistics.conversations:
-            self.sums.add(contribution.event_time, contribution.app_version, contribution.statistics)
+            added = contribution.event_time, contribution.app_version, contribution.statistics
+            self.sums.changes.append(SumsChange(1, *added))
         rows = _rows(outcome, written)
         if self.service is not None:
             self._change(conversation_change(contribution, self.meta("run_id", ""), written, rows))
@@ -262,7 +262,6 @@ class StreamStorage:
 
     def _retract(self, known: StoredConversation, name: str, written: int) -> None:
         """Removes a replaced conversation, and subtracts what it added to counts and sums."""
-        self.earlier.replace(known)
         self.counts.subtract(known.counted)
         self.counts["replaced"] += known.counted["results"]
         self.conversations.drop(known)
@@ -270,7 +269,7 @@ class StreamStorage:
             self._change(gone_change(known.key, self.meta("run_id", ""), written))
         statistics = known.statistics
         if statistics.conversations:
-            self.sums.add(known.event_time, known.app_version, statistics, sign=-1)
+            self.sums.changes.append(SumsChange(-1, known.event_time, known.app_version, statistics))
 
     def _is_first(self, key: Place) -> bool:
         """Returns whether a record is settled for the first time. Tracked sources never repeat a record."""
@@ -299,7 +298,6 @@ class StreamStorage:
             else:
                 with suppress(sqlite3.Error):
                     self._segments.cut(self._committed())
-            self.earlier.close()
             self._connection.close()
 
 
