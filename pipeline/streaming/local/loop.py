@@ -14,13 +14,13 @@ from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from msgspec import Struct
 
-from turnwise.pipeline.io.case_book import CaseBook
 from turnwise.pipeline.io.run_writer import ALERTS_FILE
+from turnwise.pipeline.settings.options import StreamSettings
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts import WindowSum, open_alert_sink, send_alert
 from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
-from turnwise.pipeline.streaming.local.counts import BackgroundThread, InFlightRecords, Watermark
-from turnwise.pipeline.streaming.local.storage import Runtime, StreamStorage
+from turnwise.pipeline.streaming.local.counts import BackgroundThread, Watermark
+from turnwise.pipeline.streaming.local.storage import Runtime
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import PROGRESS, RunInfo, StreamRules
 from turnwise.schemas.score import record_failure
@@ -269,13 +269,6 @@ class IncompleteError(OSError):
     """The stream ended with records that have no outcome."""
 
 
-class StreamLimits(Struct, frozen=True):
-    """Seconds, and conversations scored or rejected, after which a stream ends by itself; None: never."""
-
-    seconds: float | None = None
-    conversations: int | None = None
-
-
 class Engine:
     """Provides the events of a local stream.
 
@@ -286,25 +279,21 @@ class Engine:
     def __init__(
         self,
         source: StreamSource,
-        in_flight: InFlightRecords,
-        store: StreamStorage,
-        limits: StreamLimits,
-        longest_wait: float,
+        runtime: Runtime,
+        stream: StreamSettings,
         run: RunInfo,
         stop: Event,
-        cases: CaseBook | None = None,
         patience: float = 60.0,
     ):
         """Creates the engine.
 
-        An open session is closed after `longest_wait` seconds at the latest. To end the stream set `stop`:
-        records that were read are still scored, and a source without an answer is given `patience` seconds.
+        To end the stream set `stop`: records that were read are still scored, and a source without an answer
+        is given `patience` seconds.
         """
-        self._worker, self._patience, self._cases = BackgroundThread("turnwise-reader"), patience, cases
-        self._source, self._in_flight, self._store = source, in_flight, store
-        self._limits, self._longest_wait, self._run = limits, longest_wait, run
-        self._stop = stop
-        self._watermark = Watermark(patience=longest_wait)
+        self._worker, self._patience = BackgroundThread("turnwise-reader"), patience
+        self._source, self._stream, self._run, self._stop = source, stream, run, stop
+        self._store, self._in_flight, self._cases = runtime.store, runtime.in_flight, runtime.cases
+        self._watermark = Watermark(patience=stream.rules.longest_wait)
         self._started = self._ticked = monotonic()
         self._scored_before = self._scored()
         self.problem: Exception | None = None
@@ -334,7 +323,7 @@ class Engine:
             raise self.problem
 
     def _live(self) -> Iterator[StreamEvent]:
-        most = self._limits.conversations
+        most = self._stream.stop_after
         while not self._must_end():
             scored = self._scored() - self._scored_before
             room = _BUNDLE if most is None else min(_BUNDLE, most - scored)
@@ -373,7 +362,7 @@ class Engine:
         return result.result()
 
     def _must_end(self) -> bool:
-        seconds, conversations = self._limits.seconds, self._limits.conversations
+        seconds, conversations = self._stream.max_run_time, self._stream.stop_after
         if self._stop.is_set() or self._source.is_finished:
             return True
         if seconds is not None and monotonic() - self._started >= seconds:
@@ -419,9 +408,9 @@ class Engine:
 
     def _drain(self) -> Iterator[StreamEvent]:
         """Completes the records that were read: open sessions end."""
-        if self._limits.conversations is None:
+        if self._stream.stop_after is None:
             yield from self._admit((yield from self._in_worker(self._source.last_items)) or ())
-        self._watermark.pass_over(self._longest_wait)
+        self._watermark.pass_over(self._stream.rules.longest_wait)
         yield AdvanceWatermark(Timestamp(micros=self._watermark.micros))
         if waiting := self._in_flight.waiting:
             raise IncompleteError(

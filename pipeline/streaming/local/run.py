@@ -36,7 +36,7 @@ from turnwise.pipeline.streaming.alerts import open_alert_sink
 from turnwise.pipeline.streaming.inputs.base import SourceOptions, StreamSource
 from turnwise.pipeline.streaming.inputs.open import left_before, open_source
 from turnwise.pipeline.streaming.local.counts import InFlightRecords, stream_counts
-from turnwise.pipeline.streaming.local.loop import Engine, StreamLimits, StreamLoop
+from turnwise.pipeline.streaming.local.loop import Engine, StreamLoop
 from turnwise.pipeline.streaming.local.storage import MetricsFiles, Runtime, StreamStorage
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, shown_url
@@ -138,15 +138,12 @@ def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, s
     Returns how many conversations came too late for the panes of their windows.
     """
     stream, directory = settings.stream, Path(settings.output)
-    in_flight = InFlightRecords(source.settle)
     sums = store.sums.all()
     metrics, places = MetricsFiles(directory, settings.run.run_id, sums), case_places(settings)
     metrics.send = store.send if store.service else None
     cases = None if places is None else CaseBook(places)
-    runtime = Runtime(store, in_flight, metrics, cases)
-    limits = StreamLimits(stream.max_run_time, stream.stop_after)
-    wait = stream.rules.longest_wait
-    engine = Engine(source, in_flight, store, limits, wait, settings.run, stop, cases)
+    runtime = Runtime(store, InFlightRecords(source.settle), metrics, cases)
+    engine = Engine(source, runtime, stream, settings.run, stop)
     calm_collector()
     loop = StreamLoop(settings, runtime, sums)
     try:
