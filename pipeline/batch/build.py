@@ -90,10 +90,7 @@ def build_scoring(
     *,
     reports_cases: bool = True,
 ) -> Scored:
-    """Adds the first half of a run, from the records to rows and sums.
-
-    `reports_cases`: failures and counts of the eval cases are reported here; they must be once.
-    """
+    """Adds the steps up to rows and sums; `reports_cases`: also what became of the eval cases, once a run."""
     outputs = _Outputs([], [])
     parts = _conversations(root, logs, settings, outputs)
     of_cases = outputs if reports_cases else _Outputs([], [])

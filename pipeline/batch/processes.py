@@ -260,10 +260,7 @@ def run_in_workers(
 
 
 def _work(work: Work) -> bool:
-    """Starts all workers and waits for them; raises what the first one to fail says.
-
-    Returns whether they did their part; False: they stopped at records that only one process can join.
-    """
+    """Runs the workers, raises why the first one failed; False: they met events, which one process joins."""
     count = work.settings.workers
     # A fork has all imports. It copies none of the threads, but the locks that they hold, and libraries of
     # macOS do not allow it: then processes are started anew.
@@ -437,10 +434,7 @@ def build_again(
     sink: RunSink,
     counts: Mapping[str, int],
 ) -> None:
-    """Adds a whole run to a pipeline, whose judge has what an earlier attempt left of its limits.
-
-    `counts` are those of the workers of the earlier attempt; what their judge was asked counts again.
-    """
+    """Adds a whole run, whose judge has what an attempt with these counts left of its limits."""
     judge = settings.judge
     spent = NOTHING if judge.shares_budget else spent_on(judge_usage(counts), judge.config.prices)
     alone = replace(settings, workers=1, judge=replace(judge, workers=1, spent=spent))

@@ -425,11 +425,7 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
 
 
 def report_batch(settings: RunSettings) -> int:
-    """Reports on a finished batch run by what it wrote, perhaps in other processes.
-
-    Returns the exit status. Raises OSError if the run left no run.json, another one has replaced it, or it
-    cannot be read back.
-    """
+    """Reports on a batch by what it wrote; OSError: it left no run.json, or another run replaced it."""
     run_of_batch = settings.run
     document = read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}
     run_id, create_time = document.get("run_id"), document.get("create_time") or ""

@@ -66,10 +66,7 @@ WORKER = "worker "
 
 
 def file_patterns(option: str, paths: Sequence[str]) -> list[str]:
-    """Returns the paths and globs that an option names. A local directory means all files below it.
-
-    Raises ConfigError if a path is empty or does not exist, or its file cannot be read or is binary.
-    """
+    """Returns the paths and globs that an option names; ConfigError: one is absent, unreadable or binary."""
     patterns: list[str] = []
     for path in paths:
         try:
@@ -176,10 +173,7 @@ def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
 
 
 def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | None:
-    """Returns the files and tables that an option names, as they are now; None: there are others.
-
-    Raises ConfigError if a path does not exist or cannot be read, OSError if a filesystem does not answer.
-    """
+    """Returns the files and tables as they are; None: there are others. Raises ConfigError and OSError."""
     listed: list[InputFile] = []
     for path in paths:
         if is_bigquery(path):
@@ -261,10 +255,7 @@ Read: TypeAlias = OpenedFile | ReadRecord | JoinedEvents
 
 
 def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int) -> Iterator[Read]:
-    """Yields every file and what its records hold; at the end what events were joined into.
-
-    What the config redacts is replaced. Raises ConfigError if a path names nothing, or cannot be read.
-    """
+    """Yields every file and what its records hold, redacted; at the end joined events. Raises ConfigError."""
     with EventJoin() as joining:
         contents: list[str] = []
         for path in paths:
@@ -392,10 +383,7 @@ class AgentInputs(NamedTuple):
 
 
 def agent_folder(path: str) -> AgentInputs | None:
-    """Returns what the folder of an agent holds; None: the path is none.
-
-    It is one if it holds `.adk`, or the agent's code and an eval set.
-    """
+    """Returns what a folder with `.adk`, or with an agent's code and an eval set, holds; None: it is none."""
     if not is_local(path) or not os.path.isdir(path):
         return None
     folder = Path(path)
@@ -466,10 +454,7 @@ Seen: TypeAlias = FoundFile | Unreadable
 
 
 def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str], bool]) -> Iterator[Seen]:
-    """Yields the files below a directory that are wanted, by their paths; enters directories by theirs.
-
-    It visits each directory once, even if several links lead to it.
-    """
+    """Yields the wanted files below a directory, each directory once, whatever links lead to it."""
     waiting, visited = deque([directory]), set[tuple[int, int]]()
     while waiting:
         folder = waiting.popleft()
@@ -540,10 +525,7 @@ def files_at(path: str) -> Iterator[Seen]:
 
 
 def other_files(paths: Sequence[str]) -> list[str]:
-    """Returns the files of local directories that are not read because of their names, as shown.
-
-    Files that another one of the paths names are left out: they are read. So are hidden files.
-    """
+    """Returns the files that local directories hold and nothing reads, as shown; hidden ones are left out."""
 
     def is_other(path: str) -> bool:
         return not path.endswith(SUFFIXES) and not os.path.basename(path).startswith(".")
@@ -557,10 +539,7 @@ def other_files(paths: Sequence[str]) -> list[str]:
 
 
 def matches(pattern: str) -> Iterator[Seen]:
-    """Yields the files that a glob matches: `*` within a name, `**` over any number of directories.
-
-    Raises ConfigError, in one line, if the glob has a wrong range of characters.
-    """
+    """Yields the files of a glob: `*` within a name, `**` over directories; ConfigError: a wrong range."""
     root = glob_root(pattern)
     prefix = "" if root else f"{os.curdir}{os.sep}"
     pattern = prefix + pattern

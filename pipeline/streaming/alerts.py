@@ -62,10 +62,7 @@ def gone_change(key: int, run_id: str, revision: int) -> StreamChange:
 
 
 def outcome_change(outcome: RecordOutcome, run_id: str) -> StreamChange | None:
-    """Returns the change of an outcome; None: it has no rows.
-
-    Within one revision of a conversation, a result replaces a failure.
-    """
+    """Returns the change of an outcome, a result above a failure of its revision; None: it has no rows."""
     contribution = outcome.contribution
     if contribution is not None:
         rows = {table: getattr(outcome, table) for table in _FLAT}
@@ -186,8 +183,7 @@ class WebhookAlertSink:
     def __init__(self, url: str, timeout: float = 5.0, pause: float = 0.5) -> None:
         """Creates a sink for an `http` or `https` URL, whose path and query may be secret and are not shown.
 
-        An answer is waited for `timeout` seconds; before the second attempt are `pause`, before the third
-        twice that.
+        Waits `timeout` seconds for an answer, `pause` before the second attempt, twice that before the third.
         """
         parts = urlsplit(url)
         self._url, self._timeout, self._pause = url, timeout, pause

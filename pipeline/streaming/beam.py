@@ -197,10 +197,7 @@ class KafkaArrivalsFn(_ArriveFn):
 
 
 def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
-    """Starts a stream with Beam's connectors, which most runners continue until it is drained; returns 0.
-
-    Raises ConfigError if the options are wrong; nothing was run.
-    """
+    """Starts a stream, which most runners continue until it is drained, and returns 0; raises ConfigError."""
     stream = settings.stream
     if stream.stop_after is not None or stream.max_run_time is not None:
         raise ConfigError(
@@ -246,11 +243,7 @@ def build_stream(
     settings: RunSettings,
     sinks: "SharedFiles",
 ) -> None:
-    """Adds a whole stream to a pipeline.
-
-    The arrivals are timestamped by event time; `unread` are failures of reading. Without `cases`,
-    conversations have none, or bring their own.
-    """
+    """Adds a whole stream, of arrivals at their event times; `unread` are failures of reading."""
     rules = settings.stream.rules
     contents = _contents(arrivals, settings)
     contents = (contents, *unread) | "Found" >> beam.Flatten() if unread else contents

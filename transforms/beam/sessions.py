@@ -126,10 +126,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def _deadline(self, event: ConversationEvent, time: float, rules: StreamRules) -> float:
-        """Returns when the session closes with this event.
-
-        A reopened session closes at the gap after its last event, independent of the watermark.
-        """
+        """Returns when the session closes with this event; a reopened one: whatever the watermark is."""
         # An end event before all others waits for them.
         if self.is_ended:
             ends = bool(self.settled) or (bool(self.fresh) and self.closes_at == AT_ONCE)

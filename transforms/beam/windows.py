@@ -276,10 +276,7 @@ def _digest(record: Record) -> bytes:
 
 
 class Counted(msgspec.Struct, frozen=True, array_like=True):
-    """A counted contribution in state, with packed sums.
-
-    Its event time is that of the first contribution of that name, which determines the window.
-    """
+    """A counted contribution, with packed sums; its event time is the first one's, which sets the window."""
 
     revision: int
     digest: bytes
@@ -363,10 +360,7 @@ def window_start(time: float, length: float) -> float:
 def CountOnce(
     outcomes: "PCollection[RecordOutcome]", rules: StreamRules
 ) -> "PCollection[tuple[str, MetricsState]]":
-    """Turns contributions of outcomes into (app version, change of the sums), at the start of their windows.
-
-    They are compared by conversation; one is removed when its window cannot change any more.
-    """
+    """Turns outcomes into changes of sums at their windows' starts; one counts as long as that may change."""
     count = beam.ParDo(_CountOnceFn(rules)).with_output_types(tuple[str, MetricsState])
     return outcomes | "KeyContributions" >> beam.FlatMap(_keyed) | "CountOnce" >> count
 
@@ -434,10 +428,7 @@ class _JudgeStreamFn(JudgeFn):
 def ScoreArrivals(
     matched: "PCollection[Any]", selection: Selection, run: RunInfo, judge: JudgeSettings
 ) -> "PCollection[RecordOutcome]":
-    """Fans every conversation out into turns and criteria, measured and judged, in one step.
-
-    Whatever else there is becomes an outcome as well.
-    """
+    """Scores conversations, all criteria in one step; whatever else there is becomes an outcome as well."""
     step = _scoring_step(selection, run, judge)
     return (matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES))[OUTCOMES]
 
@@ -482,10 +473,7 @@ def known_watermark(arrival: Arrival) -> float:
 
 @beam.ptransform_fn
 def ParseArrivals(arrivals: "PCollection[Arrival]", reader: LogReader) -> DoOutputsTuple:
-    """Turns arrivals into `whole` (conversations and failures), `events` and `grouped` events.
-
-    They have the timestamps of the arrivals.
-    """
+    """Turns arrivals into `whole` (conversations and failures), `events` and `grouped`, at the same times."""
     return arrivals | "Parse" >> beam.ParDo(_ParseArrivalFn(reader)).with_outputs(
         EVENTS, GROUPED, main="whole"
     )
@@ -536,10 +524,7 @@ class _MatchArrivalFn(CountingDoFn):
 
 @beam.ptransform_fn
 def MatchArrivals(content: "PCollection[RecordContent]", lookup: CaseLookup) -> DoOutputsTuple:
-    """Matches every conversation with its eval case, as the case is when the bundle begins.
-
-    Returns samples and, unchanged, whatever else there is; and failures of cases.
-    """
+    """Matches conversations with their cases as these are when the bundle begins; passes on the rest."""
     match = beam.ParDo(_MatchArrivalFn(lookup))
     return content | "Match" >> match.with_outputs(CASE_FAILURES, main="matched")
 
@@ -702,10 +687,7 @@ def evaluate_rule(
 
 
 def why_untested(rule: AlertRule, state: MetricsState, baseline: MetricsState | None, gap: str) -> str:
-    """Returns why a rule that raised no alert was not tested, or not in full; "": it was.
-
-    `gap` says why there is no baseline.
-    """
+    """Returns why a rule was not tested (in full); "": it was. `gap`: why there is no baseline."""
     level, tally = _tally(state, rule)
     value, count = _measured(rule, tally)
     few = f"fewer values than its min_count of {rule.min_count}"

@@ -65,10 +65,7 @@ class SettledPositions(NamedTuple):
 
 
 class Checkpoints(Protocol):
-    """Stores the progress of sources that can be read again, such as files.
-
-    Settled positions are written in the same transaction as the outcomes.
-    """
+    """Progress of sources that can be read again, such as files, written together with the outcomes."""
 
     def done(self, source: str) -> SettledPositions:
         """Returns the positions that earlier processes settled, and tracks the source from now on."""
@@ -209,10 +206,7 @@ class KafkaTopic(NamedTuple):
 
 
 def parse_kafka_uri(uri: str) -> KafkaTopic:
-    """Parses `kafka://broker1:9092,broker2:9092/topic?group=NAME&property=value`.
-
-    Raises ConfigError if a part is missing, or the URI holds a secret.
-    """
+    """Parses `kafka://HOST:PORT,HOST:PORT/TOPIC?group=NAME&property=value`; raises ConfigError."""
     parts = urlsplit(uri)
     topic = parts.path.strip("/")
     properties = dict(parse_qsl(parts.query, keep_blank_values=True))

@@ -259,10 +259,7 @@ class LineFile(_WatchedFile):
         return bool(self.source) and self._splitter.is_between_lines
 
     def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
-        """Returns at most `limit` items and the number of bytes read.
-
-        Raises OSError, or NotTextError or GzipFoundError if the file is no text.
-        """
+        """Returns at most `limit` items, and the bytes read; raises OSError, NotTextError, GzipFoundError."""
         is_quiet = self.is_quiet(now)
         file = self._opened()
         if self._is_changed:
@@ -403,10 +400,7 @@ class LineFile(_WatchedFile):
         return items
 
     def unfinished(self) -> str:
-        """Returns a one-line description of a last line that breaks off; empty if there is none.
-
-        Of a file that was not read to its end, what follows is not known to break off.
-        """
+        """Describes a last line that breaks off; "": there is none, or the file was not read so far."""
         line, rest = self._line + 1, self._splitter.pending
         if self._offset < self.size and self.source:
             return ""
@@ -681,10 +675,7 @@ class DirectorySource(StreamSource):
         max_record_bytes: int,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Checks the paths (files, directories or globs), which the first poll reads.
-
-        Raises ConfigError if one cannot be read. A record of more bytes is returned as an error.
-        """
+        """Checks the paths (files, directories or globs), which the first poll reads; raises ConfigError."""
         check_paths(paths)
         self._paths, self._labels = paths, Labels(checkpoints)
         self._limit, self._clock = max_record_bytes, clock

@@ -35,10 +35,7 @@ def open_source(inputs: Sequence[str], options: SourceOptions, checkpoints: Chec
 
 
 def left_before(inputs: Sequence[str], options: SourceOptions, checkpoints: Checkpoints) -> list[str]:
-    """Returns what earlier processes of a stream could not use of kinds of inputs that are not named now.
-
-    Raises ConfigError if something that they received waits to be read.
-    """
+    """Returns what earlier processes could not use of inputs not named now; ConfigError: something waits."""
     left = [kind.left for kind in INPUT_KINDS if kind not in set(map(input_kind, inputs))]
     return [line for lines in left if lines for line in lines(options, checkpoints)]
 

@@ -187,10 +187,7 @@ class InFlightRecords:
         return is_new
 
     def complete(self, receipts: Iterable[Receipt]) -> list[Place]:
-        """Registers stored parts of records and returns the records that are complete.
-
-        Ignores parts of records that are not in flight, such as eval cases and records completed before.
-        """
+        """Registers stored parts of records in flight, no others; returns the records that are complete."""
         whole = []
         with self._lock:
             for receipt in receipts:

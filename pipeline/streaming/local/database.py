@@ -265,10 +265,7 @@ def _tail_digest(tail: bytes) -> bytes:
 
 
 class Segments:
-    """The growing files of an output directory.
-
-    Bytes beyond the committed lengths are from an unfinished transaction and are cut off at the start.
-    """
+    """The growing files of a directory; what stands beyond a committed length was never committed."""
 
     def __init__(self, directory: Path, committed: Mapping[SegmentId, int]) -> None:
         """Truncates the files to their committed lengths and removes uncommitted files."""

@@ -270,11 +270,7 @@ class IncompleteError(OSError):
 
 
 class Engine:
-    """Provides the events of a local stream.
-
-    Slow calls run in another thread, so that the stream's time goes on meanwhile. `problem` is the error that
-    ended the stream early; None: there is none.
-    """
+    """The events of a local stream, whose time goes on during slow calls; `problem` ended it early."""
 
     def __init__(
         self,
@@ -285,11 +281,7 @@ class Engine:
         stop: Event,
         patience: float = 60.0,
     ):
-        """Creates the engine.
-
-        To end the stream set `stop`: records that were read are still scored, and a source without an answer
-        is given `patience` seconds.
-        """
+        """Creates the engine; when `stop` is set, a source without an answer has `patience` seconds."""
         self._worker, self._patience = BackgroundThread("turnwise-reader"), patience
         self._source, self._stream, self._run, self._stop = source, stream, run, stop
         self._store, self._in_flight, self._cases = runtime.store, runtime.in_flight, runtime.cases
@@ -344,10 +336,7 @@ class Engine:
             yield from self._in_worker(partial(self._store.commit, rejected, self._in_flight))
 
     def _in_worker(self, call: Callable[[], _T]) -> Generator[StreamEvent, None, _T]:
-        """Runs a call in the worker thread, advances the clock meanwhile, and returns the result.
-
-        Raises StalledError if the stream is to end and the call does not return.
-        """
+        """Calls in the worker thread while the clock advances; raises StalledError if the stream must end."""
         result = self._worker.submit(call)
         ending_since: float | None = None
         while not wait([result], _TICK).done:

@@ -133,10 +133,7 @@ def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
 
 
 def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, stop: Event) -> int:
-    """Runs the stream to its end; raises the error that ended it early.
-
-    Returns how many conversations came too late for the panes of their windows.
-    """
+    """Runs the stream, or raises what ended it early; returns how many conversations missed their panes."""
     stream, directory = settings.stream, Path(settings.output)
     sums = store.sums.all()
     metrics, places = MetricsFiles(directory, settings.run.run_id, sums), case_places(settings)

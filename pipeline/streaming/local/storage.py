@@ -394,10 +394,7 @@ class MetricsFiles:
     """The rows of all windows; the files are always written as a whole, after `send` wrote to a service."""
 
     def __init__(self, directory: Path, run_id: str, known: Sequence[WindowSum]) -> None:
-        """Reads the existing rows; raises ConfigError if a file cannot be read.
-
-        Rows of other windows or versions than those of the known sums are outdated and dropped.
-        """
+        """Reads the rows, without those of windows that are not known; ConfigError: a file cannot be read."""
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
         keys = [_window_key(entry.start, entry.app_version) for entry in known]
         self._rows = {table: _grouped(_read(directory / f"{table}.jsonl"), keys) for table in SINGLE_FILES}
@@ -446,10 +443,7 @@ class MetricsFiles:
                 self.put(WindowMetrics(start, start + length, version, "LATE", 0, state))
 
     def write(self, totals: dict[str, MetricsState], changes: int) -> None:
-        """Writes the files whose rows have changed; raises OSError.
-
-        `totals` are the metrics of all stored conversations by app version, `changes` is their version.
-        """
+        """Writes the files that changed; `totals`: metrics by app version, `changes`: their number."""
         with self._lock:
             if self._is_changed:
                 self._is_changed = False
