@@ -53,12 +53,7 @@ SESSIONS = "Sessions"
 
 
 class Scored(NamedTuple):
-    """What the first half of a run gives beside the rows that are written.
-
-    Attributes:
-        states: Sums by app version.
-        reports: What is told when the run ends.
-    """
+    """Sums by app version, and what is told when the run ends, beside the rows that are written."""
 
     states: "list[PCollection[tuple[str, MetricsState]]]"
     reports: "list[PCollection[tuple[str, Told]]]"

@@ -185,14 +185,7 @@ FIRST_RUN = "first run of this date"
 
 
 class Again(NamedTuple):
-    """Whether a date runs again, and why.
-
-    Attributes:
-        runs: Whether it runs again.
-        why: Why it does or does not.
-        status: Exit status of the run that stays: its own; 2: there is none.
-        is_quiet: Whether nothing was due.
-    """
+    """Whether a date runs again, and why; status of the run that stays (2: none), or nothing was due."""
 
     runs: bool
     why: str

@@ -16,11 +16,7 @@ _Handler: TypeAlias = Callable[[int, FrameType | None], None]
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal ended a run.
-
-    Attributes:
-        number: Number of the signal.
-    """
+    """A signal, by its number, ended a run."""
 
     def __init__(self, number: int, left: str = "", kept: str = "; no file of this run was kept") -> None:
         """Creates the error; `left` describes rows of the run that remain in a store, `kept` its files."""

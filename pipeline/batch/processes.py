@@ -81,16 +81,7 @@ _LONGEST = 8_000
 
 
 class Work(Struct, frozen=True):
-    """What all worker processes of a run are told.
-
-    Attributes:
-        settings: Settings of the run.
-        options: Beam's options.
-        shards: The logs.
-        cases: Source of eval cases; None: there are none.
-        folder: Name of the folder in the output directory that all write tables into.
-        directory: A temporary directory of the run.
-    """
+    """What all worker processes of a run are told; all write tables into `folder` of the output directory."""
 
     settings: RunSettings
     options: PipelineOptions

@@ -91,12 +91,10 @@ def check_alerts(settings: RunSettings) -> None:
 def raise_alerts(
     settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], begun: JsonObject
 ) -> tuple[RunAlerts | None, list[str]]:
-    """Applies the rules to a batch, and sends the alerts; None: there is no rule.
+    """Applies the rules to a batch, and sends the alerts.
 
-    `rows` are its `metrics_by_app_version`, `begun` is what is known of its `run.json`.
-
-    Returns:
-        What stands in `run.json`, and the problems of the run.
+    `rows` are its `metrics_by_app_version`, `begun` is what is known of its `run.json`. Returns what stands
+    in `run.json` (None: there is no rule), and the problems of the run.
     """
     if not settings.config.alerts:
         return None, []

@@ -369,13 +369,7 @@ _AGENT = ("agent.py", "root_agent.yaml", "__init__.py")
 
 
 class AgentInputs(NamedTuple):
-    """What the folder of an agent holds by google-adk's names, or inputs with what their folders hold.
-
-    Attributes:
-        logs: Eval results, stored sessions and other logs.
-        cases: Eval sets and other cases.
-        configs: `test_config.json` beside eval sets, or in the folder; or the config of a run.
-    """
+    """Logs, cases and configs of an agent's folder by google-adk's names, or of a run with folders."""
 
     logs: list[str]
     cases: list[str]

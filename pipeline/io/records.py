@@ -39,13 +39,10 @@ _DECODER = json.JSONDecoder()
 
 
 class ArrayPart(NamedTuple):
-    """The text between two commas of an array, or behind its end.
+    """The text between two commas of an array, or behind its end, without the space around it.
 
-    Attributes:
-        text: The text without the space around it; of one over the limit a beginning over the limit.
-        ends_at: The comma behind it, or `]` for a closing bracket; empty: it has no end.
-        is_valid: The text is one JSON value, not nested too deeply to be read.
-        value: That value.
+    It ends at `,`, at `]`, or nowhere (""); of one over the limit it is a beginning over the limit. It has a
+    value if it is valid: one JSON value, not nested too deeply to be read.
     """
 
     text: bytes

@@ -44,13 +44,9 @@ _BLOCK = 1 << 20
 
 
 class FileRange(NamedTuple):
-    """The lines of a file that begin in a range of its bytes.
+    """The lines of a file that begin in a range of its bytes, and the number of line ends before it.
 
-    Attributes:
-        path: The file.
-        start: Offset of the first byte.
-        stop: Offset behind the last byte; 0: the file is read as a whole, whatever it holds.
-        lines: Number of line ends before `start`.
+    It is [start, stop); stop 0: the file is read as a whole, whatever it holds.
     """
 
     path: str

@@ -60,16 +60,13 @@ from turnwise.transforms.text.patterns import glob_matches
 
 
 class WindowMetrics(NamedTuple):
-    """Sums of one app version in one window so far; do not modify them.
+    """Sums of one app version ("": unknown) in one window so far; do not modify them.
 
     Attributes:
-        window_start: Seconds since the epoch.
-        window_end: Seconds since the epoch, exclusive.
-        app_version: "": unknown.
+        window_start: Seconds since the epoch; `window_end` is exclusive.
         pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`, as the engine states. Beam's local runner reports the
             pane at the end of a window as LATE after an early pane.
         revision: Number of earlier panes; restarts with the process.
-        state: The sums.
     """
 
     window_start: float
@@ -148,13 +145,12 @@ class Contribution(NamedTuple):
     """Contribution of one conversation to the metrics.
 
     Attributes:
-        name: Key of the conversation: the name of its result, or the conversation id if it was joined from
-            events, because a later event may change the case and thereby the result's name.
+        name: The name of its result, or the conversation id if it was joined from events, because a later
+            event may change the case and thereby the result's name.
         revision: The highest revision counts; of equal ones, the later one.
         digest: Digest of the record; equal digests are repetitions.
         event_time: Seconds since the epoch; determines the window. Revisions remain in the first window.
         app_version: "": unknown.
-        statistics: Sums.
     """
 
     name: str
@@ -166,19 +162,13 @@ class Contribution(NamedTuple):
 
 
 class RecordOutcome(NamedTuple):
-    """Rows that are stored atomically.
+    """Rows that are stored atomically: those of one conversation, or of a record that yielded none.
 
     Attributes:
-        conversation_id: None: the record yielded no conversation.
-        contribution: Contribution to the metrics, empty for a rejected joined conversation; None: the record
-            yielded no conversation.
-        scores: Score rows.
-        results: The one result row, or none.
-        failures: Failure rows.
+        contribution: To the metrics, empty for a rejected joined conversation; None: no conversation.
         receipts: Receipts that are settled when the outcome is stored.
         joined: Record of a conversation joined from events; None: not joined.
         guesses: Tools with inferred effects, `EFFECT|TOOL`.
-        conversations: The one row of the conversation, or none.
         judged: Counts of the judge's verdicts, by name.
     """
 

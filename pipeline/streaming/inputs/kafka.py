@@ -177,9 +177,7 @@ class KafkaSource(StreamSource):
 class OffsetTracker:
     """Tracks the unsettled offsets of a partition. Offsets are added in order and may have gaps.
 
-    Attributes:
-        committed: The last offset that `commit` returned; 0: none.
-        next: The offset after the last one added.
+    `committed` is the last offset that `commit` returned (0: none), `next` the one after the last one added.
     """
 
     def __init__(self) -> None:

@@ -97,12 +97,10 @@ class InputKind(NamedTuple):
     """A kind of input, chosen by how `--input` begins.
 
     Attributes:
-        scheme: Start of the names of such inputs.
         form: How such an input is named, for the help.
-        open: Opens an input by its name; raises ConfigError if that is impossible.
         is_local: Whether only a stream in this process reads it, and one such input at most.
-        left: Of a kind that stores what it received: returns what earlier processes could not use, for a
-            process that has no such input; raises ConfigError if something waits to be read.
+        left: Returns what earlier processes received and could not use, for a process without such an input;
+            raises ConfigError if something waits to be read.
     """
 
     scheme: str

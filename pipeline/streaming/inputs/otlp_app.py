@@ -151,13 +151,9 @@ class Signal(NamedTuple):
     """What is sent to a path: spans or log records.
 
     Attributes:
-        noun: What they are called.
-        resources: Spellings of the key of the resources: OTLP/JSON's, and that of the fields of protobuf.
-        scopes: The same of the scopes in a resource.
-        items: The same of the spans or log records in a scope.
-        ids: Spellings of the ids without which one of them cannot be used.
+        resources: Spellings of the key, OTLP/JSON's and protobuf's; likewise of `scopes` and `items`.
+        ids: Spellings of the ids without which an item cannot be used.
         rejected: Key of the number of refused ones in an answer.
-        request: Protobuf message of a request.
     """
 
     noun: str

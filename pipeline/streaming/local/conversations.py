@@ -21,13 +21,10 @@ class StoredConversation(NamedTuple):
     """A stored conversation.
 
     Attributes:
-        revision: Revision of its contribution.
-        written: Revision in its rows.
+        revision: Revision of its contribution; `written`: in its rows.
         event_time: Event time of its first contribution; it determines the window.
         app_version: "": unknown.
-        packed: What it added to the metrics, packed.
-        counts: What it added to the counts, as a JSON object.
-        digest: Digest of the record.
+        packed: What it added to the metrics, packed; `counts`: to the counts, as a JSON object.
     """
 
     key: int

@@ -20,11 +20,9 @@ from turnwise.transforms.scoring.panels import STAGE
 
 
 class WindowSums:
-    """Metrics by window and app version, written in the transaction of the outcomes.
+    """Metrics by window and app version, whose `changes` are written in the transaction of the outcomes.
 
-    Attributes:
-        totals: App version ("": unknown) -> metrics of all windows, as written.
-        changes: What is to be written.
+    `totals` are those of all windows by app version ("": unknown), as written.
     """
 
     def __init__(self, connection: sqlite3.Connection, window: float) -> None:

@@ -192,17 +192,14 @@ class Snapshot(Struct, frozen=True):
     """The figures of the terminal view.
 
     Attributes:
-        seconds: Seconds since the start.
+        seconds: Since the start.
         rates: Conversations and turns per second, since the last snapshot.
         scored: Conversations so far, over all processes.
         waiting: Records in flight, of which `held` are events in open sessions.
         backlog: Records or bytes that wait at the source; None: unknown.
         asking: Judge calls in flight.
-        totals: Metrics by app version of all windows.
-        windows: The same of each of the newest windows.
-        alerts: The newest alerts, as sentences.
-        failures: App version -> number of failures.
-        failure_count: Number of all failures: rejected records and conversations, and criteria that raised.
+        totals: Metrics by app version of all windows; `windows`: of each of the newest.
+        failures: App version -> number; `failure_count`: of all, also of criteria that raised.
     """
 
     seconds: float

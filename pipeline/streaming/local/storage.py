@@ -78,9 +78,6 @@ class StreamStorage:
     next one cuts off the uncommitted rows.
 
     Attributes:
-        checkpoints: Progress of the sources.
-        conversations: Stored conversations.
-        sums: Metrics by window and app version.
         now: The stream's time, seconds since the epoch.
         lock: Hold it to read counts or totals as a whole.
         counts: Counts over all processes.
