@@ -95,24 +95,6 @@ class Work(Struct, frozen=True):
         return self.directory / f"{number}.handed"
 
 
-class Sealed:
-    """Work that a process which is started anew unpacks itself, so that it can say why it could not."""
-
-    def __init__(self, work: Work) -> None:
-        self._work: Work | bytes = work
-
-    def __getstate__(self) -> bytes:
-        return pickle.dumps(self._work)
-
-    def __setstate__(self, packed: bytes) -> None:
-        self._work = packed
-
-    def opened(self) -> Work:
-        """Returns the work."""
-        work: Work = pickle.loads(self._work) if isinstance(self._work, bytes) else self._work
-        return work
-
-
 class Links(NamedTuple):
     """What connects workers with the process that ends the run.
 
@@ -129,30 +111,18 @@ class Links(NamedTuple):
     faults: Sequence[Connection]
 
 
-class WorkerFault(NamedTuple):
-    """Why a worker failed: the kind of error, its text in one line, and the traceback."""
+def run_worker(given: Work | bytes, number: int, parent: int, links: Links) -> None:
+    """Does the part of one worker process, counted from 0, and ends it with status 1 if that fails.
 
-    kind: str
-    text: str
-    traceback: str
-
-    def error(self) -> BaseException:
-        """Returns the error that ends the run."""
-        for kind in _KNOWN:
-            if kind.__name__ == self.kind:
-                return kind(self.text)
-        return RemoteRunError(f"a worker process failed: {self.text}")
-
-
-def run_worker(sealed: Sealed, number: int, parent: int, links: Links) -> None:
-    """Does the part of one worker process, counted from 0, and ends it with status 1 if that fails."""
+    A process that is started anew unpacks the work itself, so that it can say why it could not.
+    """
     # Signals reach all processes of a terminal; the one that ends the run ends its workers.
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, signal.SIG_IGN)
     PROGRESS.conversations = PROGRESS.turns = 0
     threading.Thread(target=_accompany, args=(parent, number, links), daemon=True).start()
     try:
-        work = sealed.opened()
+        work: Work = pickle.loads(given) if isinstance(given, bytes) else given
         tempfile.tempdir = str(work.directory)
         _score(work, number, links.queue.fileno())
         _tell(number, links)
@@ -161,12 +131,13 @@ def run_worker(sealed: Sealed, number: int, parent: int, links: Links) -> None:
         sys.exit(1)
 
 
-def _fault(error: BaseException) -> WorkerFault:
+def _fault(error: BaseException) -> tuple[str, str, str]:
+    """Returns the kind of an error that ends the run, its text in one line, and the traceback."""
     kind = next((kind.__name__ for kind in _KNOWN if isinstance(error, kind)), "")
     text = str(error) if kind else cause_text(error)
     if isinstance(error, SystemExit | GeneratorExit):
         text = error_text(error)
-    return WorkerFault(kind, text[:_LONGEST], "".join(format_exception(error))[-_LONGEST // 2 :])
+    return kind, text[:_LONGEST], "".join(format_exception(error))[-_LONGEST // 2 :]
 
 
 def _score(work: Work, number: int, queue: int) -> None:
@@ -262,8 +233,9 @@ def _work(work: Work) -> bool:
     links = Links(
         queue, context.RawArray("Q", 2 * count), context.RawArray("b", 1), [receiver for _, receiver in pipes]
     )
-    arguments = [(Sealed(work), number, os.getpid(), links) for number in range(count)]
-    workers = [context.Process(target=run_worker, args=given) for given in arguments]
+    given = work if is_safe else pickle.dumps(work)
+    arguments = [(given, number, os.getpid(), links) for number in range(count)]
+    workers = [context.Process(target=run_worker, args=of_worker) for of_worker in arguments]
     with ThreadPoolExecutor(1) as feeder, _ending(workers, links, work):
         for worker in workers:
             worker.start()
@@ -336,10 +308,11 @@ def _error(work: Work, receiver: Connection, status: int) -> BaseException:
         killed = f"was killed by {name}{' (out of memory?)' if -status == SIGKILL else ''}"
         how = f"ended early, with status {status}" if status >= 0 else killed
         return RemoteRunError(f"a worker process {how}")
-    fault = WorkerFault(*json.loads(receiver.recv_bytes()))
+    kind, text, traceback = json.loads(receiver.recv_bytes())
     if work.options.get_all_options().get("verbose"):
-        complain_at_length(fault.traceback)
-    return fault.error()
+        complain_at_length(traceback)
+    known = next((error for error in _KNOWN if error.__name__ == kind), None)
+    return known(text) if known else RemoteRunError(f"a worker process failed: {text}")
 
 
 Listed: TypeAlias = Sequence[SizedPath | Failure]

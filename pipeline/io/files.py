@@ -598,7 +598,8 @@ class EventJoin:
             events = []
             for fields, data in self._database.execute(rows, (are_groups, key)):
                 *head, source, position, watermark, group = json.loads(fields)
-                events.append(ConversationEvent(*head, Record(source, position, data), watermark, group))
+                record = Record(source, position, data)
+                events.append(ConversationEvent._make((*head, record, watermark, group)))
             yield json.loads(key), events
 
     def joined(

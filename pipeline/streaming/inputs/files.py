@@ -625,24 +625,22 @@ def check_paths(paths: Sequence[str]) -> None:
 
 def find_files(paths: Sequence[str]) -> list[Seen]:
     """Returns the files of paths (files, directories, globs) by name, without hidden and partial files."""
-    files = {seen.path: seen for path in paths for seen in _files_of(path)}
+    files: dict[str, Seen] = {}
+    for path in paths:
+        seen: Iterable[Seen] = ()
+        if os.path.isdir(path):
+            seen = walk(path, lambda name: name.endswith(SUFFIXES) and _is_visible(name), _is_visible)
+        elif os.path.lexists(path):
+            seen = look_at(path)
+        elif glob.has_magic(path):
+            seen = (s for s in matches(path) if _is_visible(s.path) and not s.path.endswith(_UNFINISHED))
+        files |= {file.path: file for file in seen}
     return [files[path] for path in sorted(files)]
 
 
 def root_of(path: str) -> str:
     """Returns the directory to watch for a path: the path itself, or the fixed start of a glob."""
     return (glob_root(path) or os.curdir) if glob.has_magic(path) and not os.path.lexists(path) else path
-
-
-def _files_of(path: str) -> Iterator[Seen]:
-    if os.path.isdir(path):
-        yield from walk(path, lambda name: name.endswith(SUFFIXES) and _is_visible(name), _is_visible)
-    elif os.path.lexists(path):
-        yield from look_at(path)
-    elif glob.has_magic(path):
-        for seen in matches(path):
-            if _is_visible(seen.path) and not seen.path.endswith(_UNFINISHED):
-                yield seen
 
 
 def _is_visible(path: str) -> bool:

@@ -71,12 +71,13 @@ def run_stream(settings: RunSettings) -> int:
         if is_new:
             clear_unfinished(settings.output)
         try:
-            store = StreamStorage(Path(settings.output), settings.stream.rules, settings.run)
+            store = StreamStorage(Path(settings.output), settings.stream.rules)
         except ValueError as error:
             raise ConfigError(f"--output {settings.output}: {error}") from None
         stack.callback(store.close)
         try:
             settings = _continued(settings, store)
+            store.run = settings.run
             if settings.places:
                 store.service = open_changes(settings.places)
                 store.service.stop = stop

@@ -14,7 +14,7 @@ from msgspec import Struct, field, structs
 
 from turnwise.pipeline.batch.build import aggregate_versions
 from turnwise.pipeline.io.case_book import CaseBook
-from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES
+from turnwise.pipeline.io.run_writer import AGGREGATED, BY_VERSION, SINGLE_FILES
 from turnwise.pipeline.io.sinks import ChangeWriter, StreamChange, document_content, table_content
 from turnwise.pipeline.report.run_counts import FINDING
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
@@ -78,14 +78,16 @@ class StreamStorage:
     next one cuts off the uncommitted rows.
 
     Attributes:
+        run: The run of the rows; set it before outcomes come.
         now: The stream's time, seconds since the epoch.
         lock: Hold it to read counts or totals as a whole.
         counts: Counts over all processes.
         service: What takes the rows as well, before they are committed; None: nothing does.
     """
 
-    def __init__(self, directory: Path, rules: StreamRules, run: RunInfo | None = None) -> None:
+    def __init__(self, directory: Path, rules: StreamRules) -> None:
         """Opens the database and files of a directory; raises ValueError or OSError."""
+        self.run = RunInfo("", "")
         self.service: ChangeWriter | None = None
         self._changes: list[StreamChange] = []
         self.lock, self._directory = RLock(), directory
@@ -101,7 +103,6 @@ class StreamStorage:
         self.checkpoints = SourceCheckpoints(self._connection, self.lock)
         self.conversations = ConversationStore(self._connection, self.lock)
         self._rules, self._pruned_at = rules, 0
-        self._run = run or RunInfo("", "")
         self.now = float(self.meta(_NOW, "0"))
         self.sums = WindowSums(self._connection, rules.window)
         self.counts = Counter(dict(self._connection.execute("SELECT name, number FROM counts")))
@@ -217,7 +218,7 @@ class StreamStorage:
             # It came from another record, or from events in place of one.
             is_other = known.key != key_of(contribution.name) or known.counted[f"{FINDING}{REPLACED}"]
             if is_other or (outcome.joined is None and contribution.revision == known.revision):
-                outcome = in_place_of_another(outcome, self._named_run())
+                outcome = in_place_of_another(outcome, self.run)
             self._retract(known, contribution.name, written)
             if known.key == key_of(contribution.name):
                 contribution = contribution._replace(event_time=known.event_time)
@@ -228,14 +229,11 @@ class StreamStorage:
             self.sums.changes.append(SumsChange(1, *added))
         rows = _rows(outcome, written)
         if self.service is not None:
-            self._change(conversation_change(contribution, self.meta("run_id", ""), written, rows))
+            self._change(conversation_change(contribution, self.run.run_id, written, rows))
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
         self.conversations.put(contribution, result, written, counts, spans, self.now)
         if outcome.joined is not None:
             self.conversations.put_session(outcome.joined, is_rejected=result is None)
-
-    def _named_run(self) -> RunInfo:
-        return structs.replace(self._run, run_id=self.meta("run_id", ""))
 
     def _came_too_late(self, outcome: RecordOutcome, contribution: Contribution, result: str | None) -> bool:
         """Returns whether a conversation was pruned; writes a failure if it arrives changed."""
@@ -243,7 +241,7 @@ class StreamStorage:
         if digest == contribution.digest:
             self.counts["repeated"] += 1
         elif digest is not None:
-            self._store_rejected(too_late(outcome, self._named_run()))
+            self._store_rejected(too_late(outcome, self.run))
         return digest is not None
 
     def _store_rejected(self, rejected: RecordOutcome) -> None:
@@ -255,7 +253,7 @@ class StreamStorage:
             self.counts.update(rejected_counts(rejected))
             self._segments.append("failures", [dict(row) for row in rejected.failures])
             if self.service is not None:
-                self._change(outcome_change(rejected, self.meta("run_id", "")))
+                self._change(outcome_change(rejected, self.run.run_id))
 
     def _retract(self, known: StoredConversation, name: str, written: int) -> None:
         """Removes a replaced conversation, and subtracts what it added to counts and sums."""
@@ -263,7 +261,7 @@ class StreamStorage:
         self.counts["replaced"] += known.counted["results"]
         self.conversations.drop(known)
         if known.key != key_of(name):
-            self._change(gone_change(known.key, self.meta("run_id", ""), written))
+            self._change(gone_change(known.key, self.run.run_id, written))
         statistics = known.statistics
         if statistics.conversations:
             self.sums.changes.append(SumsChange(-1, known.event_time, known.app_version, statistics))
@@ -383,7 +381,6 @@ class SourceCheckpoints:
 
 # Writes the metrics files of a local stream, with the newest figures of each window.
 
-BY_VERSION = SINGLE_FILES[0]
 _WindowKey = tuple[str, str | None]
 
 
