@@ -62,8 +62,6 @@ class RequestTemplate(Struct, frozen=True, eq=False):
     """Common parts of requests of one kind.
 
     Attributes:
-        model: Name of the model.
-        instructions: The system instruction.
         schema: JSON schema of an answer.
         settings: Generation settings in google-genai's JSON, names in snake_case.
         digest: SHA-256 over these fields, the endpoint and the prompt's version.
@@ -98,7 +96,6 @@ class RawReply(Struct, frozen=True):
 
     Attributes:
         text: The answer without thoughts; None: there is a fault.
-        model: Name of the model.
         tokens_in: Share of the prompt tokens for this reply; None: the API does not state them.
         tokens_out: Answer tokens, including thoughts; None: the API does not state them.
 
