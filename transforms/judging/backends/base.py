@@ -17,18 +17,9 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, key_twice
 
 FaultKind = Literal[
-    "blocked",
-    "max_tokens",
-    "empty",
-    "http",
-    "timeout",
-    "connection",
-    "json",
-    "schema",
-    "budget",
-    "batch",
+    "blocked", "max_tokens", "empty", "http", "timeout", "connection", "json", "schema", "budget", "batch",
     "other",
-]
+]  # fmt: skip
 MAX_CANDIDATES = 8
 
 
@@ -144,18 +135,10 @@ class Backend(Protocol):
     """
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
-        """Makes one call, with retries and a time-out.
+        """Returns `count` replies (1..MAX_CANDIDATES) of one call, with retries and a time-out.
 
-        Args:
-            request: The request.
-            count: Number of candidates, 1..MAX_CANDIDATES.
-
-        Returns:
-            `count` replies, each with a text or a fault.
-
-        Raises:
-            AuthenticationError: The credentials are refused.
-            OneCandidateError: The model does not support several candidates.
+        Each has a text or a fault. Raises AuthenticationError if the credentials are refused,
+        OneCandidateError if the model does not support several candidates.
         """
 
     async def aclose(self) -> None:
