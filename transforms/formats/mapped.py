@@ -388,7 +388,7 @@ def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> Conv
 SHOWN_KEYS = 8
 _SUGGEST = (
     "read it by a `mapping` in the config, which `turnwise inspect --suggest` proposes, or by a --plugin, or "
-    "convert it to chat messages (openai_chat) or canonical JSON first"
+    f"{registry.NEXT_STEP}"
 )
 
 
