@@ -291,7 +291,7 @@ _ROUGE: Json = {"response_match_score": 0.8}
 SHAPES = {
     "turns": Shape("turn", _steps(125_000), _turns, is_streamed=True),
     "app_versions": Shape("version", _steps(1_250), _app_versions),
-    "eval_cases": Shape("case", _steps(12_500), _cases),
+    "eval_cases": Shape("case", _steps(12_500), _cases, is_streamed=True),
     "eval_set": Shape("case", _steps(250), _eval_set),
     "runs_of_a_case": Shape("run", _steps(2_500), _runs),
     "long_conversation": Shape("turn", _steps(1_000), _long),

@@ -58,16 +58,6 @@ def load_json(text: bytes) -> Any:
         return json.loads(text)
 
 
-def to_bytes(text: str) -> bytes:
-    """Returns a text as bytes: SQLite, among others, refuses lone surrogates in texts."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def to_text(data: bytes) -> str:
-    """Returns the text of `to_bytes`."""
-    return data.decode("utf-8", "surrogatepass")
-
-
 _LEGACY = re.compile(rb"(?<![\x80-\xff])[\x80-\xff]{1,2}(?![\x80-\xff])")
 
 

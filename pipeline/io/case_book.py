@@ -1,5 +1,6 @@
 """Eval cases of a stream, which are read again while it runs."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection
 from hashlib import blake2b
@@ -13,7 +14,6 @@ from turnwise.pipeline.io.files import case_records, list_inputs, read_cases
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import CesConfig, ConfigError, MatchCasesBy
 from turnwise.schemas.conversation import Receipt, Record
-from turnwise.schemas.jsonio import to_text
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.beam.windows import CurrentCases
 from turnwise.transforms.formats.reading import CaseReader
@@ -100,7 +100,7 @@ class CaseBook:
     def _take(self, index: CaseIndex, failures: Collection[Failure]) -> None:
         faulty = {failure.source for failure in failures if failure.source}
         if faulty:
-            kept = (case for case in self.index if _is_in(to_text(case.source), faulty))
+            kept = (case for case in self.index if _is_in(json.loads(case.source), faulty))
             index.add(case for case in kept if not index.has(case.key))
         self.index = index
         self._report(failures)

@@ -297,7 +297,7 @@ class _ParseCaseFn(CountingDoFn):
         # Of cases in a file, the next step is given none, and looks there.
         groups: defaultdict[int, list[PackedCase]] = defaultdict(list, {0: []})
         for case in () if self._path else self._index:
-            group = crc32(case.set_id + case.eval_id) % _CASE_GROUPS
+            group = crc32(f"{case.set_id}{case.eval_id}".encode()) % _CASE_GROUPS
             groups[group].append(case)
             if len(groups[group]) == _CASES_TOGETHER:
                 yield GlobalWindows.windowed_value((group, encode_cases(groups.pop(group))))

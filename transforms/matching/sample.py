@@ -31,7 +31,7 @@ from turnwise.schemas.conversation import (
     Turn,
     turn_name,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, listed, to_bytes, to_text
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, listed
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.matching.alignment import align
 from turnwise.transforms.matching.calls import PairedCalls, paired_calls
@@ -489,10 +489,10 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
 
 
 class PackedCase(NamedTuple):
-    """An eval case as a row of the file; texts are the bytes of `to_bytes`.
+    """An eval case as a row; texts are JSON in ASCII, because SQLite refuses lone surrogates in texts.
 
     Attributes:
-        set_id: Eval set of the case; empty: none is stated.
+        set_id: Eval set of the case; of an empty text: none is stated.
         eval_id: Name in the set.
         segment: What follows the last slash of the name, if there is one.
         asked: See `first_message`.
@@ -501,22 +501,22 @@ class PackedCase(NamedTuple):
         data: The encoded case.
     """
 
-    set_id: bytes
-    eval_id: bytes
-    segment: bytes
+    set_id: str
+    eval_id: str
+    segment: str
     asked: bytes
-    source: bytes
+    source: str
     position: int
     data: bytes
 
     @property
     def key(self) -> CaseKey:
         """Unique key of the case."""
-        return CaseKey(to_text(self.set_id), to_text(self.eval_id))
+        return CaseKey(json.loads(self.set_id), json.loads(self.eval_id))
 
     def unpacked(self) -> tuple[Record, EvalCase]:
         """Returns the record, without its text, and the case."""
-        record = Record(to_text(self.source), self.position, b"")
+        record = Record(json.loads(self.source), self.position, b"")
         if self.data.startswith(b"{"):  # in MessagePack a number, which is no case
             return record, msgspec.convert(json.loads(self.data), EvalCase)
         return record, _DECODER.decode(self.data)
@@ -532,9 +532,9 @@ def packed_case(record: Record, case: EvalCase) -> PackedCase:
         data = _ENCODER.encode(case)
     except (ValueError, OverflowError, RecursionError):  # such as integers of more than 64 bits
         data = json.dumps(msgspec.to_builtins(case)).encode()
-    set_id, name = map(to_bytes, case.key)
-    asked, source, segment = first_message(case.turns), to_bytes(record.source), name.rpartition(b"/")[2]
-    return PackedCase(set_id, name, segment, asked, source, record.position, data)
+    texts = (*case.key, case.eval_id.rpartition("/")[2], record.source)
+    set_id, eval_id, segment, source = map(json.dumps, texts)
+    return PackedCase(set_id, eval_id, segment, first_message(case.turns), source, record.position, data)
 
 
 def encode_cases(cases: Sequence[PackedCase]) -> bytes:
@@ -646,7 +646,7 @@ class CaseIndex:
 
     def has(self, key: CaseKey) -> bool:
         """Returns whether a case is among the given ones."""
-        return key in self._unpacked or key in self._same("eval_id", to_bytes(key.eval_id))
+        return key in self._unpacked or key in self._same("eval_id", json.dumps(key.eval_id))
 
     def _name_by_message(self, conversation: Conversation) -> None:
         """Names the case that begins with the user's first message; adds a finding if none does.
@@ -672,9 +672,9 @@ class CaseIndex:
 
     def _named(self, conversation: Conversation, name: str) -> EvalCase:
         # Of two full names that differ, each is a case; a short name stands for all that end with it.
-        full = to_bytes(name)
-        short = full.rpartition(b"/")[2]
-        same = self._same("eval_id", full) or self._same("segment" if short == full else "eval_id", short)
+        short = name.rpartition("/")[2]
+        same = self._same("eval_id", json.dumps(name))
+        same = same or self._same("segment" if short == name else "eval_id", json.dumps(short))
         if not same:
             raise UnknownCaseError(f"no eval case is called {name!r}")
         chosen = _of_set(same, conversation)
@@ -688,14 +688,14 @@ class CaseIndex:
             f"several eval cases are called {name!r}; name the set in eval_set_id: {shown}"
         )
 
-    def _same(self, column: str, value: bytes) -> list[CaseKey]:
+    def _same(self, column: str, value: str | bytes) -> list[CaseKey]:
         rows = self._execute(f"{_KEYS} WHERE {column} = ?", (value,))
-        return [CaseKey(to_text(set_id), to_text(eval_id)) for set_id, eval_id in rows]
+        return [CaseKey(json.loads(set_id), json.loads(eval_id)) for set_id, eval_id in rows]
 
     def _case(self, key: CaseKey) -> EvalCase:
         case = self._unpacked.get(key)
         if case is None:
-            (row,) = self._execute(f"SELECT * {_OF_KEY}", [to_bytes(text) for text in key])
+            (row,) = self._execute(f"SELECT * {_OF_KEY}", [json.dumps(text) for text in key])
             if len(self._unpacked) >= _MOST_UNPACKED:
                 self._unpacked.clear()
             case = self._unpacked[key] = PackedCase._make(row).unpacked()[1]
