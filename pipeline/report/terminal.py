@@ -146,7 +146,19 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Iterable[Metric
     if kind.answer:
         is_asked = settings.selection.judged or (kind.is_judging and settings.eval_cases)
         return kind.note if is_asked else ""
-    lines = [f"judge: {model}: {_usage_text(used)}" for model, used in sorted(usage.items())]
+    lines = []
+    for model, used in sorted(usage.items()):
+        answers = used.samples - used.unusable["batch"] - used.unusable["budget"]
+        parts = [
+            f"{answers:,} answers ({used.cached:,} cached) by {used.calls:,} calls",
+            f"{used.tokens_in:,} + {used.tokens_out:,} tokens",
+            *([f"{used.uncounted:,} calls without figures of tokens"] if used.uncounted else []),
+            *([f"{used.latency_ms / used.calls / 1000:.1f} s each"] if used.calls else []),
+            *([f"{used.retries:,} retries"] if used.retries else []),
+            *([f"{used.asked_again:,} asked once more"] if used.asked_again else []),
+            *(f"{number:,} unusable: {fault}" for fault, number in sorted(used.unusable.items())),
+        ]
+        lines.append(f"judge: {model}: {', '.join(parts)}")
     jobs = ", ".join(f"{job} ({printable(status)})" for job, status in JUDGING.jobs.items())
     lines += [f"judge: batch jobs: {jobs}"] if jobs else []
     lines += _money_lines("cost", usage, settings.judge)
@@ -156,24 +168,6 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Iterable[Metric
         if used.voted
     )
     return "\n".join([*lines, *([f"judge: verdicts that flip between votes: {flips}"] if flips else [])])
-
-
-def _usage_text(usage: JudgeUsage) -> str:
-    answers = usage.samples - usage.unusable["batch"] - usage.unusable["budget"]
-    parts = [
-        f"{answers:,} answers ({usage.cached:,} cached) by {usage.calls:,} calls",
-        f"{usage.tokens_in:,} + {usage.tokens_out:,} tokens",
-    ]
-    if usage.uncounted:
-        parts.append(f"{usage.uncounted:,} calls without figures of tokens")
-    if usage.calls:
-        parts.append(f"{usage.latency_ms / usage.calls / 1000:.1f} s each")
-    if usage.retries:
-        parts.append(f"{usage.retries:,} retries")
-    if usage.asked_again:
-        parts.append(f"{usage.asked_again:,} asked once more")
-    faults = sorted(usage.unusable.items())
-    return ", ".join([*parts, *(f"{number:,} unusable: {kind}" for kind, number in faults)])
 
 
 def estimate_text(settings: RunSettings, usage: UsageByModel) -> str:

@@ -5,7 +5,7 @@ Every surface shows what this module says.
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -59,27 +59,19 @@ _REASONS_SHOWN = 3
 _NAMES_SHOWN = 3
 
 
-class Leading(NamedTuple):
-    """The criterion that the headline is about, and why it is this one."""
-
-    name: str
-    why: str
-
-
-def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[str] = ()) -> Leading:
-    """Returns the criterion that leads, of those that have a value on every side.
+def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[str] = ()) -> tuple[str, str]:
+    """Returns the criterion that leads, of those that have a value on every side, and why it is this one.
 
     `stating` are criteria that some case fails, so that they say something about these cases.
     """
     for name in primary:
         if name in measured:
-            return Leading(name, "the config calls it primary")
+            return name, "the config calls it primary"
     if RecordedReward.name in measured:
-        return Leading(RecordedReward.name, "the log holds it")
+        return RecordedReward.name, "the log holds it"
     if ToolEffects.name in measured and ToolEffects.name in stating:
-        return Leading(ToolEffects.name, "the eval cases state actions")
-    why = "no primary criterion is compared" if primary else "no criterion is called primary"
-    return Leading(STATUS, why)
+        return ToolEffects.name, "the eval cases state actions"
+    return STATUS, "no primary criterion is compared" if primary else "no criterion is called primary"
 
 
 def two_versions(
@@ -94,13 +86,13 @@ def two_versions(
         result.criterion: result for result in comparison.criteria if result.overall.difference is not None
     }
     stating = [ToolEffects.name] if _effects_tell(by_name) else []
-    lead = leading(primary, list(by_name), stating)
-    result = by_name.get(lead.name)
+    lead, why_lead = leading(primary, list(by_name), stating)
+    result = by_name.get(lead)
     has_outcomes = result is not None and result.measure == "pass_rate"
-    counts_by = lead.name if has_outcomes else STATUS
+    counts_by = lead if has_outcomes else STATUS
     counts = by_name.get(counts_by)
     details = _details(result, comparison) if result else []
-    if primary and lead.name not in primary:
+    if primary and lead not in primary:
         # Another criterion leads, and answers nothing about the one that was asked for.
         why = comparison.not_compared.get(primary[0], "it has no value on both sides")
         details.insert(0, f"The primary criterion {primary[0]} is not compared: {why}.")
@@ -114,9 +106,9 @@ def two_versions(
     return FirstPage(
         headline=headline(result, comparison) if result else _nothing(comparison),
         detail=" ".join(details),
-        criterion=lead.name,
+        criterion=lead,
         counts_by=counts_by,
-        chosen=f"{'The verdict' if lead.name == STATUS else lead.name} leads, because {lead.why}; {chosen}",
+        chosen=f"{'The verdict' if lead == STATUS else lead} leads, because {why_lead}; {chosen}",
         baseline=comparison.baseline.name,
         candidate=comparison.candidate.name,
         regressed=counts.regressed if counts else None,

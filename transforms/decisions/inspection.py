@@ -476,7 +476,6 @@ class FileCollector:
         for turn in conversation.turns:
             inspection.calls += len(turn.tool_calls)
             inspection.results += len(turn.tool_responses)
-        for turn in conversation.turns:
             for problem in turn.findings:
                 message = f"{turn_name(turn.turn_index)}: {problem.message}"
                 noted = Noted(problem.kind, message, 0, logged.record.source, logged.record.position)
