@@ -55,7 +55,6 @@ from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import last_parts
 from turnwise.transforms.decisions.first_page import (
     two_versions,
-    with_left_out,
     without_baseline,
 )
 from turnwise.transforms.decisions.gate import (
@@ -69,7 +68,7 @@ from turnwise.transforms.decisions.gate import (
     rejected_of,
     unrecorded_cases,
 )
-from turnwise.transforms.decisions.run import REJECTED, Run, problems_of, read_versions
+from turnwise.transforms.decisions.run import Run, problems_of, read_versions
 from turnwise.transforms.review.problems import to_read, type_sizes
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -157,18 +156,10 @@ def page_of_versions(
     verdict_rows = [row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"]
     if not verdict_rows:
         return None
-    passed, failed, missing = (
-        sum(row[name] for row in verdict_rows) for name in ("pass_count", "fail_count", "no_score")
-    )
-    passing = None
-    if len(verdict_rows) == 1 and (share := verdict_rows[0]["pass_rate"]) is not None:
-        passing = share, verdict_rows[0]["pass_rate_low"], verdict_rows[0]["pass_rate_high"]
-    elif len(verdict_rows) > 1 and passed + failed:
-        passing = passed / (passed + failed), None, None
-    rejected = sum(counts.get(name) or 0 for name in REJECTED)
-    verdicts = passed, failed, missing
-    page = without_baseline(versions, passing, verdicts, first_rows, rejected, conversations, why)
-    return with_left_out(page, counts)
+    verdicts = [sum(row[name] for row in verdict_rows) for name in ("pass_count", "fail_count", "no_score")]
+    row, is_alone = verdict_rows[0], len(verdict_rows) == 1
+    bounds = (row["pass_rate_low"], row["pass_rate_high"]) if is_alone else (None, None)
+    return without_baseline(versions, verdicts, bounds, [counts], first_rows, conversations, why)
 
 
 def run_rules(run: Run, config: str | None) -> GateConfig:

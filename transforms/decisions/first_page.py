@@ -43,7 +43,7 @@ from turnwise.transforms.decisions.comparison.words import (
     unmeasured_numbers,
     value_text,
 )
-from turnwise.transforms.decisions.run import cases_of, shared_reason
+from turnwise.transforms.decisions.run import REJECTED, cases_of, shared_reason
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_OF_A_TYPE, MOST_READ, to_read
 
@@ -136,25 +136,23 @@ def _effects_tell(by_name: Mapping[str, CriterionComparison]) -> bool:
 
 def without_baseline(
     versions: Sequence[str],
-    passing: tuple[float, float | None, float | None] | None,
-    counts: tuple[int, int, int],
+    verdicts: Sequence[int],
+    bounds: tuple[float | None, float | None],
+    counts: Sequence[Mapping[str, Any]],
     first_rows: Sequence[Mapping[str, Any]],
-    rejected: int,
     rows: Sequence[ConversationRow] | None,
     why: str = "",
 ) -> FirstPage:
     """Returns the first page of app versions ("": not stated) that are not compared, of most runs one.
 
-    `passing` is the share of the conversations with a verdict that pass, 0..1, and its interval; `counts` are
-    those that passed, that failed, and without a verdict; `rows` are all of their conversations (None: too
+    `verdicts` are the conversations that passed, that failed, and without a verdict, `bounds` the interval of
+    the share that passes, 0..1, `counts` those of the runs; `rows` are all of their conversations (None: too
     many to be read again); `why` several are not compared, where nothing else says it.
     """
-    share = ""
-    if passing is not None:
-        value, low, high = passing
-        bounds = "" if low is None or high is None else f" ({share_text(low)} to {share_text(high)})"
-        share = f"{share_text(value)} pass{bounds}, "
-    passed, failed, missing = counts
+    passed, failed, missing = verdicts
+    low, high = bounds
+    between = "" if low is None or high is None else f" ({share_text(low)} to {share_text(high)})"
+    share = f"{share_text(passed / (passed + failed))} pass{between}, " if passed + failed else ""
     short = last_parts((version or "(no version)" for version in versions), LONGEST_NAME).values()
     names = " and ".join(short) if len(short) <= _NAMES_SHOWN else f"{len(short)} app versions"
     few = of_cases = ""
@@ -171,7 +169,7 @@ def without_baseline(
             few = f"Only {counted(number, noun)} {has} a verdict: {more}."
     return FirstPage(
         headline=f"{only} {share}{passed + failed:,} with a verdict{of_cases}, {missing:,} without.",
-        detail=few,
+        detail=" ".join(filter(None, (few, *left_out(*counts)))),
         criterion=STATUS,
         counts_by=STATUS,
         chosen="The verdict leads, because there is no other version to compare",
@@ -182,7 +180,7 @@ def without_baseline(
         still_failing=failed,
         no_verdict=missing,
         open_reasons=open_reasons(rows or ()),
-        rejected=rejected,
+        rejected=sum(of_run.get(name) or 0 for of_run in counts for name in REJECTED),
         destructive=None if rows is None else count_destructive(rows),
         read_first=listed(first_rows),
     )
@@ -212,9 +210,9 @@ def left_out(*counts: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-def with_left_out(page: FirstPage, *counts: Mapping[str, Any]) -> FirstPage:
-    """Returns a first page that says what was left out of runs with these counts."""
-    return replace(page, detail=" ".join(filter(None, (page.detail, *left_out(*counts)))))
+def with_left_out(page: FirstPage, counts: Mapping[str, Any]) -> FirstPage:
+    """Returns a first page that says what was left out of a run with these counts."""
+    return replace(page, detail=" ".join(filter(None, (page.detail, *left_out(counts)))))
 
 
 def count_destructive(rows: Iterable[ConversationRow]) -> int:
