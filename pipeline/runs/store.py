@@ -421,12 +421,10 @@ class RecordColumns(Struct, frozen=True):
 
 
 def _ids(records: RecordColumns) -> Iterator[tuple[str, str, str | None]]:
-    """Yields run, conversation and version."""
     return zip(records.runs, records.conversations, records.versions, strict=True)
 
 
 def _records(runs: Mapping[str, summaries.RunColumns]) -> RecordColumns:
-    """Returns the records of several runs."""
     of_runs = [*runs.values()]
     sizes = [len(columns.nanos) for columns in of_runs]
     conversations = [columns.conversations for columns in of_runs]

@@ -216,7 +216,6 @@ _ADK_RESULTS_MADE = frozenset(
 
 
 def _case_result(run: RunOfConversation) -> JsonObject:
-    """Returns a scored conversation as an EvalCaseResult."""
     conversation = run.conversation
     overall = [row for row in run.scores if row["turn_index"] is None]
     pairs = [

@@ -301,7 +301,6 @@ class _Given:
             self._outcome_places.append(self._outcomes.setdefault(outcome, len(self._outcomes)))
 
     def column(self, size: int) -> CriterionColumn:
-        """Returns what it gave so many conversations."""
         rows = _integers(self._rows)
 
         def at_rows(numbers: "array[int]") -> Integers:
