@@ -256,8 +256,7 @@ class StoredRuns:
                 is_own = np.asarray([value == version for value in records.versions.values], np.bool_)
                 records = records.at(is_own[records.versions.places])
             if evaluations is not None:
-                of_them = np.asarray([name in evaluations for name in records.evaluations.values], np.bool_)
-                records = records.at(of_them[records.evaluations.places])
+                records = records.of_evaluations(evaluations)
             if len(records):
                 return records.last_runs()
         what = "no result of this version or run"
@@ -392,6 +391,11 @@ class RecordColumns(Struct, frozen=True):
         """Returns some of them."""
         columns: list[Any] = [c.at(rows) if isinstance(c, CodedColumn) else c[rows] for c in astuple(self)]
         return RecordColumns(*columns)
+
+    def of_evaluations(self, names: Collection[str]) -> "RecordColumns":
+        """Returns those of some evaluations."""
+        is_own = np.asarray([name in names for name in self.evaluations.values], np.bool_)
+        return self.at(is_own[self.evaluations.places])
 
     def last_runs(self) -> "RecordColumns":
         """Returns each conversation in its last run only."""

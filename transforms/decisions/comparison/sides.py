@@ -465,9 +465,6 @@ class CaseRows:
         start = int(self._starts[case])
         return self.rows[start : start + int(self.sizes[case])].tolist()
 
-    def __iter__(self) -> Iterator[list[int]]:
-        return map(self.__getitem__, range(len(self)))
-
     def take(self, cases: Sequence[int] | Integers) -> "CaseRows":
         """Returns the rows of some cases, in their order."""
         chosen = np.asarray(cases, np.int64)
