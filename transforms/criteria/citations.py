@@ -575,7 +575,16 @@ def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:
     for i, mark in enumerate(marks.citations):
         if not mark.sources and not mark.unknown:
             problems[NO_SOURCE].append(f"citations[{i}]: names no reference")
-    _add_repeated(marks.citations, problems)
+    places = [(c.start, c.end, i) for i, c in enumerate(marks.citations) if c.span.problem is None]
+    meanings = [(c.start, c.end, frozenset((*c.sources, *c.unknown))) for c in marks.citations]
+    furthest, holder = -1, -1
+    for start, end, i in sorted(places):
+        if start < furthest and meanings[i] == meanings[holder]:
+            problems[DUPLICATE].append(f"citations[{i}]: equals citations[{holder}]")
+        elif start < furthest:
+            problems[OVERLAP].append(f"citations[{i}]: overlaps citations[{holder}]")
+        if end >= furthest:
+            furthest, holder = end, i
     for i, citation in enumerate(answer.citations):
         if len(set(citation.sources)) < len(citation.sources):
             problems[DUPLICATE].append(f"citations[{i}]: names a reference twice")
@@ -586,19 +595,6 @@ def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:
         if not is_score(score):
             problems[OUT_OF_RANGE].append(f"{name}: {score}")
     yield from (Problem.of(kind, messages) for kind, messages in problems.items())
-
-
-def _add_repeated(citations: Sequence[Mark], problems: dict[str, list[str]]) -> None:
-    places = [(c.start, c.end, i) for i, c in enumerate(citations) if c.span.problem is None]
-    meanings = [(c.start, c.end, frozenset((*c.sources, *c.unknown))) for c in citations]
-    furthest, holder = -1, -1
-    for start, end, i in sorted(places):
-        if start < furthest and meanings[i] == meanings[holder]:
-            problems[DUPLICATE].append(f"citations[{i}]: equals citations[{holder}]")
-        elif start < furthest:
-            problems[OVERLAP].append(f"citations[{i}]: overlaps citations[{holder}]")
-        if end >= furthest:
-            furthest, holder = end, i
 
 
 def is_score(value: float | None) -> bool:

@@ -649,7 +649,18 @@ def _values_differ(wanted: _TextReading, made: _TextReading) -> bool:
     if kinds or (named & others) - {"unit"}:
         return True
     ours, theirs = (set(_addresses(reading.text)) for reading in (wanted, made))
-    return bool(ours - theirs and theirs - ours) or _names_differ(wanted, made)
+    if ours - theirs and theirs - ours:
+        return True
+    # Whether a name stands in the place of another one, in texts with much in common.
+    names, others = wanted.names(), made.names()
+    only, instead = names - others, others - names
+    if not only or not instead or common_content(wanted.text, made.text) < 0.5:
+        return False
+    # An abbreviation (`NYC`) may stand for a name, and names may be shortened.
+    if any(map(str.isupper, only)) != any(map(str.isupper, instead)):
+        return False
+    pairs = (sorted((_bare(name), _bare(other)), key=len) for name in only for other in instead)
+    return not any(long.startswith(shorter) or long[:4] == shorter[:4] for shorter, long in pairs)
 
 
 def _without_partner(values: Sequence[_TextValue], others: Sequence[_TextValue]) -> list[_TextValue]:
@@ -658,19 +669,6 @@ def _without_partner(values: Sequence[_TextValue], others: Sequence[_TextValue])
     left = list({value.key: value for value in values if value.key not in known}.values())[:_MOST_VALUES]
     rest = list(known.values())[:_MOST_COMPARED]
     return [value for value in left if not any(map(value.may_be, rest))]
-
-
-def _names_differ(wanted: _TextReading, made: _TextReading) -> bool:
-    """Returns whether a name stands in the place of another one, in texts with much in common."""
-    names, others = wanted.names(), made.names()
-    missing, extra = names - others, others - names
-    if not missing or not extra or common_content(wanted.text, made.text) < 0.5:
-        return False
-    # An abbreviation (`NYC`) may stand for a name, and names may be shortened.
-    if any(map(str.isupper, missing)) != any(map(str.isupper, extra)):
-        return False
-    pairs = (sorted((_bare(name), _bare(other)), key=len) for name in missing for other in extra)
-    return not any(long.startswith(shorter) or long[:4] == shorter[:4] for shorter, long in pairs)
 
 
 # Compares the names and other words that an agent states with those of an argument.

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise
 from math import fsum
-from operator import attrgetter
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim, read_claim, says_absence
@@ -39,7 +38,6 @@ WINDOW = 2 * _BLOCK
 _LEAST_PROSE = 0.1
 _MOST_KEYS = 0.2
 _LONGEST_CACHED = 16_384
-_weight = attrgetter("weight")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？؟।\n;{}]")
 
 _LONGEST_SHOWN = 2_000
@@ -266,7 +264,7 @@ class Evidence:
         """Returns the best passage of each piece that covers any of a claim, the best first."""
         best = ((piece, *piece.best_window(content)) for piece in self.pieces)
         passages = [EvidencePassage(weight, piece, window) for piece, weight, window in best if weight > 0]
-        return sorted(passages, key=_weight, reverse=True)
+        return sorted(passages, key=lambda passage: passage.weight, reverse=True)
 
     def look_up(self, content: Mapping[str, float]) -> EvidenceSpan | None:
         """Returns the sentence that covers most of a claim; None: nothing is covered."""

@@ -84,7 +84,6 @@ _FOUND = re.compile(
     re.IGNORECASE,
 )
 _VERBS = ("may", "march", "mar", "sept", "dec", "jan")
-_MARK = "zq{}{:02}"
 
 
 def mark_named_values(text: str, names: dict[str, str]) -> str:
@@ -95,7 +94,7 @@ def mark_named_values(text: str, names: dict[str, str]) -> str:
         if match["word"] and name in _VERBS:
             return match[0]
         value = _DAYS.get(match[4] or match[5] or "") or _WORDS.get(name.lower()) or _OF_NUMBERS[name.lower()]
-        token = _MARK.format(value.kind, value.number)
+        token = f"zq{value.kind}{value.number:02}"
         names.setdefault(token, name.lower())
         return f"{match['number'] or ''} {token} "
 

@@ -309,10 +309,8 @@ class Utf8Text:
     def _characters(self, start: int, end: int) -> int:
         return len(self.data[start:end].translate(None, _CONTINUATION))
 
-    def code_point(self, offset: int) -> int | None:
-        """Returns the code-point offset of a byte offset; None: inside a character or outside the text."""
-        if not 0 <= offset <= len(self.data):
-            return None
+    def _code_point(self, offset: int) -> int | None:
+        """Returns the code-point offset of a byte offset; None: it is inside a character."""
         if not self._before:
             return offset
         if offset < len(self.data) and 0x80 <= self.data[offset] < 0xC0:
@@ -324,7 +322,7 @@ class Utf8Text:
         """Returns a byte range in code points."""
         if not (0 <= start <= len(self.data) and 0 <= end <= len(self.data)):
             return TextRange(None, None, OUTSIDE)
-        first, after = self.code_point(start), self.code_point(end)
+        first, after = self._code_point(start), self._code_point(end)
         if first is None or after is None:
             return TextRange(None, None, INSIDE)
         return TextRange(first, after) if start < end else TextRange(None, None, EMPTY)

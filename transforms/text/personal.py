@@ -527,7 +527,10 @@ def _cards_in(text: str, lines: str = "") -> Iterator[tuple[int, int, str]]:
     """Yields numbers of cards; with `lines`, only those that a break of a line divides."""
     for start, run in _runs(text, 13):
         groups, taken = list(_GROUP.finditer(run)), set[int]()
-        for first, last in _ranges(len(groups)):
+        # Digits one by one, or up to ten groups, the longer ones first.
+        count = len(groups)
+        sizes = [*([count] if 10 < count < 20 else []), *range(min(count, 10), 0, -1)]
+        for first, last in ((i, i + size - 1) for size in sizes for i in range(count - size + 1)):
             # Of a table of numbers one in ten has a right check digit.
             is_formed = first == last or [len(group[0]) for group in groups[first : last + 1]] in _CARD_GROUPS
             if taken and not (is_formed and taken.isdisjoint((first, last))):
@@ -774,15 +777,6 @@ def _without_dates(text: str) -> str:
 def _is_cased(char: str) -> bool:
     """Returns whether a character is a letter of an alphabet whose words have spaces between them."""
     return char.isalpha() and char.lower() != char.upper()
-
-
-def _ranges(count: int) -> Iterator[tuple[int, int]]:
-    """Yields first and last of groups of digits that may be one number: longer ones first."""
-    if 10 < count < 20:  # digits one by one
-        yield 0, count - 1
-    for length in range(min(count, 10), 0, -1):
-        for first in range(count - length + 1):
-            yield first, first + length - 1
 
 
 def _compact(text: str) -> str:

@@ -50,24 +50,18 @@ def sentences(text: str, language: str | None) -> list[SentenceSpan]:
     return [span for span in stripped if any(map(str.isalnum, shown[slice(*span)]))]
 
 
-def _blocks(text: str) -> Iterator[SentenceSpan]:
-    block: SentenceSpan | None = None
-    is_fenced = False
-    end = -1
+def _blocks(text: str) -> list[SentenceSpan]:
+    blocks, is_fenced, start = list[SentenceSpan](), False, 0
     for line_text in text.split("\n"):
-        line = SentenceSpan(end + 1, end + 1 + len(line_text))
-        end = line.end
-        fence = text.startswith("```", _stripped(text, line).start)
-        if block is not None and (is_fenced or (not fence and _goes_on(text, block, line))):
-            block = SentenceSpan(block.start, line.end)
+        line = SentenceSpan(start, start + len(line_text))
+        start = line.end + 1
+        is_fence = text.startswith("```", _stripped(text, line).start)
+        if blocks and (is_fenced or (not is_fence and _goes_on(text, blocks[-1], line))):
+            blocks[-1] = SentenceSpan(blocks[-1].start, line.end)
         else:
-            if block is not None:
-                yield block
-            block = line
-        if fence:
-            is_fenced = not is_fenced
-    if block is not None:
-        yield block
+            blocks.append(line)
+        is_fenced ^= is_fence
+    return blocks
 
 
 def _goes_on(text: str, block: SentenceSpan, line: SentenceSpan) -> bool:
