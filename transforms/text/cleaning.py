@@ -2,9 +2,10 @@
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from itertools import accumulate
+from itertools import compress, count
 from typing import NamedTuple, TypeVar
 from unicodedata import category, normalize
 
@@ -284,8 +285,8 @@ OUTSIDE = "OffsetOutsideText"
 INSIDE = "OffsetInsideCharacter"
 EMPTY = "EmptyRange"
 
-_CONTINUATION = bytes(range(0x80, 0xC0))
-_BLOCK = 1024
+_IS_INSIDE = bytes(0x80 <= byte < 0xC0 for byte in range(256))
+"""Whether a byte continues a character."""
 
 
 class TextRange(NamedTuple):
@@ -302,21 +303,12 @@ class Utf8Text:
     def __init__(self, text: str) -> None:
         self.text = text
         self.data = text.encode("utf-8", "surrogatepass")
-        blocks = range(0, len(self.data), _BLOCK)
-        lengths = (self._characters(start, start + _BLOCK) for start in blocks)
-        self._before = [] if self.text.isascii() else [0, *accumulate(lengths)]
-
-    def _characters(self, start: int, end: int) -> int:
-        return len(self.data[start:end].translate(None, _CONTINUATION))
+        self._inside = [] if text.isascii() else list(compress(count(), self.data.translate(_IS_INSIDE)))
 
     def _code_point(self, offset: int) -> int | None:
         """Returns the code-point offset of a byte offset; None: it is inside a character."""
-        if not self._before:
-            return offset
-        if offset < len(self.data) and 0x80 <= self.data[offset] < 0xC0:
-            return None
-        block = offset // _BLOCK
-        return self._before[block] + self._characters(block * _BLOCK, offset)
+        inside = bisect_left(self._inside, offset)
+        return None if self._inside[inside : inside + 1] == [offset] else offset - inside
 
     def text_range(self, start: int, end: int) -> TextRange:
         """Returns a byte range in code points."""
