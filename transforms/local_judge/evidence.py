@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise
@@ -115,18 +115,13 @@ class _Piece:
         # Prose has many function words, and few keys of records.
         size, grammar = len(self.words), sum([not word.is_content for word in self.words])
         self.is_prose = grammar >= _LEAST_PROSE * size and len(self.flags) <= _MOST_KEYS * size
-        self.windows_of: dict[str, list[int]] = {}
+        self.windows_of: defaultdict[str, dict[int, None]] = defaultdict(dict)
         self._keys_near: dict[int, set[str]] = {}
         for number, start in enumerate(range(0, len(self.words), _BLOCK)):
             block = self.words[start : start + _BLOCK]
             for key in chain.from_iterable([word.keys for word in block if word.is_content]):
-                windows = self.windows_of.get(key)
-                if windows is None:
-                    self.windows_of[key] = [number - 1, number]
-                elif windows[-1] == number - 1:
-                    windows.append(number)
-                elif windows[-1] != number:
-                    windows += number - 1, number
+                windows = self.windows_of[key]
+                windows[number - 1] = windows[number] = None
 
     def best_window(self, content: Mapping[str, float]) -> tuple[float, int]:
         """Returns the weight of a claim that the best window covers, and the number of that window."""
