@@ -56,7 +56,6 @@ from turnwise.transforms.text.sentences import sentences
 
 NO_CLAIM = -1
 HALLUCINATION_LABELS = {1: "Justified", 0: "Not Justified", NO_CLAIM: "No Claim To Assess"}
-"""CES's labels of the scores."""
 UNDECIDED = "Undecided"
 """Label of a value of the local judge that no number or negation decides, and that is not probable."""
 
@@ -272,7 +271,6 @@ SIMILARITY_LABELS = (
     "Mostly Consistent",
     "Fully Consistent",
 )
-"""CES's labels of the scores 0 to 4."""
 
 
 class SimilarityReply(ReasonedReply):
@@ -466,7 +464,6 @@ class SemanticMatch(JudgedCriterion):
 _Goal = Literal["satisfied", "not_satisfied", "unspecified"]
 _GOAL_SCORES = {"not_satisfied": 0, "unspecified": -1, "satisfied": 1}
 GOAL_LABELS = {1: "User Task Satisfied", 0: "User Task Not Satisfied", -1: "User Task Unspecified"}
-"""CES's labels of the user goal's scores."""
 
 
 class RubricGrade(ReasonedReply):

@@ -40,7 +40,6 @@ MONEY_NAMES = {
     **dict.fromkeys(("yuan", "元"), "cny"),
     **dict.fromkeys(("cent", "cents"), "cent"),
 }
-"""Name or sign of a currency in lower case -> its code."""
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -316,7 +315,6 @@ NUMBERS_IN_WORDS = {
     "one": 1,
     "hundert": 100,
 }
-"""Number word in lower case -> its value."""
 
 LARGE_NUMBERS = {
     **{word: 10**power for word, power in SCALES.items() if len(word) > 1},

@@ -45,6 +45,7 @@ from turnwise.transforms.text.words import (
     without_accents,
     word_set,
     words,
+    words_by_name,
 )
 
 _PROSE_WORDS = 6
@@ -455,28 +456,25 @@ def _denials(text: str) -> int:
     )
 
 
-_ARTICLES = {
-    "en": word_set("a an the"),
-    "de": word_set("der die das den dem des ein eine einen einem einer eines"),
-    "fr": word_set("le la les l un une des"),
-    "es": word_set("el la los las un una unos unas"),
-    "it": word_set("il lo la i gli le un una uno l"),
-    "pt": word_set("o a os as um uma"),
-    "nl": word_set("de het een"),
-}
+_ARTICLES = words_by_name("""en: a an the
+    de: der die das den dem des ein eine einen einem einer eines
+    fr: le la les l un une des
+    es: el la los las un una unos unas
+    it: il lo la i gli le un una uno l
+    pt: o a os as um uma
+    nl: de het een""")
 _CASES: dict[object, str] = {
     article: articles[-1]
     for articles in ("der das ein einer r", "die eine e", "den einen n", "dem einem m", "des eines s")
     for article in articles.split()[:-1]
 }
-_DETERMINERS = {
-    "en": word_set("this that these those my your his her its our their please kindly also very really"),
-    "de": word_set("""mein meine meinen meinem meiner dein deine ihr ihre ihren ihrem ihrer sein seine seinen
-        seinem seiner unser unsere unseren diese dieser dieses diesen diesem bitte"""),
-    "fr": word_set("ce cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs"),
-    "es": word_set("este esta estos estas mi mis tu tus su sus nuestro nuestra"),
-    "pt": word_set("este esta seu sua seus suas"),
-}
+_DETERMINERS = words_by_name("""en: this that these those my your his her its our their please kindly also
+    very really
+    de: mein meine meinen meinem meiner dein deine ihr ihre ihren ihrem ihrer sein seine seinen seinem seiner
+    unser unsere unseren diese dieser dieses diesen diesem bitte
+    fr: ce cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs
+    es: este esta estos estas mi mis tu tus su sus nuestro nuestra
+    pt: este esta seu sua seus suas""")
 """Language -> determiners and polite words, which change nothing where one text leaves them out."""
 _DROPPED = re.compile(
     r"(?<=[^\W\d_])-(?=[^\W_])|[.,;:!¿¡…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"

@@ -162,7 +162,6 @@ _COLONS = re.compile(r"\\?[\"”]?\s{0,4}(?:(?<!\d)[:：]|[:：](?!\d))")
 _ENDS = re.compile(r"\.(?=[\s*_]|$)|[!?。！？\n]")
 _PUNCTUATION = re.compile(r",(?=[\s*_]|$)|[;；،、，{}\[\]()|\"“”«»—–]")
 PRONOUNS = word_set("it he she they er sie il elle")
-"""Kinds of tokens of pronouns."""
 _ADVERBS = (
     "unfortunately currently generally strictly absolutely definitely sadly leider derzeit aktuell momentan"
     " grundsätzlich generell malheureusement actuellement lamentablemente desafortunadamente actualmente"

@@ -34,7 +34,6 @@ from turnwise.transforms.text.words import (
 
 _BLOCK = 24
 WINDOW = 2 * _BLOCK
-"""Number of words in a window."""
 _LEAST_PROSE = 0.1
 _MOST_KEYS = 0.2
 _LONGEST_CACHED = 16_384

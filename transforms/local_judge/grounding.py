@@ -222,9 +222,8 @@ def _refuting(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage]
 
 
 LOG_ODDS_OF_NOTHING = -9.19
-"""Log odds where the coverage is 0. Both constants are those of `python -m benchmarks.local_judge_fit`."""
 LOG_ODDS_OF_ALL = 2.22
-"""Log odds where the coverage is 1."""
+"""Log odds where the coverage is 0 and 1, by `python -m benchmarks.local_judge_fit`."""
 _FULL_WEIGHT = 3 * WORD_WEIGHT  # of a claim that counts wholly among the sentences of an answer
 _CREDIT = 2 * WORD_WEIGHT
 _GRAMMAR = 2

@@ -210,7 +210,6 @@ _NUMBER = re.compile(
     r"|[1-9]\d*)(?:\.\d+)?|\.\d+)(?P<after> ?(?:[$€£¥₩₹]|[a-z]{3}))?"
 )
 CURRENCIES = dict(zip("$€£¥₩₹", ("usd", "eur", "gbp", "jpy", "krw", "inr"), strict=True))
-"""Sign of a currency -> its code."""
 CURRENCY_NAMES = {
     "eur": "euro euros ユーロ 유로",
     "usd": "dollar dollars dólar dólares ドル 달러",
@@ -218,12 +217,10 @@ CURRENCY_NAMES = {
     "jpy": "yen 円",
     "krw": "won 원",
 }
-"""Code of a currency -> its names."""
 CURRENCY_CODES = re.compile(
     "aed|ars|aud|bgn|brl|cad|chf|clp|cny|cop|czk|dkk|egp|eur|gbp|hkd|huf|idr|ils|inr|isk|jpy|krw|mxn|myr"
     "|nok|nzd|php|pln|qar|ron|rub|sar|sek|sgd|thb|try|twd|uah|usd|vnd|zar"
 )
-"""Matches the code of a currency."""
 
 
 class Amount(NamedTuple):
