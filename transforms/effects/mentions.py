@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from turnwise.transforms.text.cleaning import (
@@ -153,6 +153,7 @@ class Passage(NamedTuple):
     mentions: list[Mention]
 
 
+@lru_cache(maxsize=1024)
 def read_passage(text: str, language: str | None, with_words: bool = True) -> Passage:
     """Splits a text into values and the texts between them.
 
