@@ -325,7 +325,7 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         scores = [self._agreement(reply, sample, catalog) for reply in answers.replies]
         measured = [score for score in scores if score.value is not None]
         unknown = [score for score in scores if score.value is None and score.details is not None]
-        if measured and len(measured) > len(unknown):
+        if len(measured) > len(unknown):
             score = sorted(measured, key=lambda score: score.value or 0.0)[(len(measured) - 1) // 2]
         else:
             score = [*scores, *unknown][-1] if scores else Score(None, reason=answers.reason)
