@@ -438,6 +438,12 @@ def word_set(*texts: str) -> frozenset[str]:
     return frozenset(word for text in texts for word in text.split())
 
 
+def words_by_name(text: str) -> dict[str, frozenset[str]]:
+    """Returns the lists of words of a text, each of which stands behind its name and a colon."""
+    _, *parts = re.split(r"(\w+):", text)
+    return {name: word_set(words) for name, words in zip(parts[::2], parts[1::2], strict=True)}
+
+
 def by_place(*lists: str) -> dict[str, int]:
     """Maps the words of each list to their index; `-` skips an index."""
     return {word: i for words in lists for i, word in enumerate(words.split()) if word != "-"}
