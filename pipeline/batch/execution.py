@@ -313,7 +313,7 @@ class RemoteRunError(OSError):
 
 
 def run_remotely(pipeline: beam.Pipeline) -> PipelineResult:
-    """Runs a job to its end, or until it is drained; RemoteRunError: one line with its address."""
+    """Runs a job to its end, or until it is drained; raises RemoteRunError, with its address in one line."""
     job: Any = None
     try:
         with _without_tracebacks():

@@ -302,7 +302,6 @@ def _wait(
 
 
 def _error(work: Work, receiver: Connection, status: int) -> BaseException:
-    """Returns why a worker failed; with `--verbose`, its traceback is printed."""
     if not receiver.poll():
         name = next((known.name for known in Signals if known == -status), f"signal {-status}")
         killed = f"was killed by {name}{' (out of memory?)' if -status == SIGKILL else ''}"

@@ -228,7 +228,6 @@ def _states(rows: Iterable[MetricsByAppVersionRow]) -> dict[str, MetricsState]:
 
 
 def _tally(row: MetricsByAppVersionRow) -> Tally:
-    """Returns sums with the figures of a row."""
     count, mean, stddev = row["scored"], row["mean"] or 0.0, row["stddev"] or 0.0
     total = int(mean * ONE) * count
     squares = (int(stddev**2 * ONE) * ONE * count * (count - 1) + total**2) // (count or 1)
@@ -388,7 +387,6 @@ def _discard(places: Sequence[SinkPlace]) -> None:
 
 
 def _listed(settings: RunSettings) -> InputFiles | None:
-    """Returns the input files of a run with a date; raises ConfigError if a path names none."""
     for path in settings.input:
         listed = list_inputs([path])
         if listed is not None and not listed.count:
@@ -423,7 +421,7 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
 
 
 def report_batch(settings: RunSettings) -> int:
-    """Reports on a batch by what it wrote; OSError: it left no run.json, or another run replaced it."""
+    """Reports on a batch by what it wrote; raises OSError if that is not there, or of another run."""
     run_of_batch = settings.run
     document = read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}
     run_id, create_time = document.get("run_id"), document.get("create_time") or ""

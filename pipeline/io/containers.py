@@ -198,10 +198,8 @@ class _CheckedLoader(yaml.SafeLoader):
         event, before = self.peek_event(), self._size
         if isinstance(event, yaml.AliasEvent):
             self._count(event)
-        elif isinstance(event, yaml.ScalarEvent):
-            self._size += 1 + len(event.value)
         else:
-            self._size += 1
+            self._size += 1 + len(getattr(event, "value", ""))
         node = super().compose_node(parent, index)
         if not isinstance(event, yaml.AliasEvent) and event.anchor is not None:
             self._sizes[event.anchor] = self._size - before
@@ -410,7 +408,6 @@ def _postgresql(url: str) -> Iterator[_Database]:
 
 
 def _listed(columns: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    """Returns the columns of each table, of pairs of a table and a column."""
     tables: dict[str, list[str]] = {}
     for table, column in columns:
         tables.setdefault(table, []).append(column)

@@ -185,7 +185,6 @@ class _ReadingFn(CountingDoFn):
         self._limit, self._rejected, self._named = max_record_bytes, rejected, named
 
     def whole(self, file: SizedPath | Failure) -> Iterator[Any]:
-        """Yields the records and failures of one of the `listed_files`."""
         unread = partial(self.count, UNREAD_FILES)
         return self._tagged(file_records(file, self._limit, named=self._named, unread=unread))
 
@@ -234,7 +233,6 @@ class _RangesFn(_ReadingFn):
     """Reads ranges; counts records by worker."""
 
     def start_bundle(self) -> None:
-        """Names the worker."""
         super().start_bundle()
         self._worker = f"{WORKER}{socket.gethostname()}/{os.environ.get('WORKER_ID') or os.getpid()}"
 
@@ -255,25 +253,22 @@ class _RangesFn(_ReadingFn):
 
 
 class _ReadRangesFn(_RangesFn):
-    """Reads ranges, which a runner may divide further while they are read."""
-
     def process(self, part: FileRange | Failure, tracker: Any = _TRACKER) -> Iterator[Any]:
         return self.read(part, tracker.current_restriction().start, tracker.try_claim)
 
 
-class FileSource:
+class FileSource(NamedTuple):
     """Reads JSON, JSON Lines and Avro files, gzipped or not; `rejected` names a counter of records."""
 
-    def __init__(
-        self, patterns: list[str], max_record_bytes: int, rejected: str, is_distributed: bool = False
-    ) -> None:
-        self.patterns, self.limit, self.rejected = patterns, max_record_bytes, rejected
-        self._is_distributed = is_distributed
+    patterns: list[str]
+    limit: int
+    rejected: str
+    is_distributed: bool = False
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that find the files and read each one once."""
         start: PCollection[Any] = root | f"{name}Start" >> beam.Impulse()
-        if not self._is_distributed:
+        if not self.is_distributed:
             return _read(start, f"{name}Read", _ReadFn(self.patterns, self.limit, self.rejected))
         # Flink takes what was once spread for spread, until it is grouped: of two Reshuffles in a row, it
         # leaves out the second.
@@ -418,32 +413,27 @@ class _ReadPartFn(_ReadingFn):
         return self._tagged(part_records(part, self._limit))
 
 
-class BigQuerySource:
-    """Reads the rows of queries, and the records of another source."""
+class BigQuerySource(NamedTuple):
+    """Reads the rows of queries, and the records of another source; else as `FileSource`."""
 
-    def __init__(
-        self,
-        queries: Sequence[RowsQuery],
-        other: Source | None,
-        max_record_bytes: int,
-        rejected: str,
-        is_distributed: bool,
-    ) -> None:
-        self._queries, self._other, self._limit = list(queries), other, max_record_bytes
-        self._rejected, self._is_distributed = rejected, is_distributed
+    queries: list[RowsQuery]
+    other: Source | None
+    limit: int
+    rejected: str
+    is_distributed: bool
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that run the queries and read their results."""
-        queries = root | f"{name}Queries" >> beam.Create(self._queries, reshuffle=False)
-        most = 0 if self._is_distributed else 1
+        queries = root | f"{name}Queries" >> beam.Create(self.queries, reshuffle=False)
+        most = 0 if self.is_distributed else 1
         parts = queries | f"{name}RunQueries" >> beam.FlatMap(partial(result_parts, most=most))
-        if self._is_distributed:
+        if self.is_distributed:
             parts = parts | f"{name}SpreadParts" >> beam.Reshuffle()
-        read = _ReadPartFn(self._limit, self._rejected, frozenset())
+        read = _ReadPartFn(self.limit, self.rejected, frozenset())
         rows = _read(parts, f"{name}ReadRows", read)
-        if self._other is None:
+        if self.other is None:
             return rows
-        pairs = zip(ReadRecords._fields, rows, self._other.read(root, name), strict=True)
+        pairs = zip(ReadRecords._fields, rows, self.other.read(root, name), strict=True)
         return ReadRecords(*((a, b) | f"{name}All_{field}" >> beam.Flatten() for field, a, b in pairs))
 
 
@@ -454,7 +444,6 @@ class ParseAndJoinFn(CountingDoFn):
     """Yields the conversations of records, and in the end those that events make."""
 
     def __init__(self, reader: LogReader, is_alone: bool = True) -> None:
-        """Sets the reader, and whether this process reads all records; else an event stops the reading."""
         super().__init__()
         self._reader, self._is_alone = reader, is_alone
         self._joining: EventJoin | None = None

@@ -32,7 +32,7 @@ from turnwise.transforms.beam.windows import (
     RecordOutcome,
     WindowMetrics,
 )
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, RowWindow
 from turnwise.transforms.text.dates import rfc3339
 
 
@@ -79,7 +79,8 @@ def _thing(key: int) -> str:
 
 def window_change(metrics: WindowMetrics, run_id: str) -> StreamChange:
     """Returns the change of a window and app version."""
-    entry, window = (metrics.app_version, metrics.state), metrics.row_window
+    entry = metrics.app_version, metrics.state
+    window = RowWindow(metrics.window_start, metrics.window_end, metrics.pane, metrics.revision)
     rows = {table: rows_of(entry, run_id, window) for table, rows_of in METRIC_ROWS.items()}
     thing = _window(rfc3339(metrics.window_start), metrics.app_version)
     return StreamChange(run_id, thing, metrics.revision, metrics.window_start, rows)
@@ -141,7 +142,6 @@ class FileAlertSink:
             raise AlertError(f"{self._path}: {error.strerror or error}") from None
 
     def _append(self, alerts: Sequence[Alert]) -> None:
-        """Appends alerts and syncs the file to disk."""
         if not alerts:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -145,7 +145,6 @@ class _ArriveFn(CountingDoFn):
         return TimestampedValue(Arrival(record.source, record.position, record.data, time), time)
 
     def reject(self, failure: Failure) -> Any:
-        """Counts a rejected record and returns its failure for the tagged output."""
         self.count(_REJECTED)
         return beam.pvalue.TaggedOutput(FAILURES, failure)
 
@@ -377,8 +376,6 @@ class _OutcomeLinesFn(beam.DoFn):
 
 
 class _MetricLinesFn(beam.DoFn):
-    """Yields the rows of a window as lines, keyed by table."""
-
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
 
@@ -400,17 +397,12 @@ class _WriteFn(beam.DoFn):
 
 
 class _WriteBundleFn(_WriteFn):
-    """Writes what came in a bundle."""
-
     def start_bundle(self) -> None:
-        """Begins without lines."""
         self._lines: dict[str, list[bytes]] = {}
 
     def process(self, line: _Line) -> None:  # type: ignore[override]
-        """Keeps a line."""
         self._lines.setdefault(line[0].partition("/")[0], []).append(line[1])
 
     def finish_bundle(self) -> None:
-        """Writes a file a table."""
         for table, lines in self._lines.items():
             super().process((table, lines))

@@ -185,7 +185,6 @@ class _WatchedFile:
         return True
 
     def is_quiet(self, now: float, seconds: float = QUIET_SECONDS) -> bool:
-        """Returns whether the file has been unchanged for `seconds`."""
         return now - self.changed_at >= seconds
 
     def close(self) -> None:
@@ -747,7 +746,6 @@ class DirectorySource(StreamSource):
             self._waiting.add(key)
 
     def _read_removed(self, key: _FileKey, now: float) -> None:
-        """Reads a removed file to its end, while it is open."""
         file = self._open.get(key)
         if file is None:
             self._forget(key)

@@ -151,7 +151,6 @@ class StreamLoop:
     """Runs a stream in the calling thread. A bundle that fails ends it: the next process reads it again."""
 
     def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[WindowSum]) -> None:
-        """Creates a loop; `sums` are the metrics of earlier processes."""
         self._rules, self._runtime, self._run = settings.stream.rules, runtime, settings.run
         self._reader = LogReader(settings.input_format, settings.config)
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
@@ -328,7 +327,6 @@ class Engine:
             yield from self._tick()
 
     def _refresh_cases(self) -> Iterator[StreamEvent]:
-        """Reads eval cases that changed, and stores the failures of those that cannot be read."""
         if self._cases is None or not self._cases.is_due:
             return
         failures = (yield from self._in_worker(self._cases.refresh)) or ()
@@ -385,22 +383,20 @@ class Engine:
             yield Elements(elements)
 
     def _tick(self) -> Iterator[StreamEvent]:
-        """Advances the pipeline's clock and watermark."""
         now = monotonic()
         if now - self._ticked < _TICK:
             return
         if self._watermark.advance():
             self._store.now = max(self._store.now, self._watermark.value)
-            yield AdvanceWatermark(Timestamp(micros=self._watermark.micros))
+            yield AdvanceWatermark(Timestamp.of(self._watermark.value))
         yield AdvanceClock(now - self._ticked)
         self._ticked = now
 
     def _drain(self) -> Iterator[StreamEvent]:
-        """Completes the records that were read: open sessions end."""
         if self._stream.stop_after is None:
             yield from self._admit((yield from self._in_worker(self._source.last_items)) or ())
         self._watermark.pass_over(self._stream.rules.longest_wait)
-        yield AdvanceWatermark(Timestamp(micros=self._watermark.micros))
+        yield AdvanceWatermark(Timestamp.of(self._watermark.value))
         if waiting := self._in_flight.waiting:
             raise IncompleteError(
                 f"{waiting} records were not completed; start the stream again to read them again"

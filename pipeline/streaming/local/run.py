@@ -283,7 +283,6 @@ class LiveView:
                 self._tell()
 
     def _tell_alerts(self) -> None:
-        """Prints the alerts that have not been printed; a screen is gone when the stream ends."""
         before, self._told = self._told, len(self._runtime.alerts)
         for alert in self._runtime.alerts[before : self._told]:
             complain(f"alert: {alert}")
