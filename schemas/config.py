@@ -290,7 +290,6 @@ class JudgeConfig(Settings):
         max_cost: Maximum cost, in the currency of `prices`; None: no limit.
         per: What these limits hold for: a run, or all runs with the same `cache` in an hour or day of UTC.
         candidates: Whether to request several samples as candidates of one call, if the model supports it.
-        prompts: Which prompts ask: `second`, or for this release still `first`.
         cache: SQLite file or PostgreSQL database for replies, shared between runs; None: no cache.
     """
 

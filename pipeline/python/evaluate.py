@@ -419,20 +419,7 @@ def evaluate(
     >>> result.failures
     []
     """
-    return finished(
-        evaluate_async(
-            conversations,
-            cases=cases,
-            criteria=criteria,
-            config=config,
-            judge=judge,
-            judge_concurrency=judge_concurrency,
-            sample_rate=sample_rate,
-            input_format=input_format,
-            redact=redact,
-            run_id=run_id,
-        )
-    )
+    return finished(evaluate_async(**locals()))  # it has the same parameters
 
 
 async def evaluate_async(

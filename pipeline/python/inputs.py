@@ -73,7 +73,6 @@ class Inputs(Struct, Generic[T], frozen=True):
     """The values of one argument.
 
     Attributes:
-        name: Name of the parameter.
         paths: Files, directories, globs and, of eval cases, addresses of stores.
         items: Records, objects with their positions, and values that are no record.
     """

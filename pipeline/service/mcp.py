@@ -43,7 +43,6 @@ class Tool(Struct, frozen=True):
     Attributes:
         stated: Message type of the published schema, if `request` accepts more.
         use: What the schema of the arguments is for.
-        changes: Whether it changes the store.
         is_idempotent: Whether a repeated call has no further effect.
         page_size: Entries of a page if the caller does not say.
     """

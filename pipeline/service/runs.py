@@ -67,8 +67,6 @@ class Service:
 
     Attributes:
         actor: Name of the server's user, for the history.
-        read_only: Whether changes are refused.
-        cache: Cached figures of evaluations.
     """
 
     def __init__(self, store: Store, actor: str, read_only: bool = False) -> None:

@@ -198,7 +198,6 @@ class JudgeSample(Struct, Generic[R], frozen=True):
     Attributes:
         reply: The answer; None: unusable.
         reason: Why it is unusable, one line; None: it is usable.
-        model: Name of the model.
         tokens_in: Billed prompt tokens of this sample; 0 if cached; None: the API does not state them.
         tokens_out: Answer tokens, including thoughts; 0 if cached; None: the API does not state them.
         is_cached: Whether it was answered without a call.

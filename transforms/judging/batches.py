@@ -66,7 +66,6 @@ class JobRecord(Struct):
 
     Attributes:
         name: The name under which it was made.
-        judge: Name of the judge.
         model: The model at its API.
         made: When, in seconds since 1970.
         requests: Ids of its requests, in order.

@@ -113,9 +113,7 @@ class _Checked(Struct, frozen=True):
 
     Attributes:
         scored: Its scores, without those that may have no score and are.
-        verdict: Its verdict by these scores.
         allowed: Criteria that may have no score; `verdict`: the verdict.
-        criteria: All criteria by which it was scored.
     """
 
     scored: ScoredConversation

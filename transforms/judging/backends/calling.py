@@ -100,8 +100,6 @@ class Attempts(Struct):
         most: Maximum number of attempts; None: until the deadline.
         delay_s: Approximate seconds between the first and second attempt.
         deadline: End of the call on the monotonic clock.
-        count: Number of attempts so far.
-        last: Error of the last failed attempt.
     """
 
     most: int | None
@@ -389,8 +387,6 @@ class ClientApi(Api):
     """What the APIs of OpenAI and Anthropic have in common: clients that are made alike and raise alike.
 
     Attributes:
-        access: How the API is reached.
-        library: The client's library.
         status_error: Its class of errors with an HTTP status.
     """
 
