@@ -332,11 +332,10 @@ def run_remotely(pipeline: beam.Pipeline) -> PipelineResult:
 
 
 def _lift_deadline(pipeline: beam.Pipeline) -> None:
-    """Lets a job take longer than a request to the job service may.
+    """Lets a job take longer than a request to the job service may, or raises ConnectionError without one.
 
     Beam gives `job_server_timeout` to the stream of a job's states, too, where the service lets it be opened
-    before the job begins, and stops such a job when the time is over. Raises ConnectionError if the job
-    service did not answer in that time.
+    before the job begins, and stops such a job when the time is over.
     """
     # Imported late: no run in this process needs it.
     from apache_beam.runners.portability.portable_runner import PortableRunner

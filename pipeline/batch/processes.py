@@ -96,13 +96,10 @@ class Work(Struct, frozen=True):
 
 
 class Links(NamedTuple):
-    """What connects workers with the process that ends the run.
+    """What connects workers with the process that ends the run: shards, and why a worker failed.
 
-    Attributes:
-        queue: Pipe with the shards.
-        progress: Conversations and turns of all workers, in turn.
-        stop: 1: the workers shall end because one has met an event; `ENDING`: because the run ends.
-        faults: A pipe for each worker, in which it says why it failed.
+    `progress` holds conversations and turns of all workers, in turn; `stop` is 1 if the workers shall end
+    because one has met an event, `ENDING` if the run ends.
     """
 
     queue: Connection
@@ -197,8 +194,7 @@ def run_in_workers(
 ) -> None:
     """Runs a batch to its end: worker processes read and score, and this process does the rest.
 
-    Raises RemoteRunError if a worker was killed, or failed for a reason of its own, and the errors of
-    `run_to_the_end`. `sink` has a folder that is chosen.
+    Raises RemoteRunError if a worker failed for a reason of its own, and the errors of `run_to_the_end`.
     """
     # Connections and threads must not outlive a fork.
     close_judges()
@@ -324,10 +320,9 @@ _LARGEST_LOOKED_AT = 8 << 20
 def fit_processes(
     settings: RunSettings, stated: int | None, cores: Callable[[], int] = usable_cores
 ) -> RunSettings:
-    """Returns the settings with the number of worker processes; 1: all is done in the process of the command.
+    """Returns the settings with `stated` worker processes (None: as many as pay); 1: none but this one.
 
-    `stated` is `--workers`; None: as many as pay. Raises ConfigError if it is wrong, or for another kind of
-    run.
+    Raises ConfigError if that is wrong, or for another kind of run.
     """
     if stated is not None:
         if stated < 1:

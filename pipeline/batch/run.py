@@ -255,10 +255,9 @@ def _tally(row: MetricsByAppVersionRow) -> Tally:
 
 
 def run(settings: RunSettings, options: PipelineOptions) -> int:
-    """Runs the batch job and reports on it.
+    """Runs the batch job and reports on it; raises ConfigError if options or inputs are wrong.
 
     Returns the exit status: 0, or 1 if the run failed or missed a gate (`--max_failure_ratio`, a rule).
-    Raises ConfigError if the options or inputs are wrong; nothing was run then.
     """
     if not only_translates(options):
         check_access(settings)

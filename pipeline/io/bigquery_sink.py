@@ -291,8 +291,7 @@ class BigQueryChanges:
 def try_stream(sink_place: SinkPlace) -> None:
     """Makes the tables to which streams append, and the views that show their present rows.
 
-    Raises ConfigError if they cannot be made or appended to, tables of batches have the names of the views,
-    or a stream with the run's id is there.
+    Raises ConfigError if that fails, also because of a batch's tables or a stream with the run's id.
     """
     dataset = parse_dataset(sink_place.url)
     with refused(sink_place.url):

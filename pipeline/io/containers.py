@@ -366,8 +366,7 @@ def _session_texts(path: str, file: Any, limit: int) -> Texts:
 def database_texts(url: str) -> Texts:
     """Yields the sessions of a PostgreSQL database as they are at one time, each as JSON.
 
-    Raises ConfigError if the URL is wrong, or the driver is not installed, StoreError if the database does
-    not answer, and ValueError if it holds no sessions.
+    Raises ConfigError for the URL or driver, StoreError without an answer, ValueError without sessions.
     """
     with _postgresql(url) as database:
         for record in _session_reader(database)(database):

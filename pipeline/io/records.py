@@ -359,10 +359,9 @@ def unread_rest(stage: Stage, error: Exception, source: str) -> Failure:
 
 
 def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
-    """Returns the records of an open file, read by its suffix as Avro, one JSON text, or JSON Lines.
+    """Returns the records of an open file by its suffix: Avro, one JSON text (or array), or JSON Lines.
 
-    A JSON array yields its elements. A record larger than `limit` bytes is a failure; reading continues.
-    Raises NotTextError if the file is of a known binary format, EmptyFileError if it must not be empty.
+    A record larger than `limit` bytes is a failure; reading continues. Raises NotTextError or EmptyFileError.
     """
     if path.endswith(".avro"):
         return _avro_records(path, file)

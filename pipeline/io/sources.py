@@ -56,10 +56,9 @@ class FileRange(NamedTuple):
 
 
 def file_ranges(start: bytes, patterns: list[str]) -> list[FileRange | Failure]:
-    """Returns the files that paths and globs name, large ones in ranges, and failures of unreadable paths.
+    """Returns the files that paths and globs name, large ones in ranges of 1 to 64 MiB, and failures.
 
-    The more there is to read, the longer is a range: 1 to 64 MiB. Nothing is opened here, so a range may
-    turn out to lie in a file that must be read as a whole.
+    Nothing is opened here, so a range may turn out to lie in a file that must be read as a whole.
     """
     return _divided_files(listed_files(patterns), _RANGES)
 
@@ -339,10 +338,9 @@ def divided_among(files: Sequence[SizedPath | Failure], workers: int) -> list[Fi
 
 
 def put_shards(queue: int, shards: Shards, workers: int) -> None:
-    """Writes all shards into a pipe, and what tells each worker that there are no more.
+    """Writes all shards into a pipe, and what tells each worker that there are no more; ends without workers.
 
-    Lines are counted meanwhile: the number of lines before a range is part of its entry. It ends when no
-    worker is left.
+    Lines are counted meanwhile: the number of lines before a range is part of its entry.
     """
     with suppress(BrokenPipeError):
         for entry in _numbered_shards(shards):

@@ -245,9 +245,8 @@ class PubSubAlertSink:
 def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
     """Returns the sink for a URI: a path, `https://...`, `http://...` or `pubsub:projects/P/topics/T`.
 
-    Without a URI it is the default path, a file for alerts. With a webhook or a topic, that file records
-    which alerts were sent, so that a restart does not send them again. Raises ConfigError if the URI is
-    invalid, or a package that it needs is missing, in one line without secrets.
+    Without one it is the default path; with a webhook or a topic, that file records which alerts were sent,
+    so that a restart does not send them again. Raises ConfigError, in one line without secrets.
     """
     if uri is None:
         if default_path is None:

@@ -20,7 +20,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from turnwise.pipeline.batch.execution import made_pipeline, only_translates, run_to_the_end, translate
 from turnwise.pipeline.io.case_book import case_places, worker_cases
-from turnwise.pipeline.io.records import SUFFIXES, read_records, unread_rest
+from turnwise.pipeline.io.records import SUFFIXES, file_records
 from turnwise.pipeline.io.run_writer import publish, write_partial
 from turnwise.pipeline.io.sinks import ChangeWriter, StreamChange, open_changes, prepare_service
 from turnwise.pipeline.settings.options import SinkPlace, check_extra
@@ -70,13 +70,10 @@ _SCAN_SECONDS = 10.0
 def read_arrivals(
     root: beam.Pipeline, inputs: Sequence[str], options: SourceOptions
 ) -> "tuple[PCollection[Arrival], PCollection[Failure]]":
-    """Reads a stream with Beam's connectors; raises ConfigError if an input cannot be read on this runner.
+    """Reads a stream with Beam's connectors, at event times, and what cannot be read; raises ConfigError.
 
-    An input is `pubsub:…`, `kafka://…`, or a path on any filesystem that the runner supports: a glob, a file,
-    or a directory that ends in `/`. A file is read once, when it is first seen, so it must be complete when
-    it appears. Kafka needs Java on the machine that starts the pipeline.
-
-    Returns the records, each at its event time, and the failures of reading.
+    An input is `pubsub:…`, `kafka://…` (which needs Java here), or a path on any filesystem of the runner: a
+    glob, a file, or a directory that ends in `/`. A file must be complete when it appears: it is read once.
     """
     arrivals: list[PCollection[Arrival]] = []
     failures: list[PCollection[Failure]] = []
@@ -157,14 +154,11 @@ class FileArrivalsFn(_ArriveFn):
         name = file.path.rsplit("/", 1)[-1]
         if name.startswith(".") or not name.endswith(SUFFIXES):
             return
-        try:
-            for record in read_records(file.path, self._limit):
-                if isinstance(record, Failure):
-                    yield self.reject(record)
-                else:
-                    yield self.arrive(record, None, file.last_updated_in_seconds)
-        except Exception as error:
-            yield self.reject(unread_rest("read", error, file.path))
+        for record in file_records(file.path, self._limit):
+            if isinstance(record, Failure):
+                yield self.reject(record)
+            else:
+                yield self.arrive(record, None, file.last_updated_in_seconds)
 
 
 class MessageArrivalsFn(_ArriveFn):

@@ -269,10 +269,6 @@ class Counted(msgspec.Struct, frozen=True, array_like=True):
     statistics: bytes
 
 
-CountedLookup: TypeAlias = Callable[[str], Counted | None]
-"""Returns the contribution that earlier processes counted, by name; None: none."""
-
-
 class SumsChange(NamedTuple):
     """Sums that are added to (`sign` 1) or subtracted from (-1) the window of an event time."""
 

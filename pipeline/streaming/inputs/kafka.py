@@ -25,9 +25,8 @@ _POLL_INTERVAL_MS = 3_600_000
 class KafkaSource(StreamSource):
     """Reads the records of a topic as one consumer of a group.
 
-    A source is `topic[partition]`, a position is the offset. The committed offset is the one before which all
-    records are settled. Records of a revoked partition are dropped. Tombstones (no value) are settled at
-    once.
+    A source is `topic[partition]`, a position the offset; the offset before which all records are settled is
+    committed. Records of a revoked partition are dropped, tombstones (no value) settled at once.
     """
 
     def __init__(self, uri: str, max_record_bytes: int) -> None:
