@@ -179,10 +179,10 @@ def _end() -> None:
 def _tell(number: int, links: Links) -> None:
     """Tells the progress, and that all shall stop; learns it from others."""
     links.progress[2 * number : 2 * number + 2] = [PROGRESS.conversations, PROGRESS.turns]
-    if STOPPING.is_asked:
+    if STOPPING.is_set():
         links.stop[0] = links.stop[0] or 1
     elif links.stop[0]:
-        STOPPING.is_asked = True
+        STOPPING.set()
 
 
 _PROCESSES_EVERY = 1.0

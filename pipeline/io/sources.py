@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain, groupby, pairwise
 from math import inf
 from operator import gt
+from threading import Event
 from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
 
 import apache_beam as beam
@@ -16,7 +17,6 @@ from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTr
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.core import RestrictionProvider
 from apache_beam.transforms.window import GlobalWindows
-from msgspec import Struct
 
 from turnwise.pipeline.io.bigquery_source import RowsPart, RowsQuery, part_records, result_parts
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER, EventJoin, listed_files
@@ -305,13 +305,8 @@ _OVER, _WHOLE = -1, -1
 _SHARDS_EACH = 32
 
 
-class Stopping(Struct):
-    """Whether this process shall read no further record, because nothing of this attempt is kept."""
-
-    is_asked: bool = False
-
-
-STOPPING = Stopping()
+STOPPING = Event()
+"""Set: this process shall read no further record, because nothing of this attempt is kept."""
 
 
 class Shards(NamedTuple):
@@ -389,7 +384,7 @@ class _ReadShardsFn(_RangesFn):
         for part in take_shards(self._queue, self._parts):
             first, stop = (part.start, part.stop) if isinstance(part, FileRange) else (0, 0)
             for item in self.read(part, first, partial(gt, stop or inf)):
-                if STOPPING.is_asked:
+                if STOPPING.is_set():
                     return
                 yield item
 
@@ -454,7 +449,7 @@ class ParseAndJoinFn(CountingDoFn):
             if not isinstance(content, ConversationEvent):
                 outputs.append(TaggedOutput(FAILURES, content) if isinstance(content, Failure) else content)
             elif not self._is_alone:
-                STOPPING.is_asked = True
+                STOPPING.set()
             else:
                 if self._has_joined:
                     raise RuntimeError("events came in several bundles: the runner is not the in-process one")

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from math import ceil, inf
 from typing import Any, NamedTuple, TypeAlias
 
@@ -536,11 +535,6 @@ def NameStreamGroups(
     return grouped | "KeyGroups" >> beam.Map(_as_session) | "NameGroups" >> name
 
 
-@cache
-def _decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
-    return msgspec.msgpack.Decoder(kind)
-
-
 class MessagePackCoder(Coder):
     """Encodes values of one type, which msgspec can convert."""
 
@@ -553,4 +547,4 @@ class MessagePackCoder(Coder):
 
     def decode(self, encoded: bytes) -> Any:
         """Returns the decoded value."""
-        return _decoder(self._kind).decode(encoded)
+        return msgspec.msgpack.decode(encoded, type=self._kind)

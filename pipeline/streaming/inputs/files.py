@@ -1,6 +1,5 @@
 """Watches directories and files, and reads their records as they appear."""
 
-import contextlib
 import glob
 import json
 import os
@@ -782,7 +781,7 @@ class DirectorySource(StreamSource):
     def _refuse(self, key: _FileKey, file: _File, error: Exception) -> list[SourceRecord]:
         """Reports an unreadable file once and skips it until it changes."""
         self._forget(key)
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             self._refused[key] = os.stat(file.path).st_ctime_ns
         return self._unreadable(file.path, error)
 
@@ -815,7 +814,7 @@ class DirectorySource(StreamSource):
         """Returns the files that break off, one line each. A later process reads them when complete."""
         lines = []
         for file in self._files.values():
-            with contextlib.suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):
                 problem = file.unfinished()
                 lines += [f"{shown_path(file.path)}: {problem}"] if problem else []
         return sorted(lines)

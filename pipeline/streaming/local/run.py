@@ -155,7 +155,7 @@ def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, s
             complain(WAITING)
         close_judges()
         engine.close()
-    late = runtime.complete_windows(stream.rules)
+    late = metrics.complete(store.sums.all(), stream.rules.window)
     runtime.write_metrics()
     engine.check()
     return late

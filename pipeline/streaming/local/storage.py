@@ -413,13 +413,6 @@ class MetricsFiles:
             self._states[key], self._changes[key] = metrics.state, change
             self._is_changed = True
 
-    def missing(self, sums: Iterable[WindowSum]) -> int:
-        """Returns how many of the stored conversations are not in the rows of their windows."""
-        with self._lock:
-            written = self._rows[BY_VERSION]
-            pairs = ((state.conversations, written.get(_window_key(s, v))) for s, v, state in sums)
-            return sum(max(0, stored - (rows[0]["conversations"] if rows else 0)) for stored, rows in pairs)
-
     def last_windows(self, most: int) -> list[MetricsByAppVersionRow]:
         """Returns the rows by app version of the newest windows, the oldest of them first."""
         with self._lock:
@@ -428,11 +421,19 @@ class MetricsFiles:
             newest = [entry for entry in sorted(written.items(), key=_order) if entry[0][0] in shown]
             return cast("list[MetricsByAppVersionRow]", [row for _, rows in newest for row in rows])
 
-    def complete(self, sums: Iterable[WindowSum], length: float) -> None:
-        """Replaces the rows of windows that differ from the stored sums; `length` in seconds."""
+    def complete(self, sums: Iterable[WindowSum], length: float) -> int:
+        """Replaces the rows of windows of `length` seconds that differ from the stored sums.
+
+        Returns how many of the stored conversations were not in them: those that came too late.
+        """
+        late = 0
         for start, version, state in sums:
-            if self._states.get(_window_key(start, version)) != state:
+            key = _window_key(start, version)
+            rows = self._rows[BY_VERSION].get(key)
+            late += max(0, state.conversations - (rows[0]["conversations"] if rows else 0))
+            if self._states.get(key) != state:
                 self.put(WindowMetrics(start, start + length, version, "LATE", 0, state))
+        return late
 
     def write(self, totals: dict[str, MetricsState], changes: int) -> None:
         """Writes the files that changed; `totals`: metrics by app version, `changes`: their number."""
@@ -484,13 +485,6 @@ class Runtime(Struct, frozen=True):
     metrics: MetricsFiles
     cases: CaseBook | None = None
     alerts: list[str] = field(default_factory=list)
-
-    def complete_windows(self, rules: StreamRules) -> int:
-        """Adds conversations that came too late to their windows; returns how many there were."""
-        sums = self.store.sums.all()
-        late = self.metrics.missing(sums)
-        self.metrics.complete(sums, rules.window)
-        return late
 
     def write_metrics(self) -> None:
         """Writes the metrics files if something changed; raises OSError."""
