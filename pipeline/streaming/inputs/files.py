@@ -761,11 +761,9 @@ class DirectorySource(StreamSource):
             return [], 0
         try:
             items, cost = file.read(limit, now)
-        except FileNotFoundError:
-            self._forget(key)
-            return [], 0
-        except _GzipFoundError:
-            self._compressed.add(file.path)
+        except (FileNotFoundError, _GzipFoundError) as error:
+            if isinstance(error, _GzipFoundError):
+                self._compressed.add(file.path)
             self._forget(key)
             return [], 0
         except Exception as error:
