@@ -132,9 +132,9 @@ def listed(
     paging = read_paging(request.page_size, request.page_token, *identity)
 
     def work(connection: Connection) -> JsonObject:
-        page = read_page(connection, listing, paging.after, paging.size)
-        values = entries(connection, page.rows)
-        return ({key: values} if values else {}) | next_token(paging, page.end)
+        rows, end = read_page(connection, listing, paging.after, paging.size)
+        values = entries(connection, rows)
+        return ({key: values} if values else {}) | next_token(paging, end)
 
     return service.store.read(work)
 
