@@ -33,7 +33,7 @@ from turnwise.transforms.judging.backends.base import (
     Request,
     one_line,
 )
-from turnwise.transforms.judging.backends.calling import ApiBackend, BatchError
+from turnwise.transforms.judging.backends.calling import ApiBackend, CallError
 from turnwise.transforms.judging.judges import JUDGING, Connections
 from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace, ReplyRow
 
@@ -244,10 +244,10 @@ class Batches:
             await self._keep(job)
             job.record.job = await self._submitted(job)
             await self._keep(job)
-        except (BatchError, PlaceError) as error:
+        except (CallError, PlaceError) as error:
             JUDGING.jobs[job.record.name] = f"not made: {error}"
             self._refuse(job, one_line(f"{BATCH_JOB}was not made: {error}"))
-            if isinstance(error, BatchError) and not error.may_pass:
+            if isinstance(error, CallError) and not error.may_pass:
                 job.replies = {}  # nothing of it can come
             return
         except (AuthenticationError, OneCandidateError):
@@ -256,15 +256,15 @@ class Batches:
         await self._watched(job)
 
     async def _submitted(self, job: _Job) -> str:
-        """Makes a job once: before it is tried again, it is looked for; raises BatchError."""
+        """Makes a job once: before it is tried again, it is looked for; raises CallError."""
         backend, record = self._backend(job.record.judge), job.record
         requests = {key: (waiting.request, waiting.count) for key, waiting in job.waiting.items()}
         pause = self._delay_s
         while True:
             try:
                 submit = partial(backend.batch_api.submit, record.name, requests)
-                return await backend.about_job(submit, record.model, 1)
-            except BatchError as error:
+                return await backend.sent(submit, record.model, 1)
+            except CallError as error:
                 if not error.may_pass or time.monotonic() + pause > self._deadline:
                     raise
             await asyncio.sleep(pause)
@@ -274,7 +274,7 @@ class Batches:
 
     async def _known_job(self, job: _Job) -> str | None:
         backend, record = self._backend(job.record.judge), job.record
-        return await backend.about_job(partial(backend.batch_api.find_job, record.name), record.model, None)
+        return await backend.sent(partial(backend.batch_api.find_job, record.name), record.model, None)
 
     async def _watched(self, job: _Job) -> None:
         """Waits for the end of a job, as long as the run waits, and gives its answers."""
@@ -285,8 +285,8 @@ class Batches:
                     return await self._end(job, BatchState("not made", is_ended=True))
                 job.record.job = job.record.job or made or ""
                 look = partial(backend.batch_api.job, job.record.job, job.record.requests)
-                state = await backend.about_job(look, job.record.model, None)
-            except BatchError as error:
+                state = await backend.sent(look, job.record.model, None)
+            except CallError as error:
                 # A job that was just made may not be there at once.
                 is_new = time.time() - job.record.made < _NEW_S
                 state = BatchState("lost", is_ended=not (error.may_pass or is_new), why=str(error))
@@ -383,8 +383,8 @@ class Batches:
             backend = self._backend(job.record.judge)
             try:
                 discard = partial(backend.batch_api.discard, job.record.job)
-                await backend.about_job(discard, job.record.model, 2)
-            except (BatchError, ConfigError) as error:
+                await backend.sent(discard, job.record.model, 2)
+            except (CallError, ConfigError) as error:
                 if not getattr(error, "is_gone", False):
                     _LOG.warning("the batch job %s stays at its provider: %s", job.record.job, error)
 
