@@ -91,12 +91,10 @@ def check_alerts(settings: RunSettings) -> None:
 def raise_alerts(
     settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], begun: JsonObject
 ) -> tuple[RunAlerts | None, list[str]]:
-    """Applies the rules to a batch, and sends the alerts; None: there is no rule.
+    """Applies the rules to a batch, and sends the alerts.
 
-    `rows` are its `metrics_by_app_version`, `begun` is what is known of its `run.json`.
-
-    Returns:
-        What stands in `run.json`, and the problems of the run.
+    `rows` are its `metrics_by_app_version`, `begun` is what is known of its `run.json`. Returns what stands
+    in `run.json` (None: there is no rule), and the problems of the run.
     """
     if not settings.config.alerts:
         return None, []
@@ -425,11 +423,7 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
 
 
 def report_batch(settings: RunSettings) -> int:
-    """Reports on a finished batch run by what it wrote, perhaps in other processes.
-
-    Returns the exit status. Raises OSError if the run left no run.json, another one has replaced it, or it
-    cannot be read back.
-    """
+    """Reports on a batch by what it wrote; OSError: it left no run.json, or another run replaced it."""
     run_of_batch = settings.run
     document = read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}
     run_id, create_time = document.get("run_id"), document.get("create_time") or ""

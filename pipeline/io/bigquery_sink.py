@@ -114,10 +114,7 @@ def _of_run(run_id: str) -> QueryJobConfig:
 
 
 def prepare_tables(url: str, patience: float = _TRIED_S) -> None:
-    """Makes the missing tables of a dataset; raises ConfigError if a run cannot be written there.
-
-    A service that does not answer is asked again for `patience` seconds.
-    """
+    """Makes the missing tables of a dataset within `patience` seconds; raises ConfigError."""
     dataset = parse_dataset(url)
     with refused(url):
         client, location = _open_dataset(dataset, patience)
@@ -209,7 +206,6 @@ class BigQueryChanges:
     """
 
     def __init__(self, sink_place: SinkPlace, patience: float = _PATIENCE_S) -> None:
-        """Creates a writer; a service that does not answer is asked again for `patience` seconds."""
         self.stop = Event()
         self._url, self._patience = sink_place.url, patience
         self._dataset, self._client = parse_dataset(sink_place.url), open_writer()

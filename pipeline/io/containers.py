@@ -241,12 +241,9 @@ _KEYS_OF_STATES: Mapping[str, Sequence[str]] = {"app": ("app_name",), "user": ("
 
 
 class _Database(NamedTuple):
-    """How the tables of a database are read.
+    """How the tables of a database are read: table -> its columns, and the rows that a statement selects.
 
-    Attributes:
-        tables: Table -> its columns.
-        rows: Yields the rows that a statement selects.
-        order_column: Column that holds the place of a row in its table; orders rows of one time.
+    `order_column` holds the place of a row in its table, and orders rows of one time.
     """
 
     tables: Mapping[str, Sequence[str]]

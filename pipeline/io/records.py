@@ -39,13 +39,10 @@ _DECODER = json.JSONDecoder()
 
 
 class ArrayPart(NamedTuple):
-    """The text between two commas of an array, or behind its end.
+    """The text between two commas of an array, or behind its end, without the space around it.
 
-    Attributes:
-        text: The text without the space around it; of one over the limit a beginning over the limit.
-        ends_at: The comma behind it, or `]` for a closing bracket; empty: it has no end.
-        is_valid: The text is one JSON value, not nested too deeply to be read.
-        value: That value.
+    It ends at `,`, at `]`, or nowhere (""); of one over the limit it is a beginning over the limit. It has a
+    value if it is valid: one JSON value, not nested too deeply to be read.
     """
 
     text: bytes
@@ -75,11 +72,7 @@ class ArrayText:
         yield part
 
     def _part(self) -> ArrayPart:
-        """Reads up to the next comma of the array.
-
-        Of a text that is no JSON value, brackets and quotes tell the end: it is malformed, or not yet read
-        to its end.
-        """
+        """Reads up to the next comma; of what is no JSON value (yet), brackets and quotes tell the end."""
         self._pass_space()
         marks, searched = _Marks(), 0
         while (part := self._decoded()) is None:
@@ -304,10 +297,7 @@ class SizedPath(NamedTuple):
 
 
 def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Failure]:
-    """Yields the records of one file, see `split_records`, or of the database or rows that a URL names.
-
-    Raises IncompleteReadError if it has become shorter since it was listed or opened.
-    """
+    """Yields the records of a path or URL; IncompleteReadError: it is shorter than when it was listed."""
     if is_store_url(path):
         yield from contained_records(database_texts(path), limit)
         return
@@ -409,10 +399,7 @@ def contained_records(texts: Texts, limit: int) -> Iterator[Record | Failure]:
 
 
 def holds_lines(path: str, file: BinaryIO, limit: int) -> bool:
-    """Returns whether an open file is one record a line, uncompressed, so that its lines stand alone.
-
-    Raises NotTextError if the file is of a known binary format.
-    """
+    """Returns whether an open file is one record a line, and not compressed; NotTextError: it is binary."""
     head = file.read(KIND_BYTES)
     file.seek(0)
     if not named_as_lines(path) or head.startswith(GZIP_MAGIC) or container(path, head):

@@ -44,13 +44,9 @@ _BLOCK = 1 << 20
 
 
 class FileRange(NamedTuple):
-    """The lines of a file that begin in a range of its bytes.
+    """The lines of a file that begin in a range of its bytes, and the number of line ends before it.
 
-    Attributes:
-        path: The file.
-        start: Offset of the first byte.
-        stop: Offset behind the last byte; 0: the file is read as a whole, whatever it holds.
-        lines: Number of line ends before `start`.
+    It is [start, stop); stop 0: the file is read as a whole, whatever it holds.
     """
 
     path: str
@@ -85,10 +81,7 @@ def _divided_files(listed: Sequence[SizedPath | Failure], number: int) -> list[F
 
 
 def measure(part: FileRange, limit: int) -> int | None:
-    """Returns the number of line ends in a range; None: the file must be read as a whole.
-
-    What cannot be read here is reported where the file is read.
-    """
+    """Returns the line ends in a range; None: read the file as a whole, and report there what is wrong."""
     with suppress(Exception):
         if part.stop:
             with opened(part.path) as file:
@@ -98,10 +91,7 @@ def measure(part: FileRange, limit: int) -> int | None:
 
 
 def number_lines(path: str, measured: Iterable[tuple[FileRange, int | None]]) -> Iterator[FileRange]:
-    """Yields the ranges of one file with the number of lines before each, or the file as a whole.
-
-    They come with what `measure` says of them.
-    """
+    """Yields the measured ranges of a file with the lines before each, or the file as a whole."""
     lines, ranges = 0, []
     for part, line_ends in sorted(measured, key=lambda measured: measured[0].start):
         if line_ends is None:
@@ -343,7 +333,7 @@ def find_shards(files: FileSource, workers: int) -> Shards:
 
 
 def divided_among(files: Sequence[SizedPath | Failure], workers: int) -> list[FileRange | Failure]:
-    """Returns the shards of files, those of the largest first, so that workers end at about the same time.
+    """Returns the shards of files, the largest first, so that workers end at about the same time.
 
     Files on other machines are read as a whole, because to divide one, its lines must be counted.
     """
@@ -500,9 +490,6 @@ class ParseAndJoinFn(CountingDoFn):
 
 @beam.ptransform_fn
 def ParseAndJoin(records: "PCollection[Record]", reader: LogReader, is_alone: bool = True) -> Any:
-    """Turns all records, which are one bundle, into conversations; events are joined when it ends.
-
-    `is_alone`: this process reads all records; else an event stops the reading.
-    """
+    """Parses all records in one bundle, and joins events when it ends; not `is_alone`: an event stops it."""
     parse = beam.ParDo(ParseAndJoinFn(reader, is_alone))
     return records | "Parse" >> parse.with_outputs(FAILURES, COUNTS, main="conversations")

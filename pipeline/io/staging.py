@@ -46,10 +46,8 @@ class StagedRows(NamedTuple):
     """Rows of one table, and where there are partitions of one app version.
 
     Attributes:
-        table: Name of the table.
         version: The app version; None: unknown, or there are no partitions.
         path: The file; "": none, because no row could be written.
-        rows: Number of rows in the file.
         lost: Rows that could not be written, one line each.
     """
 

@@ -114,10 +114,7 @@ def begin_run(sink_place: SinkPlace, document: JsonObject) -> None:
 
 
 def complete_run(sink_place: SinkPlace, document: JsonObject) -> None:
-    """Writes how a run ended, and removes its earlier executions.
-
-    Raises StoreError if that fails, or a later execution is complete: the rows of this one are removed then.
-    """
+    """Writes how a run ended, in place of its earlier executions; StoreError: a later one is complete."""
     store, execution = shared_store(sink_place.url), _execution(sink_place)
     try:
         store.write(lambda connection: complete(connection, execution, document, time_ns()))

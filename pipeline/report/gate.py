@@ -4,7 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -84,10 +84,8 @@ def gate_report(
     """Applies the rules, at least one, to a finished run.
 
     The baseline that is named is the output directory of a run or an app version, the candidate an app
-    version of the run. `unused` are eval cases without a recording, as far as their names are known.
-
-    Raises:
-        ConfigError: A file or the baseline cannot be read, or the baseline was measured differently.
+    version of the run. `unused` are eval cases without a recording, as far as their names are known. Raises
+    ConfigError if a file or the baseline cannot be read, or the baseline was measured differently.
     """
     run.check_results()
     failures = list(run.failures())
@@ -108,9 +106,14 @@ def gate_report(
         # The columns of the gate hold the rows already: a second reading would parse all transcripts.
         page = two_versions(comparison, rules.primary, gated[0].rows, chosen)
     results = apply_rules(rules, gated, rejected, not_allowed)
-    problems = _own_problems(run)
+    problems, statuses = _own_problems(run), {rule.status for rule in results}
+    # What is inconclusive does not pass.
+    status: RuleStatus = "inconclusive" if "inconclusive" in statuses or not results else "passed"
+    rows = [row for version in gated for row in version.rows]
+    sizes = type_sizes(rows)
+    first = ({**row, "alike": sizes.get(row["problem_type"] or "", 1)} for row in to_read(rows))
     return GateReport(
-        status=status_of(results, problems),
+        status="failed" if problems or "failed" in statuses else status,
         output=run.directory,
         run_id=run.document.run_id,
         baseline=named[0],
@@ -120,7 +123,7 @@ def gate_report(
         rejected=[
             RejectedRecord(place=_where(row), message=row["message"]) for row in rejected_rows(failures)
         ],
-        to_read=read_first(gated),
+        to_read=[convert(row, GatedConversation) for row in first],
         comparison=comparison,
         page=page,
     )
@@ -237,38 +240,41 @@ def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterab
     ]
 
 
-class BaselinePlaces(NamedTuple):
-    """What decides which run `{date}` or `previous` is: of a run its date (None: none), output and store."""
-
-    date: str | None
-    output: str
-    store: str
-    app: str
-
-
 def with_baseline(settings: RunSettings, document: JsonObject) -> RunSettings:
     """Returns settings that name the baseline itself in place of `{date}` or `previous`, and prints which.
 
     `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
     """
-    places = BaselinePlaces(settings.date, settings.output, settings.store, settings.store_app)
-    return replace(settings, baseline=find_baseline(settings.baseline, places, document))
+    places = settings.date, settings.output, settings.store, settings.store_app
+    return replace(settings, baseline=find_baseline(settings.baseline, *places, document))
 
 
-def find_baseline(pattern: str | None, places: BaselinePlaces, document: JsonObject) -> str | None:
+_NIGHTS = 92
+"""Dates before that of a run on which its baseline is looked for."""
+
+
+def find_baseline(
+    pattern: str | None, day: str | None, output: str, store: str, app: str, document: JsonObject
+) -> str | None:
     """Returns the baseline itself in place of `{date}` or `previous`, and prints which; None: there is none.
 
-    `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
+    Of the run: its date (None: none), output, store, and what is known of its `run.json`. Raises ConfigError
+    if the store cannot be read.
     """
     if pattern == PREVIOUS:
         # Imported late: sqlalchemy.
         from turnwise.pipeline.runs.store import previous_run
 
-        earlier = previous_run(places.store, places.app, document)
+        earlier = previous_run(store, app, document)
         none = "the store holds no finished run of the same app and scoring settings before this one"
-    elif pattern is not None and places.date is not None and names_date(pattern):
-        earlier = _earlier_output(pattern, date.fromisoformat(places.date), places.output)
-        none = f"there is no finished run on the {_NIGHTS} dates before {places.date}"
+    elif pattern is not None and day is not None and names_date(pattern):
+        began = date.fromisoformat(day)
+        days = (began - timedelta(back) for back in range(1, min(_NIGHTS, began.toordinal() - 1) + 1))
+        directories = (filled("--baseline", pattern, before) for before in days)
+        # A pattern such as {date:%m} may also name the run's own directory.
+        others = (folder for folder in directories if folder.rstrip("/") != output.rstrip("/"))
+        earlier = next((folder for folder in others if path_exists(join_path(folder, RUN_FILE))), None)
+        none = f"there is no finished run on the {_NIGHTS} dates before {day}"
     else:
         return pattern
     if earlier is None:
@@ -276,19 +282,6 @@ def find_baseline(pattern: str | None, places: BaselinePlaces, document: JsonObj
     else:
         say(printable(f"baseline: {shown_place(earlier)}"))
     return earlier
-
-
-_NIGHTS = 92
-"""Dates before that of a run on which its baseline is looked for."""
-
-
-def _earlier_output(pattern: str, day: date, output: str) -> str | None:
-    for back in range(1, min(_NIGHTS, day.toordinal() - 1) + 1):
-        directory = filled("--baseline", pattern, day - timedelta(back))
-        # A pattern such as {date:%m} may also name the run's own directory.
-        if directory.rstrip("/") != output.rstrip("/") and path_exists(join_path(directory, RUN_FILE)):
-            return directory
-    return None
 
 
 def check_baseline(settings: RunSettings) -> None:
@@ -318,14 +311,6 @@ def unknown_sides(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow])
 _READING_CASES = ("read", "parse_case")
 _EVAL_CASE = "eval case {}"
 _STATUSES: dict[str, RuleStatus] = {"PASS": "passed", "FAIL": "failed"}
-
-
-def status_of(rules: Sequence[RuleResult], problems: Sequence[str]) -> RuleStatus:
-    """Returns the status of a gate: what is inconclusive does not pass."""
-    statuses = {rule.status for rule in rules}
-    if problems or "failed" in statuses:
-        return "failed"
-    return "inconclusive" if "inconclusive" in statuses or not rules else "passed"
 
 
 def kinds_of(rule: RuleResult) -> Iterator[tuple[str, list[str], int]]:
@@ -402,14 +387,6 @@ def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
                     turn_index=observed.turn_index,
                     why=None if observed.outcome == "PASS" else observed.why,
                 )
-
-
-def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
-    """Returns the conversations to read first."""
-    rows = [row for version in versions for row in version.rows]
-    sizes = type_sizes(rows)
-    chosen = ({**row, "alike": sizes.get(row["problem_type"] or "", 1)} for row in to_read(rows))
-    return [convert(row, GatedConversation) for row in chosen]
 
 
 def rejected_of_run(
@@ -494,7 +471,11 @@ def junit_xml(report: GateReport) -> str:
 
     What has no outcome is skipped, but an inconclusive rule is a failure. A rejected record is an error.
     """
-    cases = {_RULES: [*map(_rule_junit, shown_rules(report.rules))]}
+    cases: dict[str, list[ET.Element]] = {_RULES: []}
+    for rule in shown_rules(report.rules):
+        ending = None if rule.status == "passed" else ("failure", rule.status, rule.why)
+        body = "" if ending is None else _names_of(rule).strip(":; ")
+        cases[_RULES].append(_case(_RULES, rule_name(rule), ending, body))
     if report.problems:
         cases[_RUN] = [_case(_RUN, line, ("failure", "failed", line)) for line in report.problems]
     if report.rejected:
@@ -523,11 +504,6 @@ def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
         suite.set(key, str(sum(case.find(tag) is not None for case in cases)))
     suite.extend(cases)
     return suite
-
-
-def _rule_junit(rule: RuleResult) -> ET.Element:
-    ending = None if rule.status == "passed" else ("failure", rule.status, rule.why)
-    return _case(_RULES, rule_name(rule), ending, "" if ending is None else _names_of(rule).strip(":; "))
 
 
 def _check(check: GateCheck) -> ET.Element:

@@ -156,7 +156,7 @@ def _merged(uses: Iterable[CriterionUse]) -> dict[str, CriterionUse]:
     """Returns what each criterion needs over all files: the least that it needs anywhere."""
     merged: dict[str, CriterionUse] = {}
     for use in uses:
-        add_use(merged, CriterionUse(use.criterion, use.applies, use.conversations, use.why))
+        add_use(merged, use)
     return dict(sorted(merged.items()))
 
 
@@ -266,13 +266,9 @@ def _copied(command: str, width: int) -> list[str]:
 
 
 class Suggestion(NamedTuple):
-    """A proposed mapping, and what it reads.
+    """A proposed mapping, what it reads, keys that it does not read, and roles whose words it leaves out.
 
-    Attributes:
-        unread: Keys of the first such record that the mapping does not read.
-        rejected: Number of records and conversations that are not read with it.
-        left_out: Values of the role whose words it leaves out.
-        may_be_reversed: Whether the agent begins and the user ends all conversations that are read.
+    It `may_be_reversed` where the agent begins and the user ends all conversations that are read.
     """
 
     mapping: MappingConfig
@@ -288,8 +284,7 @@ class Suggestion(NamedTuple):
 def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> Suggestion | str:
     """Returns a mapping for the first record that no format fits, or why none can be proposed.
 
-    Raises:
-        ConfigError: A path names nothing, or cannot be read.
+    Raises ConfigError if a path names nothing, or cannot be read.
     """
     records = list(islice(_unknown(paths, reader), _MOST_RECORDS))
     if not records:

@@ -21,7 +21,7 @@ from turnwise.pipeline.io.terminal import (
 )
 from turnwise.pipeline.report.run_counts import RunCounts, flips_by_criterion
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.comparison import FirstPage, ListedConversation
+from turnwise.schemas.comparison import Comparison, FirstPage, ListedConversation
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
@@ -31,7 +31,6 @@ from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.criteria.base import (
     CRITERIA,
     QUANTILE_UNITS,
-    Criterion,
     CustomMetric,
 )
 from turnwise.transforms.decisions.comparison.words import LONGEST_NAME as LONGEST_VERSION
@@ -376,8 +375,9 @@ def version_table(
         is_share = all(_is_binary(row) for row in of_versions if row and row["mean"] is not None)
         lines.append([name, *(_mean(row, is_share) for row in of_versions)])
     if criteria:
-        missing = (_total(by_key, version, criteria) for version in versions)
-        lines.append(["no score, in all", *missing])
+        displayed = ([_row_of(by_key, version, name) for name in criteria] for version in versions)
+        missing = (sum(row["no_score"] for row in by_name if row) for by_name in displayed)
+        lines.append(["no score, in all", *map(str, missing)])
     lines.append(["rejected, errors", *(str(failures.get(version, 0)) for version in versions)])
     table = "\n".join(fitted([[printable(cell) for cell in line] for line in lines], width))
     return table + (_others(others, rows, failures) if others else "")
@@ -490,14 +490,6 @@ def _has_scale(name: str) -> bool:
     return kind is None or kind.scale is not None
 
 
-def _total(
-    by_key: dict[tuple[str, str, str], MetricsByAppVersionRow], version: str, names: Sequence[str]
-) -> str:
-    """Returns how many scores of a version have no value, at the displayed level."""
-    rows = (_row_of(by_key, version, name) for name in names)
-    return str(sum(row["no_score"] for row in rows if row is not None))
-
-
 def balance_text(counts: RunCounts, examples: Mapping[str, str] = MappingProxyType({})) -> str:
     """Returns the lines that balance records, conversations and cases, with the most frequent failures.
 
@@ -546,30 +538,11 @@ def _most(numbers: Mapping[str, int]) -> str:
     return ", ".join([*shown, *([f"{more} others"] if more else [])])
 
 
-def idle_text(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow]) -> str:
-    """Returns the line about criteria with a threshold that applied to no conversation; "" if none.
-
-    Nobody asked for the criteria of the default config: those that cannot have a value are left out.
-    """
-    if settings.config.criteria == DEFAULT_CRITERIA:
-        return ""
-    seen = {row["criterion"] for row in rows}
-    idle = [c.name for c in settings.criteria if c.threshold is not None and c.name not in seen]
-    return f"not applicable to any conversation: {', '.join(idle)}" if idle else ""
-
-
 def no_version_line(settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]) -> str:
     """Returns the sentence on a run of which no conversation states an app version; "" if one does."""
     if not rows or any(row["app_version"] is not None for row in rows):
         return ""
     return no_version_text(counts.get("no_version") or ("",), settings.config.app_version_from)
-
-
-def custom_text(criteria: Sequence[Criterion]) -> str:
-    """Returns the line about custom metrics; "" if there are none."""
-    names = ", ".join(criterion.name for criterion in criteria if isinstance(criterion, CustomMetric))
-    not_run = f"custom_metrics: no score, because their functions are not run: {printable(names)}"
-    return not_run if names else ""
 
 
 def guesses_text(guesses: JsonObject) -> str:
@@ -585,6 +558,21 @@ def guesses_text(guesses: JsonObject) -> str:
     return "\n".join(lines)
 
 
+class EndComparison(NamedTuple):
+    """What the end of a run says of its versions.
+
+    Attributes:
+        page: The first page; None, as the comparison: nothing was compared.
+        text: The table of differences; "": there is none.
+        refused: Lines on why nothing was compared, or not with the baseline, and what to do; empty: it was.
+    """
+
+    page: FirstPage | None = None
+    text: str = ""
+    comparison: Comparison | None = None
+    refused: Sequence[str] = ()
+
+
 class Figures(NamedTuple):
     """Figures of a run beside its metrics.
 
@@ -592,10 +580,7 @@ class Figures(NamedTuple):
         rows: Rows of `metrics_by_app_version` over the whole run.
         unread: Incomplete ends of a stream's input that were not read, one line each.
         to_read: The conversations to read first, in order; None: not chosen.
-        page: The first page; None: nothing is compared.
-        difference: Lines about the difference between versions; "": nothing is compared.
-        refused: Lines on why nothing is compared; empty: it is, or nobody asked.
-        sides: App versions of baseline and candidate; empty: nothing is compared.
+        ended: The comparison of its versions, and the first page, which a run of one version has, too.
         workers: How many records each worker read; empty: not counted.
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
         problems: Why it failed that its counts do not show, one line each, such as rows not stored.
@@ -609,15 +594,12 @@ class Figures(NamedTuple):
     rows: Iterable[MetricsByAppVersionRow]
     unread: Sequence[str] = ()
     to_read: Sequence[Mapping[str, object]] | None = None
-    page: FirstPage | None = None
-    difference: str = ""
+    ended: EndComparison = EndComparison()
     workers: Mapping[str, int] = MappingProxyType({})
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
     redacted: Mapping[str, int] = MappingProxyType({})
     absent_paths: Sequence[str] = ()
-    refused: Sequence[str] = ()
-    sides: Sequence[str] = ()
     examples: Mapping[str, str] = MappingProxyType({})
 
 
@@ -637,28 +619,37 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
     Its lines fit into the terminal.
     """
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
-    counts, rows = figures.counts, figures.rows
+    counts, rows, page = figures.counts, figures.rows, figures.ended.page
+    compared = figures.ended.comparison
     # The table of differences has the criteria: no page shows two numbers under one name.
-    has_means = figures.page is None or figures.page.baseline is None
+    has_means = page is None or page.baseline is None
     failures = counts["failures_by_version"]
     table = "no conversation was scored"
     if rows:
-        table = version_table(rows, settings.criteria_names, failures, has_means, width, figures.sides)
+        of_sides = [] if compared is None else [compared.baseline, compared.candidate]
+        sides = [side.app_versions[0] or "" for side in of_sides]
+        table = version_table(rows, settings.criteria_names, failures, has_means, width, sides)
+    # Nobody asked for the criteria of the default config: those that cannot have a value are left out.
+    asked = settings.criteria if rows and settings.config.criteria != DEFAULT_CRITERIA else ()
+    seen = {row["criterion"] for row in rows}
+    idle = [c.name for c in asked if c.threshold is not None and c.name not in seen]
+    is_custom = (criterion.name for criterion in settings.criteria if isinstance(criterion, CustomMetric))
+    custom = printable(", ".join(is_custom))
     parts = [
-        "\n".join([*figures.refused, *([""] if figures.refused else [])]),
-        "\n".join(first_page_lines(figures.page, width)) if figures.page else "",
-        reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
+        "".join(f"{line}\n" for line in figures.ended.refused),
+        "\n".join(first_page_lines(page, width)) if page else "",
+        reading_text(page.read_first if page else listed(figures.to_read or ()), width),
         table,
-        figures.difference,
+        figures.ended.text,
         f"\n{balance_text(counts, figures.examples)}",
-        "" if figures.page else "\n".join(left_out(counts)),
+        "" if page else "\n".join(left_out(counts)),
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
-        idle_text(settings, rows) if rows else "",
+        f"not applicable to any conversation: {', '.join(idle)}" if idle else "",
         no_version_line(settings, counts, rows),
         redacted_text(None if settings.config.redact is None else figures.redacted),
         f"no conversation has {', '.join(figures.absent_paths)}" if figures.absent_paths else "",
-        custom_text(settings.criteria),
+        f"custom_metrics: no score, because their functions are not run: {custom}" if custom else "",
         guesses_text(figures.guesses),
     ]
     lines_of_text: list[str] = []

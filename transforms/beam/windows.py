@@ -60,16 +60,13 @@ from turnwise.transforms.text.patterns import glob_matches
 
 
 class WindowMetrics(NamedTuple):
-    """Sums of one app version in one window so far; do not modify them.
+    """Sums of one app version ("": unknown) in one window so far; do not modify them.
 
     Attributes:
-        window_start: Seconds since the epoch.
-        window_end: Seconds since the epoch, exclusive.
-        app_version: "": unknown.
+        window_start: Seconds since the epoch; `window_end` is exclusive.
         pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`, as the engine states. Beam's local runner reports the
             pane at the end of a window as LATE after an early pane.
         revision: Number of earlier panes; restarts with the process.
-        state: The sums.
     """
 
     window_start: float
@@ -148,13 +145,12 @@ class Contribution(NamedTuple):
     """Contribution of one conversation to the metrics.
 
     Attributes:
-        name: Key of the conversation: the name of its result, or the conversation id if it was joined from
-            events, because a later event may change the case and thereby the result's name.
+        name: The name of its result, or the conversation id if it was joined from events, because a later
+            event may change the case and thereby the result's name.
         revision: The highest revision counts; of equal ones, the later one.
         digest: Digest of the record; equal digests are repetitions.
         event_time: Seconds since the epoch; determines the window. Revisions remain in the first window.
         app_version: "": unknown.
-        statistics: Sums.
     """
 
     name: str
@@ -166,19 +162,13 @@ class Contribution(NamedTuple):
 
 
 class RecordOutcome(NamedTuple):
-    """Rows that are stored atomically.
+    """Rows that are stored atomically: those of one conversation, or of a record that yielded none.
 
     Attributes:
-        conversation_id: None: the record yielded no conversation.
-        contribution: Contribution to the metrics, empty for a rejected joined conversation; None: the record
-            yielded no conversation.
-        scores: Score rows.
-        results: The one result row, or none.
-        failures: Failure rows.
+        contribution: To the metrics, empty for a rejected joined conversation; None: no conversation.
         receipts: Receipts that are settled when the outcome is stored.
         joined: Record of a conversation joined from events; None: not joined.
         guesses: Tools with inferred effects, `EFFECT|TOOL`.
-        conversations: The one row of the conversation, or none.
         judged: Counts of the judge's verdicts, by name.
     """
 
@@ -276,10 +266,7 @@ def _digest(record: Record) -> bytes:
 
 
 class Counted(msgspec.Struct, frozen=True, array_like=True):
-    """A counted contribution in state, with packed sums.
-
-    Its event time is that of the first contribution of that name, which determines the window.
-    """
+    """A counted contribution, with packed sums; its event time is the first one's, which sets the window."""
 
     revision: int
     digest: bytes
@@ -363,10 +350,7 @@ def window_start(time: float, length: float) -> float:
 def CountOnce(
     outcomes: "PCollection[RecordOutcome]", rules: StreamRules
 ) -> "PCollection[tuple[str, MetricsState]]":
-    """Turns contributions of outcomes into (app version, change of the sums), at the start of their windows.
-
-    They are compared by conversation; one is removed when its window cannot change any more.
-    """
+    """Turns outcomes into changes of sums at their windows' starts; one counts as long as that may change."""
     count = beam.ParDo(_CountOnceFn(rules)).with_output_types(tuple[str, MetricsState])
     return outcomes | "KeyContributions" >> beam.FlatMap(_keyed) | "CountOnce" >> count
 
@@ -434,10 +418,7 @@ class _JudgeStreamFn(JudgeFn):
 def ScoreArrivals(
     matched: "PCollection[Any]", selection: Selection, run: RunInfo, judge: JudgeSettings
 ) -> "PCollection[RecordOutcome]":
-    """Fans every conversation out into turns and criteria, measured and judged, in one step.
-
-    Whatever else there is becomes an outcome as well.
-    """
+    """Scores conversations, all criteria in one step; whatever else there is becomes an outcome as well."""
     step = _scoring_step(selection, run, judge)
     return (matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES))[OUTCOMES]
 
@@ -482,10 +463,7 @@ def known_watermark(arrival: Arrival) -> float:
 
 @beam.ptransform_fn
 def ParseArrivals(arrivals: "PCollection[Arrival]", reader: LogReader) -> DoOutputsTuple:
-    """Turns arrivals into `whole` (conversations and failures), `events` and `grouped` events.
-
-    They have the timestamps of the arrivals.
-    """
+    """Turns arrivals into `whole` (conversations and failures), `events` and `grouped`, at the same times."""
     return arrivals | "Parse" >> beam.ParDo(_ParseArrivalFn(reader)).with_outputs(
         EVENTS, GROUPED, main="whole"
     )
@@ -536,10 +514,7 @@ class _MatchArrivalFn(CountingDoFn):
 
 @beam.ptransform_fn
 def MatchArrivals(content: "PCollection[RecordContent]", lookup: CaseLookup) -> DoOutputsTuple:
-    """Matches every conversation with its eval case, as the case is when the bundle begins.
-
-    Returns samples and, unchanged, whatever else there is; and failures of cases.
-    """
+    """Matches conversations with their cases as these are when the bundle begins; passes on the rest."""
     match = beam.ParDo(_MatchArrivalFn(lookup))
     return content | "Match" >> match.with_outputs(CASE_FAILURES, main="matched")
 
@@ -702,10 +677,7 @@ def evaluate_rule(
 
 
 def why_untested(rule: AlertRule, state: MetricsState, baseline: MetricsState | None, gap: str) -> str:
-    """Returns why a rule that raised no alert was not tested, or not in full; "": it was.
-
-    `gap` says why there is no baseline.
-    """
+    """Returns why a rule was not tested (in full); "": it was. `gap`: why there is no baseline."""
     level, tally = _tally(state, rule)
     value, count = _measured(rule, tally)
     few = f"fewer values than its min_count of {rule.min_count}"

@@ -1,7 +1,6 @@
 """Criteria of what an answer engine states: safety, grounding, steps, searches and refusals."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 from unicodedata import normalize
 
@@ -33,7 +32,7 @@ RatingCategory = Literal[
     "HARM_CATEGORY_SEXUALLY_EXPLICIT",
     "HARM_CATEGORY_CIVIC_INTEGRITY",
 ]
-_LEVELS: Mapping[str, int] = MappingProxyType({"NEGLIGIBLE": 0, "LOW": 1, "MEDIUM": 2, "HIGH": 3})
+_LEVELS = {"NEGLIGIBLE": 0, "LOW": 1, "MEDIUM": 2, "HIGH": 3}
 _SEVERITY_PREFIX = "HARM_SEVERITY_"
 SafetyVerdict = Literal["safe", "withheld", "blocked", "probable", "severe", "unknown"]
 

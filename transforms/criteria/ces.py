@@ -81,11 +81,9 @@ class HallucinationReply(ReasonedReply):
 
 
 class LocalHallucinationReply(HallucinationReply):
-    """The local judge's answer; no model is asked for it.
+    """The local judge's answer, with the probability that people call it supported (None: it claims nothing).
 
-    Attributes:
-        probability: Probability that people call the answer supported, 0..1; None: it claims nothing.
-        cannot_tell: Whether words alone do not refute the answer; the reason says why.
+    `cannot_tell`: words alone do not refute the answer; the reason says why.
     """
 
     probability: float | None
@@ -388,12 +386,9 @@ def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:
 
 
 class OpenValue(NamedTuple):
-    """A value to be compared by meaning.
+    """A value to be compared by a `$matchType` directive, and the place of its expectation among outcomes.
 
-    Attributes:
-        position: Index of its expectation among the outcomes.
-        name: Parameter or variable; `response` for a tool's response.
-        directive: The `$matchType` directive of the case.
+    Its name is that of the parameter or variable, or `response` for that of a tool.
     """
 
     position: int
@@ -472,7 +467,7 @@ class SemanticMatch(JudgedCriterion):
             sections += [Section(f"pair {i}, {kind}", text) for kind, text in texts.items()]
             items.append({"place": index, "name": name, "expected": expected, "actual": actual})
         prompt = task_prompt(f"{self.name}/2", sections)
-        return with_items(await self._judge_items(ask, prompt, "values", items), "values", "name")
+        return await self._judge_items(ask, prompt, "values", items)
 
 
 # Whole conversations: expectations, rubrics and user goal.
@@ -544,7 +539,7 @@ class ScenarioRubrics(JudgedCriterion):
             score.value = sum(scores) / len(scores)
         else:
             score.reason = unjudged_reason(len(rubrics) - len(scores), len(rubrics), answers.reason)
-        return with_items(score, "rubrics", "rubric")
+        return score
 
 
 class GoalReply(ReasonedReply):
@@ -608,16 +603,12 @@ def most_frequent(verdicts: Sequence[T], worst_first: Iterable[T]) -> T:
 
 
 class JudgedItem(Struct, frozen=True):
-    """A statement, an answer, a rubric or a value that was judged on its own.
+    """A statement, an answer, a rubric or a value that was judged on its own; see `OpenValue`.
 
     Attributes:
-        name: The expectation as the case states it, or the name of its resource; the rubric; the parameter or
-            variable, `response` for a tool's response.
-        score: 0..1; of all but rubrics 1.0 yes or 0.0 no; None: not judged.
-        reason: Reason of the score, or why there is none.
-        position: Index of its expectation among the outcomes.
+        name: What the case states, or the name of the resource that does; of a value, its own.
+        score: 0..1; of all but rubrics 1.0 yes or 0.0 no; None: not judged, for the reason.
         prompt: Text that was judged; None: the config has none.
-        quote: The agent's words that decide.
     """
 
     name: str
@@ -628,25 +619,18 @@ class JudgedItem(Struct, frozen=True):
     quote: str | None = None
 
 
-class ItemScore(Score):
-    """Score of judged items, in the order of the case; the details hold the same for the table of scores."""
-
-    items: tuple[JudgedItem, ...] = ()
-
-
-def with_items(score: Score, name: str, key: str) -> ItemScore:
-    """Returns a score with the items that stand under `name` in its details, each named by `key`."""
-    items = [
-        JudgedItem(d[key], d["score"], d["reason"], d.get("place", 0), d.get("prompt"), d.get("quote"))
-        for d in (score.details or {}).get(name, [])
-    ]
-    values = {name: getattr(score, name) for name in Score.__struct_fields__}
-    return ItemScore(**values, items=tuple(items))
+_ITEMS = {"expectations": "expectation", "rubrics": "rubric", "answers": "text", "values": "name"}
+"""Details that hold judged items -> what each item is named by."""
 
 
 def items_of(score: Score | None) -> tuple[JudgedItem, ...]:
-    """Returns the items of a score; none of a score without items."""
-    return score.items if isinstance(score, ItemScore) else ()
+    """Returns the items in the details of a score, in the order of the case; it may have none."""
+    details = (score.details if score else None) or {}
+    return tuple(
+        JudgedItem(d[key], d["score"], d["reason"], d.get("place", 0), d.get("prompt"), d.get("quote"))
+        for name, key in _ITEMS.items()
+        for d in details.get(name, [])
+    )
 
 
 # CES's statements about a whole conversation: evaluation expectations, and expected answers of scenarios.
@@ -687,14 +671,13 @@ class EvaluationExpectations(JudgedCriterion):
         if not texts:
             score = share([None] * len(names), stated[names[0]]["reason"], self.threshold)
             score.details = {"expectations": list(stated.values())}
-            return with_items(score, "expectations", "expectation")
+            return score
         sections = statement_sections("expectation", list(texts.values()))
         prompt = task_prompt(f"{self.name}/2", [*dialogue_sections(sample.conversation), *sections])
         judged, vote = await judge_statements(ask, prompt, self.options, len(texts))
         for (name, text), item in zip(texts.items(), judged, strict=True):
             stated[name] = {"expectation": name, "prompt": text, **item}
-        score = share_score([stated[name] for name in names], vote, "expectations", self.threshold)
-        return with_items(score, "expectations", "expectation")
+        return share_score([stated[name] for name in names], vote, "expectations", self.threshold)
 
 
 class ScenarioExpectations(JudgedCriterion):
@@ -722,4 +705,4 @@ class ScenarioExpectations(JudgedCriterion):
             return None
         sections = statement_sections("expected answer", [answer["text"] for answer in wanted])
         prompt = task_prompt(f"{self.name}/2", [*spoken_sections(sample.conversation), *sections])
-        return with_items(await self._judge_items(ask, prompt, "answers", wanted), "answers", "text")
+        return await self._judge_items(ask, prompt, "answers", wanted)

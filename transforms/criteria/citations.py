@@ -32,17 +32,12 @@ from turnwise.transforms.text.sentences import MAX_SENTENCES, sentences
 
 
 class OfAnswer(MeasuredCriterion):
-    """A measure of an engine's answers; other turns have nothing to measure.
-
-    Attributes:
-        reads: Parts of an answer that must have been read, else it has no score.
-        of_refusals: Whether a refusal in place of an answer is measured.
-    """
+    """A measure of an engine's answers; other turns have nothing to measure."""
 
     severity_reason: ClassVar[CriterionSeverityReason] = "text"
     rests_on: ClassVar[RestsOn] = ()
-    reads: ClassVar[tuple[str, ...]] = ()
-    of_refusals: ClassVar[bool] = True
+    reads: ClassVar[tuple[str, ...]] = ()  # parts of an answer that must have been read, else it has no score
+    of_refusals: ClassVar[bool] = True  # whether a refusal in place of an answer is measured
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Measures the answer of a recorded turn, if the parts that count were read."""
@@ -143,14 +138,9 @@ _LONGEST_INDEX = 9
 
 
 class Mark(NamedTuple):
-    """A range of the answer that names references.
+    """A range of the answer, half-open in bytes as logged, and in code points, that names references.
 
-    Attributes:
-        start: First byte, as logged.
-        end: Byte after the last, as logged.
-        span: The range in code points.
-        sources: Distinct indexes of the existing references that it names.
-        unknown: Names of references that do not exist.
+    It has the distinct indexes of those that exist, and the names of those that do not.
     """
 
     start: int
@@ -269,13 +259,7 @@ _MAX_MARKED = 200_000
 
 
 class Support(NamedTuple):
-    """Whether one claim or citation is supported.
-
-    Attributes:
-        value: Whether it is supported; None: it claims nothing.
-        by: Source of the value: the record itself, the engine's claims or the local judge.
-        reason: One sentence for a reviewer; None: `by` suffices.
-    """
+    """Whether a claim or citation is supported (None: it claims nothing), by what, and why if need be."""
 
     value: bool | None
     by: Literal["record", "claims", "local judge"]
@@ -290,13 +274,7 @@ _MARKS_NOTHING = Support(None, "local judge", "It marks nothing that claims anyt
 
 
 class CitedSource(NamedTuple):
-    """One source of one citation.
-
-    Attributes:
-        citation: 0-based index of the citation.
-        name: The reference as named.
-        source: Index of the reference; None: it does not exist.
-    """
+    """One source of one citation, by their indexes; None: there is no reference of that name."""
 
     citation: int
     mark: Mark
@@ -319,13 +297,7 @@ def why_nothing(cited: CitedSource) -> str:
 
 
 class Grounds:
-    """An answer with its citations, claims and sources.
-
-    Attributes:
-        answer: Annotations of the engine.
-        marks: Ranges of the citations and claims.
-        language: BCP 47 code; None: unknown.
-    """
+    """An answer with its citations, claims and sources."""
 
     def __init__(self, answer: GroundedAnswer, marks: Marks, language: str | None) -> None:
         """Counts the claims and references; raises TooLargeError if there are more than `MAX_MARKS`."""
@@ -489,10 +461,7 @@ class CitationRecall(CitationSupport):
 
 
 def grounds_of(sample: Sample, pair: TurnPair) -> Grounds | None:
-    """Returns a recorded answer with its sources; None: it was skipped, or the turn holds no engine's answer.
-
-    Raises TooLargeError if it has too many claims or citations.
-    """
+    """Returns an answer with its sources; None: skipped, or no engine's. Raises TooLargeError."""
     turn = pair.actual
     if turn is None or turn.grounded is None or was_skipped(turn):
         return None

@@ -53,10 +53,7 @@ class ExpectationsMet(MeasuredCriterion):
         return _share([o for o in sample.replay(pair).outcomes if _is_checked(o)], pair.label)
 
     def score_conversation(self, sample: Sample) -> Score | None:
-        """Checks a scenario's expectations and the outputs of any case; None if there are none.
-
-        Expectations on single turns are included.
-        """
+        """Checks a scenario's expectations and any case's outputs, with those of turns; None: none."""
         case, outcomes = sample.eval_case, list(sample.scenario_outcomes)
         wanted = [text for text in case.outputs if text.strip()] if case else []
         if case is not None and wanted:

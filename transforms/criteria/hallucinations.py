@@ -107,11 +107,7 @@ class Hallucinations(AdkJudged):
     evaluate_intermediate_nl_responses: bool = False
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Labels every sentence of a recorded turn at once.
-
-        Returns:
-            None if there is no sentence, a refusal, or for the local judge nothing that claims anything.
-        """
+        """Labels all sentences of a turn; None: there is none, a refusal, or (local judge) no claim."""
         turn = pair.actual
         if turn is None or was_skipped(turn):
             return None

@@ -151,16 +151,11 @@ def without_baseline(
     rows: Sequence[ConversationRow] | None,
     why: str = "",
 ) -> FirstPage:
-    """Returns the first page of app versions that are not compared, of most runs one.
+    """Returns the first page of app versions ("": not stated) that are not compared, of most runs one.
 
-    Args:
-        versions: Their names; "": not stated.
-        passing: Share of the conversations with a verdict that pass, 0..1, and its interval; None: none.
-        counts: Conversations that passed, that failed, and without a verdict.
-        first_rows: Rows of the conversations to read first.
-        rejected: Number of records, conversations and eval cases that were rejected.
-        rows: All of their conversations; None: too many to be read again.
-        why: Why several are not compared, where nothing else says it.
+    `passing` is the share of the conversations with a verdict that pass, 0..1, and its interval; `counts` are
+    those that passed, that failed, and without a verdict; `rows` are all of their conversations (None: too
+    many to be read again); `why` several are not compared, where nothing else says it.
     """
     share = ""
     if passing is not None:
@@ -361,11 +356,9 @@ def _nothing(comparison: Comparison) -> str:
 
 
 def read_first(rows: Sequence[ConversationRow], regressed: Container[str]) -> list[ConversationRow]:
-    """Returns conversations to read first: regressions, then other failures, the most severe first.
+    """Returns the candidate's conversations to read first: regressions, then failures, the most severe first.
 
-    Args:
-        rows: The candidate's conversations.
-        regressed: Ids of those whose case passed in the baseline and fails now, by verdict or what leads.
+    `regressed` are ids of those whose case passed in the baseline and fails now, by verdict or what leads.
     """
     first = to_read([row for row in rows if row["conversation_id"] in regressed])
     taken = Counter(row["problem_type"] for row in first)

@@ -12,41 +12,10 @@ from turnwise.schemas import adk
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, listed
 from turnwise.transforms.formats import adk_cases as cases
-from turnwise.transforms.formats.adk_cases import (
-    AdkUnread,
-    invocation_turn,
-    parts_of,
-    text,
-    turn_context,
-    unread_event,
-)
+from turnwise.transforms.formats import endings, fields
 from turnwise.transforms.formats.canonical import check_calls
-from turnwise.transforms.formats.endings import (
-    DETAIL,
-    ENDED,
-    UNKNOWN,
-    End,
-    agreed_end,
-    as_text,
-    error_end,
-    finished_end,
-    length,
-    name_of,
-    spelt,
-    stated_end,
-)
-from turnwise.transforms.formats.fields import (
-    AGENT_ERROR,
-    MISSING,
-    NO_ANSWER,
-    UNREAD,
-    Unread,
-    check_one_user,
-    gaps,
-    one_line_problems,
-)
 from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, objects, snake, stated
-from turnwise.transforms.formats.registry import EventReader, Format, register_format
+from turnwise.transforms.formats.registry import EventReader, register_built_in
 from turnwise.transforms.matching.sample import BROKEN
 from turnwise.transforms.text.dates import time_seconds
 
@@ -56,7 +25,7 @@ _UNNUMBERED = -1
 
 def locate(value: JsonObject) -> tuple[str, int]:
     """Returns the session id of an event, and -1: turns have invocation ids; raises ValueError for none."""
-    session_id = as_text(_last([value], "session_id"))
+    session_id = endings.as_text(_last([value], "session_id"))
     if not session_id:
         raise ValueError("an ADK event needs a session_id")
     return session_id, _UNNUMBERED
@@ -64,7 +33,7 @@ def locate(value: JsonObject) -> tuple[str, int]:
 
 def is_end(value: JsonObject) -> bool:
     """Returns whether an envelope states the end of its session."""
-    return value.get("end") is True or bool(value.get(ENDED))
+    return value.get("end") is True or bool(value.get(endings.ENDED))
 
 
 def own_id(value: JsonObject) -> JsonValue:
@@ -80,7 +49,7 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
     they are of several users, or cannot be read even leniently.
     """
     # A session is of one user: another one's may have the same name.
-    check_one_user((as_text(value.get("user_id")) for value in values), session_id)
+    fields.check_one_user((endings.as_text(value.get("user_id")) for value in values), session_id)
     events: list[JsonObject] = []
     faults: list[str] = []
     state: JsonObject = {}
@@ -106,13 +75,15 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
             "events": events,
         }
     )
-    gaps(UNREAD, faults).add_to_all(conversation.turns)
-    end = stated_end(_last(values, ENDED), _last(values, DETAIL))
-    if end != UNKNOWN:
+    fields.gaps(fields.UNREAD, faults).add_to_all(conversation.turns)
+    end = endings.stated_end(_last(values, endings.ENDED), _last(values, endings.DETAIL))
+    if end != endings.UNKNOWN:
         findings = (finding for turn in conversation.turns for finding in turn.findings)
-        has_crashed = any(finding.kind == AGENT_ERROR for finding in findings)
-        before = End(conversation.ended, conversation.ended_detail) if has_crashed else UNKNOWN
-        conversation.ended, conversation.ended_detail = agreed_end(end, before)
+        has_crashed = any(finding.kind == fields.AGENT_ERROR for finding in findings)
+        before = (
+            endings.End(conversation.ended, conversation.ended_detail) if has_crashed else endings.UNKNOWN
+        )
+        conversation.ended, conversation.ended_detail = endings.agreed_end(end, before)
     return conversation
 
 
@@ -143,18 +114,18 @@ def _events(value: JsonObject) -> list[JsonObject]:
     listed = next((value[key] for key in (*_PAGE, "events") if isinstance(value.get(key), list)), None)
     if listed is not None:
         return list(objects(listed, "events"))
-    match = _NAME.search(name_of(value))
+    match = _NAME.search(endings.name_of(value))
     return [value] if match and match[2] else []
 
 
 def _fits(record: JsonObject) -> bool:
     page: JsonValue = next((record[key] for key in _PAGE if isinstance(record.get(key), list)), [])
-    return any(isinstance(item, dict) and _NAME.search(name_of(item)) for item in (record, *page))
+    return any(isinstance(item, dict) and _NAME.search(endings.name_of(item)) for item in (record, *page))
 
 
 def _locate(value: JsonObject) -> tuple[str, int]:
     for item in (value, *_events(value)):
-        if match := _NAME.search(name_of(item)):
+        if match := _NAME.search(endings.name_of(item)):
             return match[1], _UNNUMBERED
     raise ValueError("no event names its session")
 
@@ -167,14 +138,14 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
             if value.get(key) is not None:
                 session[name] = value[key]
         for index, event in enumerate(_events(value)):
-            events.setdefault(name_of(event) or f"{len(events)}:{index}", event)
+            events.setdefault(endings.name_of(event) or f"{len(events)}:{index}", event)
     as_adk = map(_event_agent_engine, events.values())
     session["events"] = sorted(as_adk, key=lambda event: event.get("timestamp") or 0.0)
     conversation = session_conversation(session)
     conversation.source = "agent_engine"
     pages = [value for value in values if any(isinstance(value.get(key), list) for key in _PAGE)]
     if pages and all(any(page.get(key) for key in _NEXT) for page in pages) and conversation.turns:
-        gaps(MISSING, [_GOES_ON]).add_to(conversation.turns[-1])
+        fields.gaps(fields.MISSING, [_GOES_ON]).add_to(conversation.turns[-1])
     return conversation
 
 
@@ -194,7 +165,7 @@ def _event_agent_engine(value: JsonObject) -> JsonObject:
             event["usage_metadata"] = custom["_usage_metadata"]
         if isinstance(custom.get("_compaction"), dict):
             event["actions"]["compaction"] = custom["_compaction"]
-    event["id"] = name_of(value).rpartition("/")[2] or as_text(event.get("id"))
+    event["id"] = endings.name_of(value).rpartition("/")[2] or endings.as_text(event.get("id"))
     for key, names in (("author", ("author",)), ("invocation_id", ("invocation_id", "invocationId"))):
         if outer.get(key):
             event = {name: item for name, item in event.items() if name not in names}
@@ -208,16 +179,13 @@ def _in_snake_case(value: JsonObject) -> JsonObject:
 
 
 # For example {"sessionEvents": [{"name": ".../sessions/7/events/1", "author": "user", "content": {...}}]}
-register_format(
-    Format(
-        name="agent_engine",
-        help="sessions and events of Vertex AI Agent Engine, as its API lists them",
-        keys=("sessionEvents",),
-        rank=68,
-        recognises=_fits,
-        events=EventReader(locate=_locate, join=_join, own_id=lambda value: value.get("name")),
-        has_rubrics=False,
-    )
+register_built_in(
+    name="agent_engine",
+    help="sessions and events of Vertex AI Agent Engine, as its API lists them",
+    keys=("sessionEvents",),
+    rank=68,
+    recognises=_fits,
+    events=EventReader(locate=_locate, join=_join, own_id=lambda value: value.get("name")),
 )
 
 
@@ -302,7 +270,7 @@ def _event(row: JsonObject) -> JsonObject:
     return stated(event)
 
 
-_SESSION_KEYS = spelt("last_update_time", "display_name") | {PICKLED}
+_SESSION_KEYS = endings.spelt("last_update_time", "display_name") | {PICKLED}
 
 
 def session_conversation(value: JsonValue) -> Conversation:
@@ -311,7 +279,7 @@ def session_conversation(value: JsonValue) -> Conversation:
     Invocations that a rewind undid are left out, as in google-adk, and so are those without any message.
     Raises ValueError, one line, for what cannot be read even leniently.
     """
-    with one_line_problems("not an ADK session"):
+    with fields.one_line_problems("not an ADK session"):
         session = adk.read_log(adk.AdkSession, value)
     events, left_out = _history(whole_events(session.events))
     given = _invocation_groups(events)
@@ -330,7 +298,7 @@ def session_conversation(value: JsonValue) -> Conversation:
         if not is_turn:
             _silence(group).add_to(turns[max(0, index)])
     extra = session.model_extra or {}
-    unread = Unread().keys(extra, _SESSION_KEYS)
+    unread = fields.Unread().keys(extra, _SESSION_KEYS)
     if extra.get(PICKLED):
         unread.add("PickledActions", "actions of events are pickled: rewinds and state changes are unknown")
     calls = ((bool(e.partial), p.function_call) for e in session.events for p in _parts(e))
@@ -338,7 +306,7 @@ def session_conversation(value: JsonValue) -> Conversation:
     pieces = sorted({name or "?" for is_partial, name in made if is_partial and (False, name) not in made})
     if pieces:
         message = f"calls that only partial events hold are not read: {', '.join(pieces[:_SHOWN])}"
-        unread.add(UNREAD, message, calls=True)
+        unread.add(fields.UNREAD, message, calls=True)
     unread.add_to_all(turns)
     check_calls(turns)
     start = session.events[0].timestamp if session.events else None
@@ -355,7 +323,7 @@ def session_conversation(value: JsonValue) -> Conversation:
         state=session.state,
         ended=end.ended,
         ended_detail=end.detail,
-        meta={"app_name": session.app_name, **turn_context(invocations)},
+        meta={"app_name": session.app_name, **cases.turn_context(invocations)},
     )
 
 
@@ -376,20 +344,20 @@ def _holds_something(event: adk.AdkEvent) -> bool:
     return is_held or bool(event.error_code or event.error_message or event.finish_reason)
 
 
-def _silence(events: Sequence[adk.AdkEvent]) -> Unread:
+def _silence(events: Sequence[adk.AdkEvent]) -> fields.Unread:
     """Describes an invocation without any message, which google-adk counts as one and which is no turn."""
     names = list(dict.fromkeys(name for event in events for name in event.actions.state_delta))
     what = f"only changes of the state ({listed(names, _SHOWN)})" if names else "no message"
     message = f"the invocation {events[0].invocation_id[:60]!r} holds {what}, and is no turn"
-    return gaps(SILENT, [message], calls=False, words=False)
+    return fields.gaps(SILENT, [message], calls=False, words=False)
 
 
 def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int) -> Turn:
-    turn = invocation_turn(invocation, index)
+    turn = cases.invocation_turn(invocation, index)
     if not any(map(by_user, events)):
         turn.user = None
-    final = next((e for e in reversed(events) if not by_user(e) and text(e.content)), None)
-    if final is not None and turn.agent == text(final.content):
+    final = next((e for e in reversed(events) if not by_user(e) and cases.text(e.content)), None)
+    if final is not None and turn.agent == cases.text(final.content):
         turn.speakers = [*turn.speakers[: len(turn.agent_messages) - 1], final.author]
     handed_over = [e.actions.transfer_to_agent for e in events if e.actions.transfer_to_agent]
     turn.transfers = handed_over or turn.transfers
@@ -399,7 +367,7 @@ def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int
     times = [event.timestamp for event in events if event.timestamp is not None]
     if times:
         turn.timestamp = times[0]
-        turn.latency_ms = length(_working_seconds(events) * 1000.0) or None
+        turn.latency_ms = endings.length(_working_seconds(events) * 1000.0) or None
     # Of calls that were answered again later, only the last result counts.
     calls = Counter(call.id for call in turn.tool_calls)
     last = {response.id: number for number, response in enumerate(turn.tool_responses)}
@@ -411,15 +379,15 @@ def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int
     if earlier := len(turn.tool_responses) - len(kept):
         message = f"{earlier} results of calls that were answered again later are left out"
         turn.tool_responses = kept
-        gaps("InterimResult", [message], calls=False, words=False).add_to(turn)
+        fields.gaps("InterimResult", [message], calls=False, words=False).add_to(turn)
     turn.inference_calls = turn.inference_calls or None
     if pieces := sum(bool(event.partial) for event in events):
         message = f"messages whose pieces are joined, as their whole text is not logged: {pieces}"
-        gaps(PIECES, [message], calls=False, words=False).add_to(turn)
-    unread = AdkUnread()
+        fields.gaps(PIECES, [message], calls=False, words=False).add_to(turn)
+    unread = cases.AdkUnread()
     is_heard = any(event.output_transcription is not None for event in events)
     for event in events:
-        unread_event(event, unread, not by_user(event), is_heard)
+        cases.unread_event(event, unread, not by_user(event), is_heard)
     return unread.add_to(turn)
 
 
@@ -462,7 +430,7 @@ def _step(event: adk.AdkEvent, parts: list[adk.Part]) -> adk.InvocationEvent:
 
 
 def _parts(event: adk.AdkEvent) -> list[adk.Part]:
-    return parts_of(event.content)
+    return cases.parts_of(event.content)
 
 
 REWOUND = "UndoneTurns"
@@ -477,7 +445,7 @@ _SHOWN = 5
 
 def _history(
     events: Sequence[adk.AdkEvent],
-) -> tuple[list[adk.AdkEvent], list[tuple[adk.AdkEvent | None, Unread]]]:
+) -> tuple[list[adk.AdkEvent], list[tuple[adk.AdkEvent | None, fields.Unread]]]:
     """Returns the events that google-adk counts as having happened, and what is left out before which.
 
     A rewind undoes itself and everything from the first event of the invocation that it names. A compaction
@@ -487,7 +455,7 @@ def _history(
     for i, event in enumerate(events):
         firsts.setdefault(event.invocation_id, i)
     counted: list[adk.AdkEvent] = []
-    left_out: list[tuple[adk.AdkEvent | None, Unread]] = []
+    left_out: list[tuple[adk.AdkEvent | None, fields.Unread]] = []
     i = len(events) - 1
     while i >= 0:
         event = events[i]
@@ -507,26 +475,26 @@ def _history(
     return counted[::-1], left_out
 
 
-def _undone(target: str, undone: Sequence[adk.AdkEvent]) -> Unread:
+def _undone(target: str, undone: Sequence[adk.AdkEvent]) -> fields.Unread:
     """Describes the undone events of a rewind; external effects of their calls remain."""
     if not undone:
-        return gaps(REWOUND, [f"a rewind to before {target[:60]!r}, which the log does not hold"])
+        return fields.gaps(REWOUND, [f"a rewind to before {target[:60]!r}, which the log does not hold"])
     count = len({event.invocation_id for event in undone if event.content is not None})
     message = f"{count} invocations were undone by a rewind and are left out"
     calls = (part.function_call for event in undone if not event.partial for part in _parts(event))
     names = list(dict.fromkeys(call.name or "?" for call in calls if call))
     if names:
         message += f"; what they called may have its effects all the same: {listed(names, _SHOWN)}"
-    return gaps(REWOUND, [message], calls=bool(names), words=False)
+    return fields.gaps(REWOUND, [message], calls=bool(names), words=False)
 
 
-def _compaction_gap(compacted: adk.EventCompaction, events: Sequence[adk.AdkEvent]) -> Unread | None:
+def _compaction_gap(compacted: adk.EventCompaction, events: Sequence[adk.AdkEvent]) -> fields.Unread | None:
     """Describes a compaction whose events are not logged; None: its first and last events are logged."""
     stamps = [e.timestamp for e in events if e.actions.compaction is None and e.timestamp is not None]
     bounds = (compacted.start_timestamp, compacted.end_timestamp)
     if all(bound is not None and any(abs(bound - at) < _SECOND for at in stamps) for bound in bounds):
         return None
-    return gaps(COMPACTED, ["earlier turns were compacted and are not all in the log"])
+    return fields.gaps(COMPACTED, ["earlier turns were compacted and are not all in the log"])
 
 
 RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent raised an error"
@@ -534,11 +502,11 @@ RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent 
 
 def _last_event(events: Sequence[adk.AdkEvent]) -> adk.AdkEvent | None:
     """Returns the last event with content, error or finish reason, or by which the user interrupted."""
-    return next((e for e in reversed(events) if parts_of(e.content) or e.error_code or e.error_message
+    return next((e for e in reversed(events) if cases.parts_of(e.content) or e.error_code or e.error_message
                  or e.finish_reason or e.interrupted or _OUTPUT in (e.model_extra or {})), None)  # fmt: skip
 
 
-def _session_end(events: Sequence[adk.AdkEvent]) -> End:
+def _session_end(events: Sequence[adk.AdkEvent]) -> endings.End:
     """Returns how a session ended, by its last event with content, error or finish reason.
 
     An invocation ends with a final response, in google-adk's sense; where none followed the user's message or
@@ -547,38 +515,40 @@ def _session_end(events: Sequence[adk.AdkEvent]) -> End:
     """
     last = _last_event(events)
     if last is None:
-        return UNKNOWN
+        return endings.UNKNOWN
     if last.error_code or last.error_message:
-        return error_end(last.error_code, last.error_message)
-    finished = finished_end(last.finish_reason)
+        return endings.error_end(last.error_code, last.error_message)
+    finished = endings.finished_end(last.finish_reason)
     if finished.ended not in (None, "normally"):
         return finished
     if last.interrupted:
-        return End(None, "the user interrupted the agent's last answer")
+        return endings.End(None, "the user interrupted the agent's last answer")
     if by_user(last) and is_spoken(last):
-        return End(None, "the user's last words have no answer")
+        return endings.End(None, "the user's last words have no answer")
     is_complete = any(event.turn_complete for event in events[events.index(last) :])
     if last.partial and not is_complete:
-        return End(None, "of the last message only pieces are logged: nothing says whether it is whole")
+        return endings.End(
+            None, "of the last message only pieces are logged: nothing says whether it is whole"
+        )
     if by_user(last):
-        return End("agent_error", "the user's last message has no answer")
+        return endings.End("agent_error", "the user's last message has no answer")
     if not _is_final(last) and not (last.actions.escalate or last.actions.end_of_agent):
         calls = (part.function_call for part in _parts(last) if part.function_call)
         called = next((f"{call.name or '?'} never responded" for call in calls), None)
-        return End("agent_error", called or "no answer followed the last tool response")
+        return endings.End("agent_error", called or "no answer followed the last tool response")
     if finished.detail and finished.ended is None:
         return finished
     if next((e.turn_complete for e in reversed(events) if e.turn_complete is not None), None) is False:
-        return End(None, "turnComplete is false: the agent had not finished")
-    is_answer = bool(_is_final(last) and not last.long_running_tool_ids and text(last.content))
-    if is_answer and finished == UNKNOWN and is_complete:
-        return End("normally")
-    return finished if is_answer else UNKNOWN
+        return endings.End(None, "turnComplete is false: the agent had not finished")
+    is_answer = bool(_is_final(last) and not last.long_running_tool_ids and cases.text(last.content))
+    if is_answer and finished == endings.UNKNOWN and is_complete:
+        return endings.End("normally")
+    return finished if is_answer else endings.UNKNOWN
 
 
 def _add_crashes(
     events: Sequence[adk.AdkEvent], groups: Sequence[list[adk.AdkEvent]], turns: Sequence[Turn]
-) -> End | None:
+) -> endings.End | None:
     """Adds what failed in other turns than the last; returns the first failure of the agent, or None.
 
     The user may have asked again, and the agent failed all the same. A message without any event of the agent
@@ -589,22 +559,24 @@ def _add_crashes(
     for number, (group, turn) in enumerate(zip(groups, turns, strict=True), 1):
         end, last = _session_end(group), _last_event(group)
         if (failed := _crashed_agent(group)) and last is not failed:
-            end = error_end(failed.error_code, failed.error_message)
+            end = endings.error_end(failed.error_code, failed.error_message)
             why = f"{failed.author or 'an agent'} failed: {end.detail}"
-            gaps(AGENT_ERROR, [why], calls=False, words=False).add_to(turn)
-            crash = crash or End(end.ended, f"turn {number}: {why}")
+            fields.gaps(fields.AGENT_ERROR, [why], calls=False, words=False).add_to(turn)
+            crash = crash or endings.End(end.ended, f"turn {number}: {why}")
             continue
         if last is None or any(event is ending for event in group):
             continue
         has_error = bool(last.error_code or last.error_message)
         if by_user(last) and not (has_error or last.interrupted):
-            gaps(NO_ANSWER, ["the user's message has no answer"]).add_to(turn)
+            fields.gaps(fields.NO_ANSWER, ["the user's message has no answer"]).add_to(turn)
             continue
         goes_on = bool(last.invocation_id) and lasts.get(last.invocation_id, group) is not group
-        is_answered = goes_on or (_is_final(last) and text(last.content))
+        is_answered = goes_on or (_is_final(last) and cases.text(last.content))
         if end.ended in BROKEN and (has_error or not is_answered):
-            gaps(AGENT_ERROR, [f"the agent failed: {end.detail}"], calls=False, words=False).add_to(turn)
-            crash = crash or End(end.ended, f"turn {number}: {end.detail}")
+            fields.gaps(
+                fields.AGENT_ERROR, [f"the agent failed: {end.detail}"], calls=False, words=False
+            ).add_to(turn)
+            crash = crash or endings.End(end.ended, f"turn {number}: {end.detail}")
     return crash
 
 
@@ -621,19 +593,19 @@ def _crashed_agent(group: Sequence[adk.AdkEvent]) -> adk.AdkEvent | None:
     return None
 
 
-def case_end(result: adk.EvalCaseResult) -> End:
+def case_end(result: adk.EvalCaseResult) -> endings.End:
     """Returns how the run of an eval case ended; google-adk keeps no invocation of one that raised."""
     pairs = result.eval_metric_result_per_invocation
     if pairs:
         is_scripted = all(pair.expected_invocation for pair in pairs)
-        answered = parts_of(pairs[-1].actual_invocation.final_response)
-        return End("normally") if is_scripted and answered else UNKNOWN
+        answered = cases.parts_of(pairs[-1].actual_invocation.final_response)
+        return endings.End("normally") if is_scripted and answered else endings.UNKNOWN
     was_evaluated = any(
         metric.eval_status != adk.EvalStatus.NOT_EVALUATED or metric.score is not None
         for metric in result.overall_eval_metric_results
     )
     raised = result.final_eval_status == adk.EvalStatus.FAILED and not was_evaluated
-    return End("agent_error", RAISED) if raised else UNKNOWN
+    return endings.End("agent_error", RAISED) if raised else endings.UNKNOWN
 
 
 def _is_final(event: adk.AdkEvent) -> bool:

@@ -15,22 +15,11 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, name_of
 from turnwise.transforms.formats.fields import MISSING, NO_ANSWER, UNREAD, add_leap
 from turnwise.transforms.formats.identity import ANY, BOTH, FLOWS, Paths, Places
+from turnwise.transforms.formats.messages import kinds
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    AGENT,
-    USER,
-    as_object,
-    decoded,
-    first_of,
-    key_set,
-    objects,
-    objects_in,
-    snake,
-    stated,
-)
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
 from turnwise.transforms.formats.messages.parts import CONTENT_OFF
-from turnwise.transforms.formats.registry import EventReader, Format, record_place, register_format
+from turnwise.transforms.formats.registry import EventReader, record_place, register_built_in
 from turnwise.transforms.text.dates import rfc3339, time_seconds
 
 
@@ -79,26 +68,23 @@ def _join_dialogflow(session_id: str, values: Sequence[JsonObject]) -> Conversat
 
 
 # For example {"conversation_name": "c", "turn_position": 1, "request": {...}, "response": {...}}
-register_format(
-    Format(
-        name="dialogflow_cx",
-        places=(("", ANY), ("labels", ANY), *_places_in("request")),
-        help="interaction logs of Dialogflow CX (BigQuery rows)",
-        keys=("conversation_name", "turn_position", "request", "response"),
-        rank=86,
-        recognises=lambda record: record.keys() >= {"conversation_name", "turn_position"},
-        events=EventReader(locate=_locate, join=_join_dialogflow),
-        time_keys=("request_time",),
-        has_rubrics=False,
-    )
+register_built_in(
+    name="dialogflow_cx",
+    places=(("", ANY), ("labels", ANY), *_places_in("request")),
+    help="interaction logs of Dialogflow CX (BigQuery rows)",
+    keys=("conversation_name", "turn_position", "request", "response"),
+    rank=86,
+    recognises=lambda record: record.keys() >= {"conversation_name", "turn_position"},
+    events=EventReader(locate=_locate, join=_join_dialogflow),
+    time_keys=("request_time",),
 )
 
 
-_STEPLESS = key_set(
+_STEPLESS = kinds.key_set(
     "conversation_success output_audio_text mixed_audio play_audio telephony_transfer_call "
     "knowledge_info_card response_type channel source"
 )
-_ACTIONS_WITHOUT_CALLS = key_set(
+_ACTIONS_WITHOUT_CALLS = kinds.key_set(
     "user_utterance agent_utterance playbook_invocation playbook_transition flow_invocation flow_transition "
     "status display_name start_time complete_time sub_execution_steps event tool_use llm_call "
     "intent_match flow_state_update stt tts"
@@ -108,7 +94,7 @@ _ACTIONS_WITHOUT_CALLS = key_set(
 def _plain(value: JsonValue) -> JsonObject:
     """Returns an object, or that of a JSON text, with its keys in snake_case."""
     decoded = json_structure(value) if isinstance(value, str) else value
-    return {snake(key): item for key, item in as_object(decoded).items() if item is not None}
+    return {kinds.snake(key): item for key, item in kinds.as_object(decoded).items() if item is not None}
 
 
 def _add_row(row: JsonObject, log: Dialogue) -> End | None:
@@ -116,17 +102,17 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
     response = _plain(row.get("response"))
     result = _plain(response.get("query_result"))
     given = _plain(_plain(row.get("request")).get("query_input"))
-    heard = str(first_of(result, ("transcript", "text")) or row.get("request_utterances") or "")
+    heard = str(kinds.first_of(result, ("transcript", "text")) or row.get("request_utterances") or "")
     if "tool_call_result" in given:  # of a tool that the client ran
         answer = _plain(given["tool_call_result"])
         error = _plain(answer.get("error")).get("message")
         log.result(answer.get("output_parameters"), None, answer.get("action") or answer.get("tool"), error)
     else:
         asked = {
-            "text": as_object(given.get("text")).get("text"),
+            "text": kinds.as_object(given.get("text")).get("text"),
             "audio": heard,
-            "dtmf": as_object(given.get("dtmf")).get("digits"),
-            "event": f"<event>{as_object(given.get('event')).get('event')}</event>",
+            "dtmf": kinds.as_object(given.get("dtmf")).get("digits"),
+            "event": f"<event>{kinds.as_object(given.get('event')).get('event')}</event>",
         }
         kind = next((name for name in asked if name in given), None)
         log.user(str(asked[kind] or "") if kind else heard, row.get("request_time"))
@@ -134,17 +120,17 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
             unknown = next((key for key in given if key != "language_code"), "a request without input")
             log.unread.part(unknown)
     tracing = _plain(_plain(result.get("generative_info")).get("action_tracing_info"))
-    actions = list(objects(tracing.get("actions"), "actions"))
-    for block in () if actions else objects(result.get("trace_blocks"), "traceBlocks"):
-        actions += objects(block.get("actions"), "actions")
+    actions = list(kinds.objects(tracing.get("actions"), "actions"))
+    for block in () if actions else kinds.objects(result.get("trace_blocks"), "traceBlocks"):
+        actions += kinds.objects(block.get("actions"), "actions")
     for action in actions:
         _action(_plain(action), log)
     _webhooks(result, log)
-    messages = list(objects(result.get("response_messages"), "responseMessages"))
+    messages = list(kinds.objects(result.get("response_messages"), "responseMessages"))
     # What was sent while the agent still worked; the last response may hold it once more.
     earlier: list[JsonObject] = []
-    for partial in map(_plain, objects_in(decoded(row.get("partial_responses")))):
-        sent = objects_in(_plain(partial.get("query_result")).get("response_messages"))
+    for partial in map(_plain, kinds.objects_in(kinds.decoded(row.get("partial_responses")))):
+        sent = kinds.objects_in(_plain(partial.get("query_result")).get("response_messages"))
         earlier += [message for message in sent if message not in (*earlier, *messages)]
         if not sent:
             log.unread.add(UNREAD, "partial_responses are in a form that is not read", words=True)
@@ -154,7 +140,7 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
     if row.get("response_utterances") and len(log.turn.agent_messages) == messages_before:
         log.agent(str(row["response_utterances"]))
     # What a page of a flow says is its own text, or made of parameters and data stores.
-    log.turn.variables = {**log.turn.variables, **as_object(result.get("parameters"))}
+    log.turn.variables = {**log.turn.variables, **kinds.as_object(result.get("parameters"))}
     if not (actions or log.turn.tool_calls):
         log.turn.unknown_evidence = "the log does not hold what the page of a flow took its answer from"
     if not response:
@@ -164,7 +150,7 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
 
 def _webhooks(result: JsonObject, log: Dialogue) -> None:
     """Adds the calls of webhooks, of which several lists say what is known, in the order of the calls."""
-    lists = {name: objects_in(result.get(f"webhook_{name}")) for name in ("statuses", "payloads")}
+    lists = {name: kinds.objects_in(result.get(f"webhook_{name}")) for name in ("statuses", "payloads")}
     names = next((held for key in _NAMES if isinstance(held := result.get(key), list) and held), [])
     number = max(len(names), *map(len, lists.values()))
     statuses, payloads = ([*held, *[{}] * (number - len(held))] for held in lists.values())
@@ -204,7 +190,7 @@ def _message(message: JsonObject, log: Dialogue) -> End | None:
     end = None
     for kind, held in message.items():
         if kind == "text":
-            texts = as_object(held).get("text")
+            texts = kinds.as_object(held).get("text")
             log.agent("\n".join(str(text) for text in texts) if isinstance(texts, list) else str(texts or ""))
         elif kind == "output_audio_text":
             spoken = _plain(held)
@@ -220,7 +206,7 @@ def _message(message: JsonObject, log: Dialogue) -> End | None:
         elif kind == "end_interaction":
             end = End("normally", "end_interaction")
         elif kind == "payload":
-            log.turn.payloads = [*log.turn.payloads, as_object(held)]
+            log.turn.payloads = [*log.turn.payloads, kinds.as_object(held)]
         elif kind not in _STEPLESS:
             log.unread.part(kind)
     return end
@@ -231,7 +217,7 @@ def _history(value: JsonObject, record: Record) -> Conversation:
     held, log, end = _plain(value), Dialogue(), UNKNOWN
     if not held.get("interactions"):
         raise ValueError("no interactions: conversations.list leaves them out, conversations.get has them")
-    rows = [_plain(item) for item in objects(held["interactions"], "interactions")]
+    rows = [_plain(item) for item in kinds.objects(held["interactions"], "interactions")]
     times = [time_seconds(row.get("create_time")) for row in rows]
     if None not in times:
         rows.sort(key=lambda row: time_seconds(row.get("create_time")) or 0.0)
@@ -261,7 +247,7 @@ def _history(value: JsonObject, record: Record) -> Conversation:
 
 def _is_history(record: JsonObject) -> bool:
     is_named = bool(_HISTORY.search(name_of(record)))
-    listed = objects_in(record.get("interactions"))
+    listed = kinds.objects_in(record.get("interactions"))
     return is_named or any({"request", "response"} & item.keys() for item in listed)
 
 
@@ -269,24 +255,21 @@ _HISTORY = re.compile(r"/agents/[^/]+/conversations/[^/]+$")
 
 
 # For example {"name": ".../agents/a/conversations/c", "interactions": [{"request": {...}, ...}]}
-register_format(
-    Format(
-        name="dialogflow_history",
-        places=(("", ANY), *_places_in("interactions.request"), ("", Paths(app_version=FLOWS))),
-        help="conversation history of Dialogflow CX",
-        keys=("name", "interactions", "duration"),
-        rank=85,
-        recognises=_is_history,
-        read_log=lambda value, record, settings: [_history(as_object(value), record)],
-        time_keys=("startTime", "start_time"),
-        has_rubrics=False,
-    )
+register_built_in(
+    name="dialogflow_history",
+    places=(("", ANY), *_places_in("interactions.request"), ("", Paths(app_version=FLOWS))),
+    help="conversation history of Dialogflow CX",
+    keys=("name", "interactions", "duration"),
+    rank=85,
+    recognises=_is_history,
+    read_log=lambda value, record, settings: [_history(kinds.as_object(value), record)],
+    time_keys=("startTime", "start_time"),
 )
 
 
 _SPEAKERS = {
-    **dict.fromkeys(("END_USER", "CUSTOMER", 3), USER),
-    **dict.fromkeys(("AUTOMATED_AGENT", "ANY_AGENT", 2, 4), AGENT),
+    **dict.fromkeys(("END_USER", "CUSTOMER", 3), kinds.USER),
+    **dict.fromkeys(("AUTOMATED_AGENT", "ANY_AGENT", 2, 4), kinds.AGENT),
     **dict.fromkeys(("HUMAN_AGENT", "AGENT", 1), "person"),
 }
 _INSIGHTS = re.compile(r"projects/[^/]+/locations/[^/]+/conversations/[^/]+$")
@@ -297,16 +280,16 @@ _WORDS_ONLY = "transcripts of Insights hold words only; what the agent called is
 def _segments(held: JsonObject) -> list[JsonObject]:
     """Returns the segments of a transcript: of the API, of a row of the export, of a file to be imported."""
     listed = _plain(held.get("transcript")).get("transcript_segments")
-    return [_plain(item) for item in objects_in(listed or held.get("sentences") or held.get("entries"))]
+    return [_plain(item) for item in kinds.objects_in(listed or held.get("sentences") or held.get("entries"))]
 
 
 def _speaker(segment: JsonObject, channels: JsonObject) -> JsonValue:
     """Returns whose words a segment is: of the user, of the agent, of a person, or as the log names it."""
     participant = _plain(segment.get("segment_participant"))
-    role = first_of({**participant, **segment}, ("participant_role", "role"))
+    role = kinds.first_of({**participant, **segment}, ("participant_role", "role"))
     tag = segment.get("channel_tag")
     if role in (None, "ROLE_UNSPECIFIED", 0) and tag is not None:
-        by_channel = {channels.get("customer_channel"): USER, channels.get("agent_channel"): "person"}
+        by_channel = {channels.get("customer_channel"): kinds.USER, channels.get("agent_channel"): "person"}
         return by_channel.get(tag, role)
     return _SPEAKERS.get(role, role) if isinstance(role, str | int) else role
 
@@ -322,24 +305,26 @@ def _insights(value: JsonObject, record: Record) -> Conversation:
     runs = [(key, list(run)) for key, run in groupby(segments, lambda item: _speaker(item, channels))]
     speakers = [speaker for speaker, _ in runs]
     log.general.add(CONTENT_OFF, _WORDS_ONLY, calls=True)
-    if AGENT in speakers and "person" in speakers[speakers.index(AGENT) :]:
-        handover = speakers.index("person", speakers.index(AGENT))
+    if kinds.AGENT in speakers and "person" in speakers[speakers.index(kinds.AGENT) :]:
+        handover = speakers.index("person", speakers.index(kinds.AGENT))
         left, end = sum(len(run) for _, run in runs[handover:]), End("hand_off", "to a person")
         log.general.add("HandOff", f"{left} segments from the hand-off to a person on are left out")
         runs = runs[:handover]
     elif "person" in speakers:
         log.general.add("HandOff", "a person is the agent of this conversation")
     for speaker, run in runs:
-        text = "\n".join(str(first_of(item, ("text", "sentence")) or "") for item in run)
-        if speaker == USER:
+        text = "\n".join(str(kinds.first_of(item, ("text", "sentence")) or "") for item in run)
+        if speaker == kinds.USER:
             log.user(text, _time(run[0]))
-        elif speaker in (AGENT, "person"):
+        elif speaker in (kinds.AGENT, "person"):
             log.agent(text)
         else:
             log.unread.role(speaker)
     listed = held.get("labels")
-    labels = {str(item.get("key")): item.get("value") for item in objects_in(listed)} or as_object(listed)
-    start = first_of(held, ("start_time", "start_timestamp", "start_timestamp_utc"))
+    labels = {
+        str(item.get("key")): item.get("value") for item in kinds.objects_in(listed)
+    } or kinds.as_object(listed)
+    start = kinds.first_of(held, ("start_time", "start_timestamp", "start_timestamp_utc"))
     seconds = time_seconds(start)
     about = ("agent_id", "medium", "dialogflow_conversation_profile_id")
     version = _agent_version(held)
@@ -368,12 +353,12 @@ def _time(segment: JsonObject) -> float | None:
 def _agent_version(held: JsonObject) -> str | None:
     """Returns the version of the automated agent, from the quality metadata or a row's column `agents`."""
     listed = _plain(held.get("quality_metadata")).get("agent_info") or held.get("agents")
-    agents = map(_plain, objects_in(listed))
-    versions = (first_of(agent, ("version_id", "version_display_name")) for agent in agents)
+    agents = map(_plain, kinds.objects_in(listed))
+    versions = (kinds.first_of(agent, ("version_id", "version_display_name")) for agent in agents)
     return as_text(next(filter(None, versions), None))
 
 
-_OF_INSIGHTS = key_set("transcript sentences entries")
+_OF_INSIGHTS = kinds.key_set("transcript sentences entries")
 
 
 def _is_insights(record: JsonObject) -> bool:
@@ -389,24 +374,21 @@ def _is_insights(record: JsonObject) -> bool:
 
 
 # For example {"name": ".../conversations/c", "transcript": {"transcriptSegments": [{"text": "Hi", ...}]}}
-register_format(
-    Format(
-        name="insights_conversation",
-        help="Contact Center (CX) Insights: conversations, BigQuery rows, transcripts for the import",
-        keys=("name", "transcript", "medium"),
-        other_keys=(("conversationName", "sentences", "turnCount"), ("entries", "conversation_info")),
-        rank=84,
-        recognises=_is_insights,
-        read_log=lambda value, record, settings: [_insights(as_object(value), record)],
-        time_keys=("startTime", "start_time", "startTimestampUtc", "start_timestamp_utc"),
-        has_rubrics=False,
-    )
+register_built_in(
+    name="insights_conversation",
+    help="Contact Center (CX) Insights: conversations, BigQuery rows, transcripts for the import",
+    keys=("name", "transcript", "medium"),
+    other_keys=(("conversationName", "sentences", "turnCount"), ("entries", "conversation_info")),
+    rank=84,
+    recognises=_is_insights,
+    read_log=lambda value, record, settings: [_insights(kinds.as_object(value), record)],
+    time_keys=("startTime", "start_time", "startTimestampUtc", "start_timestamp_utc"),
 )
 
 
 # Traces of Amazon Bedrock Agents: one record a step, by the documented schema.
 
-_STEP_KEYS = key_set("modelInvocationInput rationale modelInvocationOutput invocationInput observation")
+_STEP_KEYS = kinds.key_set("modelInvocationInput rationale modelInvocationOutput invocationInput observation")
 _POST = "postProcessingTrace"
 _NO_USER = "traces of Bedrock Agents hold what the user said only inside of prompts, which are not read"
 
@@ -419,8 +401,8 @@ def _whole(value: JsonObject) -> JsonObject:
 
 def _fits(record: JsonObject) -> bool:
     part = _whole(record)
-    kinds = as_object(part.get("trace"))
-    return "sessionId" in part and any(kind.endswith("Trace") for kind in kinds)
+    traces = kinds.as_object(part.get("trace"))
+    return "sessionId" in part and any(kind.endswith("Trace") for kind in traces)
 
 
 def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -430,11 +412,11 @@ def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation
         if part.get("collaboratorName"):
             inner += 1
             continue
-        trace = as_object(part.get("trace"))
+        trace = kinds.as_object(part.get("trace"))
         if is_over and _POST in trace and log.turns:
             # Its text takes the place of the final response.
-            output = as_object(as_object(trace[_POST]).get("modelInvocationOutput"))
-            text = as_object(output.get("parsedResponse")).get("text")
+            output = kinds.as_object(kinds.as_object(trace[_POST]).get("modelInvocationOutput"))
+            text = kinds.as_object(output.get("parsedResponse")).get("text")
             if text:
                 log.turn.agent_messages = log.turn.agent_messages[:-1]
                 log.agent(str(text))
@@ -460,15 +442,15 @@ def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation
 def _step(trace: JsonObject, log: Dialogue) -> bool:
     """Adds a step; returns whether it ends the turn."""
     is_over = False
-    for kind, held in stated(trace).items():
-        step = as_object(held)
+    for kind, held in kinds.stated(trace).items():
+        step = kinds.as_object(held)
         if kind == "failureTrace":
             log.failure = step.get("failureReason") or "failureTrace"
             is_over = True
         elif kind in ("orchestrationTrace", "routingClassifierTrace"):
-            _add_calls(as_object(step.get("invocationInput")), log)
-            is_over = _observation(as_object(step.get("observation")), log)
-            output = as_object(as_object(step.get("modelInvocationOutput")).get("metadata"))
+            _add_calls(kinds.as_object(step.get("invocationInput")), log)
+            is_over = _observation(kinds.as_object(step.get("observation")), log)
+            output = kinds.as_object(kinds.as_object(step.get("modelInvocationOutput")).get("metadata"))
             log.usage(output.get("usage"))
             for name in sorted(step.keys() - _STEP_KEYS):
                 log.unread.part(name)
@@ -482,19 +464,19 @@ def _step(trace: JsonObject, log: Dialogue) -> bool:
 def _observation(given: JsonObject, log: Dialogue) -> bool:
     """Adds a result or the answer; returns whether it is the answer."""
     is_over = False
-    for kind, held in stated(given).items():
-        step = as_object(held)
+    for kind, held in kinds.stated(given).items():
+        step = kinds.as_object(held)
         if kind in ("finalResponse", "repromptResponse"):
             log.agent(str(step.get("text") or ""))
             log.finish, is_over = "stop", kind == "finalResponse"
         elif kind == "actionGroupInvocationOutput":
-            log.result(decoded(step.get("text")))
+            log.result(kinds.decoded(step.get("text")))
         elif kind == "knowledgeBaseLookupOutput":
             log.result(step.get("retrievedReferences"), None, "knowledge_base")
         elif kind == "codeInterpreterInvocationOutput":
             log.result(step.get("executionOutput"), None, "code_interpreter", step.get("executionError"))
         elif kind == "agentCollaboratorInvocationOutput":
-            text = as_object(step.get("output")).get("text")
+            text = kinds.as_object(step.get("output")).get("text")
             log.result(text, None, step.get("agentCollaboratorName"))
         elif isinstance(held, dict):
             log.unread.part(kind)
@@ -502,31 +484,28 @@ def _observation(given: JsonObject, log: Dialogue) -> bool:
 
 
 # For example {"sessionId": "s", "trace": {"orchestrationTrace": {"observation": {"finalResponse": {...}}}}}
-register_format(
-    Format(
-        name="bedrock_agents",
-        help="traces of Amazon Bedrock Agents",
-        keys=("sessionId", "agentId", "eventTime", "trace"),
-        rank=88,
-        recognises=_fits,
-        events=EventReader(
-            locate=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_bedrock
-        ),
-        time_keys=("eventTime",),
-        has_rubrics=False,
-    )
+register_built_in(
+    name="bedrock_agents",
+    help="traces of Amazon Bedrock Agents",
+    keys=("sessionId", "agentId", "eventTime", "trace"),
+    rank=88,
+    recognises=_fits,
+    events=EventReader(
+        locate=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_bedrock
+    ),
+    time_keys=("eventTime",),
 )
 
 
 def _add_calls(given: JsonObject, log: Dialogue) -> None:
     """Adds the calls of an invocation, each under the kind of what it calls."""
     for kind, held in given.items():
-        step = as_object(held)
+        step = kinds.as_object(held)
         if kind == "actionGroupInvocationInput":
             name = step.get("function") or f"{step.get('verb')} {step.get('apiPath')}".strip()
-            parameters = list(objects(step.get("parameters"), "parameters"))
-            for fields in as_object(as_object(step.get("requestBody")).get("content")).values():
-                parameters += objects(fields, "requestBody.content")
+            parameters = list(kinds.objects(step.get("parameters"), "parameters"))
+            for fields in kinds.as_object(kinds.as_object(step.get("requestBody")).get("content")).values():
+                parameters += kinds.objects(fields, "requestBody.content")
             args = {str(parameter.get("name")): _typed(parameter) for parameter in parameters}
             log.call(name, args, step.get("invocationId"), str(step.get("actionGroupName") or ""))
         elif kind == "knowledgeBaseLookupInput":
@@ -535,7 +514,9 @@ def _add_calls(given: JsonObject, log: Dialogue) -> None:
         elif kind == "codeInterpreterInvocationInput":
             log.call("code_interpreter", {"code": step.get("code")})
         elif kind == "agentCollaboratorInvocationInput":
-            log.call(step.get("agentCollaboratorName"), {"input": as_object(step.get("input")).get("text")})
+            log.call(
+                step.get("agentCollaboratorName"), {"input": kinds.as_object(step.get("input")).get("text")}
+            )
         elif isinstance(held, dict):
             log.unread.part(kind)
 
@@ -547,6 +528,6 @@ def _typed(parameter: JsonObject) -> JsonValue:
     if kind == "boolean":
         return {"true": True, "false": False}.get(value.lower(), value)
     try:
-        return int(value) if kind == "integer" else float(value) if kind == "number" else decoded(value)
+        return int(value) if kind == "integer" else float(value) if kind == "number" else kinds.decoded(value)
     except ValueError:
         return value

@@ -18,7 +18,7 @@ from turnwise.transforms.formats.endings import UNKNOWN, End, name_of, spelt
 from turnwise.transforms.formats.fields import Unread
 from turnwise.transforms.formats.identity import OF_CES
 from turnwise.transforms.formats.messages.kinds import as_object, objects_in, snake, stated
-from turnwise.transforms.formats.registry import Format, register_format
+from turnwise.transforms.formats.registry import register_built_in
 
 PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
 """Replacement for an unreadable offset, which is outside every text."""
@@ -196,17 +196,14 @@ def _is_session(record: JsonObject) -> bool:
 
 
 # For example {"answer": {"answerText": "Up to 7 kg.", "citations": []}, "query": {"text": "How much?"}}
-register_format(
-    Format(
-        name="discovery_engine",
-        places=(("", OF_CES),),
-        help="Discovery Engine Answer, AnswerQueryResponse and Session, or flat answers",
-        keys=("answerText", "citations", "references"),
-        rank=90,
-        recognises=lambda record: _is_session(record) or _is_reply(record) or _is_answer(record),
-        read_log=lambda value, record, settings: [answer_conversation(value, settings.answers)],
-        has_rubrics=False,
-    )
+register_built_in(
+    name="discovery_engine",
+    places=(("", OF_CES),),
+    help="Discovery Engine Answer, AnswerQueryResponse and Session, or flat answers",
+    keys=("answerText", "citations", "references"),
+    rank=90,
+    recognises=lambda record: _is_session(record) or _is_reply(record) or _is_answer(record),
+    read_log=lambda value, record, settings: [answer_conversation(value, settings.answers)],
 )
 
 

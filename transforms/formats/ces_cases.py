@@ -30,7 +30,7 @@ from turnwise.transforms.formats.endings import as_text, name_of, spelt
 from turnwise.transforms.formats.fields import read_each
 from turnwise.transforms.formats.identity import OF_CES
 from turnwise.transforms.formats.messages.kinds import as_object, key_set, listed, objects, objects_in
-from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format
+from turnwise.transforms.formats.registry import EventReader, ReadSettings, register_built_in
 from turnwise.transforms.matching.calls import check_directives
 
 Behavior = Literal["ENABLED", "DISABLED"]
@@ -275,16 +275,14 @@ def _object(row: JsonObject, key: str) -> JsonObject:
 
 
 # For example {"display_name": "", "turn_index": "1", "action_type": "INPUT_TEXT", "text_content": "Hi"}
-register_format(
-    Format(
-        name="ces_golden_rows",
-        keys=("display_name", "turn_index", "action_type"),
-        help="goldens in the CSV form that CES imports",
-        rank=106,
-        recognises=_is_row,
-        read_cases=_read,
-        is_list=_is_row,
-    )
+register_built_in(
+    name="ces_golden_rows",
+    keys=("display_name", "turn_index", "action_type"),
+    help="goldens in the CSV form that CES imports",
+    rank=106,
+    recognises=_is_row,
+    read_cases=_read,
+    is_list=_is_row,
 )
 
 
@@ -312,65 +310,55 @@ def _lists(holder: JsonValue, key: str, name: str) -> bool:
 
 
 # For example {"goldenResult": {"turnReplayResults": [...]}, "evaluationStatus": "COMPLETED"}
-register_format(
-    Format(
-        name="ces_evaluation_result",
-        keys=("goldenResult", "evaluationStatus", "evaluationRun"),
-        other_keys=(("scenarioResult", "evaluationStatus", "evaluationRun"),),
-        help="CES EvaluationResult; not read",
-        rank=100,
-        recognises=lambda record: bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record),
-    )
+register_built_in(
+    name="ces_evaluation_result",
+    keys=("goldenResult", "evaluationStatus", "evaluationRun"),
+    other_keys=(("scenarioResult", "evaluationStatus", "evaluationRun"),),
+    help="CES EvaluationResult; not read",
+    rank=100,
+    recognises=lambda record: bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record),
 )
 # For example {"displayName": "Refund", "golden": {"turns": [{"steps": [{"userInput": {"text": "Hi"}}]}]}}
-register_format(
-    Format(
-        name="ces_evaluation",
-        help="CES Evaluation (proto3 JSON)",
-        keys=("displayName", "golden"),
-        other_keys=(("displayName", "scenario"),),
-        rank=110,
-        # The scenario of DeepEval is a text.
-        recognises=lambda record: (
-            any(not isinstance(record[key], str) for key in record.keys() & _SCRIPTS)
-            or "/evaluations/" in name_of(record)
-        ),
-        read_cases=lambda value, record, settings: [eval_case(wire_evaluation(value), settings.ces)],
-    )
+register_built_in(
+    name="ces_evaluation",
+    help="CES Evaluation (proto3 JSON)",
+    keys=("displayName", "golden"),
+    other_keys=(("displayName", "scenario"),),
+    rank=110,
+    # The scenario of DeepEval is a text.
+    recognises=lambda record: (
+        any(not isinstance(record[key], str) for key in record.keys() & _SCRIPTS)
+        or "/evaluations/" in name_of(record)
+    ),
+    read_cases=lambda value, record, settings: [eval_case(wire_evaluation(value), settings.ces)],
 )
 # For example {"labels": {"session_id": "s"}, "jsonPayload": {"turnIndex": 1, "text": "Hello"}}
-register_format(
-    Format(
-        name="ces_session_output",
-        source="ces",
-        places=(("labels", OF_CES), ("", OF_CES)),
-        help="CES session log entries, as Cloud Logging stores them",
-        keys=("jsonPayload", "labels"),
-        other_keys=(("turnIndex", "diagnosticInfo"),),
-        rank=120,
-        recognises=_is_session_output,
-        events=EventReader(
-            locate=log.entry_session,
-            is_end=log.ends_session,
-            own_id=lambda value: value.get("insertId"),
-            join=log.joined_conversation,
-        ),
-        has_rubrics=False,
-    )
+register_built_in(
+    name="ces_session_output",
+    source="ces",
+    places=(("labels", OF_CES), ("", OF_CES)),
+    help="CES session log entries, as Cloud Logging stores them",
+    keys=("jsonPayload", "labels"),
+    other_keys=(("turnIndex", "diagnosticInfo"),),
+    rank=120,
+    recognises=_is_session_output,
+    events=EventReader(
+        locate=log.entry_session,
+        is_end=log.ends_session,
+        own_id=lambda value: value.get("insertId"),
+        join=log.joined_conversation,
+    ),
 )
 # For example {"name": ".../conversations/c", "turns": [{"messages": [{"role": "user", "chunks": [...]}]}]}
-register_format(
-    Format(
-        name="ces_conversation",
-        source="ces",
-        places=(("", OF_CES), ("labels", OF_CES)),
-        help="CES Conversation (proto3 JSON)",
-        keys=("name", "startTime", "turns"),
-        rank=130,
-        recognises=_is_conversation,
-        read_log=lambda value, record, settings: [conversation(without_underscores(value))],
-        has_rubrics=False,
-    )
+register_built_in(
+    name="ces_conversation",
+    source="ces",
+    places=(("", OF_CES), ("labels", OF_CES)),
+    help="CES Conversation (proto3 JSON)",
+    keys=("name", "startTime", "turns"),
+    rank=130,
+    recognises=_is_conversation,
+    read_log=lambda value, record, settings: [conversation(without_underscores(value))],
 )
 
 
@@ -472,15 +460,13 @@ def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
 
 
 # For example {"conversations": [{"conversation": "Refund", "turns": [{"user": "Hi", "agent": "Hello"}]}]}
-register_format(
-    Format(
-        name="ces_goldens",
-        keys=("conversations", "common_session_parameters"),
-        help="goldens and turn checks of the CES command line (YAML)",
-        rank=102,
-        recognises=lambda record: _lists(record, "conversations", "conversation"),
-        read_cases=_read_community,
-    )
+register_built_in(
+    name="ces_goldens",
+    keys=("conversations", "common_session_parameters"),
+    help="goldens and turn checks of the CES command line (YAML)",
+    rank=102,
+    recognises=lambda record: _lists(record, "conversations", "conversation"),
+    read_cases=_read_community,
 )
 
 
@@ -507,13 +493,11 @@ def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
 
 
 # For example {"evals": [{"name": "Refund", "steps": [{"goal": "get it", "response_guide": "agree"}]}]}
-register_format(
-    Format(
-        name="ces_simulations",
-        keys=("evals",),
-        help="simulations of the CES command line (YAML)",
-        rank=104,
-        recognises=lambda record: _lists(record, "evals", "steps"),
-        read_cases=lambda value, *_: list(_scenarios(value)),
-    )
+register_built_in(
+    name="ces_simulations",
+    keys=("evals",),
+    help="simulations of the CES command line (YAML)",
+    rank=104,
+    recognises=lambda record: _lists(record, "evals", "steps"),
+    read_cases=lambda value, *_: list(_scenarios(value)),
 )

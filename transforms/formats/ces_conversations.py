@@ -14,19 +14,8 @@ from turnwise.schemas.conversation import Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import duration_nanos, timestamp_nanos
+from turnwise.transforms.formats import endings
 from turnwise.transforms.formats.canonical import check_calls
-from turnwise.transforms.formats.endings import (
-    UNKNOWN,
-    End,
-    as_text,
-    declared_tools,
-    error_end,
-    length,
-    record_end,
-    spelt,
-    stated_end,
-    text_of,
-)
 from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, add_leap, gaps
 from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, stated
 from turnwise.transforms.text.dates import rfc3339, time_seconds
@@ -50,9 +39,9 @@ def _spellings(model: type[Message]) -> frozenset[str]:
 _READ_KEYS = _spellings(ces.Chunk) - {"blob", "image"}
 _NAMELESS = ("user", "agent", "model", "")
 """Roles that name no agent."""
-_HOLDER_KEYS = spelt("chunks", "messages", "root_span")
+_HOLDER_KEYS = endings.spelt("chunks", "messages", "root_span")
 _RECORD_KEYS = _spellings(ces.CesConversation) | {"evaluation", "eval_id", "eval_set_id", "tools"}
-_CELLS = spelt("turns", "messages", "start_time", "end_time")
+_CELLS = endings.spelt("turns", "messages", "start_time", "end_time")
 _NO_CALLS = "the trace shows {} tool calls, and the messages hold {}"
 _NO_SUCH_CALL = "the trace shows a call of {!r}, which no message holds"
 
@@ -72,8 +61,8 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         gap = f"turnCount is {message.turn_count}, and the number of turns {len(message.turns)}"
         gaps(MISSING, [gap]).add_to(made[-1])
     check_calls(made)
-    end = record_end(value)
-    if end == UNKNOWN and made:
+    end = endings.record_end(value)
+    if end == endings.UNKNOWN and made:
         end = _session_end(made[-1], turns[-1].root_span)
     return canonical.Conversation(
         conversation_id=message.name,
@@ -85,7 +74,7 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         ended=end.ended,
         ended_detail=end.detail,
         meta={"deployment": message.deployment} if message.deployment else {},
-        tools=declared_tools(value.get("tools")),
+        tools=endings.declared_tools(value.get("tools")),
     )
 
 
@@ -225,15 +214,15 @@ def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
                 seconds=(_nanos(span) or 0) / 1e9,
             )
         )
-    turn.model_ms = length(sum(_nanos(span) or 0 for span in spans if span.name == "LLM") / _MS)
-    turn.tool_ms = length(sum(_nanos(span) or 0 for span in spans if span.name == "Tool") / _MS)
+    turn.model_ms = endings.length(sum(_nanos(span) or 0 for span in spans if span.name == "LLM") / _MS)
+    turn.tool_ms = endings.length(sum(_nanos(span) or 0 for span in spans if span.name == "Tool") / _MS)
     models = [span.attributes or {} for span in spans if span.name == "LLM"]
     turn.inference_calls = len(models)
     reports = [
         canonical.Usage(
             input_tokens=_tokens(model.get("input token count")),
             output_tokens=_tokens(model.get("output token count")),
-            model=as_text(model.get("model")),
+            model=endings.as_text(model.get("model")),
         )
         for model in models
     ]
@@ -273,8 +262,8 @@ _NO_DETAILS = "the log entry has no diagnosticInfo.messages, which hold the call
 def entry_session(value: JsonObject) -> tuple[str, int]:
     """Returns session id and 0-based turn index (-1: unknown) of a log entry; raises ValueError for none."""
     payload, labels = _payload(value), as_object(value.get("labels"))
-    named = text_of(labels, "session_id") or text_of(value, "session")
-    session = named or text_of(payload, "sessionId") or text_of(payload, "session_id")
+    named = endings.text_of(labels, "session_id") or endings.text_of(value, "session")
+    session = named or endings.text_of(payload, "sessionId") or endings.text_of(payload, "session_id")
     if session is None:
         raise ValueError("a session log entry needs labels.session_id (or session, sessionId)")
     return session, (_stated_index(payload) or 0) - 1
@@ -323,7 +312,7 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
     return canonical.Conversation(
         conversation_id=session_id,
         source="ces",
-        language=text_of(labels, "language_code"),
+        language=endings.text_of(labels, "language_code"),
         start_time=next((e["timestamp"] for e in entries if isinstance(e.get("timestamp"), str)), None),
         turns=made,
         ended=end.ended,
@@ -407,21 +396,23 @@ def wire_evaluation(value: JsonObject) -> bytes:
 END_SESSION = "end_session"
 
 
-def _session_end(last: Turn | None, root: Span | None = None, metadata: JsonObject | None = None) -> End:
+def _session_end(
+    last: Turn | None, root: Span | None = None, metadata: JsonObject | None = None
+) -> endings.End:
     """Returns how a session ended.
 
     A session that its agent ended (CES's `EndSession`) came to its end or was handed over to a person. A last
     turn with an error in its root span and without an answer broke off.
     """
     if last is None:
-        return UNKNOWN
+        return endings.UNKNOWN
     calls = (call.args or {} for call in reversed(last.tool_calls) if call.name == END_SESSION)
     args = next(calls, metadata)
     if args is not None:
         is_escalated = args.get("session_escalated") in (True, "true", "True")
-        return stated_end("hand_off" if is_escalated else "normally", args.get("reason"))
+        return endings.stated_end("hand_off" if is_escalated else "normally", args.get("reason"))
     error = (root.attributes or {}).get("error") if root is not None else None
-    return error_end(error) if error and not last.agent else UNKNOWN
+    return endings.error_end(error) if error and not last.agent else endings.UNKNOWN
 
 
 def _end_metadata(output: JsonObject) -> JsonObject | None:

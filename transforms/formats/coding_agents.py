@@ -19,7 +19,7 @@ from turnwise.transforms.formats.messages.kinds import (
 )
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.model_apis import is_anthropic_block, read_anthropic, read_items
-from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
+from turnwise.transforms.formats.registry import ReadSettings, record_place, register_built_in
 from turnwise.transforms.text.dates import time_seconds
 
 _CLAUDE_STEPLESS = key_set(
@@ -124,19 +124,16 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
 
 
 # For example {"type": "user", "uuid": "2", "parentUuid": "1", "sessionId": "s", "message": {...}}
-register_format(
-    Format(
-        name="claude_code",
-        places=(("", Paths(app_version=(*ANY.app_version, "version"))),),
-        keys=("uuid", "parentUuid", "sessionId", "message"),
-        help="session logs of Claude Code, one file a session",
-        rank=24,
-        recognises=_is_entry,
-        read_log=_read_claude,
-        is_list=_is_entry,
-        is_lines=_is_entry,
-        has_rubrics=False,
-    )
+register_built_in(
+    name="claude_code",
+    places=(("", Paths(app_version=(*ANY.app_version, "version"))),),
+    keys=("uuid", "parentUuid", "sessionId", "message"),
+    help="session logs of Claude Code, one file a session",
+    rank=24,
+    recognises=_is_entry,
+    read_log=_read_claude,
+    is_list=_is_entry,
+    is_lines=_is_entry,
 )
 
 
@@ -241,23 +238,20 @@ class _StreamReader:
 
 
 # For example {"type": "assistant", "session_id": "s", "message": {"role": "assistant", "content": [...]}}
-register_format(
-    Format(
-        name="claude_stream",
-        places=(
-            ("", Paths(app_version=("claude_code_version",))),
-            ("messages.message", Paths(app_version=("claude_code_version",))),
-        ),
-        keys=("type", "session_id", "message"),
-        other_keys=(("type", "subtype", "session_id", "duration_ms"),),
-        help="message streams of the Claude Agent SDK, one file a session",
-        rank=26,
-        recognises=_is_stream,
-        read_log=_read_claude_stream,
-        is_list=_is_claude_line,
-        is_lines=_is_claude_line,
-        has_rubrics=False,
-    )
+register_built_in(
+    name="claude_stream",
+    places=(
+        ("", Paths(app_version=("claude_code_version",))),
+        ("messages.message", Paths(app_version=("claude_code_version",))),
+    ),
+    keys=("type", "session_id", "message"),
+    other_keys=(("type", "subtype", "session_id", "duration_ms"),),
+    help="message streams of the Claude Agent SDK, one file a session",
+    rank=26,
+    recognises=_is_stream,
+    read_log=_read_claude_stream,
+    is_list=_is_claude_line,
+    is_lines=_is_claude_line,
 )
 
 
@@ -508,19 +502,16 @@ class _RolloutReader:
 
 
 # For example {"type": "response_item", "payload": {"type": "message", "role": "user", ...}}
-register_format(
-    Format(
-        name="codex",
-        places=(("", ANY), ("payload", Paths(app_version=("cli_version",)))),
-        keys=("timestamp", "type", "payload"),
-        help="session logs of Codex, one file a session",
-        rank=28,
-        recognises=_is_codex_log,
-        read_log=_read_codex,
-        is_list=_is_codex_line,
-        is_lines=_is_codex_line,
-        has_rubrics=False,
-    )
+register_built_in(
+    name="codex",
+    places=(("", ANY), ("payload", Paths(app_version=("cli_version",)))),
+    keys=("timestamp", "type", "payload"),
+    help="session logs of Codex, one file a session",
+    rank=28,
+    recognises=_is_codex_log,
+    read_log=_read_codex,
+    is_list=_is_codex_line,
+    is_lines=_is_codex_line,
 )
 
 

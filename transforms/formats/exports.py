@@ -13,7 +13,7 @@ from turnwise.transforms.formats.identity import ANY, OF_ANY
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import as_object, decoded, first_of, key_set, objects_in
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, MISSING_HISTORY, conversation
-from turnwise.transforms.formats.registry import Format, ReadSettings, Test, record_place, register_format
+from turnwise.transforms.formats.registry import ReadSettings, Test, record_place, register_built_in
 
 _IDENTITY = ("app_version", "eval_id", "eval_set_id")
 _ERRORS = "_errors"
@@ -64,18 +64,15 @@ def _register(
         given = {"events": value} if isinstance(value, list) else as_object(value)
         return read_each(chats(given), read_chat)
 
-    register_format(
-        Format(
-            name=name,
-            help=help,
-            keys=keys,
-            rank=60,
-            places=(*OF_ANY, *((key, ANY) for key in ("extra", "additional_metadata", "slots"))),
-            recognises=recognises,
-            read_log=read,
-            has_rubrics=False,
-            **more,
-        )
+    register_built_in(
+        name=name,
+        help=help,
+        keys=keys,
+        rank=60,
+        places=(*OF_ANY, *((key, ANY) for key in ("extra", "additional_metadata", "slots"))),
+        recognises=recognises,
+        read_log=read,
+        **more,
     )
 
 

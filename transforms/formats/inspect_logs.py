@@ -10,7 +10,7 @@ from turnwise.transforms.formats.identity import ANY, Paths
 from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
 from turnwise.transforms.formats.messages.kinds import as_blocks, as_object, kind_of, objects, stated
 from turnwise.transforms.formats.messages.parts import result_of
-from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
+from turnwise.transforms.formats.registry import ReadSettings, record_place, register_built_in
 from turnwise.transforms.text.dates import time_seconds
 
 _ATTACHED = "attachment://"
@@ -85,19 +85,16 @@ def _as_chat(message: JsonObject, attached: JsonObject) -> JsonObject:
 
 
 # For example {"eval": {"task": "t"}, "samples": [{"id": 1, "messages": [{"role": "user", "content": "Hi"}]}]}
-register_format(
-    Format(
-        name="inspect_log",
-        places=(("eval.revision", Paths(app_version=("commit",))), ("eval.metadata", ANY)),
-        keys=("eval", "samples", "version"),
-        help="logs of Inspect (`.eval` and `.json`), a conversation a sample",
-        rank=22,
-        recognises=lambda record: (
-            isinstance(record.get("samples"), list) and isinstance(record.get("eval"), dict)
-        ),
-        read_log=_read,
-        has_rubrics=False,
-    )
+register_built_in(
+    name="inspect_log",
+    places=(("eval.revision", Paths(app_version=("commit",))), ("eval.metadata", ANY)),
+    keys=("eval", "samples", "version"),
+    help="logs of Inspect (`.eval` and `.json`), a conversation a sample",
+    rank=22,
+    recognises=lambda record: (
+        isinstance(record.get("samples"), list) and isinstance(record.get("eval"), dict)
+    ),
+    read_log=_read,
 )
 
 
@@ -178,16 +175,13 @@ def _add_managed(event: JsonObject, log: Dialogue, starts: dict[str, float]) -> 
 
 
 # For example {"id": "1", "type": "user.message", "content": [{"type": "text", ...}], "processed_at": "..."}
-register_format(
-    Format(
-        name="anthropic_managed_agent",
-        keys=("id", "type", "processed_at"),
-        help="event logs of Anthropic's managed agents, one file a session",
-        rank=29,
-        recognises=_is_line,
-        read_log=_read_managed,
-        is_list=_is_line,
-        is_lines=_is_line,
-        has_rubrics=False,
-    )
+register_built_in(
+    name="anthropic_managed_agent",
+    keys=("id", "type", "processed_at"),
+    help="event logs of Anthropic's managed agents, one file a session",
+    rank=29,
+    recognises=_is_line,
+    read_log=_read_managed,
+    is_list=_is_line,
+    is_lines=_is_line,
 )

@@ -13,17 +13,8 @@ from jmespath.visitor import TreeInterpreter
 from turnwise.schemas.config import MappingConfig, states_no_calls
 from turnwise.schemas.conversation import Conversation, Record, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, listed
+from turnwise.transforms.formats import endings, registry
 from turnwise.transforms.formats.canonical import check_calls
-from turnwise.transforms.formats.endings import (
-    UNKNOWN,
-    End,
-    add_own_results,
-    as_text,
-    call_fields,
-    declared_tools,
-    own_result,
-    stated_end,
-)
 from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.fields import UNREAD, Unread, canonical, gaps, may_hold_work
 from turnwise.transforms.formats.messages.dialogue import Dialogue
@@ -38,22 +29,6 @@ from turnwise.transforms.formats.messages.kinds import (
 )
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
 from turnwise.transforms.formats.messages.model_apis import CHAT, chat_conversation
-from turnwise.transforms.formats.registry import (
-    FORMATS,
-    NEXT_STEP,
-    SHARE_GPT,
-    ConfigInLogsError,
-    EventReader,
-    Format,
-    ReadSettings,
-    UnknownFormatError,
-    UnknownTableError,
-    foreign_format,
-    formats_in_order,
-    nearest_format,
-    record_place,
-    register_format,
-)
 
 FIELDS = (
     *("app_version", "language", "eval_id", "eval_set_id", "start_time", "tags", "ended", "ended_detail"),
@@ -244,12 +219,12 @@ def _number(order: JsonValue) -> Decimal | None:
     return number if number is not None and number.is_finite() else None
 
 
-def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
     mapping = settings.mapping
     if mapping is None:
         raise ValueError("the config has no mapping")
     mapped = MappedRecord(value)
-    name = as_text(mapped.at(mapping.conversation_id)) or record_place(record)
+    name = endings.as_text(mapped.at(mapping.conversation_id)) or registry.record_place(record)
     path = mapping.turns or mapping.messages
     held = mapped.at(path)
     if not isinstance(held, list):
@@ -271,7 +246,7 @@ def _with_gaps(conversation: Conversation, states_calls: bool, places: Sequence[
 def _of_turns(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:
     turns = [_turn(turn, index) for index, turn in enumerate(objects(list(held), "turns"))]
     check_calls(turns)
-    return _conversation(turns, fields, name, UNKNOWN)
+    return _conversation(turns, fields, name, endings.UNKNOWN)
 
 
 def _turn(turn: JsonObject, index: int) -> Turn:
@@ -280,14 +255,14 @@ def _turn(turn: JsonObject, index: int) -> Turn:
         raise ValueError(f"{_WHAT}: turns.{index}: nothing is found in it")
     for key in _CALLS:
         if key in given:
-            calls = [call_fields(call) for call in objects(given[key], key)]
+            calls = [endings.call_fields(call) for call in objects(given[key], key)]
             given[key] = [canonical(ToolCall, call, _WHAT) for call in calls]
     if "tool_responses" in given:
         answers = objects(given["tool_responses"], "tool_responses")
         given["tool_responses"] = [canonical(ToolResponse, answer, _WHAT) for answer in answers]
     made, unread = canonical(Turn, {**given, "turn_index": index}, _WHAT), Unread()
-    agents, users = ([own_result(call) for call in turn.get(key) or ()] for key in _CALLS)
-    add_own_results(made, agents, users, unread)
+    agents, users = ([endings.own_result(call) for call in turn.get(key) or ()] for key in _CALLS)
+    endings.add_own_results(made, agents, users, unread)
     return unread.add_to(made)
 
 
@@ -312,18 +287,18 @@ def _with_calls(message: JsonValue) -> JsonValue:
     return {**as_object(message), "tool_calls": single}
 
 
-def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: End) -> Conversation:
-    stated = stated_end(fields.get("ended"), fields.get("ended_detail"))
-    end = end if stated == UNKNOWN else stated
+def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: endings.End) -> Conversation:
+    stated = endings.stated_end(fields.get("ended"), fields.get("ended_detail"))
+    end = end if stated == endings.UNKNOWN else stated
     tags = fields.get("tags")
     given = {
         **fields,
-        **{key: as_text(fields.get(key)) for key in _TEXTS},
+        **{key: endings.as_text(fields.get(key)) for key in _TEXTS},
         "conversation_id": name,
         "source": MAPPING,
         "turns": turns,
-        "tags": tags if isinstance(tags, list) else [] if tags is None else [as_text(tags)],
-        "tools": declared_tools(fields.get("tools")),
+        "tags": tags if isinstance(tags, list) else [] if tags is None else [endings.as_text(tags)],
+        "tools": endings.declared_tools(fields.get("tools")),
         "ended": end.ended,
         "ended_detail": end.detail,
     }
@@ -331,44 +306,38 @@ def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: End) ->
 
 
 # For example any record, such as {"call": "c", "lines": [{"asked": "Hi", "said": "Hello"}]}
-register_format(
-    Format(
-        name=MAPPING,
-        help="records of any form, by the mapping of the config",
-        rank=200,
-        recognises=lambda record: False,
-        read_log=_read,
-        may_be_part=True,
-        has_rubrics=False,
-    )
+registry.register_built_in(
+    name=MAPPING,
+    help="records of any form, by the mapping of the config",
+    rank=200,
+    recognises=lambda record: False,
+    read_log=_read,
+    may_be_part=True,
 )
 # For example any row, such as {"chat": "c", "n": 1, "from": "human", "text": "Hi"}
-register_format(
-    Format(
-        name=PART,
-        help="parts of conversations, by the mapping of the config",
-        rank=190,
-        recognises=lambda record: isinstance(record.get(PART), dict),
-        events=EventReader(locate=lambda value: (str(value[PART]["conversation_id"]), -1), join=_join),
-        has_rubrics=False,
-    )
+registry.register_built_in(
+    name=PART,
+    help="parts of conversations, by the mapping of the config",
+    rank=190,
+    recognises=lambda record: isinstance(record.get(PART), dict),
+    events=registry.EventReader(locate=lambda value: (str(value[PART]["conversation_id"]), -1), join=_join),
 )
 
 
-def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: Format | None) -> bool:
+def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: registry.Format | None) -> bool:
     """Returns whether each object of an array is a record of its own, because the mapping is meant for it.
 
     A format may take the array for the messages of one chat. `chosen` is the format of every record; None:
     they are recognised.
     """
     if chosen is not None:
-        return chosen is FORMATS[MAPPING] and mapping.is_part
+        return chosen is registry.FORMATS[MAPPING] and mapping.is_part
     if mapping.when is not None:
         return any(_finds(mapping.when, row) for row in rows)
     if not (mapping.is_part and rows) or dialects_of({"messages": list(rows)}):
         return False
     first = as_object(rows[0])
-    is_known = any(kind.is_list and kind.is_list(first) for kind in formats_in_order() if first)
+    is_known = any(kind.is_list and kind.is_list(first) for kind in registry.formats_in_order() if first)
     is_chat = _is_message(first) or not is_known
     return is_chat and any(_finds(mapping.conversation_id, row) for row in rows)
 
@@ -380,16 +349,16 @@ def _finds(expression: str | None, row: JsonValue) -> bool:
         return False
 
 
-def mapped_format(mapping: MappingConfig, value: JsonValue) -> Format:
+def mapped_format(mapping: MappingConfig, value: JsonValue) -> registry.Format:
     """Returns the format of a record where the config has a mapping; raises ValueError if none fits."""
     if mapping.when is not None and isinstance(value, dict) and MappedRecord(value).at(mapping.when):
-        return FORMATS[MAPPING]
+        return registry.FORMATS[MAPPING]
     try:
-        return FORMATS[recognise(value)]
+        return registry.FORMATS[recognise(value)]
     except ValueError:
         if mapping.when is not None or not isinstance(value, dict):
             raise
-    return FORMATS[MAPPING]
+    return registry.FORMATS[MAPPING]
 
 
 def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> ConversationEvent:
@@ -397,7 +366,7 @@ def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> Conv
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
     mapped = MappedRecord(value)
-    name = as_text(mapped.at(mapping.conversation_id))
+    name = endings.as_text(mapped.at(mapping.conversation_id))
     if not name:
         raise ValueError(f"{_WHAT}: {mapping.conversation_id} finds no id of the conversation")
     held = mapped.at(mapping.turn or mapping.message)
@@ -418,7 +387,8 @@ def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> Conv
 
 SHOWN_KEYS = 8
 _SUGGEST = (
-    "read it by a `mapping` in the config, which `turnwise inspect --suggest` proposes, or by a --plugin"
+    "read it by a `mapping` in the config, which `turnwise inspect --suggest` proposes, or by a --plugin, or "
+    f"{registry.NEXT_STEP}"
 )
 
 
@@ -433,22 +403,24 @@ def recognise(value: JsonValue, is_table: bool = False) -> str:
         sample = spelling[0] if isinstance(spelling, list) and spelling else spelling
         record = {"messages": spelling} if _is_list_of(spelling, sample) else sample
         if isinstance(record, dict):
-            for kind in formats_in_order():
+            for kind in registry.formats_in_order():
                 if kind.recognises(record):
                     return kind.name
-            for kind in formats_in_order():
+            for kind in registry.formats_in_order():
                 if kind.recognises_last and kind.recognises_last(record):
                     return kind.name
     if page := page_items(value):
         try:
             recognise(page[0])
-        except UnknownFormatError as error:
-            raise UnknownFormatError(
+        except registry.UnknownFormatError as error:
+            raise registry.UnknownFormatError(
                 f"a page of a list of {len(page)} {_listed(value) or 'log events'}: {error}"
             ) from None
     if isinstance(record, dict) and isinstance(record.get("criteria"), dict):
-        raise ConfigInLogsError("a config of criteria, no log; give it with --config")
-    raise (UnknownTableError if is_table else UnknownFormatError)(_refusal(value, record, is_table))
+        raise registry.ConfigInLogsError("a config of criteria, no log; give it with --config")
+    raise (registry.UnknownTableError if is_table else registry.UnknownFormatError)(
+        _refusal(value, record, is_table)
+    )
 
 
 NEXT_PAGE = ("nextPageToken", "next_page_token", "nextToken")
@@ -508,11 +480,11 @@ def _refusal(value: JsonValue, record: JsonValue, is_table: bool) -> str:
     dialects = dialects_of(record) if isinstance(record, dict) else frozenset()
     if len(dialects) > 1:
         return f"messages in several formats: {', '.join(sorted(dialects))}; name one as --input_format"
-    foreign = foreign_format(record if isinstance(record, dict) else value)
-    near = nearest_format(record) if isinstance(record, dict) else None
+    foreign = registry.foreign_format(record if isinstance(record, dict) else value)
+    near = registry.nearest_format(record) if isinstance(record, dict) else None
     if foreign:
-        near = None if foreign == SHARE_GPT else near  # CES's goldens have only the same key
-        return f"{foreign}: this format is not read; {f'{near}; ' if near else ''}{_SUGGEST}, or {NEXT_STEP}"
+        near = None if foreign == registry.SHARE_GPT else near  # CES's goldens have only the same key
+        return f"{foreign}: this format is not read; {f'{near}; ' if near else ''}{_SUGGEST}"
     if _is_list_of(value, value):
         why = "a single message; a chat is one record that holds all its messages in a list under messages"
         return f"unrecognised record: {_described(value)}: {why}"
@@ -520,7 +492,7 @@ def _refusal(value: JsonValue, record: JsonValue, is_table: bool) -> str:
         step = "`turnwise inspect --suggest FILE` proposes a `mapping` of the config that does"
         return f"a CSV file, {_described(record)}: nothing says what its columns hold; {step}"
     shown = f"{near}; {_described(record)}" if near else f"{_described(record)}; near to none of the formats"
-    return f"unrecognised record: {shown}; {_SUGGEST}, or {NEXT_STEP}"
+    return f"unrecognised record: {shown}; {_SUGGEST}"
 
 
 def _described(record: JsonValue) -> str:
@@ -546,15 +518,14 @@ def is_chat(record: JsonObject) -> bool:
 
 
 # For example {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
-register_format(
-    Format(
-        name=CHAT.name,
-        help=CHAT.help,
-        keys=CHAT.keys[0],
-        rank=140,
-        recognises=lambda record: is_chat(record) and not dialects_of(record) and not foreign_format(record),
-        read_log=lambda value, record, settings: [chat_conversation(value, record_place(record))],
-        is_list=_is_message,
-        has_rubrics=False,
-    )
+registry.register_built_in(
+    name=CHAT.name,
+    help=CHAT.help,
+    keys=CHAT.keys[0],
+    rank=140,
+    recognises=lambda record: (
+        is_chat(record) and not dialects_of(record) and not registry.foreign_format(record)
+    ),
+    read_log=lambda value, record, settings: [chat_conversation(value, registry.record_place(record))],
+    is_list=_is_message,
 )

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from msgspec import Struct
 from pydantic_core import from_json
@@ -20,6 +20,8 @@ from turnwise.transforms.formats.identity import KEYS, OF_ANY, OF_KEPT, OF_SPANS
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.text.dates import time_seconds, value_time
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _TRIED = 100
 _SIMILAR = 0.8
 
@@ -307,6 +309,25 @@ def register_format(item: Format) -> Format:
     'Hi'
     """
     return FORMATS.add(item)
+
+
+class _BuiltIn(Format, frozen=True, kw_only=True):
+    has_rubrics: bool = False
+
+
+def registering(make: Callable[P, T], add: Callable[[T], object]) -> Callable[P, T]:
+    """Returns a function that makes an implementation of its fields, adds it and returns it."""
+
+    def register(*args: P.args, **fields: P.kwargs) -> T:
+        made = make(*args, **fields)
+        add(made)
+        return made
+
+    return register
+
+
+register_built_in = registering(_BuiltIn, register_format)
+"""Adds a format of the house, given its fields; records of most bring no rubrics along."""
 
 
 def log_formats() -> dict[str, Format]:

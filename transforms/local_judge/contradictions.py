@@ -184,13 +184,10 @@ def fillers() -> Set[str]:
 
 
 class AlignedToken(NamedTuple):
-    """A token.
+    """A token: its kind, which equal ones share apart from their values, and the keys that it provides.
 
-    Attributes:
-        kind: What only equal tokens share, apart from their values.
-        value: The value of a month, weekday, half of the day, unit or number word; "": it is none.
-        keys: Keys that it provides.
-        demands: Keys of which a token of the evidence must have one of every tuple.
+    It has a value if it is a month, weekday, half of the day, unit or number word; of every tuple that it
+    demands, a token of the evidence must have one key.
     """
 
     kind: str

@@ -94,10 +94,7 @@ _POISSON = _poisson_table()
 
 
 class CaseMeans:
-    """Intervals of a mean over cases.
-
-    From 20 cases on the bias-corrected and accelerated bootstrap (Efron 1987); below, Student's t.
-    """
+    """Intervals of a mean over cases: from 20 on the BCa bootstrap (Efron 1987), below, Student's t."""
 
     def __init__(self, values: Mapping[str, float], seed: int) -> None:
         """Draws the replicates, of the value of every case; at least one."""
@@ -123,24 +120,17 @@ class CaseMeans:
         below = (np.searchsorted(self._means, 0.0, "left") + np.searchsorted(self._means, 0.0, "right")) / 2
         count = len(self._means)
         bias = normal_quantile(min(max(float(below), 0.5), count - 0.5) / count)
-        tails = ((1 - level) / 2, (1 + level) / 2)
-        ends = [_bca_quantile(self._means, bias, self._cubes, tail) for tail in tails]
+        ends = []
+        for tail in ((1 - level) / 2, (1 + level) / 2):
+            # A mean's jackknife values deviate by -deviation / (n - 1): the sign is that of the deviations.
+            z = bias + normal_quantile(tail)
+            ends.append(interpolated_quantile(self._means, normal_cdf(bias + z / (1 - self._cubes * z))))
         # A mean of 0 on paper differs from it in the last digits, and its sign decides.
         return Bounds(*(0.0 if isclose(-end, self.mean) else self.mean + end for end in ends))
 
 
-def _bca_quantile(ordered: Numbers, bias: float, acceleration: float, share: float) -> float:
-    # A mean's jackknife values deviate by -deviation / (n - 1), so the sign is that of the deviations.
-    z = bias + normal_quantile(share)
-    adjusted = normal_cdf(bias + z / (1 - acceleration * z))
-    return interpolated_quantile(ordered, adjusted)
-
-
 def interpolated_quantile(ordered: Numbers, share: float) -> float:
-    """Returns a quantile of ascending values, at least one; equal to `numpy.quantile`, in less time.
-
-    Linear interpolation: type 7 of Hyndman and Fan 1996, Sample quantiles in statistical packages.
-    """
+    """Returns a quantile of ascending values (type 7 of Hyndman and Fan 1996), sooner than numpy does."""
     rank = share * (len(ordered) - 1)
     before = int(rank)
     low, high = float(ordered[before]), float(ordered[min(before + 1, len(ordered) - 1)])

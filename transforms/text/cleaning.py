@@ -179,10 +179,7 @@ def contains_quote(quote: str, text: str) -> bool:
 
 
 def find_span(quote: str, text: str) -> tuple[int, int] | None:
-    """Returns the half-open code-point range of a quote's first occurrence; None: not found.
-
-    Any white space in the quote matches any white space in the text.
-    """
+    """Returns the half-open range of a quote's first occurrence, with any white space; None: not found."""
     words = _shown_quotes(quote).strip(" \t\n\"'“”„«»").split()
     shown = sanitize(text).translate(_BRACKETS)
     seen = shown.replace(HIDDEN, "")
@@ -239,16 +236,12 @@ def same_amount(left: Amount, right: Amount) -> bool:
     """Returns whether two amounts are equal; an amount without a currency matches any currency."""
     if left.currency and right.currency and left.currency != right.currency:
         return False
-    if left.value == right.value or (_is_whole(left.value) and _is_whole(right.value)):
+    if left.value == right.value or left.value % 1 == right.value % 1 == 0:  # whole numbers are exact
         return left.value == right.value
     try:
         return math.isclose(left.value, right.value, rel_tol=1e-9, abs_tol=1e-9)
     except OverflowError:
         return False
-
-
-def _is_whole(value: float) -> bool:
-    return isinstance(value, int) or value.is_integer()
 
 
 def amount(value: JsonValue) -> Amount | None:
@@ -296,13 +289,7 @@ _BLOCK = 1024
 
 
 class TextRange(NamedTuple):
-    """A byte range in code points.
-
-    Attributes:
-        start: Code-point offset; None: the range is invalid.
-        end: Code-point offset, exclusive; None: the range is invalid.
-        problem: OUTSIDE, INSIDE or EMPTY; None: the range is valid.
-    """
+    """A byte range as half-open code-point offsets; None: it is invalid, by OUTSIDE, INSIDE or EMPTY."""
 
     start: int | None
     end: int | None

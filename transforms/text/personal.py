@@ -235,10 +235,7 @@ def kind_of_key(key: str) -> str | None:
 
 
 def folded(text: str) -> str:
-    """Returns a text of the same length with plain digits, letters of full width, hyphens and spaces.
-
-    Characters without a width are all U+200B.
-    """
+    """Returns a text of the same length in plain characters; those without a width are all U+200B."""
     return text if text.isascii() else _FOLDED.sub(lambda match: _plain(match[0]), text)
 
 

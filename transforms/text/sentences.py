@@ -249,10 +249,7 @@ SHARED_MONTHS = word_set("april august september november")
 
 
 def guessed_language(text: str) -> str | None:
-    """Returns the language of most of a text's function words; None: none, or a tie.
-
-    English wins ties. `am` counts as English only beside `I`, `not` or an hour.
-    """
+    """Returns the language of most function words, English in a tie; None: none, or a tie of others."""
     counts: Counter[str] = Counter()
     lower = text.lower()
     words = _WORD.findall(lower)

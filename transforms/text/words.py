@@ -195,14 +195,11 @@ _DAY_BEFORE = 3
 
 
 class Word(NamedTuple):
-    """A word or a number.
+    """A word or a number, in lower case with straight apostrophes, and weighted features to compare it by.
 
     Attributes:
-        lower: Text in lower case with straight apostrophes.
-        features: Features with weights, for comparing it with other words.
         keys: Keys that it provides as evidence: its features, and all readings of a number.
         demands: For a number or identifier: the evidence must hold one key of every tuple.
-        is_negation: Whether it negates a statement.
         month: 1..12 for the name of a month, else 0.
         units: What stands in an order in a text: the characters of a run of Han, Kana or Hangul, the features
             of other words without capitals, else the stem or the number.

@@ -259,10 +259,7 @@ class LineFile(_WatchedFile):
         return bool(self.source) and self._splitter.is_between_lines
 
     def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
-        """Returns at most `limit` items and the number of bytes read.
-
-        Raises OSError, or NotTextError or GzipFoundError if the file is no text.
-        """
+        """Returns at most `limit` items, and the bytes read; raises OSError, NotTextError, GzipFoundError."""
         is_quiet = self.is_quiet(now)
         file = self._opened()
         if self._is_changed:
@@ -403,10 +400,7 @@ class LineFile(_WatchedFile):
         return items
 
     def unfinished(self) -> str:
-        """Returns a one-line description of a last line that breaks off; empty if there is none.
-
-        Of a file that was not read to its end, what follows is not known to break off.
-        """
+        """Describes a last line that breaks off; "": there is none, or the file was not read so far."""
         line, rest = self._line + 1, self._splitter.pending
         if self._offset < self.size and self.source:
             return ""
@@ -631,24 +625,22 @@ def check_paths(paths: Sequence[str]) -> None:
 
 def find_files(paths: Sequence[str]) -> list[Seen]:
     """Returns the files of paths (files, directories, globs) by name, without hidden and partial files."""
-    files = {seen.path: seen for path in paths for seen in _files_of(path)}
+    files: dict[str, Seen] = {}
+    for path in paths:
+        seen: Iterable[Seen] = ()
+        if os.path.isdir(path):
+            seen = walk(path, lambda name: name.endswith(SUFFIXES) and _is_visible(name), _is_visible)
+        elif os.path.lexists(path):
+            seen = look_at(path)
+        elif glob.has_magic(path):
+            seen = (s for s in matches(path) if _is_visible(s.path) and not s.path.endswith(_UNFINISHED))
+        files |= {file.path: file for file in seen}
     return [files[path] for path in sorted(files)]
 
 
 def root_of(path: str) -> str:
     """Returns the directory to watch for a path: the path itself, or the fixed start of a glob."""
     return (glob_root(path) or os.curdir) if glob.has_magic(path) and not os.path.lexists(path) else path
-
-
-def _files_of(path: str) -> Iterator[Seen]:
-    if os.path.isdir(path):
-        yield from walk(path, lambda name: name.endswith(SUFFIXES) and _is_visible(name), _is_visible)
-    elif os.path.lexists(path):
-        yield from look_at(path)
-    elif glob.has_magic(path):
-        for seen in matches(path):
-            if _is_visible(seen.path) and not seen.path.endswith(_UNFINISHED):
-                yield seen
 
 
 def _is_visible(path: str) -> bool:
@@ -681,10 +673,7 @@ class DirectorySource(StreamSource):
         max_record_bytes: int,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Checks the paths (files, directories or globs), which the first poll reads.
-
-        Raises ConfigError if one cannot be read. A record of more bytes is returned as an error.
-        """
+        """Checks the paths (files, directories or globs), which the first poll reads; raises ConfigError."""
         check_paths(paths)
         self._paths, self._labels = paths, Labels(checkpoints)
         self._limit, self._clock = max_record_bytes, clock

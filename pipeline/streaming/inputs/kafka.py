@@ -31,10 +31,7 @@ class KafkaSource(StreamSource):
     """
 
     def __init__(self, uri: str, max_record_bytes: int) -> None:
-        """Connects and joins the group; raises ConfigError if that is not possible.
-
-        The password is read from KAFKA_SASL_PASSWORD. A larger record is returned as an error.
-        """
+        """Connects, with the password in KAFKA_SASL_PASSWORD, and joins the group; raises ConfigError."""
         self._uri, self._limit = parse_kafka_uri(uri), max_record_bytes
         self._lock = Lock()
         self._trackers: dict[int, OffsetTracker] = {}
@@ -180,9 +177,7 @@ class KafkaSource(StreamSource):
 class OffsetTracker:
     """Tracks the unsettled offsets of a partition. Offsets are added in order and may have gaps.
 
-    Attributes:
-        committed: The last offset that `commit` returned; 0: none.
-        next: The offset after the last one added.
+    `committed` is the last offset that `commit` returned (0: none), `next` the one after the last one added.
     """
 
     def __init__(self) -> None:

@@ -167,18 +167,8 @@ def run_of(path: Path) -> object:
         return None
 
 
-def open_reader(directory: Path) -> sqlite3.Connection:
-    """Opens the database read-only, beside the writing connection; raises OSError."""
-    path = directory / PROGRESS_FILE
-    try:
-        uri = f"{path.absolute().as_uri()}?mode=ro"
-        return sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
-    except sqlite3.Error as error:
-        raise OSError(f"{path}: {error}") from None
-
-
-def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock: float) -> bool:
-    """Deletes what can no longer change; returns whether conversations were deleted.
+def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock: float) -> None:
+    """Deletes what can no longer change.
 
     The key and digest of a pruned conversation stay for `FORGOTTEN_SECONDS`, so that it is recognised if it
     arrives again; the sums of its window stay. Positions of sources without consecutive numbers stay for the
@@ -186,8 +176,8 @@ def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock:
     the epoch. The caller holds a transaction.
     """
 
-    def execute(statement: str, time: float) -> int:
-        return connection.execute(statement, (time,)).rowcount
+    def execute(statement: str, time: float) -> None:
+        connection.execute(statement, (time,))
 
     horizon, old = now - rules.allowed_lateness, "FROM sessions WHERE closed_at <= ?"
     execute(f"INSERT OR REPLACE INTO forgotten SELECT key, x'', closed_at {old}", horizon)
@@ -200,11 +190,10 @@ def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock:
         execute(f"INSERT OR REPLACE INTO forgotten {rows}", horizon)
     for table in ("digests", "spans"):
         execute(f"DELETE FROM {table} WHERE key IN (SELECT key {old})", horizon)
-    forgotten = execute(f"DELETE {old}", horizon)
+    execute(f"DELETE {old}", horizon)
     execute("DELETE FROM forgotten WHERE at <= ?", horizon - FORGOTTEN_SECONDS)
     for table in ("settled", "rejected"):
         execute(f"DELETE FROM {table} WHERE at <= ?", clock - kept)
-    return forgotten > 0
 
 
 SCORES = "scores"
@@ -276,10 +265,7 @@ def _tail_digest(tail: bytes) -> bytes:
 
 
 class Segments:
-    """The growing files of an output directory.
-
-    Bytes beyond the committed lengths are from an unfinished transaction and are cut off at the start.
-    """
+    """The growing files of a directory; what stands beyond a committed length was never committed."""
 
     def __init__(self, directory: Path, committed: Mapping[SegmentId, int]) -> None:
         """Truncates the files to their committed lengths and removes uncommitted files."""

@@ -14,22 +14,19 @@ from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from msgspec import Struct
 
-from turnwise.pipeline.io.case_book import CaseBook
 from turnwise.pipeline.io.run_writer import ALERTS_FILE
+from turnwise.pipeline.settings.options import StreamSettings
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts import WindowSum, open_alert_sink, send_alert
 from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
-from turnwise.pipeline.streaming.local.counts import BackgroundThread, InFlightRecords, Watermark
-from turnwise.pipeline.streaming.local.storage import Runtime, StreamStorage
+from turnwise.pipeline.streaming.local.counts import BackgroundThread, Watermark
+from turnwise.pipeline.streaming.local.storage import Runtime
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import PROGRESS, RunInfo, StreamRules
 from turnwise.schemas.score import record_failure
 from turnwise.transforms.beam.sessions import RecordContent, Sessions, firing_time
 from turnwise.transforms.beam.windows import (
     AlertRaiser,
-    Contribution,
-    Counted,
-    CountedLookup,
     RaisedWindows,
     RecordOutcome,
     StreamScorer,
@@ -37,7 +34,6 @@ from turnwise.transforms.beam.windows import (
     WindowMetrics,
     failed_outcome,
     known_watermark,
-    revise,
     window_start,
 )
 from turnwise.transforms.formats.events import ConversationEvent, is_of_endless_group
@@ -68,42 +64,6 @@ class AdvanceClock(NamedTuple):
 
 
 StreamEvent: TypeAlias = Elements | AdvanceWatermark | AdvanceClock
-
-
-HORIZON = 32_000
-"""Maximum number of counted conversations in memory; the oldest are removed first."""
-
-
-class CountedOnce:
-    """The contributions that count; those of windows that cannot change any more are forgotten."""
-
-    def __init__(self, rules: StreamRules, earlier: CountedLookup) -> None:
-        self._earlier, self._length = earlier, rules.window
-        self._kept_seconds = rules.window + rules.window_lateness
-        self._known: dict[str, Counted] = {}
-        self._forget_at = inf
-
-    def add(self, new: Contribution) -> list[SumsChange]:
-        """Returns what a contribution changes: nothing, if it was counted before."""
-        before = self._known.get(new.name) or self._earlier(new.name)
-        known, changes = revise(before, new)
-        if known is before:
-            return []
-        self._known.pop(new.name, None)
-        self._known[new.name] = known
-        if len(self._known) > HORIZON:
-            del self._known[next(iter(self._known))]
-        self._forget_at = min(self._forget_at, self._end(known))
-        return changes
-
-    def forget(self, watermark: float) -> None:
-        """Removes contributions whose windows cannot change any more: those that `Windows` forgets."""
-        if watermark > self._forget_at:
-            self._known = {name: c for name, c in self._known.items() if self._end(c) >= watermark}
-            self._forget_at = min(map(self._end, self._known.values()), default=inf)
-
-    def _end(self, known: Counted) -> float:
-        return window_start(known.event_time, self._length) + self._kept_seconds
 
 
 class _OpenWindow(Struct):
@@ -192,13 +152,12 @@ class StreamLoop:
 
     def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[WindowSum]) -> None:
         """Creates a loop; `sums` are the metrics of earlier processes."""
-        rules, earlier = settings.stream.rules, runtime.store.earlier
-        self._rules, self._runtime, self._run = rules, runtime, settings.run
+        self._rules, self._runtime, self._run = settings.stream.rules, runtime, settings.run
         self._reader = LogReader(settings.input_format, settings.config)
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
         self._scorer = StreamScorer(settings.selection, settings.run, settings.judge)
-        self._counted, self._windows = CountedOnce(rules, earlier.counted), Windows(rules, sums)
-        self._raiser = AlertRaiser(rules, settings.config.alerts)
+        self._windows = Windows(self._rules, sums)
+        self._raiser = AlertRaiser(self._rules, settings.config.alerts)
         self._raised: dict[str, RaisedWindows] = {}
         sink = settings.stream.alerts, Path(settings.output) / ALERTS_FILE
         self._alerts = open_alert_sink(*sink) if settings.config.alerts else None
@@ -218,7 +177,7 @@ class StreamLoop:
         self._process(())
 
     def _process(self, values: Sequence[TimestampedValue[Arrival]]) -> None:
-        """Processes a bundle, and what is due then; stores the outcomes in one transaction."""
+        """Processes a bundle, and what is due then: stores the outcomes, and what they change in windows."""
         if values or min(self._sessions.due, self._groups.due) <= self._watermark:
             book = self._runtime.cases
             self._cases, self._held = CaseIndex(None) if book is None else book.index, 0
@@ -228,16 +187,16 @@ class StreamLoop:
             self._close_due()
             self._outcomes += self._scorer.finish()
             PROGRESS.held += self._held
+        store, in_flight = self._runtime.store, self._runtime.in_flight
         outcomes, self._outcomes = self._outcomes, []
-        for outcome in outcomes:
-            if outcome.contribution is not None:
-                self._windows.add(self._counted.add(outcome.contribution))
-        self._counted.forget(self._watermark)
+        if outcomes:
+            self._windows.add(store.commit(outcomes, in_flight))
+        unsent: list[RecordOutcome] = []
         for pane in self._windows.panes(self._watermark, self._clock):
             self._runtime.metrics.put(pane)
-            outcomes += self._alert(pane)
-        if outcomes:
-            self._runtime.store.commit(outcomes, self._runtime.in_flight)
+            unsent += self._alert(pane)
+        if unsent:
+            store.commit(unsent, in_flight)
 
     def _read(self, arrival: Arrival, timestamp: Timestamp) -> None:
         watermark = known_watermark(arrival)
@@ -253,9 +212,9 @@ class StreamLoop:
                 self._add(self._sessions, event, timestamp)
 
     def _add(self, sessions: Sessions, event: ConversationEvent, timestamp: Timestamp) -> None:
-        earlier = self._runtime.store.earlier
-        group = partial(earlier.group, is_endless=is_of_endless_group(event))
-        lookup = group if sessions is self._groups else earlier.session
+        stored = self._runtime.store.conversations
+        group = partial(stored.group, is_endless=is_of_endless_group(event))
+        lookup = group if sessions is self._groups else stored.session
         held, rejected = sessions.add(event, timestamp.micros / 1e6, self._reader, self._rules, lookup)
         self._held += held
         if rejected is not None:
@@ -310,42 +269,23 @@ class IncompleteError(OSError):
     """The stream ended with records that have no outcome."""
 
 
-class StreamLimits(Struct, frozen=True):
-    """Seconds, and conversations scored or rejected, after which a stream ends by itself; None: never."""
-
-    seconds: float | None = None
-    conversations: int | None = None
-
-
 class Engine:
-    """Provides the events of a local stream.
-
-    Slow calls run in another thread, so that the stream's time goes on meanwhile. `problem` is the error that
-    ended the stream early; None: there is none.
-    """
+    """The events of a local stream, whose time goes on during slow calls; `problem` ended it early."""
 
     def __init__(
         self,
         source: StreamSource,
-        in_flight: InFlightRecords,
-        store: StreamStorage,
-        limits: StreamLimits,
-        longest_wait: float,
+        runtime: Runtime,
+        stream: StreamSettings,
         run: RunInfo,
         stop: Event,
-        cases: CaseBook | None = None,
         patience: float = 60.0,
     ):
-        """Creates the engine.
-
-        An open session is closed after `longest_wait` seconds at the latest. To end the stream set `stop`:
-        records that were read are still scored, and a source without an answer is given `patience` seconds.
-        """
-        self._worker, self._patience, self._cases = BackgroundThread("turnwise-reader"), patience, cases
-        self._source, self._in_flight, self._store = source, in_flight, store
-        self._limits, self._longest_wait, self._run = limits, longest_wait, run
-        self._stop = stop
-        self._watermark = Watermark(patience=longest_wait)
+        """Creates the engine; when `stop` is set, a source without an answer has `patience` seconds."""
+        self._worker, self._patience = BackgroundThread("turnwise-reader"), patience
+        self._source, self._stream, self._run, self._stop = source, stream, run, stop
+        self._store, self._in_flight, self._cases = runtime.store, runtime.in_flight, runtime.cases
+        self._watermark = Watermark(patience=stream.rules.longest_wait)
         self._started = self._ticked = monotonic()
         self._scored_before = self._scored()
         self.problem: Exception | None = None
@@ -375,7 +315,7 @@ class Engine:
             raise self.problem
 
     def _live(self) -> Iterator[StreamEvent]:
-        most = self._limits.conversations
+        most = self._stream.stop_after
         while not self._must_end():
             scored = self._scored() - self._scored_before
             room = _BUNDLE if most is None else min(_BUNDLE, most - scored)
@@ -396,10 +336,7 @@ class Engine:
             yield from self._in_worker(partial(self._store.commit, rejected, self._in_flight))
 
     def _in_worker(self, call: Callable[[], _T]) -> Generator[StreamEvent, None, _T]:
-        """Runs a call in the worker thread, advances the clock meanwhile, and returns the result.
-
-        Raises StalledError if the stream is to end and the call does not return.
-        """
+        """Calls in the worker thread while the clock advances; raises StalledError if the stream must end."""
         result = self._worker.submit(call)
         ending_since: float | None = None
         while not wait([result], _TICK).done:
@@ -414,7 +351,7 @@ class Engine:
         return result.result()
 
     def _must_end(self) -> bool:
-        seconds, conversations = self._limits.seconds, self._limits.conversations
+        seconds, conversations = self._stream.max_run_time, self._stream.stop_after
         if self._stop.is_set() or self._source.is_finished:
             return True
         if seconds is not None and monotonic() - self._started >= seconds:
@@ -460,9 +397,9 @@ class Engine:
 
     def _drain(self) -> Iterator[StreamEvent]:
         """Completes the records that were read: open sessions end."""
-        if self._limits.conversations is None:
+        if self._stream.stop_after is None:
             yield from self._admit((yield from self._in_worker(self._source.last_items)) or ())
-        self._watermark.pass_over(self._longest_wait)
+        self._watermark.pass_over(self._stream.rules.longest_wait)
         yield AdvanceWatermark(Timestamp(micros=self._watermark.micros))
         if waiting := self._in_flight.waiting:
             raise IncompleteError(

@@ -30,7 +30,6 @@ from turnwise.transforms.decisions.calibration.labels import (
     JudgedScore,
     LabelledScore,
     LabelLine,
-    LabelProblems,
     NoCorrectionError,
     RandomPart,
     Scale,
@@ -77,8 +76,7 @@ def calibrate(
     costs: ErrorCosts,
 ) -> Calibration:
     """Returns what labels say of the criteria of a run, whose scores include the verdicts."""
-    problems = LabelProblems()
-    joined = joined_labels(lines, scores, scales, problems)
+    joined = joined_labels(lines, scores, scales)
     by_key: dict[CriterionKey, list[JudgedScore]] = {key: [] for key in joined.groups}
     for score in scores:
         if score.key in by_key:
@@ -91,7 +89,7 @@ def calibrate(
         run_id=run_id,
         labels=[*files],
         lines=len(lines),
-        problems=problems.listed(),
+        problems=joined.problems,
         false_pass_cost=costs.false_pass,
         false_fail_cost=costs.false_fail,
         criteria=criteria,

@@ -40,7 +40,7 @@ from turnwise.transforms.decisions.report.figures import (
     outcomes,
     problem_sentences,
     quantile,
-    report_run,
+    report_runs,
     run_names,
     short_names,
     slices,
@@ -56,11 +56,7 @@ from turnwise.transforms.review.problems import reading_key, to_read
 
 
 class PlacedChunks(Struct, frozen=True):
-    """Where the chunks of a report are.
-
-    Attributes:
-        chunk_of: PlaceChunks of a conversation -> its chunk; without those that are left out.
-    """
+    """Where the chunks of a report are; `chunk_of`: place of a conversation -> its chunk, if it is kept."""
 
     inline: int
     total: int
@@ -88,7 +84,7 @@ def build_report(
     omitted = len(entries) - len(placed.chunk_of)
     drawn = (sample or set()) if omitted else None
     conversations, names = columns(entries, collected.versions, placed.chunk_of, drawn)
-    infos, versions = _runs(runs, collected), _versions(runs, collected)
+    infos, versions = report_runs(runs, collected), _versions(runs, collected)
     rows = criterion_rows(collected, [run.document for run in runs])
     by_run = [(run, [version for version in versions if version.run == i]) for i, run in enumerate(infos)]
     score_counts = [[0, 0] for _ in infos]
@@ -170,26 +166,6 @@ def _listed_first(
     return [places[row.conversation_id, row.eval_id] for row in page.read_first]
 
 
-def _runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
-    spoken = {entry.version.run for entry in collected.entries if entry.row["transcript"] is not None}
-    silent = {entry.version.run for entry in collected.entries} - spoken
-    repeated: list[set[str]] = [set() for _ in runs]
-    for entry in collected.entries:
-        if entry.is_repeated:
-            repeated[entry.version.run].add(entry.row["conversation_id"])
-    return [
-        report_run(
-            run,
-            run.name or (run.document.run_id if len(runs) > 1 else "This run"),
-            i not in silent,
-            collected.sampled_out[i],
-            collected.idle[i],
-            repeated[i],
-        )
-        for i, run in enumerate(runs)
-    ]
-
-
 def _versions(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportVersion]:
     verdicts = Counter((entry.version, entry.row["verdict"]) for entry in collected.entries)
     turns, conversations = Counter[VersionKey](), Counter(entry.version for entry in collected.entries)
@@ -227,8 +203,7 @@ def read_first(entries: Sequence[Entry]) -> list[int]:
 def _sample_first(entries: Sequence[Entry], seed: str) -> tuple[list[int], set[int]]:
     """Returns places in the order in which a small report keeps them: a random sample, no passes, passes.
 
-    Returns:
-        The places, and those of the random sample: the conversations whose hash with the seed is lowest.
+    Beside them, those of the sample: the conversations whose hash with the seed is lowest.
     """
     named = [f"{seed}\0{entry.identity}".encode("utf-8", "surrogatepass") for entry in entries]
     ranked = sorted(range(len(entries)), key=lambda index: sha256(named[index]).hexdigest())
@@ -411,12 +386,7 @@ _MOST_WRONG = 5
 
 
 class CallPair(NamedTuple):
-    """An expected call and the call that was made instead.
-
-    Attributes:
-        expected: Place among the expected calls; None: the call was not expected.
-        actual: Place among the made calls; None: the call is missing.
-    """
+    """Places of an expected call (None: it was not expected), and of the one made instead (None: missing)."""
 
     expected: int | None
     actual: int | None

@@ -16,31 +16,12 @@ from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, length
 from turnwise.transforms.formats.fields import check_one_user
 from turnwise.transforms.formats.identity import ANY, OF_ANY, Places
+from turnwise.transforms.formats.messages import kinds, messages_base
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    as_object,
-    decoded,
-    events_of,
-    key_set,
-    objects_in,
-)
-from turnwise.transforms.formats.messages.messages_base import (
-    DIALECTS,
-    IDS,
-    KEPT_BY,
-    MISSING_HISTORY,
-    NO_REQUEST,
-    Dialect,
-    conversation,
-    dialects_of,
-    messages_in,
-    read_half,
-    user_of,
-)
 from turnwise.transforms.formats.messages.model_apis import CHAT
 from turnwise.transforms.text.dates import time_seconds, value_time
 
-_NAMES = IDS[:-1]
+_NAMES = messages_base.IDS[:-1]
 _LATENCY = "latency_ms of the model"
 _SESSION = "turnwise.session_of_call"
 """Key of an exchange with a session that may be made up for this call, as its client named none."""
@@ -48,14 +29,14 @@ _CALLER = "turnwise.caller"
 """Key of an exchange with what tells programs apart that send requests."""
 _APART = ("request", "response", _SESSION, _CALLER)
 _Exchanged: TypeAlias = Callable[[JsonObject], JsonObject]
-_KEYS = key_set(
+_KEYS = kinds.key_set(
     "request response uri url method path headers request_headers id response_headers app_version tags "
     "error metadata custom_id params source"
 ).union(_NAMES)
 
 
 class _Exchange(NamedTuple):
-    dialect: Dialect
+    dialect: messages_base.Dialect
     log: Dialogue
     request: JsonObject
 
@@ -64,14 +45,16 @@ def _is_exchange(value: JsonObject) -> bool:
     if not value.keys() >= {"request", "response"}:
         return False
     request, reply, events = _halves(value)
-    return bool(messages_in(request)[0]) and len(_dialects_of_halves(request, reply, events)) < 2
+    return (
+        bool(messages_base.messages_in(request)[0]) and len(_dialects_of_halves(request, reply, events)) < 2
+    )
 
 
 def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     request, reply, events = _halves(value)
-    dialect = DIALECTS[next(iter(_dialects_of_halves(request, reply, events)), CHAT.name)]
+    dialect = messages_base.DIALECTS[next(iter(_dialects_of_halves(request, reply, events)), CHAT.name)]
     log = log or Dialogue()
-    read_half(dialect, request, log)
+    messages_base.read_half(dialect, request, log)
     stream = [] if isinstance(reply, dict) else events
     if stream and dialect.join:
         reply = dialect.join(stream)
@@ -115,7 +98,7 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     _note_silent(log, log)
     for other in others:
         if other.log.steps != log.steps[: len(other.log.steps)] or other.dialect is not dialect:
-            check_one_user(map(user_of, (request, other.request)), session_id)
+            check_one_user(map(messages_base.user_of, (request, other.request)), session_id)
             message = "a request is not among the messages of the longest one; its reply is not read"
             log.general.add("OtherBranch", message, calls=True)
         else:
@@ -132,7 +115,7 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     if request.get(_UNCLEAR):
         log.failure, request = None, {key: item for key, item in request.items() if key != "error"}
         log.unread.add("NoAnswer", _WHICH_GOES_ON, calls=True, words=True)
-    return conversation(dialect, log, {**request, "id": session_id}, session_id)
+    return messages_base.conversation(dialect, log, {**request, "id": session_id}, session_id)
 
 
 def _note_silent(log: Dialogue, other: Dialogue) -> None:
@@ -214,7 +197,7 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
             asked = _digests(_read_exchange({**value, "response": None}).log)
             first = _agents_first(log.steps)
             is_answered, at, session = first < len(log.steps), time(row), as_text(value.get(_SESSION))
-            user, steps = user_of(about), _digests(log)
+            user, steps = messages_base.user_of(about), _digests(log)
             # A group may be read in parts, as a stream reads it: what tells its rows apart is in their names.
             apart = [part for part in (at, user, _link(value).name) if part is not None]
             more = (dump_json(apart) if apart else b"") + (b"" if is_answered else dump_json(value))
@@ -244,7 +227,7 @@ def _agents_first(steps: Sequence[tuple[object, ...]]) -> int:
     return next((index for index, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
 
 
-def _name(dialect: Dialect, steps: Sequence[tuple[object, ...]], more: bytes) -> str:
+def _name(dialect: messages_base.Dialect, steps: Sequence[tuple[object, ...]], more: bytes) -> str:
     text = _dump([list(step) for step in steps]) + more
     return f"{dialect.name}-{blake2b(text, digest_size=8).hexdigest()}"
 
@@ -320,16 +303,13 @@ def _digests(log: Dialogue) -> list[bytes]:
 
 
 # For example {"request": {"model": "m", "messages": [...]}, "response": {"choices": [{"message": {...}}]}}
-registry.register_format(
-    registry.Format(
-        name="model_exchange",
-        keys=("request", "response"),
-        help="requests to a model with their replies; those of one conversation are joined",
-        rank=120,
-        recognises=_is_exchange,
-        events=_exchange_events(lambda value: value),
-        has_rubrics=False,
-    )
+registry.register_built_in(
+    name="model_exchange",
+    keys=("request", "response"),
+    help="requests to a model with their replies; those of one conversation are joined",
+    rank=120,
+    recognises=_is_exchange,
+    events=_exchange_events(lambda value: value),
 )
 
 
@@ -344,8 +324,8 @@ def _of_vertex(row: JsonObject) -> JsonObject:
         pieces = row.get(f"{name}_payload")
         joined = "".join(map(str, pieces)) if isinstance(pieces, list) else pieces
         halves[name] = _body(joined if row.get(f"full_{name}") is None else row[f"full_{name}"])
-    labels = as_object(as_object(halves["request"]).get("labels"))
-    latency = as_object(_body(row.get("metadata"))).get("request_latency")
+    labels = kinds.as_object(kinds.as_object(halves["request"]).get("labels"))
+    latency = kinds.as_object(_body(row.get("metadata"))).get("request_latency")
     return {**halves, "metadata": labels, "source": "vertex_log", _LATENCY: latency}
 
 
@@ -354,9 +334,9 @@ def _of_litellm(row: JsonObject) -> JsonObject:
 
     Words are there only if the proxy stores prompts; else the columns hold empty objects.
     """
-    sent = as_object(decoded(row.get("proxy_server_request")))
-    messages, reply, about = (decoded(row.get(key)) for key in ("messages", "response", "metadata"))
-    request = {**as_object(sent.get("body")), "model": row.get("model")}
+    sent = kinds.as_object(kinds.decoded(row.get("proxy_server_request")))
+    messages, reply, about = (kinds.decoded(row.get(key)) for key in ("messages", "response", "metadata"))
+    request = {**kinds.as_object(sent.get("body")), "model": row.get("model")}
     times = [time_seconds(row.get(key)) for key in ("startTime", "endTime")]
     spent = None if None in times else (times[1] - times[0]) * 1000  # type: ignore[operator]
     failed = row.get("status") == "failure"
@@ -365,13 +345,13 @@ def _of_litellm(row: JsonObject) -> JsonObject:
         raise registry.NoConversation(f"a call of the type {kind} is no part of a conversation")
     holder = "input" if "responses" in kind else "messages"
     request |= {holder: messages} if messages else {}
-    if not messages_in(request)[0]:
+    if not messages_base.messages_in(request)[0]:
         raise ValueError("LiteLLM stored no words of this call; set store_prompts_in_spend_logs: true")
     return {
         "request": request,
         "response": {"error": "failure"} if failed and not reply else reply,
         "metadata": about,
-        **_sessions(row.get("session_id"), sent, as_object(about).get("requester_metadata")),
+        **_sessions(row.get("session_id"), sent, kinds.as_object(about).get("requester_metadata")),
         "user_id": row.get("end_user") or None,
         _CALLER: row.get("api_key"),
         "source": "litellm_log",
@@ -383,16 +363,16 @@ def _of_posthog(event: JsonObject) -> JsonObject:
     """Returns an event of a generation as an exchange; the others stand beside them."""
     if event.get("event") != "$ai_generation":
         raise registry.NoConversation(f"an event of the type {event.get('event')} is not read")
-    held = as_object(decoded(event.get("properties")))
-    replies = decoded(held.get("$ai_output_choices"))
+    held = kinds.as_object(kinds.decoded(event.get("properties")))
+    replies = kinds.decoded(held.get("$ai_output_choices"))
     usage = {
         "input_tokens": held.get("$ai_input_tokens"),
         "output_tokens": held.get("$ai_output_tokens"),
     }
     message = {"role": "assistant", **replies[0]} if isinstance(replies, list) and replies else {}
-    calls = [p for p in objects_in(message.get("content")) if p.get("type") == "function"]
+    calls = [p for p in kinds.objects_in(message.get("content")) if p.get("type") == "function"]
     if calls:
-        message["content"] = [p for p in objects_in(message["content"]) if p not in calls]
+        message["content"] = [p for p in kinds.objects_in(message["content"]) if p not in calls]
         message["tool_calls"] = calls
     reply: JsonObject = {"choices": [{"message": message}] if message else [], "usage": usage}
     seconds, session = held.get("$ai_latency"), held.get("$ai_session_id")
@@ -401,8 +381,8 @@ def _of_posthog(event: JsonObject) -> JsonObject:
     return {
         "request": {
             "model": held.get("$ai_model"),
-            "messages": decoded(held.get("$ai_input")),
-            "tools": decoded(held.get("$ai_tools")),
+            "messages": kinds.decoded(held.get("$ai_input")),
+            "tools": kinds.decoded(held.get("$ai_tools")),
         },
         "response": {**reply, **({"error": held["$ai_error"]} if held.get("$ai_is_error") else {})},
         **(_sessions(held.get("$ai_trace_id")) if session is None else {"session_id": session}),
@@ -426,18 +406,15 @@ def _register_log(
     places: Places = _BESIDE,
 ) -> None:
     """Adds a format of rows that hold a request with its reply; those of one conversation are joined."""
-    registry.register_format(
-        registry.Format(
-            name=name,
-            help=help,
-            keys=keys,
-            rank=117,
-            recognises=recognises,
-            events=_exchange_events(exchange, time),
-            places=places,
-            time_keys=(time,),
-            has_rubrics=False,
-        )
+    registry.register_built_in(
+        name=name,
+        help=help,
+        keys=keys,
+        rank=117,
+        recognises=recognises,
+        events=_exchange_events(exchange, time),
+        places=places,
+        time_keys=(time,),
     )
 
 
@@ -463,14 +440,14 @@ _register_log(
 
 def _of_bedrock(row: JsonObject) -> JsonObject:
     """Returns a record of Bedrock's log of model invocations as an exchange."""
-    sent, got = as_object(row.get("input")), as_object(row.get("output"))
+    sent, got = kinds.as_object(row.get("input")), kinds.as_object(row.get("output"))
     if "inputBodyJson" not in sent:
         raise ValueError("the words are not in the record (inputBodyS3Path); put the body from S3 into it")
     failed = row.get("errorCode")
     return {
-        "request": {**as_object(sent["inputBodyJson"]), "model": row.get("modelId")},
+        "request": {**kinds.as_object(sent["inputBodyJson"]), "model": row.get("modelId")},
         "response": {"error": failed} if failed else got.get("outputBodyJson"),
-        "metadata": as_object(row.get("requestMetadata")),
+        "metadata": kinds.as_object(row.get("requestMetadata")),
         "source": "bedrock_log",
     }
 
@@ -531,10 +508,10 @@ def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
 def _link(value: JsonObject) -> _Link:
     request, reply, events = _halves(value)
     last = events[-1].get("response") if events and not isinstance(reply, dict) else None
-    held = as_object(reply if isinstance(reply, dict) else last)
+    held = kinds.as_object(reply if isinstance(reply, dict) else last)
     time = time_seconds(held.get("created_at")) or time_seconds(held.get("created")) or 0.0
-    previous = as_text(request.get(KEPT_BY[0]))
-    is_kept = previous is None and any(request.get(key) is not None for key in KEPT_BY[1:])
+    previous = as_text(request.get(messages_base.KEPT_BY[0]))
+    is_kept = previous is None and any(request.get(key) is not None for key in messages_base.KEPT_BY[1:])
     return _Link(value, time, as_text(held.get("id")), previous, is_kept)
 
 
@@ -543,7 +520,7 @@ _TRIED = 50
 
 def _failed_status(half: JsonValue) -> str | None:
     """Returns the status of HTTP of a reply that failed; None: it states none, or another one."""
-    held = as_object(half)
+    held = kinds.as_object(half)
     codes = (held.get(key) for key in ("status_code", "statusCode", "status"))
     code = next((code for code in codes if isinstance(code, int)), 0)
     return f"status {code}" if code >= 400 else None
@@ -559,9 +536,9 @@ def _body(half: JsonValue) -> JsonValue:
 
 def _dialects_of_halves(request: JsonObject, reply: JsonValue, events: list[JsonObject]) -> set[str]:
     first = events[:_TRIED]
-    return set(dialects_of(request)).union(
+    return set(messages_base.dialects_of(request)).union(
         dialect.name
-        for dialect in DIALECTS.values()
+        for dialect in messages_base.DIALECTS.values()
         if (dialect.is_reply(reply) if isinstance(reply, dict) else any(map(dialect.is_event, first)))
     )
 
@@ -569,23 +546,28 @@ def _dialects_of_halves(request: JsonObject, reply: JsonValue, events: list[Json
 def _halves(value: JsonObject) -> tuple[JsonObject, JsonValue, list[JsonObject]]:
     """Returns a record's request, its reply, and the events of the reply if it is a stream."""
     request, reply = _body(value.get("request")), _body(value.get("response"))
-    return request if isinstance(request, dict) else {}, reply, events_of(reply)
+    return request if isinstance(request, dict) else {}, reply, kinds.events_of(reply)
 
 
 def _is_event(value: JsonObject) -> bool:
-    return sum(dialect.is_event(value) for dialect in DIALECTS.values()) == 1 and "request" not in value
+    return (
+        sum(dialect.is_event(value) for dialect in messages_base.DIALECTS.values()) == 1
+        and "request" not in value
+    )
 
 
 def _is_reply(value: JsonObject) -> bool:
-    dialects = dialects_of(value)
+    dialects = messages_base.dialects_of(value)
     return dialects == {CHAT.name} or (not dialects and _is_event(value))
 
 
 def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
-    events = events_of(value if isinstance(value, list) else [value])
+    events = kinds.events_of(value if isinstance(value, list) else [value])
     first = events[:_TRIED]
     dialects = [
-        d for d in DIALECTS.values() if any(d.is_event(event) or d.is_reply(event) for event in first)
+        d
+        for d in messages_base.DIALECTS.values()
+        if any(d.is_event(event) or d.is_reply(event) for event in first)
     ]
     if len(dialects) != 1:
         raise ValueError("not the reply of a model, or one in several formats")
@@ -597,21 +579,18 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
         dialect.reply(reply, log)
     if is_stream:
         log.check_end()
-    log.general.add(MISSING_HISTORY, NO_REQUEST)
-    return [conversation(dialect, log, reply, registry.record_place(record))]
+    log.general.add(messages_base.MISSING_HISTORY, messages_base.NO_REQUEST)
+    return [messages_base.conversation(dialect, log, reply, registry.record_place(record))]
 
 
 # For example {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi"}}]}
-registry.register_format(
-    registry.Format(
-        name="model_reply",
-        keys=("object", "created", "choices"),
-        help="a model's reply without its request, whole or as the events of a stream",
-        rank=135,
-        recognises=_is_reply,
-        read_log=_read,
-        is_list=_is_event,
-        is_lines=_is_event,
-        has_rubrics=False,
-    )
+registry.register_built_in(
+    name="model_reply",
+    keys=("object", "created", "choices"),
+    help="a model's reply without its request, whole or as the events of a stream",
+    rank=135,
+    recognises=_is_reply,
+    read_log=_read,
+    is_list=_is_event,
+    is_lines=_is_event,
 )

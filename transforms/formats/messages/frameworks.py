@@ -8,21 +8,8 @@ from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.fields import OPEN_CALL
 from turnwise.transforms.formats.identity import ANY
-from turnwise.transforms.formats.messages import messages_base
+from turnwise.transforms.formats.messages import kinds, messages_base
 from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    SYSTEM,
-    TOOL,
-    as_blocks,
-    as_object,
-    decoded,
-    key_set,
-    listed,
-    objects,
-    objects_in,
-    role_of,
-    stated,
-)
 from turnwise.transforms.formats.messages.parts import OF_RESULTS, REFUSED, both_of, not_done
 
 # LangChain's messages and LangGraph's states, as `dumpd`, `messages_to_dict` or `model_dump` spell them.
@@ -36,29 +23,27 @@ def _is_langchain(message: JsonObject) -> bool:
     kind = message.get("type")
     if not isinstance(kind, str) or "role" in message or "source" in message:
         return False
-    role = role_of(kind)
+    role = kinds.role_of(kind)
     if isinstance(message.get("data"), dict):
         return role is not None or kind.lower().startswith(("remove", "chat"))
     is_own = kind.lower().startswith(_LANGCHAIN_OWN)
-    return is_own or (role in (TOOL, SYSTEM) and "content" in message)
+    return is_own or (role in (kinds.TOOL, kinds.SYSTEM) and "content" in message)
 
 
 def _read_langchain(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order, without those that later ones remove; raises ValueError."""
-    given = _joined_chunks([_unwrapped(message) for message in objects(messages, "messages")])
+    given = _joined_chunks([_unwrapped(message) for message in kinds.objects(messages, "messages")])
     read_dialogue(list(_kept_messages(given, log)), log, joint="")
 
 
 # For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
 LANGCHAIN = messages_base.register_dialect(
-    messages_base.Dialect(
-        name="langchain_messages",
-        keys=(("channel_values", "channel_versions"),),
-        help="messages of LangChain, states of LangGraph",
-        fits=_is_langchain,
-        read=_read_langchain,
-        keeps_state=True,
-    )
+    name="langchain_messages",
+    keys=(("channel_values", "channel_versions"),),
+    help="messages of LangChain, states of LangGraph",
+    fits=_is_langchain,
+    read=_read_langchain,
+    keeps_state=True,
 )
 
 
@@ -70,7 +55,7 @@ def _unwrapped(message: JsonObject) -> JsonObject:
     if isinstance(message.get("kwargs"), dict) and "lc" in message:
         names = message.get("id")
         name = str(names[-1]) if isinstance(names, list) and names else ""
-        return {"type": name, **stated(message["kwargs"])}
+        return {"type": name, **kinds.stated(message["kwargs"])}
     data = message.get("data")
     return {**data, "type": message.get("type")} if isinstance(data, dict) else message
 
@@ -93,7 +78,9 @@ def _is_chunk(message: JsonObject) -> bool:
 
 def _joined(first: JsonObject, other: JsonObject) -> JsonObject:
     """Returns two chunks as one: texts and arguments continued, other keys of the later one."""
-    pieces = [piece for chunk in (first, other) for piece in objects(chunk.get("tool_call_chunks"), "chunks")]
+    pieces = [
+        piece for chunk in (first, other) for piece in kinds.objects(chunk.get("tool_call_chunks"), "chunks")
+    ]
     later = {key: value for key, value in other.items() if value not in (None, "", [], {})}
     content = [*_parts(first.get("content")), *_parts(other.get("content"))]
     # Names, ids and JSON texts of calls come in pieces, by the index of each.
@@ -152,8 +139,8 @@ def _from_array(value: list[JsonValue]) -> JsonObject | None:
 
 def _stated(snapshot: JsonObject, key: str = "thread_id") -> str | None:
     """Returns the thread that a snapshot names, or what else `key` is."""
-    for holder in map(as_object, map(snapshot.get, _PLACES)):
-        for held in (as_object(holder.get("configurable")), holder):
+    for holder in map(kinds.as_object, map(snapshot.get, _PLACES)):
+        for held in (kinds.as_object(holder.get("configurable")), holder):
             if held.get(key):
                 return as_text(held[key])
     return None
@@ -183,7 +170,7 @@ def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str
         message = "an earlier state of the thread holds messages that the newest does not hold"
         log.general.add("OtherBranch", message, calls=True)
     # The graph stopped at a task whose error the snapshot still holds.
-    errors = (task.get("error") for task in objects_in(snapshot.get("tasks")))
+    errors = (task.get("error") for task in kinds.objects_in(snapshot.get("tasks")))
     log.failure = next(filter(None, errors), None)
     return messages_base.conversation(LANGCHAIN, log, snapshot, name)
 
@@ -196,7 +183,7 @@ def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
 
 def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
     """Returns the conversations of snapshots that name no thread: those that no other one continues."""
-    snapshots = list(objects(value if isinstance(value, list) else [value], "snapshots"))
+    snapshots = list(kinds.objects(value if isinstance(value, list) else [value], "snapshots"))
     steps = [_log(snapshot).steps for snapshot in snapshots]
     kept: list[int] = []
     for index in sorted(range(len(steps)), key=lambda index: -len(steps[index])):
@@ -208,46 +195,42 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
 
 
 # For example {"values": {"messages": [...]}, "next": [], "config": {"configurable": {"thread_id": "7"}}}
-registry.register_format(
-    registry.Format(
-        name="langgraph_thread",
-        places=(("", ANY), ("metadata", ANY), ("config.configurable", ANY)),
-        keys=("values", "next", "config"),
-        help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
-        "the newest of a thread counts",
-        rank=110,
-        recognises=lambda record: _is_snapshot(record) and _stated(record) is not None,
-        from_array=_from_array,
-        events=registry.EventReader(locate=lambda value: (_stated(value) or "", -1), join=_join),
-        time_keys=("created_at",),
-        has_rubrics=False,
-    )
+registry.register_built_in(
+    name="langgraph_thread",
+    places=(("", ANY), ("metadata", ANY), ("config.configurable", ANY)),
+    keys=("values", "next", "config"),
+    help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
+    "the newest of a thread counts",
+    rank=110,
+    recognises=lambda record: _is_snapshot(record) and _stated(record) is not None,
+    from_array=_from_array,
+    events=registry.EventReader(locate=lambda value: (_stated(value) or "", -1), join=_join),
+    time_keys=("created_at",),
 )
 # For example [{"values": {"messages": [{"type": "human", "content": "Hi"}]}, "next": []}]
-registry.register_format(
-    registry.Format(
-        name="langgraph_history",
-        keys=("values", "next", "parent_config"),
-        help="snapshots of LangGraph threads that name no thread: a list of them, newest first",
-        rank=110,
-        recognises=_is_nameless,
-        read_log=_read,
-        is_list=_is_nameless,
-        has_rubrics=False,
-    )
+registry.register_built_in(
+    name="langgraph_history",
+    keys=("values", "next", "parent_config"),
+    help="snapshots of LangGraph threads that name no thread: a list of them, newest first",
+    rank=110,
+    recognises=_is_nameless,
+    read_log=_read,
+    is_list=_is_nameless,
 )
 
 
 # Messages of Vercel's AI SDK: UI messages (versions 4 and later) and model messages.
 
-_OF_VERCEL = key_set("tool-call tool-result tool-error tool-invocation dynamic-tool tool-approval-request")
+_OF_VERCEL = kinds.key_set(
+    "tool-call tool-result tool-error tool-invocation dynamic-tool tool-approval-request"
+)
 _APPROVAL = "approvalId"
 _APPROVALS = _ASKED, _REPLIED = "tool-approval-request", "tool-approval-response"
 _READ = ("parts", "content", "toolInvocations", "experimental_attachments", "reasoning", "data")
 
 
 def _vercel_parts(message: JsonObject) -> list[JsonObject]:
-    return objects_in(message.get("parts") or message.get("content"))
+    return kinds.objects_in(message.get("parts") or message.get("content"))
 
 
 def _is_vercel(message: JsonObject) -> bool:
@@ -264,7 +247,7 @@ def _is_vercel(message: JsonObject) -> bool:
 def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
     approvals = _Approvals(messages)
-    for message in objects(messages, "messages"):
+    for message in kinds.objects(messages, "messages"):
         parts = _vercel_given(message)
         # Neither words nor work: approvals, and data that the interface shows.
         beside = [p for p in parts if p.get("type") in _APPROVALS or str(p.get("type")).startswith("data-")]
@@ -284,7 +267,7 @@ class _Approvals:
     """Requests for the approval of calls, and the answers to them, in model messages."""
 
     def __init__(self, messages: list[JsonValue]) -> None:
-        parts = [part for message in objects_in(messages) for part in _vercel_parts(message)]
+        parts = [part for message in kinds.objects_in(messages) for part in _vercel_parts(message)]
         self._calls = {_vercel_id(p, _APPROVAL): _vercel_id(p) for p in parts if p.get("type") == _ASKED}
         self._names = {_vercel_id(p): p.get("toolName") for p in parts if p.get("type") == "tool-call"}
         self._replied = {_vercel_id(p, _APPROVAL) for p in parts if p.get("type") == _REPLIED}
@@ -308,25 +291,23 @@ def _vercel_id(part: JsonObject, key: str = "toolCallId") -> str | None:
 
 def _vercel_given(message: JsonObject) -> list[JsonObject]:
     """Returns the parts of a message; version 4 holds its text and calls beside each other."""
-    content, parts = message.get("content"), list(objects(message.get("parts"), "parts"))
-    content_parts = parts or as_blocks(content)
-    called = list(objects(message.get("toolInvocations"), "toolInvocations"))
+    content, parts = message.get("content"), list(kinds.objects(message.get("parts"), "parts"))
+    content_parts = parts or kinds.as_blocks(content)
+    called = list(kinds.objects(message.get("toolInvocations"), "toolInvocations"))
     inside = [both_of(part).get("toolCallId") for part in parts]
     beside = [call for call in called if call.get("toolCallId") not in inside]
-    files = listed(message.get("experimental_attachments"), "experimental_attachments")
+    files = kinds.listed(message.get("experimental_attachments"), "experimental_attachments")
     calls = [{"type": "tool-invocation", "toolInvocation": call} for call in beside]
     return [*calls, *content_parts, *({"type": "file"} for _ in files)]
 
 
 # For example {"role": "user", "parts": [{"type": "text", "text": "Hi"}]}
 messages_base.register_dialect(
-    messages_base.Dialect(
-        name="vercel_messages",
-        keys=(("messages", "trigger", "messageId"),),
-        help="UI messages and model messages of Vercel's AI SDK",
-        fits=_is_vercel,
-        read=_read_vercel,
-    )
+    name="vercel_messages",
+    keys=(("messages", "trigger", "messageId"),),
+    help="UI messages and model messages of Vercel's AI SDK",
+    fits=_is_vercel,
+    read=_read_vercel,
 )
 
 
@@ -339,7 +320,7 @@ _CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_ca
 def _is_genai(message: JsonObject) -> bool:
     return "role" in message and any(
         part.get("type") in _CALLS or (isinstance(part.get("type"), str) and "content" in part)
-        for part in objects_in(message.get("parts"))
+        for part in kinds.objects_in(message.get("parts"))
     )
 
 
@@ -347,57 +328,49 @@ def _outputs(record: JsonObject) -> JsonValue:
     """Returns the messages that a model answered with; None: they do not stand beside the others."""
     held = [record.get(key) for key in _OUTPUTS]
     if messages_base.messages_in(record)[0] == messages_base.ATTRIBUTES[0]:
-        held.append(decoded(record.get(messages_base.ATTRIBUTES[1])))
-    return next((messages for messages in held if any(map(_is_genai, objects_in(messages)))), None)
+        held.append(kinds.decoded(record.get(messages_base.ATTRIBUTES[1])))
+    return next((messages for messages in held if any(map(_is_genai, kinds.objects_in(messages)))), None)
 
 
 # For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
 messages_base.register_dialect(
-    messages_base.Dialect(
-        name="genai_messages",
-        keys=(("input_messages", "output_messages"),),
-        help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
-        fits=_is_genai,
-        reply=lambda record, log: read_dialogue(listed(_outputs(record), "output_messages"), log),
-        is_reply=lambda record: _outputs(record) is not None,
-    )
+    name="genai_messages",
+    keys=(("input_messages", "output_messages"),),
+    help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
+    fits=_is_genai,
+    reply=lambda record, log: read_dialogue(kinds.listed(_outputs(record), "output_messages"), log),
+    is_reply=lambda record: _outputs(record) is not None,
 )
 
 
 # For example {"role": "tool", "content": [{"type": "tool_result", "tool_result": "Bonn"}]}
 messages_base.register_dialect(
-    messages_base.Dialect(
-        name="azure_messages",
-        keys=(("messages", "tool_definitions"),),
-        help="messages of Azure AI's agents and evaluations",
-        fits=lambda message: any(
-            "tool_result" in part or (part.get("type") == "tool_call" and "role" in message)
-            for part in objects_in(message.get("content"))
-        ),
-    )
+    name="azure_messages",
+    keys=(("messages", "tool_definitions"),),
+    help="messages of Azure AI's agents and evaluations",
+    fits=lambda message: any(
+        "tool_result" in part or (part.get("type") == "tool_call" and "role" in message)
+        for part in kinds.objects_in(message.get("content"))
+    ),
 )
 # For example {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
 messages_base.register_dialect(
-    messages_base.Dialect(
-        name="pydantic_messages",
-        keys=(("messages", "run_id", "conversation_id"),),
-        help="messages of Pydantic AI (all_messages_json)",
-        fits=lambda message: (
-            message.get("kind") in ("request", "response")
-            and any("part_kind" in part for part in objects_in(message.get("parts")))
-        ),
-    )
+    name="pydantic_messages",
+    keys=(("messages", "run_id", "conversation_id"),),
+    help="messages of Pydantic AI (all_messages_json)",
+    fits=lambda message: (
+        message.get("kind") in ("request", "response")
+        and any("part_kind" in part for part in kinds.objects_in(message.get("parts")))
+    ),
 )
 # For example [{"source": "bot", "type": "TextMessage", "content": "Hi", "models_usage": null}]
 messages_base.register_dialect(
-    messages_base.Dialect(
-        name="autogen_messages",
-        keys=(("messages", "stop_reason"),),
-        help="messages of AutoGen's teams",
-        fits=lambda message: (
-            "role" not in message
-            and isinstance(message.get("source"), str)
-            and str(message.get("type")).endswith(("Message", "Event"))
-        ),
-    )
+    name="autogen_messages",
+    keys=(("messages", "stop_reason"),),
+    help="messages of AutoGen's teams",
+    fits=lambda message: (
+        "role" not in message
+        and isinstance(message.get("source"), str)
+        and str(message.get("type")).endswith(("Message", "Event"))
+    ),
 )

@@ -17,7 +17,13 @@ from turnwise.transforms.formats.messages.kinds import (
     objects_in,
     stated,
 )
-from turnwise.transforms.formats.registry import Format, ReadSettings, Test, record_place, register_format
+from turnwise.transforms.formats.registry import (
+    ReadSettings,
+    Test,
+    record_place,
+    register_built_in,
+    registering,
+)
 
 MISSING_HISTORY = "MissingHistory"
 _MAP_IT = (
@@ -86,23 +92,23 @@ DIALECTS: dict[str, Dialect] = {}
 """Name -> dialect."""
 
 
-def register_dialect(dialect: Dialect) -> Dialect:
-    """Adds a dialect, and the input format of records that hold a list of its messages."""
+def _add(dialect: Dialect) -> Dialect:
     DIALECTS[dialect.name] = dialect
-    register_format(
-        Format(
-            name=dialect.name,
-            keys=dialect.keys[0],
-            other_keys=dialect.keys[1:],
-            help=dialect.help,
-            rank=130,
-            recognises=lambda record: dialects_of(record) == {dialect.name},
-            read_log=lambda value, record, settings: [_conversation(dialect, value, record, settings)],
-            is_list=dialect.fits,
-            has_rubrics=False,
-        )
+    register_built_in(
+        name=dialect.name,
+        keys=dialect.keys[0],
+        other_keys=dialect.keys[1:],
+        help=dialect.help,
+        rank=130,
+        recognises=lambda record: dialects_of(record) == {dialect.name},
+        read_log=lambda value, record, settings: [_conversation(dialect, value, record, settings)],
+        is_list=dialect.fits,
     )
     return dialect
+
+
+register_dialect = registering(Dialect, _add)
+"""Adds a dialect, given its fields, and the input format of records that hold a list of its messages."""
 
 
 def messages_in(record: JsonObject) -> tuple[str, JsonValue]:

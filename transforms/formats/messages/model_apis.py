@@ -4,24 +4,8 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import length
 from turnwise.transforms.formats.fields import UNREAD
+from turnwise.transforms.formats.messages import kinds
 from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    ANTHROPIC_PARTS,
-    CALL,
-    GEMINI_PARTS,
-    HOSTED,
-    MEDIA,
-    RESULT,
-    USER,
-    as_object,
-    block_stream,
-    objects,
-    objects_in,
-    part_types,
-    snake,
-    stated,
-    text_at,
-)
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
     MISSING_HISTORY,
@@ -34,7 +18,7 @@ from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, OUTPUTS, 
 # Anthropic's Messages API: `tool_use` and `tool_result` blocks, and tools that run on its servers.
 
 _COMPACTED = "a summary stands in place of the earlier messages"
-_ANTHROPIC_CALLS = part_types(ANTHROPIC_PARTS, CALL, HOSTED)
+_ANTHROPIC_CALLS = kinds.part_types(kinds.ANTHROPIC_PARTS, kinds.CALL, kinds.HOSTED)
 
 
 def is_anthropic_block(part: JsonValue) -> bool:
@@ -45,14 +29,14 @@ def is_anthropic_block(part: JsonValue) -> bool:
 
 def _is_anthropic(message: JsonObject) -> bool:
     # Azure's results stand under the key `tool_result`.
-    parts = [part for part in objects_in(message.get("content")) if "tool_result" not in part]
+    parts = [part for part in kinds.objects_in(message.get("content")) if "tool_result" not in part]
     return "role" in message and any(map(is_anthropic_block, parts))
 
 
 def read_anthropic(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order; citations divide a text into blocks. Raises ValueError."""
-    for message in objects(messages, "messages"):
-        blocks = objects_in(message.get("content"))
+    for message in kinds.objects(messages, "messages"):
+        blocks = kinds.objects_in(message.get("content"))
         if not log.steps and any(block.get("type") == "compaction" for block in blocks):
             log.general.add(MISSING_HISTORY, _COMPACTED, calls=True, words=True)
         read_dialogue([message], log, joint="")
@@ -62,22 +46,20 @@ def _anthropic_reply(reply: JsonObject, log: Dialogue) -> None:
     if reply.get("type") == "error":
         log.failure = reply.get("error") or "error"
         return
-    read_anthropic([{"role": "assistant", **stated(reply)}], log)
+    read_anthropic([{"role": "assistant", **kinds.stated(reply)}], log)
 
 
 # For example {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]}
 register_dialect(
-    Dialect(
-        name="anthropic_messages",
-        keys=(("messages", "max_tokens", "system"),),
-        help="messages, requests and replies of Anthropic's Messages API",
-        fits=_is_anthropic,
-        read=read_anthropic,
-        reply=_anthropic_reply,
-        is_reply=lambda value: value.get("type") == "message" and "stop_reason" in value,
-        join=block_stream,
-        is_event=lambda value: str(value.get("type")).startswith(("message_", "content_block_")),
-    )
+    name="anthropic_messages",
+    keys=(("messages", "max_tokens", "system"),),
+    help="messages, requests and replies of Anthropic's Messages API",
+    fits=_is_anthropic,
+    read=read_anthropic,
+    reply=_anthropic_reply,
+    is_reply=lambda value: value.get("type") == "message" and "stop_reason" in value,
+    join=kinds.block_stream,
+    is_event=lambda value: str(value.get("type")).startswith(("message_", "content_block_")),
 )
 
 
@@ -105,12 +87,12 @@ def _joined_bedrock(events: list[JsonObject]) -> JsonObject:
         if isinstance(start, dict):
             steps.append({"type": "content_block_start", "index": index, "content_block": dict(start)})
         elif isinstance(delta, dict):
-            spelt = as_object(delta.get("toolUse"))
+            spelt = kinds.as_object(delta.get("toolUse"))
             piece = {"text": delta.get("text"), "partial_json": spelt.get("input")}
             steps.append({"type": "content_block_delta", "index": index, "delta": piece})
         reply |= {key: inner[key] for key in ("stopReason", "usage", "metrics") if key in inner}
     content: list[JsonObject] = []
-    for block in block_stream(steps)["content"]:
+    for block in kinds.block_stream(steps)["content"]:
         if isinstance(block.get("toolUse"), dict):
             content.append({"toolUse": {**block["toolUse"], "input": block.get("input", {})}})
         else:
@@ -119,7 +101,7 @@ def _joined_bedrock(events: list[JsonObject]) -> JsonObject:
 
 
 def _bedrock_reply(reply: JsonObject, log: Dialogue) -> None:
-    if (message := as_object(reply.get("output")).get("message")) is not None:
+    if (message := kinds.as_object(reply.get("output")).get("message")) is not None:
         read_dialogue([message], log)
     metrics = reply.get("metrics")
     log.usage(reply.get("usage"))
@@ -130,31 +112,37 @@ def _bedrock_reply(reply: JsonObject, log: Dialogue) -> None:
 
 # For example {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "Bonn"}]}}]}
 register_dialect(
-    Dialect(
-        name="bedrock_converse",
-        keys=(("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")),
-        help="messages, requests and replies of Amazon Bedrock's Converse API",
-        fits=lambda message: any(
-            block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
-            for block in objects_in(message.get("content"))
-        ),
-        reply=_bedrock_reply,
-        is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
-        join=_joined_bedrock,
-        is_event=_is_bedrock_event,
-    )
+    name="bedrock_converse",
+    keys=(("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")),
+    help="messages, requests and replies of Amazon Bedrock's Converse API",
+    fits=lambda message: any(
+        block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
+        for block in kinds.objects_in(message.get("content"))
+    ),
+    reply=_bedrock_reply,
+    is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
+    join=_joined_bedrock,
+    is_event=_is_bedrock_event,
 )
 
 
 # Gemini's API, as the REST interface and as the Python library spell it.
 
-_GEMINI_PARTS = frozenset(("text", *map(snake, part_types(GEMINI_PARTS, CALL, HOSTED, RESULT, MEDIA))))
+_GEMINI_PARTS = frozenset(
+    (
+        "text",
+        *map(
+            kinds.snake,
+            kinds.part_types(kinds.GEMINI_PARTS, kinds.CALL, kinds.HOSTED, kinds.RESULT, kinds.MEDIA),
+        ),
+    )
+)
 """Keys that name parts."""
 
 
 def _plain(part: JsonObject) -> JsonObject:
     """Returns an object with its keys in snake_case, without null values."""
-    return {snake(key): value for key, value in part.items() if value is not None}
+    return {kinds.snake(key): value for key, value in part.items() if value is not None}
 
 
 def _read_contents(contents: list[JsonValue], log: Dialogue) -> None:
@@ -169,7 +157,7 @@ def _read_contents(contents: list[JsonValue], log: Dialogue) -> None:
         if not texts:
             whole.append({"role": "user", "parts": texts})
         texts.append({"text": content})
-    read_dialogue(whole, log, USER)
+    read_dialogue(whole, log, kinds.USER)
 
 
 _FINISHES = (None, "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
@@ -181,9 +169,9 @@ def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
     plain = _plain(reply)
     before = len(log.steps)
     if plain.get(_AUTOMATIC):
-        _automatic(list(objects(plain[_AUTOMATIC], _AUTOMATIC)), log)
+        _automatic(list(kinds.objects(plain[_AUTOMATIC], _AUTOMATIC)), log)
     has_others = len(log.steps) > before
-    candidates = list(map(_plain, objects(plain.get("candidates"), "candidates")))
+    candidates = list(map(_plain, kinds.objects(plain.get("candidates"), "candidates")))
     if candidates:
         first = next((candidate for candidate in candidates if candidate.get("index") == 0), candidates[0])
         log.alternatives(len(candidates))
@@ -195,11 +183,11 @@ def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
             # differently; all are failures.
             reason = _FINISHES[reason] if 0 <= reason < len(_FINISHES) else f"FINISH_REASON_{reason}"
         log.finish = reason
-    blocked = _plain(as_object(plain.get("prompt_feedback"))).get("block_reason")
+    blocked = _plain(kinds.as_object(plain.get("prompt_feedback"))).get("block_reason")
     if blocked:
         log.failure = f"the prompt was blocked: {blocked}"
     # The reply counts the tokens of the last call of the model only.
-    counts = {} if has_others else _plain(as_object(plain.get("usage_metadata")))
+    counts = {} if has_others else _plain(kinds.as_object(plain.get("usage_metadata")))
     log.usage(counts, plain.get("model_version"))
 
 
@@ -222,14 +210,14 @@ def _joined_gemini(events: list[JsonObject]) -> JsonObject:
     parts: list[JsonObject] = []
     finish: JsonValue = None
     for event in map(_plain, events):
-        for candidate in list(objects(event.get("candidates"), "candidates"))[:1]:
+        for candidate in list(kinds.objects(event.get("candidates"), "candidates"))[:1]:
             candidate = _plain(candidate)
             finish = candidate.get("finish_reason") or finish
-            content = as_object(candidate.get("content"))
-            for part in map(_plain, objects(content.get("parts"), "parts")):
+            content = kinds.as_object(candidate.get("content"))
+            for part in map(_plain, kinds.objects(content.get("parts"), "parts")):
                 last = parts[-1] if parts else {}
                 if "text" in part and "text" in last and part.get("thought") == last.get("thought"):
-                    last["text"] = text_at(last, "text") + text_at(part, "text")
+                    last["text"] = kinds.text_at(last, "text") + kinds.text_at(part, "text")
                 else:
                     parts.append(part)
         reply |= {key: event[key] for key in _GEMINI_KEPT if key in event}
@@ -239,29 +227,27 @@ def _joined_gemini(events: list[JsonObject]) -> JsonObject:
 def _has_candidates(value: JsonObject) -> bool:
     """Returns whether an object is a reply; one that was blocked has no candidates, or one without words."""
     held = value.get("candidates")
-    plain = list(map(_plain, objects_in(held)))
-    known = [c for c in plain if "finish_reason" in c or "parts" in as_object(c.get("content"))]
+    plain = list(map(_plain, kinds.objects_in(held)))
+    known = [c for c in plain if "finish_reason" in c or "parts" in kinds.as_object(c.get("content"))]
     is_blocked = held == [] and bool(_plain(value).keys() & {"usage_metadata", "prompt_feedback"})
     return is_blocked or (isinstance(held, list) and bool(held) and len(known) == len(held))
 
 
 # For example {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "find", "args": {}}}]}]}
 register_dialect(
-    Dialect(
-        name="gemini_contents",
-        keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),
-        help="contents, requests and replies of the Gemini API",
-        fits=lambda message: any(
-            part.get("type") is None and not _GEMINI_PARTS.isdisjoint(map(snake, part))
-            for part in objects_in(message.get("parts"))
-        ),
-        read=_read_contents,
-        reply=_gemini_reply,
-        is_reply=_has_candidates,
-        join=_joined_gemini,
-        is_event=_has_candidates,
-        holder="contents",
-    )
+    name="gemini_contents",
+    keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),
+    help="contents, requests and replies of the Gemini API",
+    fits=lambda message: any(
+        part.get("type") is None and not _GEMINI_PARTS.isdisjoint(map(kinds.snake, part))
+        for part in kinds.objects_in(message.get("parts"))
+    ),
+    read=_read_contents,
+    reply=_gemini_reply,
+    is_reply=_has_candidates,
+    join=_joined_gemini,
+    is_event=_has_candidates,
+    holder="contents",
 )
 
 
@@ -277,12 +263,12 @@ def _is_item(item: JsonObject) -> bool:
     if kind != "message":
         return isinstance(kind, str) and kind in _ITEMS and "role" not in item
     is_livekits = isinstance(content, list) and any(isinstance(part, str) for part in content)
-    return is_livekits or any(part.get("type") in _OWN_PARTS for part in objects_in(content))
+    return is_livekits or any(part.get("type") in _OWN_PARTS for part in kinds.objects_in(content))
 
 
 def read_items(items: list[JsonValue], log: Dialogue) -> None:
     """Adds items to a dialogue, in order; raises ValueError for a value of the wrong type."""
-    for item in objects(items, "input"):
+    for item in kinds.objects(items, "input"):
         kind = item.get("type") or "message"
         if not isinstance(kind, str):
             raise ValueError(f"type: a text is needed, not {type(kind).__name__}")
@@ -301,7 +287,7 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
 def _responses_reply(reply: JsonObject, log: Dialogue) -> None:
     read_items(reply.get("output") or [], log)
     log.usage(reply.get("usage"), reply.get("model"))
-    status, reason = reply.get("status"), as_object(reply.get("incomplete_details")).get("reason")
+    status, reason = reply.get("status"), kinds.as_object(reply.get("incomplete_details")).get("reason")
     log.failure = reply.get("error") or (status if status in ("failed", "cancelled") else None)
     log.finish = reason or {"completed": "stop", "incomplete": "max_tokens"}.get(str(status), status)
 
@@ -309,7 +295,7 @@ def _responses_reply(reply: JsonObject, log: Dialogue) -> None:
 def _joined_responses(events: list[JsonObject]) -> JsonObject:
     """Returns the response that a stream ends with, or what its finished items make, without a status."""
     for event in reversed(events):
-        response = as_object(event.get("response"))
+        response = kinds.as_object(event.get("response"))
         if response and response.get("status") not in _RUNNING:
             return response
     items = [e["item"] for e in events if e.get("type") == "response.output_item.done" and e.get("item")]
@@ -319,18 +305,16 @@ def _joined_responses(events: list[JsonObject]) -> JsonObject:
 # For example {"input": [{"type": "function_call", "call_id": "1", "name": "find", "arguments": "{}"}]}
 # and of LiveKit {"items": [{"type": "message", "role": "user", "content": ["Hi"]}]}
 register_dialect(
-    Dialect(
-        name="openai_responses",
-        keys=(("model", "input"), ("object", "model", "output")),
-        help="items, requests and replies of OpenAI's Responses API",
-        fits=_is_item,
-        read=read_items,
-        reply=_responses_reply,
-        is_reply=lambda value: value.get("object") == "response",
-        join=_joined_responses,
-        is_event=lambda value: str(value.get("type")).startswith("response.") and "sequence_number" in value,
-        holder="input",
-    )
+    name="openai_responses",
+    keys=(("model", "input"), ("object", "model", "output")),
+    help="items, requests and replies of OpenAI's Responses API",
+    fits=_is_item,
+    read=read_items,
+    reply=_responses_reply,
+    is_reply=lambda value: value.get("object") == "response",
+    join=_joined_responses,
+    is_event=lambda value: str(value.get("type")).startswith("response.") and "sequence_number" in value,
+    holder="input",
 )
 
 
@@ -356,12 +340,12 @@ _SAID, _AUDIO = ("content", "refusal"), "audio"
 
 def _chat_reply(reply: JsonObject, log: Dialogue) -> None:
     """Adds a reply to a dialogue; raises ValueError for a value of the wrong type."""
-    choices = list(objects(reply.get("choices"), "choices"))
+    choices = list(kinds.objects(reply.get("choices"), "choices"))
     first = next((choice for choice in choices if choice.get("index") in (0, None)), None)
     message = first.get("message") if first else None
     log.alternatives(len(choices))
     if isinstance(message, dict):
-        read_dialogue([{"role": "assistant", **stated(message)}], log)
+        read_dialogue([{"role": "assistant", **kinds.stated(message)}], log)
     log.usage(reply.get("usage"), reply.get("model"))
     log.finish = first.get("finish_reason") if first else None
     log.failure = reply.get("error")
@@ -375,18 +359,18 @@ def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
     finish: JsonValue = None
     for chunk in chunks:
         reply |= {key: chunk[key] for key in ("usage", "error", "model") if chunk.get(key)}
-        for choice in objects(chunk.get("choices"), "choices"):
+        for choice in kinds.objects(chunk.get("choices"), "choices"):
             delta = choice.get("delta")
             if choice.get("index") not in (0, None) or not isinstance(delta, dict):
                 continue
             finish = choice.get("finish_reason") or finish
-            heard = as_object(delta.get(_AUDIO)).get("transcript")
+            heard = kinds.as_object(delta.get(_AUDIO)).get("transcript")
             for key, text in (*((key, delta.get(key)) for key in _SAID), (_AUDIO, heard)):
                 if isinstance(text, str):
                     texts[key] = texts.get(key, "") + text
             older = delta.get("function_call")
             pieces = [{"index": "function_call", "function": older}] if isinstance(older, dict) else []
-            for piece in (*pieces, *objects(delta.get("tool_calls"), "tool_calls")):
+            for piece in (*pieces, *kinds.objects(delta.get("tool_calls"), "tool_calls")):
                 # It belongs to the last call of its index, unless it has another id.
                 index, call_id = piece.get("index"), piece.get("id")
                 call = next((call for call in reversed(calls) if call["index"] == index), None)

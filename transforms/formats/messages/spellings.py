@@ -9,6 +9,7 @@ from turnwise.schemas.conversation import ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import VALUES, failure_mark, stated_reason
 from turnwise.transforms.formats.fields import may_hold_work
+from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.kinds import (
     AGENT,
     RESPONSES_PARTS,
@@ -26,25 +27,6 @@ from turnwise.transforms.formats.messages.kinds import (
     part_types,
     role_of,
     stated,
-)
-from turnwise.transforms.formats.messages.parts import (
-    AGAIN,
-    FURTHER_CHOICE,
-    INTERIM,
-    OBJECT,
-    PIECES,
-    STEPS,
-    UNKNOWN,
-    MessageResult,
-    SpanMessage,
-    add_call,
-    add_calls,
-    add_part,
-    add_text,
-    call_of,
-    is_object,
-    not_done,
-    result_of,
 )
 from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 
@@ -132,14 +114,14 @@ _PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, 
              "thinking": AGENT, "file": AGENT}  # fmt: skip
 """Kind of a part of Pydantic AI's own messages -> role."""
 _RETRY = "Validation feedback:\n"
-_UNTYPED = frozenset(("text", "toolCallId", *STEPS))
+_UNTYPED = frozenset(("text", "toolCallId", *parts.STEPS))
 _OF_MESSAGES = frozenset(("role", "lc", "message", "generation_info"))
 _MOST_DEPTH = 6
 _HOSTED_RESULTS = ("results", "outputs", "result")
 _REMINDER = re.compile(r"(?:\s*<(system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*", re.DOTALL)
 
 
-def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessage]:
+def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[parts.SpanMessage]:
     """Returns the messages that a value holds: a list, a request, a reply, JSON of them, or a plain text.
 
     What states no role is of `role`.
@@ -184,21 +166,21 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
     return [*_system_of(value), *(first_of_several(messages) if key in _ALTERNATIVES else messages)]
 
 
-def first_of_several(messages: list[SpanMessage]) -> list[SpanMessage]:
+def first_of_several(messages: list[parts.SpanMessage]) -> list[parts.SpanMessage]:
     """Returns the first of several alternative replies, marked; one reply as it is."""
     if len(messages) < 2:
         return messages
     first = messages[0]
-    return [replace(first, parts=[*first.parts, FURTHER_CHOICE])]
+    return [replace(first, parts=[*first.parts, parts.FURTHER_CHOICE])]
 
 
-def _spoken(role: str, texts: list[str]) -> SpanMessage:
+def _spoken(role: str, texts: list[str]) -> parts.SpanMessage:
     """Returns a message of texts, of which those of Python objects are nobody's words."""
-    words = [text for text in texts if not is_object(text)]
-    return SpanMessage(role, words, parts=[OBJECT] if len(words) < len(texts) else [])
+    words = [text for text in texts if not parts.is_object(text)]
+    return parts.SpanMessage(role, words, parts=[parts.OBJECT] if len(words) < len(texts) else [])
 
 
-def only_messages(value: JsonValue, role: str) -> list[SpanMessage]:
+def only_messages(value: JsonValue, role: str) -> list[parts.SpanMessage]:
     """Returns the messages of what holds nothing but messages: one of nobody if none of it can be read."""
     messages, value = read_messages(value, role), loaded(value)
     if messages:
@@ -209,69 +191,69 @@ def only_messages(value: JsonValue, role: str) -> list[SpanMessage]:
             is_known = item.get("type") in _SKIPPED or not item.keys().isdisjoint(_LISTS)
             is_empty = is_empty or is_known or _is_message(item)
         if not is_empty:
-            return [SpanMessage(UNKNOWN)]
+            return [parts.SpanMessage(parts.UNKNOWN)]
     return []
 
 
-def _element(value: JsonValue, role: str, depth: int, is_chat: bool) -> list[SpanMessage]:
+def _element(value: JsonValue, role: str, depth: int, is_chat: bool) -> list[parts.SpanMessage]:
     """Returns the messages in an element of a list; among messages, what is none is nobody's."""
     if not is_chat or value in (None, "", {}, []) or isinstance(value, str | list):
         return read_messages(value, role, depth)
     if not isinstance(value, dict):
-        return [SpanMessage(UNKNOWN)]
+        return [parts.SpanMessage(parts.UNKNOWN)]
     value = stated(value)
     kind = value.get("type")
     if kind in _SKIPPED:
         return []
     if isinstance(kind, str) and _is_known(kind):
         return read_messages([value], role, depth)
-    return [SpanMessage(UNKNOWN, stated_role=kind if isinstance(kind, str) else None)]
+    return [parts.SpanMessage(parts.UNKNOWN, stated_role=kind if isinstance(kind, str) else None)]
 
 
-def _of_pydantic(value: JsonObject) -> list[SpanMessage]:
+def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
     """Returns the messages in one of Pydantic AI's own, whose parts are of different roles.
 
     For example `{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}`.
     """
-    messages: list[SpanMessage] = []
+    messages: list[parts.SpanMessage] = []
     for part in value["parts"]:
         held = stated(part) if isinstance(part, dict) else {}
         kind = str(held.get("part_kind"))
-        role = _PYDANTIC.get(kind, AGENT if value["kind"] == "response" else UNKNOWN)
+        role = _PYDANTIC.get(kind, AGENT if value["kind"] == "response" else parts.UNKNOWN)
         if kind == "retry-prompt" and "tool_name" in held:
             role = TOOL
         if not messages or messages[-1].role != role:
-            messages.append(SpanMessage(role))
+            messages.append(parts.SpanMessage(role))
         message, content = messages[-1], held.get("content")
         if kind in ("tool-call", "builtin-tool-call"):
             spelt = "server_tool_call" if kind == "builtin-tool-call" else "tool_call"
-            add_call(message, {**held, "type": spelt})
+            parts.add_call(message, {**held, "type": spelt})
         elif message.role == TOOL or kind == "builtin-tool-return":
             is_bad = kind == "retry-prompt" or held.get("outcome") in ("failed", "denied")
-            message.results.append(result_of({**held, "is_error": is_bad}))
+            message.results.append(parts.result_of({**held, "is_error": is_bad}))
         elif kind == "retry-prompt":
-            add_text(message, f"{_RETRY}{content}{AGAIN}")
+            parts.add_text(message, f"{_RETRY}{content}{parts.AGAIN}")
         elif kind not in _PYDANTIC:
             message.parts.append(kind)
         elif kind != "thinking":
             for item in content if isinstance(content, list) else [content]:
                 inner = item.get("kind") if isinstance(item, dict) else None
-                add_part(message, {"type": "file" if inner == "binary" else inner} if inner else item)
+                parts.add_part(message, {"type": "file" if inner == "binary" else inner} if inner else item)
     return messages
 
 
-def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
+def read_message(value: JsonObject, role: str) -> list[parts.SpanMessage]:
     """Returns the message that a value of any spelling is, as `messages_of` does, unless it is empty."""
     return _given(messages_of(value, role, is_spelt=True))
 
 
-def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[SpanMessage]:
+def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[parts.SpanMessage]:
     """Returns the message that a value of any spelling is, in several if its parts are of several roles.
 
     What states no role is of `role`. If `is_spelt`, a text may be the JSON of blocks, as attributes are.
     """
     if role == USER and _lacks_role(value):
-        role = UNKNOWN
+        role = parts.UNKNOWN
     value = stated(value)
     if value.get("type") in _SKIPPED:
         return []
@@ -283,9 +265,12 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[Sp
             return [_of_autogen(value)]
         if value["type"] in (_CODE, _CODE_RESULT):
             return [_code_of_autogen(value)]
-    message = SpanMessage(_role(value, outer, role))
+    message = parts.SpanMessage(_role(value, outer, role))
     if message.role not in (USER, AGENT, TOOL, SYSTEM):
-        message.role, message.stated_role = UNKNOWN, None if message.role == UNKNOWN else message.role
+        message.role, message.stated_role = (
+            parts.UNKNOWN,
+            None if message.role == parts.UNKNOWN else message.role,
+        )
     message.finish = _finish({**outer, **value})
     kind, blocks = value.get("type"), objects_in(value.get("content")) if message.role == TOOL else ()
     names = (name for block in blocks for name in (*block, str(block.get("type"))))
@@ -295,14 +280,14 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[Sp
         _add_item(message, value, str(kind))
     elif isinstance(kind, str) and (kind in OUTPUTS or kind.endswith("_call_output")):
         message.role = TOOL
-        message.results.append(result_of({**value, "output": first_of(value, ("output", "tools"))}))
+        message.results.append(parts.result_of({**value, "output": first_of(value, ("output", "tools"))}))
     elif kind in _EXECUTED and isinstance(value.get("content"), list):
-        message.results += map(result_of, objects_in(value["content"]))
+        message.results += map(parts.result_of, objects_in(value["content"]))
     elif message.role == TOOL and not isinstance(value.get("parts"), list) and not has_results:
         # LlamaIndex holds the content in blocks, and the id of the call beside it.
         beside = as_object(value.get("additional_kwargs"))
         held = {**beside, **value, "content": first_of(value, ("content", "blocks"))}
-        result, name = result_of(held), held.get("name") or held.get("tool_name")
+        result, name = parts.result_of(held), held.get("name") or held.get("tool_name")
         result.name = name if isinstance(name, str) else None
         message.results.append(result)
     else:
@@ -312,12 +297,12 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[Sp
     return [message]
 
 
-def _of_autogen(value: JsonObject) -> SpanMessage:
+def _of_autogen(value: JsonObject) -> parts.SpanMessage:
     """Returns what a source of AutoGen said: a text, an object, or a list of texts and pictures.
 
     A summary repeats the results of calls, and a hand-off the name of the agent that takes over.
     """
-    message = SpanMessage(USER if value["source"].lower().replace("_", "") in _USERS else AGENT)
+    message = parts.SpanMessage(USER if value["source"].lower().replace("_", "") in _USERS else AGENT)
     content = value.get("content")
     if value["type"] == _HANDOFF and message.role == AGENT:
         message.hands_to = value["target"] if isinstance(value.get("target"), str) else None
@@ -326,27 +311,31 @@ def _of_autogen(value: JsonObject) -> SpanMessage:
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, dict):
             is_picture = isinstance(content, list) and part.keys() == {"data"}
-            add_part(message, {"type": "image"} if is_picture else dump_json(part).decode())
+            parts.add_part(message, {"type": "image"} if is_picture else dump_json(part).decode())
         else:
-            add_text(message, part)
+            parts.add_text(message, part)
     return message
 
 
-def _code_of_autogen(value: JsonObject) -> SpanMessage:
+def _code_of_autogen(value: JsonObject) -> parts.SpanMessage:
     """Returns the call of a model that wrote code, or its result."""
     if value["type"] == _CODE:
-        message = SpanMessage(AGENT)
-        add_call(message, {"name": "code_execution", "arguments": {"code_blocks": value.get("code_blocks")}})
+        message = parts.SpanMessage(AGENT)
+        parts.add_call(
+            message, {"name": "code_execution", "arguments": {"code_blocks": value.get("code_blocks")}}
+        )
         return message
-    message, result = SpanMessage(TOOL), as_object(value.get("result"))
+    message, result = parts.SpanMessage(TOOL), as_object(value.get("result"))
     output, code = result.get("output"), result.get("exit_code")
-    message.results.append(result_of({"name": "code_execution", "content": output, "is_error": bool(code)}))
+    message.results.append(
+        parts.result_of({"name": "code_execution", "content": output, "is_error": bool(code)})
+    )
     return message
 
 
-def _add_item(message: SpanMessage, item: JsonObject, kind: str) -> None:
+def _add_item(message: parts.SpanMessage, item: JsonObject, kind: str) -> None:
     """Adds a call of Responses with its result, if the item holds it, or that it is not done."""
-    call, status = call_of(item), item.get("status")
+    call, status = parts.call_of(item), item.get("status")
     if kind in HOSTED_ITEMS:
         call.name, call.is_hosted, call.args = kind.removesuffix("_call"), True, _hosted_arguments(item)
         is_over, result = status in (None, "completed", "failed"), first_of(item, _HOSTED_RESULTS)
@@ -359,7 +348,7 @@ def _add_item(message: SpanMessage, item: JsonObject, kind: str) -> None:
             call.result = call.result or ToolResponse()
         is_open = status not in (None, "completed") and not (call.result and call.result.error)
     message.calls.append(call)
-    message.parts += [not_done(call.name, status)] if is_open else []
+    message.parts += [parts.not_done(call.name, status)] if is_open else []
 
 
 def _hosted_arguments(item: JsonObject) -> JsonObject:
@@ -388,7 +377,7 @@ def _finish(holder: JsonObject) -> str | None:
     return reason if isinstance(reason, str) else None
 
 
-def add_finish(messages: list[SpanMessage], reply: JsonObject) -> None:
+def add_finish(messages: list[parts.SpanMessage], reply: JsonObject) -> None:
     """Adds the finish reason of a reply to its last message, if that states none."""
     if messages and not messages[-1].finish:
         messages[-1].finish = _finish(reply)
@@ -399,20 +388,20 @@ def _is_otel(value: JsonValue) -> bool:
     return is_plain and role_of(value.get("role")) is not None and isinstance(value.get("parts"), list)
 
 
-def _of_otel(value: JsonObject) -> SpanMessage:
+def _of_otel(value: JsonObject) -> parts.SpanMessage:
     """Returns a message in OpenTelemetry's spelling, as `read_message` does, without looking for others."""
-    message, finish = SpanMessage(role_of(value["role"]) or UNKNOWN), value.get("finish_reason")
+    message, finish = parts.SpanMessage(role_of(value["role"]) or parts.UNKNOWN), value.get("finish_reason")
     message.finish = finish if isinstance(finish, str) and finish else None
     for part in value["parts"]:
-        add_part(message, part)
+        parts.add_part(message, part)
     if message.role == TOOL and message.texts and not message.results:
-        message.results, message.texts = [MessageResult(message.text)], []
+        message.results, message.texts = [parts.MessageResult(message.text)], []
     if message.results and message.role == USER and not message.texts:
         message.role = TOOL
     return message
 
 
-def _add_content(message: SpanMessage, value: JsonObject, is_spelt: bool) -> None:
+def _add_content(message: parts.SpanMessage, value: JsonObject, is_spelt: bool) -> None:
     held = {key: value[key] for key in HOLDERS if value.get(key) not in (None, "", [], {})}
     used = next((key for key, item in held.items() if isinstance(item, list)), next(iter(held), ""))
     content = held.pop(used, None)
@@ -420,47 +409,47 @@ def _add_content(message: SpanMessage, value: JsonObject, is_spelt: bool) -> Non
         content = stated(content).get("parts", [content])
     blocks = _blocks(content) if is_spelt else [content]
     for part in content if isinstance(content, list) else blocks:
-        add_part(message, part)
+        parts.add_part(message, part)
     for text in () if message.texts else held.values():
-        add_text(message, text)
+        parts.add_text(message, text)
     message.keys += [key for key, item in held.items() if isinstance(item, list | dict)]
-    add_calls(message, value.get("tool_calls"))
+    parts.add_calls(message, value.get("tool_calls"))
     _add_older_call(message, value)
     for bad in objects_in(value.get("invalid_tool_calls")):
-        add_calls(message, [{**bad, "type": None, "parse_error": str(bad.get("error"))}])
+        parts.add_calls(message, [{**bad, "type": None, "parse_error": str(bad.get("error"))}])
     if not message.calls:
-        message.parts += [kind for part in objects_in(content) if (kind := part.get("type")) in PIECES]
+        message.parts += [kind for part in objects_in(content) if (kind := part.get("type")) in parts.PIECES]
     extra = value.get("additional_kwargs")
     message.keys += [] if isinstance(extra, dict) or not extra else ["additional_kwargs"]
     if isinstance(extra, dict):
         # They repeat the calls of a message, or hold what stands nowhere else.
         names = {call.name for call in message.calls}
-        beside = SpanMessage(message.role)
-        add_calls(beside, extra.get("tool_calls"))
+        beside = parts.SpanMessage(message.role)
+        parts.add_calls(beside, extra.get("tool_calls"))
         _add_older_call(beside, extra)
         message.calls += [call for call in beside.calls if call.name not in names]
     for holder in (value, as_object(extra)):
         # Integrations of LangChain keep a refusal, and the transcript of speech, apart from the content.
-        add_text(message, holder.get("refusal"))
+        parts.add_text(message, holder.get("refusal"))
         audio = holder.get("audio")
         if isinstance(audio, dict) and not message.texts:
-            add_text(message, audio.get("transcript"))
+            parts.add_text(message, audio.get("transcript"))
             message.parts += [] if message.texts else ["audio"]
     if message.results and message.role == USER:
         # Notes of Claude Code to the model follow results.
         message.texts = [text for text in message.texts if not _REMINDER.fullmatch(text)]
-        message.role = USER if message.texts or any(part != INTERIM for part in message.parts) else TOOL
+        message.role = USER if message.texts or any(part != parts.INTERIM for part in message.parts) else TOOL
     if message.role == TOOL and message.texts and not message.results:
         # Its texts are the result.
-        message.results.append(result_of({**value, "content": message.text}))
+        message.results.append(parts.result_of({**value, "content": message.text}))
         message.texts = []
 
 
-def _add_older_call(message: SpanMessage, value: JsonObject) -> None:
+def _add_older_call(message: parts.SpanMessage, value: JsonObject) -> None:
     """Adds the single call of older messages, unless it repeats another."""
     older = loaded(value.get("function_call"))
     if isinstance(older, dict):
-        call = call_of(stated(older))
+        call = parts.call_of(stated(older))
         if all((call.name, loaded(call.args)) != (made.name, loaded(made.args)) for made in message.calls):
             message.calls.append(call)
     elif older:
@@ -560,14 +549,14 @@ def _is_part(value: JsonValue) -> bool:
     return not _UNTYPED.isdisjoint(value)
 
 
-def _system_of(value: JsonObject) -> list[SpanMessage]:
+def _system_of(value: JsonObject) -> list[parts.SpanMessage]:
     text = as_object(value.get("config")).get("system_instruction") or first_of(
         value, ("system", "instructions", "system_instruction")
     )
-    return [SpanMessage(SYSTEM, [text])] if isinstance(text, str) and text else []
+    return [parts.SpanMessage(SYSTEM, [text])] if isinstance(text, str) and text else []
 
 
-def _given(messages: Iterable[SpanMessage]) -> list[SpanMessage]:
+def _given(messages: Iterable[parts.SpanMessage]) -> list[parts.SpanMessage]:
     return [message for message in messages if not message.is_empty]
 
 
@@ -579,13 +568,13 @@ class HistoryReader:
     """Reads messages of JSON texts. Messages are shared between the results, so nobody may change them."""
 
     def __init__(self) -> None:
-        self._known: list[tuple[str, str, list[SpanMessage]]] = []
+        self._known: list[tuple[str, str, list[parts.SpanMessage]]] = []
 
     def clear(self) -> None:
         """Forgets all texts."""
         self._known = []
 
-    def read(self, text: str, role: str) -> list[SpanMessage]:
+    def read(self, text: str, role: str) -> list[parts.SpanMessage]:
         """Returns the messages of a text as `read_messages` does."""
         if len(text) < _SHORTEST or text[0] != "[" or text[-1] != "]":
             return read_messages(text, role)

@@ -9,6 +9,10 @@ from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.identity import ANY, KEYS, OF_STATE, Places, stated_identity
 from turnwise.transforms.formats.messages.kinds import as_object, first_of, objects_in, stated
 from turnwise.transforms.formats.traces.span import (
+    ADK_EVENTS,
+    AGENT_COLUMN,
+    INVOCATION,
+    RUNNING,
     SpanEvent,
     TraceSpan,
     any_value,
@@ -20,6 +24,7 @@ from turnwise.transforms.formats.traces.span import (
     key_values,
     loaded,
 )
+from turnwise.transforms.formats.traces.trace_parts import register_export
 
 # OTLP/JSON, the collector's files, and Tempo's exports.
 
@@ -30,11 +35,6 @@ _SCOPE = ("scope", "instrumentationLibrary")
 _WRAPPERS = ("trace", "result", "data")
 _HAS_REMOTE, _REMOTE_MASK = 0x100, 0x300
 _ERRORS = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error", "error")
-
-
-def is_otlp(record: JsonObject) -> bool:
-    """Returns whether a record holds resources with their spans or log records."""
-    return any(isinstance(holder.get(key), list) for holder in _holders(record) for key in _RESOURCES)
 
 
 def _holders(record: JsonObject) -> list[JsonObject]:
@@ -100,6 +100,14 @@ def _log(held: JsonObject, trace: str, span_id: str, scope: str, service: JsonOb
     return span
 
 
+# For example {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "1", "spanId": "2", ...}]}]}]}
+register_export(
+    "otlp_export", 25, "OpenTelemetry export: OTLP/JSON, files of the collector, Tempo",
+    lambda record: any(isinstance(h.get(key), list) for h in _holders(record) for key in _RESOURCES),
+    otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",),
+)  # fmt: skip
+
+
 # Spans as SDKs dump them, MLflow's traces, and rows of Phoenix and ClickHouse.
 
 _TRACE_IDS = ("trace_id", "traceId", "traceID", "TraceId")
@@ -122,9 +130,9 @@ _KIND = "openinference.span.kind"
 _KINDS = ("LLM", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL")
 
 
-def is_span(record: JsonObject) -> bool:
+def _is_span(record: JsonObject) -> bool:
     """Returns whether a record is one span."""
-    record = unfolded(record)
+    record = _unfolded(record)
     holder = _context(record)
     has_ids = first_of(holder, _TRACE_IDS) is not None and first_of(holder, _SPAN_IDS) is not None
     attributes = loaded(first_of(record, _ATTRIBUTES))
@@ -138,18 +146,14 @@ def _is_log(record: JsonObject) -> bool:
     return "body" in record and bool(record.keys() & {"timeUnixNano", "observedTimeUnixNano"})
 
 
-def is_span_list(record: JsonObject) -> bool:
-    """Returns whether a record lists spans beside what they share."""
-    return any(map(is_span, objects_in(_listed(record))))
-
-
-def _listed(record: JsonObject) -> JsonValue:
-    """Returns the listed spans, which MLflow's traces hold under `data`."""
+def _listed(record: JsonObject) -> list[JsonObject]:
+    """Returns the spans that a record lists, MLflow's traces under `data`; empty: none of them is a span."""
     data = record.get("data")
-    return data.get("spans") if isinstance(data, dict) else record.get("spans")
+    listed = objects_in(data.get("spans") if isinstance(data, dict) else record.get("spans"))
+    return listed if any(map(_is_span, listed)) else []
 
 
-def flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
+def _flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of a record, which is one span or a list of them."""
     shared = as_text(first_of(record, ("session_id", "sessionId")))
     # The head of an MLflow trace names session, user, version and case; its tags may, too.
@@ -160,7 +164,7 @@ def flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
     }
     shared = shared or as_text(head.get("mlflow.trace.session"))
     named: JsonObject = {"session.id": shared} if shared else {}
-    for held in objects_in(_listed(record)) if is_span_list(record) else [record]:
+    for held in _listed(record) or [record]:
         span = _flat_span(held)
         span.attributes = {**named, **({"metadata": head} if head else {}), **span.attributes}
         yield span
@@ -168,7 +172,7 @@ def flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
 
 
 def _flat_span(held: JsonObject) -> TraceSpan:
-    held = unfolded(held)
+    held = _unfolded(held)
     context = _context(held)
     if _is_log(held):
         resource = as_object(held.get("resource"))
@@ -197,7 +201,7 @@ def _flat_span(held: JsonObject) -> TraceSpan:
         end=as_nanos(first_of(held, _END_TIMES))
         or (start + length if start and isinstance(length, int) and length >= 0 else 0),
         # Phoenix states the kind beside the attributes.
-        attributes={**({_KIND: kind} if kind in _KINDS else {}), **dotted(attributes)},
+        attributes={**({_KIND: kind} if kind in _KINDS else {}), **_dotted(attributes)},
         events=list(map(_event, objects_in(events))),
         error=code == 2 or str(code).upper() in _FLAT_ERRORS,
         message=status_message if isinstance(status_message, str) else "",
@@ -218,6 +222,16 @@ def _event(held: JsonObject) -> SpanEvent:
     attributes = key_values(loaded(held.get("attributes")))
     name = as_text(first_of(held, _EVENT_NAMES)) or as_text(attributes.get("event.name")) or ""
     return SpanEvent(name, as_nanos(first_of(held, _EVENT_TIMES)), attributes, held.get("body"))
+
+
+# For example {"name": "chat", "context": {"trace_id": "0x1", "span_id": "0x2"}, "attributes": {...}}
+register_export(
+    "otel_spans", 145, "OpenTelemetry spans as SDKs dump them, one object each or in a list",
+    lambda record: _is_span(record) or bool(_listed(record)), _flat_spans,
+    ("trace_id", "span_id", "name", "start_time", "attributes"),
+    ("name", "context", "span_kind", "attributes"),
+    is_list=_is_span,
+)  # fmt: skip
 
 
 # Langfuse: exported traces with their observations, and rows of blob exports.
@@ -246,7 +260,7 @@ _TYPES = ("SPAN", "EVENT", "GENERATION", "AGENT", "TOOL", "CHAIN", "RETRIEVER", 
 """Types of observations; the one without a parent may lack the key of its parent."""
 
 
-def is_langfuse(record: JsonObject) -> bool:
+def _is_langfuse(record: JsonObject) -> bool:
     """Returns whether a record is a trace with its observations, an observation, or a row of a trace."""
     is_trace = isinstance(record.get("trace"), dict) or record.keys() & {"projectId", "htmlPath", "html_path"}
     if isinstance(record.get("observations"), list) and is_trace:
@@ -255,7 +269,7 @@ def is_langfuse(record: JsonObject) -> bool:
         return True
     listed = record.get("data")
     if isinstance(listed, list) and listed and isinstance(listed[0], dict) and "data" not in listed[0]:
-        return is_langfuse(listed[0])
+        return _is_langfuse(listed[0])
     keys = ({"traceId", "parentObservationId"}, {"trace_id", "parent_observation_id"})
     is_root = record.get("type") in _TYPES and first_of(record, ("startTime", "start_time")) is not None
     return (is_root and _is_observation(record)) or (
@@ -268,7 +282,7 @@ def _is_observation(record: JsonObject) -> bool:
     return "type" in record and first_of(record, ("traceId", "trace_id")) is not None
 
 
-def langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
+def _langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the observations of a record as spans; what its trace states is a span above them."""
     listed = record.get("data")
     if isinstance(listed, list) and "type" not in record:
@@ -293,7 +307,7 @@ def langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
 def _page(rows: list[JsonObject], meta: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of a page of rows; a trace at its edge may go on on the page beside it."""
     page, pages = as_count(meta.get("page")), as_count(meta.get("totalPages"))
-    spans = [[*langfuse_spans(row)] for row in rows]
+    spans = [[*_langfuse_spans(row)] for row in rows]
     if page is not None and pages is not None and rows and _is_observation(rows[0]):
         for span in (span for observation in spans for span in observation):
             span.page = f"page {page}"
@@ -326,7 +340,7 @@ def _observation_span(held: JsonObject, trace: str) -> TraceSpan:
     metadata = loaded(held.get("metadata"))
     metadata = metadata if isinstance(metadata, dict) else {}
     fields = {f"{_OBSERVATION}{key}": item for key, item in _named(held, _FIELDS).items()}
-    message = first_of(held, ("statusMessage", "status_message"))
+    message = first_of(held, _FIELDS["status_message"])
     return TraceSpan(
         trace=as_id(first_of(held, ("traceId", "trace_id"))) or trace,
         id=as_id(held.get("id")),
@@ -357,14 +371,17 @@ def _environment(held: JsonObject) -> JsonObject:
     return {"deployment.environment": name} if isinstance(name, str) and name not in ("", "default") else {}
 
 
+# For example {"trace": {"id": "1"}, "observations": [{"id": "2", "type": "GENERATION", "input": [...]}]}
+register_export(
+    "langfuse_export", 27, "Langfuse: traces with observations, rows of blob exports",
+    _is_langfuse, _langfuse_spans,
+    ("trace", "observations"), ("id", "traceId", "parentObservationId", "type"),
+)  # fmt: skip
+
+
 # The trace export of the OpenAI Agents SDK.
 
 _OBJECTS = ("trace", "trace.span")
-
-
-def is_agents_trace(record: JsonObject) -> bool:
-    """Returns whether a record is a trace, a span, or a batch of them."""
-    return any(held.get("object") in _OBJECTS for held in _data_of(record))
 
 
 def _data_of(record: JsonObject) -> list[JsonObject]:
@@ -373,7 +390,7 @@ def _data_of(record: JsonObject) -> list[JsonObject]:
     return objects_in(data) if isinstance(data, list) else [record]
 
 
-def agents_spans(record: JsonObject) -> Iterator[TraceSpan]:
+def _agents_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of a batch; a trace lends its session and metadata to them."""
     for held in _data_of(record):
         if held.get("object") == "trace":
@@ -397,14 +414,20 @@ def agents_spans(record: JsonObject) -> Iterator[TraceSpan]:
             )
 
 
+# For example {"object": "trace.span", "trace_id": "1", "id": "2", "span_data": {"type": "function", ...}}
+register_export(
+    "openai_agents_trace", 29, "OpenAI Agents SDK's trace export",
+    lambda record: any(held.get("object") in _OBJECTS for held in _data_of(record)), _agents_spans,
+    ("object", "trace_id", "span_data"), ("object", "workflow_name", "group_id"),
+)  # fmt: skip
+
+
 # LangSmith runs: as its API lists them, as its SDK posts them, and as bulk exports hold them.
 
-PENDING = "langsmith.pending"
-"""Key of whether a run had not ended when it was exported; its end may come in another record."""
 _USAGES = ("usage_metadata", "usage", "token_usage")
 
 
-def is_langsmith(record: JsonObject) -> bool:
+def _is_langsmith(record: JsonObject) -> bool:
     """Returns whether a record is a run, or the runs that an SDK posts at once."""
     if "run_type" in record and record.keys() & {"dotted_order", "trace_id", "parent_run_id"}:
         return True
@@ -412,14 +435,14 @@ def is_langsmith(record: JsonObject) -> bool:
     return is_listed or (isinstance(record.get("post"), list) and isinstance(record.get("patch"), list))
 
 
-def langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
+def _langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields runs as spans; what was posted and what was patched later are two records of one."""
     if "run_type" in record:
         yield _run_span(record)
     keys = ("child_runs",) if "run_type" in record else ("runs", "post", "patch")
     # A run below another one may leave out its type.
     for run in (run for key in keys for run in objects_in(record.get(key))):
-        yield from langsmith_spans({"run_type": None, **run})
+        yield from _langsmith_spans({"run_type": None, **run})
 
 
 def _run_span(run: JsonObject) -> TraceSpan:
@@ -450,7 +473,7 @@ def _run_attributes(run: JsonObject) -> JsonObject:
         "langsmith.inputs": _inputs(loaded(run.get("inputs"))),
         "langsmith.outputs": outputs,
         "langsmith.usage": _usage(run, outputs),
-        PENDING: run.get("status") == "pending" or None,
+        RUNNING: run.get("status") == "pending" or None,
         "langsmith.call_id": extra.get("tool_call_id"),
         "langsmith.span.tags": run.get("tags"),
         "langsmith.reference_example_id": run.get("reference_example_id"),
@@ -488,16 +511,18 @@ def _usage(run: JsonObject, outputs: JsonValue) -> JsonObject | None:
     return named if any(named.values()) else None
 
 
+# For example {"id": "2", "trace_id": "1", "run_type": "llm", "inputs": {"messages": [...]}, "outputs": {...}}
+register_export(
+    "langsmith_runs", 28, "LangSmith runs",
+    _is_langsmith, _langsmith_spans,
+    ("id", "run_type", "dotted_order", "trace_id", "inputs", "outputs"), ("post", "patch"),
+)  # fmt: skip
+
+
 # Jaeger's query API.
 
 
-def is_jaeger(record: JsonObject) -> bool:
-    """Returns whether a record is an answer of the query API, or one trace of it."""
-    return any(trace.keys() >= {"spans", "traceID"} for trace in _data_of(record))
-
-
-def jaeger_spans(record: JsonObject) -> Iterator[TraceSpan]:
-    """Yields the spans of all traces."""
+def _jaeger_spans(record: JsonObject) -> Iterator[TraceSpan]:
     for trace in _data_of(record):
         for held in objects_in(trace.get("spans")):
             yield _jaeger_span(held, trace)
@@ -544,6 +569,14 @@ def _nanos(value: JsonValue) -> int:
     return round(number * 1_000) if number is not None and 0 < number < 1e17 else 0
 
 
+# For example {"data": [{"traceID": "1", "processes": {...}, "spans": [{"spanID": "2", "tags": [...]}]}]}
+register_export(
+    "jaeger_export", 26, "Jaeger's query API",
+    lambda record: any(trace.keys() >= {"spans", "traceID"} for trace in _data_of(record)), _jaeger_spans,
+    ("traceID", "spans", "processes"), ("data", "total", "limit", "offset", "errors"),
+)  # fmt: skip
+
+
 # Attributes that exports of tables nest or spread over columns, as dotted keys again.
 
 _COLUMNS = ("attributes.", "context.")
@@ -552,7 +585,7 @@ _INDEXED = ("message", "message_content", "tool_call", "document")
 _INDEXED_DOTTED = tuple(f"{name}." for name in (*_INDEXED, "tool"))
 
 
-def unfolded(held: JsonObject) -> JsonObject:
+def _unfolded(held: JsonObject) -> JsonObject:
     """Returns a span whose attributes and ids stand in columns (a row of Phoenix's table) as one object."""
     if not any(key.startswith(_COLUMNS) for key in held):
         return held
@@ -566,7 +599,7 @@ def unfolded(held: JsonObject) -> JsonObject:
     return {**plain, "attributes": attributes}
 
 
-def dotted(attributes: JsonValue) -> JsonObject:
+def _dotted(attributes: JsonValue) -> JsonObject:
     """Returns attributes with dotted keys, of which tables nest some; raises ValueError for another list."""
     held = stated(key_values(attributes))
     if isinstance(attributes, list) and attributes and not held:
@@ -599,17 +632,9 @@ def _leaves(path: str, value: JsonValue, depth: int) -> Iterator[tuple[str, Json
 # Rows of Azure's Application Insights, whose attributes are the JSON text of `customDimensions`.
 
 
-def is_insights_row(record: JsonObject) -> bool:
-    """Returns whether a record is a row with the attributes of a step of an agent."""
-    return record.keys() >= {"operation_Id", "customDimensions"} and "gen_ai." in str(
-        record["customDimensions"]
-    )
-
-
-def insights_spans(record: JsonObject) -> Iterator[TraceSpan]:
-    """Yields the span of a row, whose duration is in milliseconds."""
+def _insights_spans(record: JsonObject) -> Iterator[TraceSpan]:
     trace, parent = as_id(record.get("operation_Id")), as_id(record.get("operation_ParentId"))
-    start, length = as_nanos(record.get("timestamp")), as_number(record.get("duration"))
+    start, length = as_nanos(record.get("timestamp")), as_number(record.get("duration"))  # milliseconds
     attributes, version = loaded(record["customDimensions"]), record.get("application_Version")
     yield TraceSpan(
         trace=trace,
@@ -624,40 +649,41 @@ def insights_spans(record: JsonObject) -> Iterator[TraceSpan]:
     )
 
 
+# For example {"operation_Id": "1", "id": "2", "name": "chat", "customDimensions": "{...}", "duration": 30}
+register_export(
+    "app_insights", 76, "rows of Azure's Application Insights with steps of agents",
+    lambda record: "gen_ai." in str(record.get("customDimensions")) and "operation_Id" in record,
+    _insights_spans, ("operation_Id", "operation_ParentId", "id", "customDimensions"),
+)  # fmt: skip
+
+
 # The attributes of one span, without the span.
 
 _OWN_KEYS = ("gen_ai.", "llm.", "openinference.", "ai.operationId", "traceloop.")
 
 
-def is_attributes(record: JsonObject) -> bool:
-    """Returns whether a record is nothing but the attributes of one span."""
-    return any(key.startswith(_OWN_KEYS) for key in record) and "trace_id" not in record
-
-
-def attribute_spans(record: JsonObject) -> Iterator[TraceSpan]:
-    """Yields the span that a record of attributes stands for; its content is its id."""
+def _attribute_spans(record: JsonObject) -> Iterator[TraceSpan]:
+    # Its content is its id.
     digest = blake2b(dump_json(record), digest_size=16).hexdigest()
     yield TraceSpan(digest, digest[:16], attributes=record)
 
 
+# For example {"gen_ai.operation.name": "chat", "gen_ai.input.messages": "[...]"}
+register_export(
+    "otel_attributes", 146, "attributes of one OpenTelemetry span",
+    lambda record: any(key.startswith(_OWN_KEYS) for key in record) and "trace_id" not in record,
+    _attribute_spans, ("gen_ai.operation.name", "gen_ai.request.model"),
+)  # fmt: skip
+
+
 # Rows of the table that google-adk's BigQuery plugin writes.
 
-PREFIX = "adk_events."
-AGENT_COLUMN = f"{PREFIX}agent"
-"""Attribute with the agent of a row."""
-INVOCATION = f"{PREFIX}invocation"
-"""Attribute with the invocation of a row, in which the ids of spans are sought."""
 _TRACE = re.compile("[0-9a-f]{32}")
 _ENDS = ("_COMPLETED", "_RESPONSE", "_ERROR")
 _OF_TRACE = ("USER_MESSAGE_RECEIVED", "AGENT_RESPONSE")
 
 
-def is_agent_event(record: JsonObject) -> bool:
-    """Returns whether a record is a row of the table."""
-    return "event_type" in record and bool(record.keys() & {"invocation_id", "session_id"})
-
-
-def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
+def _agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the span that a row tells of; several rows tell of one."""
     kind = as_text(record.get("event_type")) or ""
     time = as_nanos(record.get("timestamp"))
@@ -670,7 +696,7 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     group, trace = invocation or session, as_id(record.get("trace_id"))
     # Words to the user are those of the invocation, which may say several things.
     suffix = f"@{time:020}{as_id(record.get('event_id'))}" if kind == "AGENT_RESPONSE" else ""
-    message, identity = record.get("error_message"), stated_identity(OF_AGENT_EVENTS, record)
+    message, identity = record.get("error_message"), stated_identity(_OF_AGENT_EVENTS, record)
     yield TraceSpan(
         # An agent that another one calls as a tool has another session and invocation, and the same trace.
         trace=trace if _TRACE.fullmatch(trace) else invocation or trace or session,
@@ -681,7 +707,7 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
         start=max(time - length, 0),
         end=time if is_end else 0,
         attributes={
-            f"{PREFIX}{kind}{suffix}": {
+            f"{ADK_EVENTS}{kind}{suffix}": {
                 "content": loaded(record.get("content")),
                 "parts": loaded(record.get("content_parts")),
                 "attributes": loaded(record.get("attributes")),
@@ -701,7 +727,7 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     )
 
 
-OF_AGENT_EVENTS: Places = (
+_OF_AGENT_EVENTS: Places = (
     ("attributes.custom_tags", ANY),
     ("attributes.session_metadata.state", OF_STATE),
     ("labels", ANY),
@@ -717,3 +743,12 @@ def _id(record: JsonObject, kind: str, group: str) -> str:
         return group
     event_id = as_id(record.get("span_id")) or as_id(record.get("event_id"))
     return f"{kind.partition('_')[0]}:{event_id or as_text(record.get('timestamp')) or kind}"
+
+
+# For example {"event_type": "TOOL_STARTING", "session_id": "7", "content": {"tool": "find", "args": {}}}
+register_export(
+    "adk_agent_events", 75, "rows of google-adk's BigQuery plugin",
+    lambda record: "event_type" in record and bool(record.keys() & {"invocation_id", "session_id"}),
+    _agent_event_spans, ("event_type", "session_id", "invocation_id", "content"),
+    places=_OF_AGENT_EVENTS, source="spans (adk_events",
+)  # fmt: skip

@@ -14,6 +14,13 @@ from turnwise.transforms.text.dates import text_nanos
 
 PENDING = "logfire.span_type"
 """The attribute by which Logfire marks the copy of a span that has not ended."""
+RUNNING = "langsmith.pending"
+"""Key of whether a run had not ended when it was exported; its end may come in another record."""
+ADK_EVENTS = "adk_events."
+AGENT_COLUMN = f"{ADK_EVENTS}agent"
+"""Attribute with the agent of a row of google-adk's table."""
+INVOCATION = f"{ADK_EVENTS}invocation"
+"""Attribute with the invocation of such a row, in which the ids of spans are sought."""
 
 
 class SpanEvent(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):

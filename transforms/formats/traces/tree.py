@@ -9,21 +9,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.dialogue import TRANSFER
 from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, key_set
-from turnwise.transforms.formats.messages.parts import (
-    AGAIN,
-    HIDDEN_TEXT,
-    SpanMessage,
-    is_spoken,
-    new_user,
-    news,
-    spoken,
-    users_of,
-)
-from turnwise.transforms.formats.traces.containers import AGENT_COLUMN
 from turnwise.transforms.formats.traces.dialect import SpanStep, read_span, text_at
-from turnwise.transforms.formats.traces.span import CUT, NO_END, PENDING, TraceSpan
+from turnwise.transforms.formats.traces.span import AGENT_COLUMN, CUT, NO_END, PENDING, TraceSpan
 
 _CHOICE = "gen_ai.choice"
 _HOLDING = ("agent", "chain")
@@ -186,13 +176,13 @@ class WorkUnit(WorkSteps, eq=False):
         return self.nodes[0].span.trace
 
     @property
-    def given(self) -> list[SpanMessage]:
+    def given(self) -> list[parts.SpanMessage]:
         """Messages that the agent was given; empty: not stated, or only its instructions are."""
         given = (self.top.step.input if self.top is not None else None) or []
-        return given if is_spoken(given) else []
+        return given if parts.is_spoken(given) else []
 
     @property
-    def answer(self) -> list[SpanMessage]:
+    def answer(self) -> list[parts.SpanMessage]:
         """Messages that the agent gave; empty: not stated."""
         return (self.top.step.output if self.top is not None else None) or []
 
@@ -274,7 +264,7 @@ _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
 
 def tells_result(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:
     """Returns whether a message of a user is `Observation: RESULT`, as ReAct agents tell their models."""
-    messages = spoken(node.step.input or ())
+    messages = parts.spoken(node.step.input or ())
     text = messages[-1].text if messages else ""
     if not _OBSERVATION.match(text):
         return False
@@ -303,8 +293,8 @@ class TurnLine(WorkSteps, eq=False):
     user: str | None = None
     users: tuple[str, ...] = ()
     units: list[WorkUnit] = []
-    after: Sequence[SpanMessage] = ()
-    asked: SpanMessage | None = None
+    after: Sequence[parts.SpanMessage] = ()
+    asked: parts.SpanMessage | None = None
 
     @property
     def tops(self) -> list[SpanNode]:
@@ -347,13 +337,13 @@ class TurnLine(WorkSteps, eq=False):
 def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
     """Returns the turns of a conversation's units, given in order."""
     lines: list[TurnLine] = []
-    known: list[SpanMessage] = []
+    known: list[parts.SpanMessage] = []
     for unit in units:
         first = unit.given or _first_input(unit)
         if _stated(unit) is None and lines and _continues(unit, first, lines[-1], known):
             line = lines[-1]
         else:
-            message, users = new_user(first, known), users_of(first)
+            message, users = parts.new_user(first, known), parts.users_of(first)
             line = TurnLine(users=users) if message is None else _asked(message, users)
             line.user = _stated(unit) or line.user
             if lines and _is_wrapper(lines[-1], unit):
@@ -368,10 +358,10 @@ def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
     return lines
 
 
-def _first_input(unit: WorkUnit) -> list[SpanMessage]:
+def _first_input(unit: WorkUnit) -> list[parts.SpanMessage]:
     """Returns the first input of a model that is more than instructions; empty: there is none."""
     inputs = (node.step.input for node in unit.main)
-    return next((given for given in inputs if given and is_spoken(given)), [])
+    return next((given for given in inputs if given and parts.is_spoken(given)), [])
 
 
 def _stated(unit: WorkUnit) -> str | None:
@@ -379,20 +369,20 @@ def _stated(unit: WorkUnit) -> str | None:
 
 
 def _continues(
-    unit: WorkUnit, first: Sequence[SpanMessage], line: TurnLine, known: Sequence[SpanMessage]
+    unit: WorkUnit, first: Sequence[parts.SpanMessage], line: TurnLine, known: Sequence[parts.SpanMessage]
 ) -> bool:
     """Returns whether a unit goes on with a turn: it has no message of a user that the turn did not have."""
-    users = users_of(first)
+    users = parts.users_of(first)
     if line.units[-1].trace == unit.trace and (not users or users == line.users or _hands_over(line)):
         return not users or not _is_asked_again(unit, line.units[-1])
     asked = _first_input(unit)
     if _is_retry(unit, asked, line.units[-1]):
         return True
-    if _ends_in_results(asked) and news(asked, known) == []:
+    if _ends_in_results(asked) and parts.news(asked, known) == []:
         return True
     if not _ends_in_results(first):
         return False
-    rest = news(first, known)
+    rest = parts.news(first, known)
     if rest is not None or not users:
         return not rest
     before = line.users or (line.user,)
@@ -402,12 +392,13 @@ def _continues(
 _RETRY_NANOSECONDS = 600 * 10**9
 
 
-def _is_retry(unit: WorkUnit, asked: Sequence[SpanMessage], before: WorkUnit) -> bool:
+def _is_retry(unit: WorkUnit, asked: Sequence[parts.SpanMessage], before: WorkUnit) -> bool:
     """Returns whether a model call soon repeats one that failed; what an agent's span says, the user saw."""
     if not (asked and before.main and unit.main) or unit.top is not None or before.top is not None:
         return False
     texts, failed_texts = (
-        [(message.role, message.text) for message in spoken(given)] for given in (asked, _first_input(before))
+        [(message.role, message.text) for message in parts.spoken(given)]
+        for given in (asked, _first_input(before))
     )
     has_failed = all(node.step.error and not node.step.output for node in before.main)
     waited = unit.main[0].span.start - before.main[-1].span.start
@@ -432,8 +423,8 @@ def _hands_over(line: TurnLine) -> bool:
     return bool(names) and all(name.startswith(TRANSFER) for name in names)
 
 
-def _ends_in_results(messages: Sequence[SpanMessage]) -> bool:
-    return any(message.results for message in spoken(messages)[-1:])
+def _ends_in_results(messages: Sequence[parts.SpanMessage]) -> bool:
+    return any(message.results for message in parts.spoken(messages)[-1:])
 
 
 def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
@@ -444,9 +435,9 @@ def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
     return is_one and last.top is not None and last.top.span.end >= unit.nodes[0].span.start
 
 
-def _asked(message: SpanMessage, users: tuple[str, ...]) -> TurnLine:
+def _asked(message: parts.SpanMessage, users: tuple[str, ...]) -> TurnLine:
     line = TurnLine(message.text, users, asked=message)
-    line.user = line.user or (None if line.asked_holds(CUT) or line.asked_holds(HIDDEN_TEXT) else "")
+    line.user = line.user or (None if line.asked_holds(CUT) or line.asked_holds(parts.HIDDEN_TEXT) else "")
     return line
 
 
@@ -454,25 +445,25 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
     """Adds a unit to a turn; a model call whose input ends in a further message of the user opens another."""
     line.units.append(unit)
     starts = [0]
-    parts = [line]
+    begun = [line]
     for index, node in enumerate(unit.main):
         messages = node.step.input or []
         last = next((message for message in reversed(messages) if message.role != SYSTEM), None)
         is_asked = last is not None and last.is_users
         # Most inputs end in results: their users are those of the turn, and are not looked for.
-        users = users_of(messages) if is_asked or not (index and parts[-1].users) else ()
-        if index and last is not None and is_asked and _asks_anew(unit, node, users, parts[-1]):
-            parts.append(_asked(last, users))
-            parts[-1].units = [unit]
+        users = parts.users_of(messages) if is_asked or not (index and begun[-1].users) else ()
+        if index and last is not None and is_asked and _asks_anew(unit, node, users, begun[-1]):
+            begun.append(_asked(last, users))
+            begun[-1].units = [unit]
             starts.append(node.span.start)
-            lines.append(parts[-1])
-        elif users and not (parts[-1].users and parts[-1].main):
-            parts[-1].users = users
-        parts[-1].main.append(node)
+            lines.append(begun[-1])
+        elif users and not (begun[-1].users and begun[-1].main):
+            begun[-1].users = users
+        begun[-1].main.append(node)
     for name in ("inner", "tools", "handoffs"):
         for node in getattr(unit, name):
             index = max(i for i, start in enumerate(starts) if i == 0 or node.span.start >= start)
-            getattr(parts[index], name).append(node)
+            getattr(begun[index], name).append(node)
 
 
 def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: TurnLine) -> bool:
@@ -494,9 +485,9 @@ def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: Tur
 
 def tries_again(node: SpanNode) -> bool:
     """Returns whether Pydantic AI tells its model in words of the application to try again."""
-    *_, before, last = [None, None, *spoken(node.step.input or ())]
+    *_, before, last = [None, None, *parts.spoken(node.step.input or ())]
     is_after = before is not None and before.role == AGENT and node.span.scope == _PYDANTIC
-    return is_after and last is not None and last.text.endswith(AGAIN)
+    return is_after and last is not None and last.text.endswith(parts.AGAIN)
 
 
 def _follows(node: SpanNode, before: SpanNode) -> bool:
@@ -524,7 +515,7 @@ def _asks_apart(node: SpanNode, before: SpanNode, is_bare: bool) -> bool:
     texts = [
         [message.text for message in messages if message.role == SYSTEM] for messages in (given, earlier)
     ]
-    first, second = spoken(given), spoken(earlier)
+    first, second = parts.spoken(given), parts.spoken(earlier)
     is_alone = all(len(messages) == 1 and messages[0].is_users for messages in (first, second))
     is_same_bot = node.parent is before.parent and texts[0] == texts[1]
     is_again = is_bare and 0 < before.span.end <= node.span.start

@@ -1,25 +1,23 @@
-"""Turns of a conversation, with their words, calls, times and tokens, and the parts of a trace."""
+"""Turns of a conversation, with their words, calls, times and tokens."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 
-import msgspec
 from msgspec.structs import replace
 
 from turnwise.schemas.conversation import RAW, TOKEN_COUNTS, Conversation, TimedSpan, Turn, Usage
-from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp
-from turnwise.transforms.formats import identity, registry
+from turnwise.transforms.formats import identity
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
 from turnwise.transforms.formats.fields import AGENT_ERROR, OPEN_CALL, UNREAD, Unread, check_one_user, gaps
-from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Paths, Places, identity_at
 from turnwise.transforms.formats.messages import parts
-from turnwise.transforms.formats.messages.kinds import AGENT, USER, stated
+from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.spellings import HISTORIES
-from turnwise.transforms.formats.traces import containers, dialect, tree
+from turnwise.transforms.formats.traces import tree
 from turnwise.transforms.formats.traces.calls import (
     TurnCall,
     after_user,
@@ -32,9 +30,8 @@ from turnwise.transforms.formats.traces.calls import (
     transfers,
     turn_calls,
 )
-from turnwise.transforms.formats.traces.containers import PENDING
 from turnwise.transforms.formats.traces.dialect import ENVIRONMENTS, metadata_of, text_at, user_of
-from turnwise.transforms.formats.traces.span import CUT, TraceSpan, as_id, is_cut, of_service
+from turnwise.transforms.formats.traces.span import CUT, RUNNING, TraceSpan, is_cut
 
 STRANGER = "UnreadUserText"
 _SHOWN, _MOST_SHOWN = 80, 3
@@ -482,7 +479,7 @@ def _losses(line: tree.TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unrea
             " what they held is unknown"
         )
         unread.add(UNREAD, message, calls=True, words=is_said)
-    open_spans = [node.span for node in nodes if PENDING in node.span.attributes and not node.span.end]
+    open_spans = [node.span for node in nodes if RUNNING in node.span.attributes and not node.span.end]
     if open_spans:
         message = f"the run {open_spans[0].name[:60]!r} had not ended when it was exported"
         unread.add(UNFINISHED, message, calls=True, words=True)
@@ -512,347 +509,3 @@ def _add_orphans(nodes: Sequence[tree.SpanNode], turns: Sequence[Turn]) -> None:
         lack = f"{count} of {len(nodes)} spans name a parent that is not there"
         message = f"{lack}; they are read as steps of the root, or as roots"
         gaps(MISSING_PARENT, [message], calls=False, words=False).add_to_all(turns)
-
-
-# The part of a trace that one record holds: an event, to be joined with the trace's other parts.
-
-_MOST_NAMES = 5
-_KEPT = (
-    PENDING,
-    containers.INVOCATION,
-    *(key for path, names in OF_SPANS if path == "attributes" for spelling in names for key in spelling),
-)
-
-
-class TracePart(msgspec.Struct, omit_defaults=True):
-    """Spans of one trace.
-
-    Attributes:
-        trace: Id of the trace.
-        event_time: End of its last span, seconds since the epoch; 0: not stated.
-        has_root: Whether it holds a span without a parent.
-        has_steps: Whether a span is a step of an agent.
-        has_noise: Whether a span is of HTTP, a database, a queue or the like, or is no span but a log record.
-        conversations: Conversation ids that spans state, by span id.
-        turnwise_spans: The spans, without the trace; those that say nothing of agents also without their
-            attributes and resource.
-    """
-
-    trace: str
-    event_time: float = 0.0
-    has_root: bool = False
-    has_steps: bool = False
-    has_noise: bool = False
-    conversations: dict[str, str] = {}
-    turnwise_spans: list[TraceSpan] = []
-
-
-class _PartHead(msgspec.Struct):
-    trace: str
-    has_steps: bool = False
-    conversations: dict[str, str] = {}
-
-
-KEY = "turnwise_spans"
-_ENCODE = msgspec.json.Encoder().encode
-_HEAD = msgspec.json.Decoder(_PartHead)
-_PART = msgspec.json.Decoder(TracePart)
-
-
-def _trace_parts(spans: Iterable[TraceSpan]) -> list[registry.SplitEvent | ValueError]:
-    """Returns the parts of a record's spans, one a trace; an error in place of spans without a trace."""
-    parts: dict[str, TracePart] = {}
-    lost = 0
-    resource: JsonObject = {}
-    service: JsonObject = {}
-    for span in spans:
-        if not span.trace:
-            lost += 1
-            continue
-        part = parts.get(span.trace)
-        if part is None:
-            part = parts[span.trace] = TracePart(span.trace)
-        if span.resource is not resource:
-            resource, service = span.resource, of_service(span.resource)
-        span.resource = service
-        _add(part, span)
-    parts_of_trace: list[registry.SplitEvent | ValueError] = []
-    for part in parts.values():
-        # Agents come last in most exports, and are recognised the fastest.
-        part.has_steps = any(dialect.kind_of(span) in STEPS for span in reversed(part.turnwise_spans))
-        head = {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}
-        parts_of_trace.append(registry.SplitEvent(head, _ENCODE(part)))
-    if lost:
-        message = f"{lost} spans or log records name no trace, so they belong to no conversation"
-        parts_of_trace.append(ValueError(message))
-    if not parts_of_trace:
-        raise registry.NoConversation("the export holds no span")
-    return parts_of_trace
-
-
-def _named(span: TraceSpan, record: JsonObject, paths: Paths) -> TraceSpan:
-    """Returns a span with what stands where the config says: in it, in its resource, or in the record."""
-    if any(paths):
-        held = (span.attributes, span.resource, {"attributes": span.attributes, "resource": span.resource})
-        stated = identity_at(paths, [*held, dialect.metadata_of(span.attributes), record])
-        given = {key: text for key, text in zip(KEYS, stated, strict=True) if text}
-        span.attributes = {**span.attributes, **given}
-    return span
-
-
-def _group(value: JsonObject) -> str:
-    trace = value.get("trace")
-    if not isinstance(trace, str) or not trace:
-        raise ValueError("a part of a trace needs the id of the trace")
-    return trace
-
-
-def _locate(value: JsonObject) -> tuple[str, int]:
-    """Returns no conversation, and turn 0 for a part with the root."""
-    _group(value)
-    return "", 0 if value.get("has_root") else -1
-
-
-def _add(part: TracePart, span: TraceSpan) -> None:
-    span.attributes = stated(span.attributes)
-    for event in span.events:
-        event.attributes = stated(event.attributes)
-    words = dialect.words_of(span)
-    part.event_time = max(part.event_time, (span.end or span.start) / 1e9)
-    part.has_root = part.has_root or not (span.parent or span.is_log)
-    span.trace = ""
-    part.turnwise_spans.append(span)
-    if dialect.says_something(span, words):
-        conversation = dialect.conversation_of(span, words)
-        if conversation:
-            part.conversations[span.id] = conversation
-    elif dialect.is_noise(span, words):
-        part.has_noise = True
-        _strip(span)
-    elif not span.events and not dialect.looks_like_work(span, words):
-        _strip(span)
-
-
-def _strip(span: TraceSpan) -> None:
-    if not span.events:
-        held = span.attributes
-        span.attributes = {key: held[key] for key in _KEPT if key in held}
-        span.resource = {}
-
-
-def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
-    """Returns the parts of a whole trace, each with its conversation; a part of several is divided.
-
-    A span is of the conversation that the topmost span above it names, or else of the one that the trace
-    names, or else of the trace itself. See `_refuse` for one without a step of an agent.
-    """
-    heads = [_HEAD.decode(data) for data in parts]
-    if not any(head.has_steps for head in heads):
-        _refuse(trace, parts)
-    names = {name for head in heads for name in head.conversations.values()}
-    if len(names) <= 1:
-        name = next(iter(names), trace)
-        return [registry.Lent(index, name, data) for index, data in enumerate(parts)]
-    held = [_PART.decode(data) for data in parts]
-    _nest_invocations(held)
-    parents = {span.id: span.parent for part in held for span in part.turnwise_spans}
-    stated = {key: name for part in held for key, name in part.conversations.items()}
-    spans = (span for part in held for span in part.turnwise_spans if span.id in stated)
-    first = min((span.start, span.id) for span in spans)[1]
-    lent: list[registry.Lent] = []
-    for index, part in enumerate(held):
-        pieces: dict[str, list[TraceSpan]] = {}
-        for span in part.turnwise_spans:
-            topmost, above, seen = None, span.id, set[str]()
-            while above and above not in seen:
-                seen.add(above)
-                topmost = stated.get(above) or topmost
-                above = parents.get(above, "")
-            pieces.setdefault(topmost or stated[first], []).append(span)
-        for name, those in pieces.items():
-            by_id = {span.id: name for span in those}
-            piece = msgspec.structs.replace(part, conversations=by_id, turnwise_spans=those)
-            lent.append(registry.Lent(index, name, _ENCODE(piece)))
-    return lent
-
-
-def _nest_invocations(parts: Sequence[TracePart]) -> None:
-    """Puts agents that google-adk called as tools, which have sessions of their own, below these calls.
-
-    A call and the invocation that it makes share the trace and the name of the agent.
-    """
-    calls: dict[object, list[TraceSpan]] = {}
-    begun: dict[str, TraceSpan] = {}
-    of_invocation: dict[object, list[TraceSpan]] = {}
-    for span in sorted(
-        (span for part in parts for span in part.turnwise_spans), key=lambda spelling: spelling.start
-    ):
-        of_invocation.setdefault(span.attributes.get(containers.INVOCATION), []).append(span)
-        if f"{containers.PREFIX}INVOCATION_STARTING" in span.attributes:
-            begun[span.id] = span
-        row = span.attributes.get(f"{containers.PREFIX}TOOL_STARTING")
-        if isinstance(row, dict) and isinstance(content := row.get("content"), dict):
-            calls.setdefault(content.get("tool"), []).append(span)
-    for invocation, first in begun.items():
-        made = calls.get(first.attributes.get(containers.AGENT_COLUMN), [])
-        session = first.attributes.get("session.id")
-        call = next(
-            (c for c in made if c.start <= first.start and c.attributes["session.id"] != session), None
-        )
-        if call is not None:
-            made.remove(call)
-            for span in of_invocation[invocation]:
-                span.parent = call.id if span.id == invocation else span.parent
-                span.attributes[containers.INVOCATION] = call.attributes[containers.INVOCATION]
-
-
-def _refuse(trace: str, parts: Sequence[bytes]) -> None:
-    held = [_PART.decode(data) for data in parts]
-    spans = [span for part in held for span in part.turnwise_spans]
-    names = sorted({span.scope or span.name for span in spans})
-    shown = listed(names, _MOST_NAMES)
-    is_agents = any(dialect.is_foreign(span) for span in spans)
-    if is_agents or not any(
-        part.has_noise or any(map(dialect.kind_of, part.turnwise_spans)) for part in held
-    ):
-        keys = sorted({key for span in spans for key in span.attributes})[:8]
-        what = "look like an agent's" if is_agents else "are of no known kind"
-        raise ValueError(
-            f"trace {trace}: {len(spans)} spans {what} ({shown}), and no dialect reads them"
-            f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(dialect.DIALECTS))}"
-        )
-    raise registry.NoConversation(
-        f"trace {trace}: none of its {len(spans)} spans is a step of an agent ({shown})"
-    )
-
-
-def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:
-    try:
-        parts = [msgspec.convert(value, TracePart) for value in values]
-    except msgspec.ValidationError as error:
-        raise ValueError(f"not a part of a trace: {error}") from None
-    spans: list[TraceSpan] = []
-    for part in parts:
-        for span in part.turnwise_spans:
-            span.trace = as_id(span.attributes.get(containers.INVOCATION)) or part.trace
-        spans += part.turnwise_spans
-    return join_spans(conversation_id, spans)
-
-
-_PARTS = "trace_part"
-
-
-def _register_export(
-    name: str,
-    rank: int,
-    help: str,
-    recognises: registry.Test,
-    spans: Callable[[JsonObject], Iterable[TraceSpan]],
-    *keys: tuple[str, ...],
-    is_list: registry.Test | None = None,
-    places: Places = OF_SPANS,
-    source: str = "",
-) -> None:
-    def split(value: JsonValue, settings: registry.ReadSettings) -> list[registry.SplitEvent | ValueError]:
-        records = value if isinstance(value, list) else [value]
-        bad = next((record for record in records if not isinstance(record, dict)), None)
-        if bad is not None:
-            raise ValueError(f"a JSON object is needed, not {type(bad).__name__}")
-        return _trace_parts(
-            _named(span, record, settings.identity) for record in records for span in spans(record)
-        )
-
-    def last_time(value: JsonObject) -> float | None:
-        return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
-
-    registry.register_format(
-        registry.Format(
-            name=name,
-            help=help,
-            rank=rank,
-            recognises=recognises,
-            keys=keys[0],
-            other_keys=keys[1:],
-            splitter=registry.Splitter(into=_PARTS, split=split),
-            time=last_time,
-            is_list=is_list,
-            has_rubrics=False,
-            places=places,
-            source=source,
-        )
-    )
-
-
-registry.register_format(
-    registry.Format(
-        name=_PARTS,
-        help="turnwise's own part of a trace",
-        places=(),
-        rank=24,
-        recognises=lambda record: KEY in record,
-        events=registry.EventReader(
-            locate=_locate,
-            join=_join_parts,
-            # The root ends last, so that its trace is whole.
-            is_end=lambda part: part.get("has_root") is True,
-            group=_group,
-            lend=_lend,
-        ),
-        has_rubrics=False,
-    )
-)
-# For example {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "1", "spanId": "2", ...}]}]}]}
-_register_export(
-    "otlp_export", 25, "OpenTelemetry export: OTLP/JSON, files of the collector, Tempo",
-    containers.is_otlp, containers.otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",),
-)  # fmt: skip
-# For example {"data": [{"traceID": "1", "processes": {...}, "spans": [{"spanID": "2", "tags": [...]}]}]}
-_register_export(
-    "jaeger_export", 26, "Jaeger's query API",
-    containers.is_jaeger, containers.jaeger_spans,
-    ("traceID", "spans", "processes"), ("data", "total", "limit", "offset", "errors"),
-)  # fmt: skip
-# For example {"trace": {"id": "1"}, "observations": [{"id": "2", "type": "GENERATION", "input": [...]}]}
-_register_export(
-    "langfuse_export", 27, "Langfuse: traces with observations, rows of blob exports",
-    containers.is_langfuse, containers.langfuse_spans,
-    ("trace", "observations"), ("id", "traceId", "parentObservationId", "type"),
-)  # fmt: skip
-# For example {"id": "2", "trace_id": "1", "run_type": "llm", "inputs": {"messages": [...]}, "outputs": {...}}
-_register_export(
-    "langsmith_runs", 28, "LangSmith runs",
-    containers.is_langsmith, containers.langsmith_spans,
-    ("id", "run_type", "dotted_order", "trace_id", "inputs", "outputs"), ("post", "patch"),
-)  # fmt: skip
-# For example {"object": "trace.span", "trace_id": "1", "id": "2", "span_data": {"type": "function", ...}}
-_register_export(
-    "openai_agents_trace", 29, "OpenAI Agents SDK's trace export",
-    containers.is_agents_trace, containers.agents_spans,
-    ("object", "trace_id", "span_data"), ("object", "workflow_name", "group_id"),
-)  # fmt: skip
-# For example {"event_type": "TOOL_STARTING", "session_id": "7", "content": {"tool": "find", "args": {}}}
-_register_export(
-    "adk_agent_events", 75, "rows of google-adk's BigQuery plugin",
-    containers.is_agent_event, containers.agent_event_spans,
-    ("event_type", "session_id", "invocation_id", "content"),
-    places=containers.OF_AGENT_EVENTS, source="spans (adk_events",
-)  # fmt: skip
-# For example {"operation_Id": "1", "id": "2", "name": "chat", "customDimensions": "{...}", "duration": 30}
-_register_export(
-    "app_insights", 76, "rows of Azure's Application Insights with steps of agents",
-    containers.is_insights_row, containers.insights_spans,
-    ("operation_Id", "operation_ParentId", "id", "customDimensions"),
-)  # fmt: skip
-# For example {"name": "chat", "context": {"trace_id": "0x1", "span_id": "0x2"}, "attributes": {...}}
-_register_export(
-    "otel_spans", 145, "OpenTelemetry spans as SDKs dump them, one object each or in a list",
-    lambda record: containers.is_span(record) or containers.is_span_list(record), containers.flat_spans,
-    ("trace_id", "span_id", "name", "start_time", "attributes"),
-    ("name", "context", "span_kind", "attributes"),
-    is_list=containers.is_span,
-)  # fmt: skip
-# For example {"gen_ai.operation.name": "chat", "gen_ai.input.messages": "[...]"}
-_register_export(
-    "otel_attributes", 146, "attributes of one OpenTelemetry span",
-    containers.is_attributes, containers.attribute_spans, ("gen_ai.operation.name", "gen_ai.request.model"),
-)  # fmt: skip

@@ -1,0 +1,303 @@
+"""The part of a trace that one record holds: an event, to be joined with the trace's other parts."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
+from turnwise.transforms.formats import registry
+from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Paths, Places, identity_at
+from turnwise.transforms.formats.messages.kinds import stated
+from turnwise.transforms.formats.traces import dialect
+from turnwise.transforms.formats.traces.span import (
+    ADK_EVENTS,
+    AGENT_COLUMN,
+    INVOCATION,
+    RUNNING,
+    TraceSpan,
+    as_id,
+    of_service,
+)
+from turnwise.transforms.formats.traces.turns import STEPS, join_spans
+
+_MOST_NAMES = 5
+_KEPT = (
+    RUNNING,
+    INVOCATION,
+    *(key for path, names in OF_SPANS if path == "attributes" for spelling in names for key in spelling),
+)
+
+
+class TracePart(msgspec.Struct, omit_defaults=True):
+    """Spans of one trace.
+
+    Attributes:
+        trace: Id of the trace.
+        event_time: End of its last span, seconds since the epoch; 0: not stated.
+        has_root: Whether it holds a span without a parent.
+        has_steps: Whether a span is a step of an agent.
+        has_noise: Whether a span is of HTTP, a database, a queue or the like, or is no span but a log record.
+        conversations: Conversation ids that spans state, by span id.
+        turnwise_spans: The spans, without the trace; those that say nothing of agents also without their
+            attributes and resource.
+    """
+
+    trace: str
+    event_time: float = 0.0
+    has_root: bool = False
+    has_steps: bool = False
+    has_noise: bool = False
+    conversations: dict[str, str] = {}
+    turnwise_spans: list[TraceSpan] = []
+
+
+class _PartHead(msgspec.Struct):
+    trace: str
+    has_steps: bool = False
+    conversations: dict[str, str] = {}
+
+
+KEY = "turnwise_spans"
+_ENCODE = msgspec.json.Encoder().encode
+_HEAD = msgspec.json.Decoder(_PartHead)
+_PART = msgspec.json.Decoder(TracePart)
+
+
+def _trace_parts(spans: Iterable[TraceSpan]) -> list[registry.SplitEvent | ValueError]:
+    """Returns the parts of a record's spans, one a trace; an error in place of spans without a trace."""
+    parts: dict[str, TracePart] = {}
+    lost = 0
+    resource: JsonObject = {}
+    service: JsonObject = {}
+    for span in spans:
+        if not span.trace:
+            lost += 1
+            continue
+        part = parts.get(span.trace)
+        if part is None:
+            part = parts[span.trace] = TracePart(span.trace)
+        if span.resource is not resource:
+            resource, service = span.resource, of_service(span.resource)
+        span.resource = service
+        _add(part, span)
+    parts_of_trace: list[registry.SplitEvent | ValueError] = []
+    for part in parts.values():
+        # Agents come last in most exports, and are recognised the fastest.
+        part.has_steps = any(dialect.kind_of(span) in STEPS for span in reversed(part.turnwise_spans))
+        head = {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}
+        parts_of_trace.append(registry.SplitEvent(head, _ENCODE(part)))
+    if lost:
+        message = f"{lost} spans or log records name no trace, so they belong to no conversation"
+        parts_of_trace.append(ValueError(message))
+    if not parts_of_trace:
+        raise registry.NoConversation("the export holds no span")
+    return parts_of_trace
+
+
+def _named(span: TraceSpan, record: JsonObject, paths: Paths) -> TraceSpan:
+    """Returns a span with what stands where the config says: in it, in its resource, or in the record."""
+    if any(paths):
+        held = (span.attributes, span.resource, {"attributes": span.attributes, "resource": span.resource})
+        stated = identity_at(paths, [*held, dialect.metadata_of(span.attributes), record])
+        given = {key: text for key, text in zip(KEYS, stated, strict=True) if text}
+        span.attributes = {**span.attributes, **given}
+    return span
+
+
+def _group(value: JsonObject) -> str:
+    trace = value.get("trace")
+    if not isinstance(trace, str) or not trace:
+        raise ValueError("a part of a trace needs the id of the trace")
+    return trace
+
+
+def _locate(value: JsonObject) -> tuple[str, int]:
+    """Returns no conversation, and turn 0 for a part with the root."""
+    _group(value)
+    return "", 0 if value.get("has_root") else -1
+
+
+def _add(part: TracePart, span: TraceSpan) -> None:
+    span.attributes = stated(span.attributes)
+    for event in span.events:
+        event.attributes = stated(event.attributes)
+    words = dialect.words_of(span)
+    part.event_time = max(part.event_time, (span.end or span.start) / 1e9)
+    part.has_root = part.has_root or not (span.parent or span.is_log)
+    span.trace = ""
+    part.turnwise_spans.append(span)
+    if dialect.says_something(span, words):
+        conversation = dialect.conversation_of(span, words)
+        if conversation:
+            part.conversations[span.id] = conversation
+    elif dialect.is_noise(span, words):
+        part.has_noise = True
+        _strip(span)
+    elif not span.events and not dialect.looks_like_work(span, words):
+        _strip(span)
+
+
+def _strip(span: TraceSpan) -> None:
+    if not span.events:
+        held = span.attributes
+        span.attributes = {key: held[key] for key in _KEPT if key in held}
+        span.resource = {}
+
+
+def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
+    """Returns the parts of a whole trace, each with its conversation; a part of several is divided.
+
+    A span is of the conversation that the topmost span above it names, or else of the one that the trace
+    names, or else of the trace itself. See `_refuse` for one without a step of an agent.
+    """
+    heads = [_HEAD.decode(data) for data in parts]
+    if not any(head.has_steps for head in heads):
+        _refuse(trace, parts)
+    names = {name for head in heads for name in head.conversations.values()}
+    if len(names) <= 1:
+        name = next(iter(names), trace)
+        return [registry.Lent(index, name, data) for index, data in enumerate(parts)]
+    held = [_PART.decode(data) for data in parts]
+    _nest_invocations(held)
+    parents = {span.id: span.parent for part in held for span in part.turnwise_spans}
+    stated = {key: name for part in held for key, name in part.conversations.items()}
+    spans = (span for part in held for span in part.turnwise_spans if span.id in stated)
+    first = min((span.start, span.id) for span in spans)[1]
+    lent: list[registry.Lent] = []
+    for index, part in enumerate(held):
+        pieces: dict[str, list[TraceSpan]] = {}
+        for span in part.turnwise_spans:
+            topmost, above, seen = None, span.id, set[str]()
+            while above and above not in seen:
+                seen.add(above)
+                topmost = stated.get(above) or topmost
+                above = parents.get(above, "")
+            pieces.setdefault(topmost or stated[first], []).append(span)
+        for name, those in pieces.items():
+            by_id = {span.id: name for span in those}
+            piece = msgspec.structs.replace(part, conversations=by_id, turnwise_spans=those)
+            lent.append(registry.Lent(index, name, _ENCODE(piece)))
+    return lent
+
+
+def _nest_invocations(parts: Sequence[TracePart]) -> None:
+    """Puts agents that google-adk called as tools, which have sessions of their own, below these calls.
+
+    A call and the invocation that it makes share the trace and the name of the agent.
+    """
+    calls: dict[object, list[TraceSpan]] = {}
+    begun: dict[str, TraceSpan] = {}
+    of_invocation: dict[object, list[TraceSpan]] = {}
+    for span in sorted(
+        (span for part in parts for span in part.turnwise_spans), key=lambda spelling: spelling.start
+    ):
+        of_invocation.setdefault(span.attributes.get(INVOCATION), []).append(span)
+        if f"{ADK_EVENTS}INVOCATION_STARTING" in span.attributes:
+            begun[span.id] = span
+        row = span.attributes.get(f"{ADK_EVENTS}TOOL_STARTING")
+        if isinstance(row, dict) and isinstance(content := row.get("content"), dict):
+            calls.setdefault(content.get("tool"), []).append(span)
+    for invocation, first in begun.items():
+        made = calls.get(first.attributes.get(AGENT_COLUMN), [])
+        session = first.attributes.get("session.id")
+        call = next(
+            (c for c in made if c.start <= first.start and c.attributes["session.id"] != session), None
+        )
+        if call is not None:
+            made.remove(call)
+            for span in of_invocation[invocation]:
+                span.parent = call.id if span.id == invocation else span.parent
+                span.attributes[INVOCATION] = call.attributes[INVOCATION]
+
+
+def _refuse(trace: str, parts: Sequence[bytes]) -> None:
+    held = [_PART.decode(data) for data in parts]
+    spans = [span for part in held for span in part.turnwise_spans]
+    names = sorted({span.scope or span.name for span in spans})
+    shown = listed(names, _MOST_NAMES)
+    is_agents = any(dialect.is_foreign(span) for span in spans)
+    if is_agents or not any(
+        part.has_noise or any(map(dialect.kind_of, part.turnwise_spans)) for part in held
+    ):
+        keys = sorted({key for span in spans for key in span.attributes})[:8]
+        what = "look like an agent's" if is_agents else "are of no known kind"
+        raise ValueError(
+            f"trace {trace}: {len(spans)} spans {what} ({shown}), and no dialect reads them"
+            f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(dialect.DIALECTS))}"
+        )
+    raise registry.NoConversation(
+        f"trace {trace}: none of its {len(spans)} spans is a step of an agent ({shown})"
+    )
+
+
+def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:
+    try:
+        parts = [msgspec.convert(value, TracePart) for value in values]
+    except msgspec.ValidationError as error:
+        raise ValueError(f"not a part of a trace: {error}") from None
+    spans: list[TraceSpan] = []
+    for part in parts:
+        for span in part.turnwise_spans:
+            span.trace = as_id(span.attributes.get(INVOCATION)) or part.trace
+        spans += part.turnwise_spans
+    return join_spans(conversation_id, spans)
+
+
+_PARTS = "trace_part"
+
+
+def register_export(
+    name: str,
+    rank: int,
+    help: str,
+    recognises: registry.Test,
+    spans: Callable[[JsonObject], Iterable[TraceSpan]],
+    *keys: tuple[str, ...],
+    places: Places = OF_SPANS,
+    **more: Any,
+) -> None:
+    """Adds a format of records that hold spans of any traces; `keys` and `more` are for `Format`."""
+
+    def split(value: JsonValue, settings: registry.ReadSettings) -> list[registry.SplitEvent | ValueError]:
+        records = value if isinstance(value, list) else [value]
+        bad = next((record for record in records if not isinstance(record, dict)), None)
+        if bad is not None:
+            raise ValueError(f"a JSON object is needed, not {type(bad).__name__}")
+        return _trace_parts(
+            _named(span, record, settings.identity) for record in records for span in spans(record)
+        )
+
+    def last_time(value: JsonObject) -> float | None:
+        return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
+
+    registry.register_built_in(
+        name=name,
+        help=help,
+        rank=rank,
+        recognises=recognises,
+        keys=keys[0],
+        other_keys=keys[1:],
+        splitter=registry.Splitter(into=_PARTS, split=split),
+        time=last_time,
+        places=places,
+        **more,
+    )
+
+
+registry.register_built_in(
+    name=_PARTS,
+    help="turnwise's own part of a trace",
+    places=(),
+    rank=24,
+    recognises=lambda record: KEY in record,
+    events=registry.EventReader(
+        locate=_locate,
+        join=_join_parts,
+        # The root ends last, so that its trace is whole.
+        is_end=lambda part: part.get("has_root") is True,
+        group=_group,
+        lend=_lend,
+    ),
+)
