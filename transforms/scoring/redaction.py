@@ -367,7 +367,12 @@ class Redactor:
                 longer = self._of_longer(kind, text, start, end) if mark == self._marker else None
                 marker = longer or mark(kind, key, text[start:end])
                 spans += [(*ends, marker) for ends in places]
-                is_cued = kind in _CUED or (kind == "PHONE" and self._is_named_phone(plain[start:end]))
+                number = plain[start:end]  # of a phone, which only the word beside it may tell
+                is_cued = kind in _CUED or (
+                    kind == "PHONE"
+                    and number not in self._literals
+                    and not any(find(number, ("phone",), self._config.regions))
+                )
                 if is_cued and mark == self._marker and places == [(start, end)]:
                     self._repeat(text[start:end], marker)
         return sorted(spans)
@@ -388,10 +393,6 @@ class Redactor:
         if options not in self._findings:
             self._findings[options] = _findings(*options)
         return self._findings[options]
-
-    def _is_named_phone(self, number: str) -> bool:
-        """Returns whether only the word beside a number tells that it is a phone's."""
-        return number not in self._literals and not any(find(number, ("phone",), self._config.regions))
 
     def _repeat(self, value: str, marker: str) -> None:
         """Gives a value its marker where it stands without the word that says what it is."""

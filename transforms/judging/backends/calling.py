@@ -195,11 +195,6 @@ class Api(Protocol):
 
     access: Access
 
-    @property
-    def lists_models(self) -> bool:
-        """Whether a model that it does not find does not exist."""
-        return not self.access.base_url
-
     def open(self) -> None:
         """Makes the client, once."""
 
@@ -288,10 +283,10 @@ class ApiBackend:
         try:
             await self.sent(partial(self._api.find, model), model, 2, min(_CHECK_S, self._config.timeout_s))
         except CallError as error:
-            # A server without a list of models says 404 of the path, and not of the model.
+            # A server of one's own without a list of models says 404 of the path, and not of the model.
             name, reason = re.escape(model.rpartition("/")[2]), str(error)
             names_model = re.search(rf"(?<!\w){name}(?!\w)", reason) and "/models/" not in reason
-            is_unknown = error.is_gone and (self._api.lists_models or names_model)
+            is_unknown = error.is_gone and (not self._api.access.base_url or names_model)
             if error.fault.kind in ("connection", "timeout") or is_unknown:
                 raise ConfigError(f"judge: model {model}: {reason}") from None
 
