@@ -23,8 +23,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.ces.evaluation import check_thresholds
-from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
+from turnwise.schemas.ces.evaluation import EvaluationMetricsThresholds, check_thresholds
 from turnwise.schemas.conversation import Settings, ToolSetting
 from turnwise.schemas.jsonio import (
     JsonObject,

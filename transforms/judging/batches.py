@@ -238,7 +238,6 @@ class Batches:
             yield part
 
     async def _made(self, job: _Job) -> None:
-        """Makes a job, and waits for its end."""
         self._jobs.append(job)
         try:
             await self._keep(job)
@@ -305,7 +304,6 @@ class Batches:
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
     async def _end(self, job: _Job, state: BatchState) -> None:
-        """Gives the answers of a job that has ended."""
         backend = self._backend(job.record.judge)
         replies = {}
         for key in job.record.requests:

@@ -411,7 +411,6 @@ class Redactor:
                 self._spelled[part] = marker
 
     def _by_patterns(self, text: str) -> Iterator[Finding]:
-        """Yields what the patterns of the config match."""
         readable = text if text.isascii() else _HALVES.sub("?", text)
         for name, pattern in self._config.patterns.items():
             for match in compiled(pattern).finditer(readable):
@@ -567,7 +566,6 @@ def _lasting(marker: str, raw: str) -> str:
 
 
 def _is_version(text: str, start: int, end: int, marker: str) -> bool:
-    """Returns whether what a detector took for a value is written like a version."""
     kind = marker[1:].rpartition("_")[0].lower()
     return kind in REDACTED_KINDS and _OF_VERSION.fullmatch(text, start, end) is not None
 

@@ -135,7 +135,6 @@ def _scores(result: CriterionScores) -> list[Score]:
 
 
 def _fails(result: CriterionScores) -> bool:
-    """Returns whether a criterion fails somewhere."""
     return any(score.outcome == "FAIL" for score in _scores(result))
 
 
