@@ -327,7 +327,11 @@ def _insights(value: JsonObject, record: Record) -> Conversation:
     start = kinds.first_of(held, ("start_time", "start_timestamp", "start_timestamp_utc"))
     seconds = time_seconds(start)
     about = ("agent_id", "medium", "dialogflow_conversation_profile_id")
-    version = _agent_version(held)
+    # The version of the automated agent stands in the quality metadata, or in a row's column `agents`.
+    agents = _plain(held.get("quality_metadata")).get("agent_info") or held.get("agents")
+    about_agents = map(_plain, kinds.objects_in(agents))
+    versions = (kinds.first_of(agent, ("version_id", "version_display_name")) for agent in about_agents)
+    version = as_text(next(filter(None, versions), None))
     return log.conversation(
         name_of(held) or as_text(held.get("conversation_name")) or record_place(record),
         "insights_conversation",
@@ -348,14 +352,6 @@ def _time(segment: JsonObject) -> float | None:
         return float(value or 0) / _UNITS[key] or None if key in _UNITS else time_seconds(value)
     except (TypeError, ValueError):
         return None
-
-
-def _agent_version(held: JsonObject) -> str | None:
-    """Returns the version of the automated agent, from the quality metadata or a row's column `agents`."""
-    listed = _plain(held.get("quality_metadata")).get("agent_info") or held.get("agents")
-    agents = map(_plain, kinds.objects_in(listed))
-    versions = (kinds.first_of(agent, ("version_id", "version_display_name")) for agent in agents)
-    return as_text(next(filter(None, versions), None))
 
 
 _OF_INSIGHTS = kinds.key_set("transcript sentences entries")

@@ -182,7 +182,6 @@ class _StreamReader:
         self.inner = 0
 
     def add(self, entry: JsonObject) -> None:
-        """Adds a line."""
         kind, log = kind_of(entry), self.log
         if entry.get("session_id") not in (None, "default"):
             self.session = as_text(entry["session_id"])
@@ -224,7 +223,6 @@ class _StreamReader:
         self.is_over = True
 
     def conversation(self, fallback_id: str) -> Conversation:
-        """Returns the conversation of the lines."""
         log = self.log
         if self.inner:
             log.general.add("SubAgent", f"{self.inner} calls and results of sub-agents are left out")
@@ -424,7 +422,7 @@ class _RolloutReader:
         self.started: dict[str, str] = {}
 
     def add(self, line: JsonObject, payload: JsonObject) -> None:
-        """Adds a line of a rollout; events repeat what items hold, but only they tell what the user typed."""
+        # Events repeat what items hold, but only they tell what the user typed.
         kind, log = kind_of(line), self.log
         if kind == "session_meta":
             self.about = self.about or payload
@@ -463,7 +461,7 @@ class _RolloutReader:
             log.undo(payload["num_turns"])
 
     def add_event(self, line: JsonObject) -> None:
-        """Adds an event of `codex exec`, which does not hold what the user wrote."""
+        # The events of `codex exec` do not hold what the user wrote.
         kind, log = kind_of(line), self.log
         if kind == "thread.started":
             self.about = {"id": line.get("thread_id")}
@@ -487,7 +485,6 @@ class _RolloutReader:
             log.failure = line.get("error") or "turn.failed"
 
     def conversation(self, fallback_id: str) -> Conversation:
-        """Returns the conversation of the lines."""
         if self.is_running and not self.end:
             self.log.check_end()
         for kind in self.started.values():

@@ -62,8 +62,6 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """How messages of one API or framework are read.
 
     Attributes:
-        name: Name of its input format.
-        help: What it is, in one line.
         fits: Returns whether a message has keys that only this dialect has.
         read: Adds messages to a dialogue; raises ValueError.
         reply: Adds a model's reply to a dialogue; raises ValueError. None: it has no form of its own.

@@ -287,7 +287,10 @@ def _add_item(message: parts.SpanMessage, item: JsonObject, kind: str) -> None:
     """Adds a call of Responses with its result, if the item holds it, or that it is not done."""
     call, status = parts.call_of(item), item.get("status")
     if kind in HOSTED_ITEMS:
-        call.name, call.is_hosted, call.args = kind.removesuffix("_call"), True, _hosted_arguments(item)
+        given = {key: item[key] for key in HOSTED_ITEMS[kind] if item.get(key) is not None}
+        inner = next(iter(given.values()), None) if len(given) == 1 else None
+        call.args = inner if isinstance(inner, dict) else given
+        call.name, call.is_hosted = kind.removesuffix("_call"), True
         is_over, result = status in (None, "completed", "failed"), first_of(item, _HOSTED_RESULTS)
         error = failure_mark(item) if is_over else None
         call.result = None if result is None and not error else ToolResponse(response=result, error=error)
@@ -299,13 +302,6 @@ def _add_item(message: parts.SpanMessage, item: JsonObject, kind: str) -> None:
         is_open = status not in (None, "completed") and not (call.result and call.result.error)
     message.calls.append(call)
     message.parts += [parts.not_done(call.name, status)] if is_open else []
-
-
-def _hosted_arguments(item: JsonObject) -> JsonObject:
-    """Returns the arguments of a call to a tool that OpenAI hosts: those of its type, or the only object."""
-    given = {key: item[key] for key in HOSTED_ITEMS[str(item.get("type"))] if item.get(key) is not None}
-    inner = next(iter(given.values()), None) if len(given) == 1 else None
-    return inner if isinstance(inner, dict) else given
 
 
 def _lacks_role(value: JsonObject) -> bool:

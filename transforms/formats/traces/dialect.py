@@ -26,14 +26,11 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
     Attributes:
         kind: What the span is; None: unknown.
         name: Name of the tool, of the agent, or of the model.
-        input: Messages that were given.
-        output: Messages that came back.
         user: The user's message, where it is stated apart from the input.
         has_result: Whether the result is stated.
         asks_calls: Whether the model asked for calls of which other spans hold the arguments.
         error: Error of the tool or the agent.
         target: Agent that a hand-off leads to.
-        response_id: Id of the model's reply.
         event: Which event of a call it is, where each has a span of its own: the start, the end, or what the
             agent was told.
         unread: What is not read, such as events of an unknown type: words for several of them.
@@ -97,12 +94,11 @@ class SpanDialect(Struct, frozen=True, kw_only=True):
     is_guess: bool = False
 
 
-def _fault(item: object) -> str | None:
-    return None if isinstance(item, SpanDialect) else "it is no SpanDialect"
-
-
 DIALECTS: Registry[SpanDialect] = Registry(
-    "dialect of spans", "turnwise.dialects", "turnwise.transforms.formats.traces.dialects", _fault
+    "dialect of spans",
+    "turnwise.dialects",
+    "turnwise.transforms.formats.traces.dialects",
+    lambda item: None if isinstance(item, SpanDialect) else "it is no SpanDialect",
 )
 """Name -> dialect."""
 
