@@ -13,7 +13,7 @@ from turnwise.schemas.registry import Registry
 from turnwise.transforms.formats.endings import TOKENS
 from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, SYSTEM, key_set
 from turnwise.transforms.formats.messages.parts import OBJECT, SpanMessage
-from turnwise.transforms.formats.messages.spellings import HISTORIES, only_messages, read_messages
+from turnwise.transforms.formats.messages.spellings import only_messages, read_history, read_messages
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, as_count, is_cut, loaded
 
 Kind = Literal["model", "tool", "agent", "chain", "handoff", "other"]
@@ -140,10 +140,9 @@ def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
         return _readable(read_messages(value, role))
     if not value or value in HIDDEN:
         return None
-    messages = HISTORIES.read(value, role)
-    return (
-        [] if len(messages) == 1 and messages[0].texts == [value] and is_cut(value) else _readable(messages)
-    )
+    messages = read_history(value, role)
+    is_text = len(messages) == 1 and messages[0].texts == [value]
+    return [] if is_text and is_cut(value) else _readable(messages)
 
 
 def _readable(messages: list[SpanMessage]) -> list[SpanMessage] | None:
