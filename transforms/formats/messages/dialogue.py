@@ -246,9 +246,8 @@ def counted(usage: Usage | None, fields: JsonObject, model: JsonValue = None) ->
 
     Of a report with a negative count nothing is read.
     """
-    known: dict[str, Any] = {
-        name: count for name, count in endings.known_tokens(fields).items() if type(count) is int
-    }
+    counts = endings.known_tokens(fields)
+    known: dict[str, Any] = {name: count for name, count in counts.items() if type(count) is int}
     if not known:
         return usage
     report = Usage(**known, model=endings.as_text(model) or None)
@@ -326,9 +325,8 @@ def _add_steps(message: SpanMessage, log: Dialogue, joint: str, value: JsonObjec
     """
     answered = {result.id for result in message.results} - {None}
     inside = {id(c) for c in message.calls if c.is_hosted or c.is_stated or c.result or c.id in answered}
-    steps: list[MessageCall | MessageResult] = sorted(
-        [*message.calls, *message.results], key=lambda s: s.after
-    )
+    steps: list[MessageCall | MessageResult] = [*message.calls, *message.results]
+    steps.sort(key=lambda step: step.after)
     texts, start = message.texts if message.role == AGENT else [], 0
     # The name of an item that is a call is the tool's.
     is_spoken = message.role == AGENT and not str(value.get("type")).endswith("_call")

@@ -220,9 +220,8 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         "meta": {key: record[key] for key in _ABOUT if isinstance(record.get(key), str | int)},
     }
     made = canonical(Conversation, fields, f"not a record of the format {dialect.name}")
-    unread = [
-        finding.message for turn in made.turns for finding in turn.findings if NO_CONTENT in finding.message
-    ]
+    messages = [finding.message for turn in made.turns for finding in turn.findings]
+    unread = [message for message in messages if NO_CONTENT in message]
     if unread and not any(map(_holds_content, made.turns)):
         raise UnreadMessagesError(f"no words and no calls are read of its messages: {unread[0]}; {_MAP_IT}")
     return made
@@ -285,13 +284,12 @@ def _page_items(record: JsonObject) -> list[JsonValue] | None:
     data = record.get("data")
     if record.get("object") != "list" or not isinstance(data, list):
         return None
-    items, places = list(map(as_object, data)), dict[str, int]()
-    for index, item in enumerate(items):
-        if str(item.get("type")).endswith("_output"):
-            places.setdefault(str(item.get("call_id")), index)
-    calls = [
-        (str(item.get("call_id")), i) for i, item in enumerate(items) if item.get("type") == "function_call"
+    items = list(map(as_object, data))
+    outputs = [
+        (str(e.get("call_id")), i) for i, e in enumerate(items) if str(e.get("type")).endswith("_output")
     ]
+    places = dict(reversed(outputs))
+    calls = [(str(e.get("call_id")), i) for i, e in enumerate(items) if e.get("type") == "function_call"]
     paired = [i > places[name] for name, i in calls if name in places]
     # The newest stands first if outputs stand before their calls, or only the last item is the user's.
     is_users = bool(items) and items[0].get("role") != "user" and items[-1].get("role") == "user"
