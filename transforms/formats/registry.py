@@ -20,7 +20,8 @@ from turnwise.transforms.formats.identity import KEYS, OF_ANY, OF_KEPT, OF_SPANS
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.text.dates import time_seconds, value_time
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 _TRIED = 100
 _SIMILAR = 0.8
 
@@ -314,11 +315,13 @@ class _BuiltIn(Format, frozen=True, kw_only=True):
     has_rubrics: bool = False
 
 
-def registering(make: Callable[P, T], add: Callable[[T], T]) -> Callable[P, T]:
+def registering(make: Callable[P, T], add: Callable[[T], object]) -> Callable[P, T]:
     """Returns a function that makes an implementation of its fields, adds it and returns it."""
 
     def register(*args: P.args, **fields: P.kwargs) -> T:
-        return add(make(*args, **fields))
+        item = make(*args, **fields)
+        add(item)
+        return item
 
     return register
 
@@ -374,6 +377,7 @@ def time_by(kind: Format, value: JsonObject) -> float | None:
     return value_time(value) if time is None else time
 
 
+NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
 SHARE_GPT = "ShareGPT's messages of from and value"
 _SPAN_KEYS = ({"trace_id", "span_id"}, {"traceId", "spanId"}, {"context", "span_kind"},
               {"spanContext", "attributes"})  # fmt: skip

@@ -90,7 +90,7 @@ DIALECTS: dict[str, Dialect] = {}
 """Name -> dialect."""
 
 
-def _add(dialect: Dialect) -> Dialect:
+def _add(dialect: Dialect) -> None:
     DIALECTS[dialect.name] = dialect
     register_built_in(
         name=dialect.name,
@@ -102,7 +102,6 @@ def _add(dialect: Dialect) -> Dialect:
         read_log=lambda value, record, settings: [_conversation(dialect, value, record, settings)],
         is_list=dialect.fits,
     )
-    return dialect
 
 
 register_dialect = registering(Dialect, _add)

@@ -505,9 +505,11 @@ def new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> Span
             new.insert(0, message)
         elif new and message.role != SYSTEM:
             break
-    names = ("texts", "parts", "keys")
-    held = {name: [item for message in new for item in getattr(message, name)] for name in names}
-    return SpanMessage(USER, **held) if new else None
+    whole = SpanMessage(USER)
+    for message in new:
+        whole.texts, whole.parts = whole.texts + message.texts, whole.parts + message.parts
+        whole.keys = whole.keys + message.keys
+    return whole if new else None
 
 
 def news(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> list[SpanMessage] | None:

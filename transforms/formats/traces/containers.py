@@ -182,8 +182,8 @@ def _flat_span(held: JsonObject) -> TraceSpan:
     parent = first_of(held, _PARENTS) or held.get("parentSpanContext")
     parent = first_of(parent, _SPAN_IDS) if isinstance(parent, dict) else parent
     start, length = as_nanos(first_of(held, _STARTS)), held.get("Duration")  # of ClickHouse, in nanoseconds
-    lasted = start and isinstance(length, int) and length >= 0
-    end = as_nanos(first_of(held, _END_TIMES)) or (start + length if lasted else 0)
+    lasted = start + length if start and isinstance(length, int) and length >= 0 else 0
+    end = as_nanos(first_of(held, _END_TIMES)) or lasted
     events, attributes = loaded(first_of(held, _EVENTS)), loaded(first_of(held, _ATTRIBUTES))
     inner = stated(resource).get("attributes", resource) if isinstance(resource, dict) else {}
     kind = held.get("span_kind")
