@@ -319,10 +319,8 @@ def _joined(session_id: str, entries: Sequence[JsonObject]) -> canonical.Convers
 
 def _entry_turn(index: int, entries: Sequence[JsonObject]) -> canonical.Turn:
     payloads = [_payload(entry) for entry in entries]
-    outputs = [
-        SessionOutput.from_value({k: v for k, v in p.items() if k in _OUTPUT_KEYS}, lenient=True)
-        for p in payloads
-    ]
+    given = ({key: p[key] for key in p if key in _OUTPUT_KEYS} for p in payloads)
+    outputs = [SessionOutput.from_value(output, lenient=True) for output in given]
     pairs = reversed([(o.diagnostic_info, p) for o, p in zip(outputs, payloads, strict=True)])
     details, payload = next(((d, p) for d, p in pairs if d is not None), (None, {}))
     unread = Unread()
@@ -358,9 +356,7 @@ def _repeats_calls(payload: JsonObject, turn: canonical.Turn) -> bool:
     return not wanted - Counter(str(call.name) for call in turn.tool_calls)
 
 
-_STRUCTS = frozenset(
-    ("args", "response", "variables", "updatedVariables", "updated_variables", "attributes", "payload")
-)
+_STRUCTS = key_set("args response variables updatedVariables updated_variables attributes payload")
 
 
 def without_underscores(value: JsonValue) -> JsonValue:
@@ -369,12 +365,10 @@ def without_underscores(value: JsonValue) -> JsonValue:
         return [without_underscores(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {
-        ("type" if key == "type_" and "type" not in value else key): (
-            item if key in _STRUCTS else without_underscores(item)
-        )
-        for key, item in value.items()
-    }
+    inner = {key: item if key in _STRUCTS else without_underscores(item) for key, item in value.items()}
+    if "type" in inner or "type_" not in inner:
+        return inner
+    return {"type" if key == "type_" else key: item for key, item in inner.items()}
 
 
 END_SESSION = "end_session"
@@ -418,9 +412,8 @@ def _is_session_output(record: JsonObject) -> bool:
 def _is_conversation(record: JsonObject) -> bool:
     turns = record.get("turns")
     holders = [record, *turns] if isinstance(turns, list) else [record]
-    has_chunks = any(
-        "chunks" in item for holder in holders for item in objects_in(as_object(holder).get("messages"))
-    )
+    messages = (item for held in holders for item in objects_in(as_object(held).get("messages")))
+    has_chunks = any("chunks" in message for message in messages)
     return has_chunks or "/conversations/" in endings.name_of(record)
 
 
