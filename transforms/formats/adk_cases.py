@@ -71,9 +71,7 @@ def _legacy_eval_case(value: JsonValue, eval_set_id: str | None = None) -> EvalC
             ExpectedTurn(
                 user=row.query,
                 response=row.reference or None,
-                tool_calls=[
-                    ToolCall(name=use.tool_name, args=use.tool_input) for use in row.expected_tool_use
-                ],
+                tool_calls=[ToolCall(use.tool_name, use.tool_input) for use in row.expected_tool_use],
                 intermediate_responses=[words.text for words in row.expected_intermediate_agent_responses],
             )
             for row in case.data

@@ -12,20 +12,16 @@ from turnwise.schemas.ces import evaluation as ces
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, Record, Rubric, ToolCall, TurnThresholds
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
-from turnwise.transforms.formats import ces_conversations as log
 from turnwise.transforms.formats.ces_conversations import (
-    conversation,
     message_text,
     tool_call,
     tool_response,
-    wire_evaluation,
     without_underscores,
 )
 from turnwise.transforms.formats.endings import as_text, name_of, spelt
 from turnwise.transforms.formats.fields import read_each
-from turnwise.transforms.formats.identity import OF_CES
 from turnwise.transforms.formats.messages.kinds import as_object, key_set, listed, objects, objects_in
-from turnwise.transforms.formats.registry import EventReader, ReadSettings, register_built_in
+from turnwise.transforms.formats.registry import ReadSettings, register_built_in
 from turnwise.transforms.matching.calls import check_directives
 
 Behavior = Literal["ENABLED", "DISABLED"]
@@ -56,7 +52,17 @@ def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
         _add_scenario(case, message.scenario)
     else:
         raise ValueError("Evaluation: neither golden nor scenario is set")
-    _add_switches(case, message)
+    config_override = message.evaluation_metrics_config_override
+    scenario = config_override.scenario_metrics_config if config_override else None
+    goal = scenario.user_goal_met_metrics_config if scenario else None
+    case.user_goal_enabled = goal is None or goal.enable_user_goal_met_metrics
+    golden = config_override.golden_metrics_config if config_override else None
+    if golden is not None:
+        similarity, tools = golden.semantic_similarity_metrics_config, golden.tool_correctness_metrics_config
+        steps = golden.step_tool_correctness_metrics_config
+        case.similarity_enabled = similarity is None or similarity.enable_semantic_similarity_metrics
+        case.tool_correctness_enabled = tools is None or tools.enable_tool_correctness_metrics
+        case.step_tool_correctness_enabled = steps is None or steps.enable_tool_correctness_metrics
     return case
 
 
@@ -83,21 +89,6 @@ def _thresholds(message: ces.CaseContent, config: CesConfig) -> canonical.CaseTh
         given = {name: value for name, value in stated.items() if value is not None}
         thresholds = msgspec.structs.replace(thresholds, **given)
     return thresholds
-
-
-def _add_switches(case: canonical.EvalCase, message: ces.CaseContent) -> None:
-    config = message.evaluation_metrics_config_override
-    scenario = config.scenario_metrics_config if config else None
-    goal = scenario.user_goal_met_metrics_config if scenario else None
-    case.user_goal_enabled = goal is None or goal.enable_user_goal_met_metrics
-    golden = config.golden_metrics_config if config else None
-    if golden is None:
-        return
-    similarity, tools = golden.semantic_similarity_metrics_config, golden.tool_correctness_metrics_config
-    steps = golden.step_tool_correctness_metrics_config
-    case.similarity_enabled = similarity is None or similarity.enable_semantic_similarity_metrics
-    case.tool_correctness_enabled = tools is None or tools.enable_tool_correctness_metrics
-    case.step_tool_correctness_enabled = steps is None or steps.enable_tool_correctness_metrics
 
 
 def _golden_turn(message: ces.GoldenTurn) -> ExpectedTurn:
@@ -283,25 +274,24 @@ register_built_in(
 
 _OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")
 _SCRIPTS = frozenset(("golden", "scenario"))
-_TURN, _DIAGNOSIS = spelt("turn_index"), spelt("diagnostic_info")
-
-
-def _is_session_output(record: JsonObject) -> bool:
-    labels = record.get("labels")
-    logged = "jsonPayload" in record and isinstance(labels, dict) and "session_id" in labels
-    return logged or bool(record.keys() & _TURN and record.keys() & _DIAGNOSIS)
-
-
-def _is_conversation(record: JsonObject) -> bool:
-    turns = record.get("turns")
-    holders = [record, *turns] if isinstance(turns, list) else [record]
-    has_chunks = any(_lists(holder, "messages", "chunks") for holder in holders)
-    return has_chunks or "/conversations/" in name_of(record)
 
 
 def _lists(holder: JsonValue, key: str, name: str) -> bool:
     """Returns whether an object lists, under a key, any object with a name in it."""
     return any(name in item for item in objects_in(as_object(holder).get(key)))
+
+
+def _wire(value: JsonObject) -> bytes:
+    """Returns an Evaluation as the API has it: an export holds statements in place of their names."""
+    whole = without_underscores(value)
+    for script in ("golden", "scenario"):
+        inner = whole.get(script)
+        for items in inner.values() if isinstance(inner, dict) else ():
+            for i, item in enumerate(items if isinstance(items, list) else ()):
+                statement = as_object(item)
+                criteria = as_object(statement.get("llmCriteria") or statement.get("llm_criteria"))
+                items[i] = criteria.get("prompt") or item
+    return dump_json(whole)
 
 
 # For example {"goldenResult": {"turnReplayResults": [...]}, "evaluationStatus": "COMPLETED"}
@@ -325,38 +315,8 @@ register_built_in(
         any(not isinstance(record[key], str) for key in record.keys() & _SCRIPTS)
         or "/evaluations/" in name_of(record)
     ),
-    read_cases=lambda value, record, settings: [eval_case(wire_evaluation(value), settings.ces)],
+    read_cases=lambda value, record, settings: [eval_case(_wire(value), settings.ces)],
 )
-# For example {"labels": {"session_id": "s"}, "jsonPayload": {"turnIndex": 1, "text": "Hello"}}
-register_built_in(
-    name="ces_session_output",
-    source="ces",
-    places=(("labels", OF_CES), ("", OF_CES)),
-    help="CES session log entries, as Cloud Logging stores them",
-    keys=("jsonPayload", "labels"),
-    other_keys=(("turnIndex", "diagnosticInfo"),),
-    rank=120,
-    recognises=_is_session_output,
-    events=EventReader(
-        locate=log.entry_session,
-        is_end=log.ends_session,
-        own_id=lambda value: value.get("insertId"),
-        join=log.joined_conversation,
-    ),
-)
-# For example {"name": ".../conversations/c", "turns": [{"messages": [{"role": "user", "chunks": [...]}]}]}
-register_built_in(
-    name="ces_conversation",
-    source="ces",
-    places=(("", OF_CES), ("labels", OF_CES)),
-    help="CES Conversation (proto3 JSON)",
-    keys=("name", "startTime", "turns"),
-    rank=130,
-    recognises=_is_conversation,
-    read_log=lambda value, record, settings: [conversation(without_underscores(value))],
-)
-
-
 _EVENT = re.compile(r"<event>(.*)</event>")
 _GREETING = "welcome"
 _TRANSFER = "transfer_to_agent"

@@ -114,7 +114,7 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
     if entry["type"] == "user":
         _add_user(blocks, log, timestamp)
         return
-    _add_agent(blocks, log)
+    read_anthropic([{"role": "assistant", "content": blocks or None}], log)
     log.finish = as_object(entry.get("message")).get("stop_reason")
     if entry.get("isApiErrorMessage"):
         log.failure = str(content)[:200]
@@ -175,14 +175,11 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
 
 class _StreamReader:
     def __init__(self) -> None:
-        self.log = Dialogue()
-        self.about: JsonObject = {}
+        self.log, self.about = Dialogue(), JsonObject()
         self.session: str | None = None
-        self.is_over = True
-        self.inner = 0
+        self.is_over, self.inner = True, 0
 
     def add(self, entry: JsonObject) -> None:
-        """Adds a line."""
         kind, log = kind_of(entry), self.log
         if entry.get("session_id") not in (None, "default"):
             self.session = as_text(entry["session_id"])
@@ -196,7 +193,8 @@ class _StreamReader:
                 log.open()
                 log.unread.add(MISSING_HISTORY, NO_REQUEST)
                 self.is_over = False
-            _add_agent(as_blocks(_content_of(entry)), log)
+            blocks = as_blocks(_content_of(entry))
+            read_anthropic([{"role": "assistant", "content": blocks or None}], log)
             log.failure = entry.get("error") or log.failure
         elif kind == "result":
             self._result(entry)
@@ -224,7 +222,6 @@ class _StreamReader:
         self.is_over = True
 
     def conversation(self, fallback_id: str) -> Conversation:
-        """Returns the conversation of the lines."""
         log = self.log
         if self.inner:
             log.general.add("SubAgent", f"{self.inner} calls and results of sub-agents are left out")
@@ -307,14 +304,6 @@ def _add_user(blocks: Sequence[JsonObject], log: Dialogue, timestamp: JsonValue)
     return bool(typed or not blocks)
 
 
-def _add_agent(blocks: list[JsonObject], log: Dialogue) -> None:
-    read_anthropic([{"role": "assistant", "content": blocks or None}], log)
-
-
-CLEAR = "<command-name>/clear"
-SPOKEN = ("user", "assistant")
-
-
 def _content_of(entry: JsonObject) -> JsonValue:
     return as_object(entry.get("message")).get("content")
 
@@ -325,7 +314,7 @@ def _segments(entries: Sequence[JsonObject]) -> Iterator[list[JsonObject]]:
     session: JsonValue = None
     for entry in entries:
         content, session_id = _content_of(entry), entry.get("sessionId") or session
-        cleared = isinstance(content, str) and CLEAR in content
+        cleared = isinstance(content, str) and "<command-name>/clear" in content
         if segment and (cleared or (session is not None and session_id != session)):
             yield segment
             segment = []
@@ -348,8 +337,7 @@ def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
     by_id = {entry["uuid"]: entry for entry in given}
     before = {entry["uuid"]: last for last, entry in zip([None, *given], given, strict=False)}
     ends = [entry for entry in given if not entry.get("isMeta") and not entry.get("teamName")]
-    kept: set[str] = set()
-    at = ends[-1] if ends else None
+    kept, at = set[str](), ends[-1] if ends else None
     while at is not None and at["uuid"] not in kept:
         kept.add(at["uuid"])
         parent = at.get("parentUuid") or at.get("logicalParentUuid")
@@ -364,7 +352,11 @@ def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
         are_known = all(isinstance(call_id, str) and call_id in called for call_id in answered)
         if blocks and are_known and all(map(is_anthropic_block, blocks)):
             kept.add(entry["uuid"])
-    beside = [e for e in given if e["uuid"] not in kept and e.get("type") in SPOKEN and not e.get("isMeta")]
+    beside = [
+        e
+        for e in given
+        if e["uuid"] not in kept and e.get("type") in ("user", "assistant") and not e.get("isMeta")
+    ]
     return [entry for entry in given if entry["uuid"] in kept], len(beside)
 
 
@@ -393,10 +385,6 @@ def _is_codex_line(value: JsonObject) -> bool:
     return kind in _EXEC and ("item" in value or "thread_id" in value or kind.startswith("turn."))
 
 
-def _is_codex_log(record: JsonObject) -> bool:
-    return _is_codex_line(record) or any(map(_is_codex_line, objects_in(record.get("events"))[:3]))
-
-
 def _read_codex(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
     given = value.get("events") if isinstance(value, dict) else value
     if given is None:
@@ -413,7 +401,7 @@ def _read_codex(value: JsonValue, record: Record, settings: ReadSettings) -> lis
 
 class _RolloutReader:
     def __init__(self, lines: list[JsonObject]) -> None:
-        self.log, self.about = Dialogue(), dict[str, JsonValue]()
+        self.log, self.about = Dialogue(), JsonObject()
         payloads = [as_object(line.get("payload")) for line in lines]
         self.typed = [str(p.get("message")).strip() for p in payloads if p.get("type") == "user_message"]
         self.only_typed = _only_typed(payloads)
@@ -424,7 +412,7 @@ class _RolloutReader:
         self.started: dict[str, str] = {}
 
     def add(self, line: JsonObject, payload: JsonObject) -> None:
-        """Adds a line of a rollout; events repeat what items hold, but only they tell what the user typed."""
+        # Events repeat what items hold, but only they tell what the user typed.
         kind, log = kind_of(line), self.log
         if kind == "session_meta":
             self.about = self.about or payload
@@ -463,7 +451,7 @@ class _RolloutReader:
             log.undo(payload["num_turns"])
 
     def add_event(self, line: JsonObject) -> None:
-        """Adds an event of `codex exec`, which does not hold what the user wrote."""
+        # The events of `codex exec` do not hold what the user wrote.
         kind, log = kind_of(line), self.log
         if kind == "thread.started":
             self.about = {"id": line.get("thread_id")}
@@ -487,7 +475,6 @@ class _RolloutReader:
             log.failure = line.get("error") or "turn.failed"
 
     def conversation(self, fallback_id: str) -> Conversation:
-        """Returns the conversation of the lines."""
         if self.is_running and not self.end:
             self.log.check_end()
         for kind in self.started.values():
@@ -508,7 +495,7 @@ register_built_in(
     keys=("timestamp", "type", "payload"),
     help="session logs of Codex, one file a session",
     rank=28,
-    recognises=_is_codex_log,
+    recognises=lambda record: any(map(_is_codex_line, [record, *objects_in(record.get("events"))[:3]])),
     read_log=_read_codex,
     is_list=_is_codex_line,
     is_lines=_is_codex_line,
@@ -529,9 +516,7 @@ def _only_typed(payloads: Sequence[JsonObject]) -> set[int]:
 
     An item repeats one event: the one between the same two steps of the agent, or else one that is left.
     """
-    events: list[tuple[int, JsonObject, str]] = []
-    items: list[tuple[int, JsonObject, str]] = []
-    step = 0
+    events, items, step = list[tuple[int, JsonObject, str]](), list[tuple[int, JsonObject, str]](), 0
     for payload in payloads:
         is_message = payload.get("type") == "message"
         if payload.get("type") == "user_message":

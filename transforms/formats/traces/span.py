@@ -43,13 +43,10 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
 
     Attributes:
         trace: Id of the trace, in small letters if it is hexadecimal; "": that of the part that holds it.
-        id: Id of the span.
         parent: Id of the parent; "": it is a root.
         start: Nanoseconds since the epoch; 0: not stated.
         end: Nanoseconds since the epoch; 0: not stated, or cut off.
-        events: Events and log records.
         error: Whether its status is an error, of which `message` is the text.
-        scope: Name of the instrumentation scope.
         resource: Attributes of the resource; in a part of a trace only those of `of_service`.
         dropped: Number of attributes and events that limits dropped or cut.
         is_local: Whether its parent is known to be of the same process, so that a missing one is lost.
