@@ -353,10 +353,6 @@ def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
 
 
 _WIDTH = 120
-_NO_CALLS = (
-    "it names no calls, which then count as unknown; if the agent has no tools, and what is not read holds "
-    "no calls and no errors, add tool_calls: `[]` to it"
-)
 
 
 def inspect_files(argv: Sequence[str]) -> int:
@@ -456,24 +452,11 @@ def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int
         ways = "write a `mapping` by hand (docs/input-formats.md, Any JSON), read the records by a --plugin"
         say(f"no mapping can be proposed: {proposal}; {ways}, or {NEXT_STEP}", sys.stderr)
         return 1
-    say(json.dumps({"mapping": proposal.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
-    read = f"{counted(proposal.conversations, 'conversation')}, {counted(proposal.turns, 'turn')}"
-    rejected = counted(proposal.rejected, "record")
-    say(f"proposed by names of keys; it reads {read}, and leaves {rejected} unread", sys.stderr)
-    if proposal.unread:
-        names = ", ".join(map(printable, proposal.unread))
-        say(f"not read by it: {names}; name in `ignored` what holds neither words nor calls", sys.stderr)
-    if proposal.left_out:
-        names = ", ".join(map(printable, proposal.left_out))
-        say(f"left out by it, as nobody's words: {names}; other roles are a finding", sys.stderr)
-    if "reverse(" in proposal.mapping.content:
-        say("by their times its messages are written newest first, so that it reverses them", sys.stderr)
-    elif proposal.may_be_reversed:
-        what = "with it the agent begins and the user ends every conversation"
-        say(f"{what}: if messages are written newest first, put reverse(...) around their list", sys.stderr)
-    if not proposal.has_calls:
-        say(_NO_CALLS, sys.stderr)
-    return 0 if proposal.turns and not proposal.rejected else 1
+    mapping, lines, is_whole = proposal
+    say(json.dumps({"mapping": mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
+    for line in lines:
+        say(line, sys.stderr)
+    return 0 if is_whole else 1
 
 
 def convert(argv: Sequence[str]) -> int:
