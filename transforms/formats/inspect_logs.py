@@ -57,12 +57,8 @@ def _conversation(sample: JsonObject, about: JsonObject) -> Conversation:
         end,
         start_time=as_text(about.get("created")),
         labels={name: as_object(score).get("value") for name, score in scores.items()},
-        meta={
-            "task_id": sample.get("id"),
-            "trial": sample.get("epoch"),
-            "task": about.get("task"),
-            "model": about.get("model"),
-        },
+        meta={"task_id": sample.get("id"), "trial": sample.get("epoch")}
+        | {key: about.get(key) for key in ("task", "model")},
     )
 
 
@@ -91,9 +87,7 @@ register_built_in(
     keys=("eval", "samples", "version"),
     help="logs of Inspect (`.eval` and `.json`), a conversation a sample",
     rank=22,
-    recognises=lambda record: (
-        isinstance(record.get("samples"), list) and isinstance(record.get("eval"), dict)
-    ),
+    recognises=lambda log: isinstance(log.get("samples"), list) and isinstance(log.get("eval"), dict),
     read_log=_read,
 )
 
