@@ -98,7 +98,6 @@ class ThresholdAdvice(msgspec.Struct, frozen=True, kw_only=True):
         validated_cost: Mean cost in ten-fold cross-validation over cases.
         present: The threshold of the run; None: it has none.
         saving: Mean cost of the present threshold minus the validated cost.
-        word: What may be said.
     """
 
     threshold: float
@@ -117,7 +116,6 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
     """A figure of all scores of a group, without the judge's bias; intervals are at 95 %.
 
     Attributes:
-        group: `all`, `app_version` or `slice`.
         name: Version or slice; None: all, or a version that the logs do not state.
         covers: What the figure is of: `all` scores, or, where no label is of one without a score, the
             `decided` alone, which is not what was drawn from.
@@ -127,7 +125,6 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
         value: The corrected figure; None: it is not corrected.
         rogan_gladen: Rogan and Gladen's interval, a second opinion; None: not defined, or the scores are not
             independent.
-        reason: Why it is not corrected.
     """
 
     group: CalibrationGroup
@@ -158,9 +155,6 @@ class CriterionCalibration(msgspec.Struct, frozen=True, kw_only=True):
     """One criterion, at one level, against its labels.
 
     Attributes:
-        level: MeasuredLevel of its scores and labels.
-        kind: Whether the labels are outcomes or numbers.
-        scores: Scores of the run.
         no_score: Those without a value and an outcome; a sample holds them, too.
         labelled: Scores with at least one usable label.
         cases: Their cases: eval cases, or conversations without one.
@@ -169,10 +163,7 @@ class CriterionCalibration(msgspec.Struct, frozen=True, kw_only=True):
         numbers: Agreement of numbers; None: the labels are outcomes.
         between_people: Krippendorff's alpha between raters; None: no score has labels of two raters.
         threshold: The threshold to take; None: see `no_threshold`.
-        no_threshold: Why none is suggested.
-        slices: Agreement by app version and slice.
         corrected: Corrected figures: all scores first, then app versions and slices.
-        not_corrected: Why nothing is corrected.
     """
 
     criterion: str
@@ -373,7 +364,6 @@ class JudgeCheck(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         model: The models that are asked, as the config names them, with commas between them.
         votes: How often each question was asked in each form.
-        records_rejected: Records and conversations that could not be read, parsed or matched.
         problems: Why the exit status is 1, one line each.
     """
 

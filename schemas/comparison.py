@@ -39,7 +39,6 @@ class VersionDifference(msgspec.Struct, frozen=True):
             with a power of 80 %.
         baseline_cases: Unpaired cases of the baseline with a value, where some have several; None: every
             conversation is one.
-        candidate_cases: The same of the candidate.
         fewest: Fewest cases (if unpaired: of each side) from which a word is given; None: there are enough.
         fewest_alike: Fewest cases (if unpaired: of each side) from which outcomes may be called the same or
             not worse; None: there are enough.
@@ -113,11 +112,7 @@ class QuantileRatio(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CorrectedDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference of all conversations between two sides whose figures are corrected by human labels.
-
-    The interval is at 95 %.
-
-    """
+    """The difference of all conversations, each side corrected by human labels; the interval is at 95 %."""
 
     baseline_labels: int
     candidate_labels: int
@@ -169,7 +164,6 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         app_versions: Its app versions; None: the logs do not state it.
         cases: Units of the comparison: cases, or conversations that name none.
         repeated_cases: Cases with more than one conversation.
-        no_verdict: Conversations without a verdict.
         problems: Why its run ended with exit status 1, one line each. Of a store: its runs that have not
             ended or broke off, unless all that is compared was measured later.
         rejected: Records, conversations and eval cases of its run that could not be read or scored, and files
@@ -200,11 +194,9 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         by: What identifies a case in both.
-        baseline_only: Cases of the baseline alone.
         changed: Cases on both sides that do not expect the same in both; they are not compared.
         baseline_unidentified: Conversations of the baseline without an id to pair them by.
         baseline_only_names: The first names of the cases of the baseline alone.
-        changed_names: The names of the cases that changed.
     """
 
     by: PairedBy
@@ -299,12 +291,10 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
         kind: `fixed`: fails in the baseline, passes in the candidate; `regressed`: the reverse;
             `newly_missing`: measured in the baseline, not in the candidate; `newly_measured`: the reverse.
         case: What pairs the two.
-        baseline_conversations: Ids of the conversations in the baseline.
         baseline_share: Share of the baseline's runs that pass; None: no score.
         turn_index: First turn that fails or has no score (0-based), of the side that the reason is of; None:
             the conversation as a whole.
         reason: Why it fails, or has no score, on the side that is worse.
-        tags: Tags of the case, of both sides.
     """
 
     criterion: str
@@ -356,7 +346,6 @@ class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         headline: What the leading criterion says, in one sentence with its numbers.
         detail: What is left out or missing, as far as it could change the answer; "": nothing.
-        criterion: The leading criterion.
         counts_by: The criterion whose outcomes are counted: the leading one, or the verdict if that has none.
         chosen: How it, baseline and candidate were chosen, in one sentence without a stop.
         baseline: Name of the baseline; None: nothing is compared.
@@ -486,7 +475,6 @@ class GatedConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation to read first.
 
     Attributes:
-        problem_label: Kind of its problem.
         alike: Number of conversations of the same problem type, with itself.
         position: 1-based line or index.
     """
@@ -517,7 +505,6 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
         baseline: Directory of the baseline; None: there is none.
         rules: The rules, each for each app version.
         problems: Why the run itself failed, one line each, as in `run.json`.
-        rejected: Records, conversations and eval cases that were rejected.
         comparison: The comparison with the baseline, else that of the run's first and last version; None:
             there is none.
         page: The first page of the run, or of the comparison; None: nothing was scored, or not compared.

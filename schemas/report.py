@@ -17,7 +17,6 @@ class CriterionFigure(msgspec.Struct, frozen=True):
 
     Attributes:
         count: Number of scores, those without a value included.
-        errors: How often the criterion failed with an error.
         share: Share of PASS in PASS and FAIL, 0..1; None: there is no outcome.
         low: Lower bound of the 95 % interval of the shown figure (`share`, or else `mean`).
         by_turn: Per 0-based turn index: the shown figure and its number of scores.
@@ -62,7 +61,6 @@ class SliceFigure(msgspec.Struct, frozen=True):
     """Outcomes of one criterion in one slice of one version.
 
     Attributes:
-        no_score: Conversations without a value or verdict.
         difference: Pass share minus that of the version's other conversations, -1..1; None: one of the two
             groups has no outcome.
         shrunk: The difference, drawn towards the mean of its criterion by its uncertainty.
@@ -98,7 +96,6 @@ class ToolFigure(msgspec.Struct, frozen=True):
     """One tool in one version.
 
     Attributes:
-        errors: Calls whose response is an error.
         p50: Median of the logged seconds; None: none is logged.
         effects: Effect -> number of calls.
         wrong: Argument -> how often it was missing, extra or different, most frequent first.
@@ -120,7 +117,6 @@ class Curve(msgspec.Struct, frozen=True):
     Attributes:
         quantity: `turn_latency`, `tokens_in`, ...
         unit: `seconds`, `tokens` or `count`.
-        count: Number of values.
         missing: Number of turns or conversations without one.
         quantiles: Values at evenly spaced shares from 0 to 1.
     """
@@ -148,7 +144,6 @@ class FailureGroup(msgspec.Struct, frozen=True):
 
     Attributes:
         stage: Stage of the failure; `check`: findings, which lose nothing.
-        error_type: Class of the error.
         sentence: What failed how often, and the next step if there is one.
         rows: The first of them, with their records.
     """
@@ -165,23 +160,15 @@ Detail = dict[str, JsonValue]
 
 
 class Conversations(msgspec.Struct, frozen=True):
-    """All conversations in reading order, by column; texts of `int` columns are places in `names`.
+    """All conversations in reading order, by column; texts of `int` columns are places in `names`, or -1.
 
     Attributes:
-        language: Places of languages; -1: not stated.
         worst: Place of the worst criterion's name; -1: none failed.
         worst_turn: Its 0-based turn; None: the whole conversation.
         severity: `critical`, `high`, `medium` or `low`; None: nothing went wrong.
         severity_score: What decides the order, at least 0.
-        severity_reason: What it consists of.
-        problem_label: What conversations of the same problem type have in common.
-        problem_type: Places of problem types; -1: none.
-        source: Places of files or topics; -1: unknown.
-        passed: Places of the names of the criteria that passed.
-        no_score: Places of the names of the criteria without a value.
         whole: Places of the names of the criteria with a score of the whole conversation.
         by_turn: Places of the names of the criteria with scores of turns.
-        agents: Places of the names of the agents that took over.
         scores: Criterion -> value of each conversation: its own, or else the mean of its turns; None: none.
         chunk: Place of the chunk with transcript and scores; -1: left out of the report.
         is_random: Whether it belongs to the random sample of a report with few transcripts, or to a report
@@ -232,11 +219,9 @@ class ReportRun(msgspec.Struct, frozen=True):
 
     Attributes:
         name: How texts call it: its id, or `This run` if there is no other; of joined runs, whose they are.
-        directory: Where its files are, as given.
         date: Its date (`--date`), as ISO text.
         settings: Digest of what decides its scores: runs with another one were not measured in the same way.
         counts: Numbers of records, conversations and results, as in `run.json`.
-        criteria: Criterion -> its fields.
         judge: Backend, model, usage and cost of the judge, as in `run.json`.
         redacted: What left as markers, as a clause; "": nothing.
         sampled_out: Conversations about which the judge was not asked.
@@ -298,10 +283,7 @@ class Report(msgspec.Struct, frozen=True):
         reasons: Lines on why verdicts are missing, of each first page; empty: none is known.
         sentences: Why the result cannot be relied on.
         coverage: One sentence per run that balances records, conversations and scores.
-        comparisons: The pairs of versions that are compared.
         tables: The table of criteria of each comparison as cells, the head first.
-        no_score: What has no score, by reason.
-        failures: Failures and findings, by kind.
         names: Texts that columns name by place.
         read_first: Places of the conversations to read first, of each first page; without one, of all.
         inline_chunks: How many of them the page itself holds; the others are files beside it.
@@ -347,7 +329,6 @@ class Noted(msgspec.Struct):
     Attributes:
         what: The kind: an error, or the kind of a finding.
         message: The first message, one line.
-        source: File of the first one.
         position: 1-based line or index of the first one in that file; 0: the file as a whole.
     """
 
@@ -438,7 +419,6 @@ class NotConverted(msgspec.Struct):
     """Something that was not converted.
 
     Attributes:
-        source: File of the record.
         position: 1-based line or index in that file; 0: the file as a whole.
     """
 

@@ -212,8 +212,6 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
         output_format: Format of the tables, which is the suffix of their files.
         config: The parsed config with its defaults.
         criteria: Name of a criterion -> its parameters with their defaults.
-        counts: Numbers of what was read, scored and rejected.
-        judge: Which judge was asked, and its usage.
         problems: Why the run failed its gates, one line each.
         exit_status: 0: done; 1: a gate was missed, as `problems` say.
         max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: half of them.

@@ -15,16 +15,16 @@ import pytest
 
 from tests.documentation import ROOT, SAMPLE, blocks, commands
 from turnwise.pipeline.cli.decisions import (
-    calibrate_parser,
-    compare_parser,
-    gate_parser,
-    report_parser,
-    status_parser,
+    CALIBRATE_PARSER,
+    COMPARE_PARSER,
+    GATE_PARSER,
+    REPORT_PARSER,
+    STATUS_PARSER,
 )
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.run_options import dates_of, parse_options
 from turnwise.pipeline.cli.store import COMMANDS
-from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
+from turnwise.pipeline.cli.tools import INSPECT_PARSER, JUDGE_CHECK_PARSER, cases_parser, convert_parser
 from turnwise.pipeline.service.evaluations import create_evaluation
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import parse_serve_options
@@ -44,15 +44,15 @@ TURNWISE = [
     if (found := OWN.match(one.text)) and not found["arguments"].startswith(("stream", "test"))
 ]
 PARSERS = {
-    "report": report_parser,
-    "calibrate": calibrate_parser,
-    "judge-check": judge_check_parser,
-    "cases": cases_parser,
-    "convert": convert_parser,
-    "inspect": inspect_parser,
-    "compare": compare_parser,
-    "gate": gate_parser,
-    "status": status_parser,
+    "report": REPORT_PARSER,
+    "calibrate": CALIBRATE_PARSER,
+    "judge-check": JUDGE_CHECK_PARSER,
+    "cases": cases_parser(),
+    "convert": convert_parser(),
+    "inspect": INSPECT_PARSER,
+    "compare": COMPARE_PARSER,
+    "gate": GATE_PARSER,
+    "status": STATUS_PARSER,
 }
 LABELS = next(block for block in blocks("jsonl") if block.page == "docs/calibration.md")
 RUN_HERE = [
@@ -118,7 +118,7 @@ def test_every_command_line_is_accepted(command, place):
             settings, _ = parse_options([*words, *(["--estimate"] if "--judge_batch" in rest else [])])
             assert settings.input
         elif name in PARSERS:
-            assert PARSERS[name]().parse_args(rest)
+            assert PARSERS[name].parse_args(rest)
         elif name == "store":
             assert subcommand_parser("store", rest[0], COMMANDS[rest[0]]).parse_args(rest[1:]).store
         else:
@@ -195,13 +195,13 @@ def test_what_runs_here_runs(command, place, scored, capsys):
             fill_store("sqlite:///evals.db")
         name, *rest = arguments(command)
         if name == "calibrate":
-            make_runs([calibrate_parser().parse_args(rest).out], scored)
+            make_runs([CALIBRATE_PARSER.parse_args(rest).out], scored)
         if name == "compare":
-            make_runs(compare_parser().parse_args(rest).runs, scored)
+            make_runs(COMPARE_PARSER.parse_args(rest).runs, scored)
         if name == "report":
-            make_runs(report_parser().parse_args(rest).out, scored)
+            make_runs(REPORT_PARSER.parse_args(rest).out, scored)
         if name == "gate":
-            make_gated_run(gate_parser().parse_args(rest).output, scored)
+            make_gated_run(GATE_PARSER.parse_args(rest).output, scored)
             Path("gate.json").write_text('{"gate": {"rules": [{"rule": "coverage", "at_least": 0.1}]}}')
         if re.search("(--from|convert|labels queue) out/sample", command.text):
             make_runs(["out/sample"], scored)

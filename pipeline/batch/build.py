@@ -1,7 +1,7 @@
 """Wires a batch run: sources, parsing, matching, scoring, metrics, sinks."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -40,7 +40,6 @@ from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader
 from turnwise.transforms.metrics.state import (
     MetricsState,
-    VersionState,
     add_sums,
     failure_rows,
     slice_rows,
@@ -48,17 +47,11 @@ from turnwise.transforms.metrics.state import (
     version_rows,
 )
 
-BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
 SESSIONS = "Sessions"
 
 
 class Scored(NamedTuple):
-    """What the first half of a run gives beside the rows that are written.
-
-    Attributes:
-        states: Sums by app version.
-        reports: What is told when the run ends.
-    """
+    """Sums by app version, and what is told when the run ends, beside the rows that are written."""
 
     states: "list[PCollection[tuple[str, MetricsState]]]"
     reports: "list[PCollection[tuple[str, Told]]]"
@@ -71,7 +64,6 @@ class _Outputs(NamedTuple):
     reports: "list[PCollection[tuple[str, Told]]]"
 
     def add(self, step: Any) -> None:
-        """Adds the failures and counts of a step."""
         self.failures.append(step.failures)
         self.reports.append(step.counts)
 
@@ -90,10 +82,7 @@ def build_scoring(
     *,
     reports_cases: bool = True,
 ) -> Scored:
-    """Adds the first half of a run, from the records to rows and sums.
-
-    `reports_cases`: failures and counts of the eval cases are reported here; they must be once.
-    """
+    """Adds the steps up to rows and sums; `reports_cases`: also what became of the eval cases, once a run."""
     outputs = _Outputs([], [])
     parts = _conversations(root, logs, settings, outputs)
     of_cases = outputs if reports_cases else _Outputs([], [])
@@ -141,7 +130,6 @@ def build_end(root: beam.Pipeline, scored: Scored, settings: RunSettings, sink: 
 def _conversations(
     root: beam.Pipeline, logs: Source, settings: RunSettings, outputs: _Outputs
 ) -> "dict[str, PCollection[LoggedConversation]]":
-    """Returns the conversations by the name of their part."""
     read = logs.read(root, "Logs")
     outputs.add(read)
     reader = LogReader(settings.input_format, settings.config)
@@ -164,8 +152,6 @@ def _conversations(
 
 
 class _FailureRowsFn(CountingDoFn):
-    """Yields the rows of failures, and counts them by kind."""
-
     def __init__(self, run: RunInfo) -> None:
         super().__init__()
         self._run = run
@@ -182,8 +168,9 @@ def _of_run(entry: tuple[str, MetricsState]) -> tuple[str, tuple[str, AnySums]]:
 
 
 _VERSIONS_TOGETHER = 64
-_TABLES: tuple[tuple[str, Callable[[VersionState, str], Sequence[Any]]], ...]
-_TABLES = ((BY_VERSION, version_rows), (BY_TURN, turn_rows), (BY_SLICE, slice_rows))
+METRIC_ROWS: Mapping[str, Callable[..., Sequence[Any]]]
+METRIC_ROWS = dict(zip(SINGLE_FILES, (version_rows, turn_rows, slice_rows), strict=True))
+"""Metrics table -> what makes its rows of the sums of an app version, for a run and perhaps a window."""
 
 
 class _MetricRowsFn(InspectedDoFn):
@@ -203,7 +190,7 @@ class _MetricRowsFn(InspectedDoFn):
             for name in names[start : start + _VERSIONS_TOGETHER]:
                 entries.append((name, MetricsFn().merge_accumulators(versions.pop(name))))
                 _add_version(aggregated, *entries[-1])
-            for table, rows_of in _TABLES:
+            for table, rows_of in METRIC_ROWS.items():
                 yield table, [row for entry in entries for row in rows_of(entry, self._run_id)]
         names = sorted(aggregated)
         for start in range(0, len(names), _VERSIONS_TOGETHER):

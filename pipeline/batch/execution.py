@@ -185,14 +185,7 @@ FIRST_RUN = "first run of this date"
 
 
 class Again(NamedTuple):
-    """Whether a date runs again, and why.
-
-    Attributes:
-        runs: Whether it runs again.
-        why: Why it does or does not.
-        status: Exit status of the run that stays: its own; 2: there is none.
-        is_quiet: Whether nothing was due.
-    """
+    """Whether a date runs again, and why; status of the run that stays (2: none), or nothing was due."""
 
     runs: bool
     why: str
@@ -243,10 +236,7 @@ def why_empty(inputs: Sequence[str], output: str) -> Again | None:
 
 
 def _holds_something(now: InputFiles, inputs: Sequence[str]) -> bool:
-    """Returns whether there is input: files without a byte are those of a quiet day.
-
-    Of a table, rows that were streamed into it a moment ago have no bytes yet.
-    """
+    """Returns whether there is input: no empty files, but tables: streamed rows have no bytes at first."""
     return bool(now.bytes or (now.count and any(map(is_bigquery, inputs))))
 
 
@@ -323,11 +313,7 @@ class RemoteRunError(OSError):
 
 
 def run_remotely(pipeline: beam.Pipeline) -> PipelineResult:
-    """Runs a pipeline on its runner and waits for its end; a job that is drained has ended.
-
-    Raises RemoteRunError if it failed, in one line with the job's address; with `--verbose`, the traceback
-    is printed.
-    """
+    """Runs a job to its end, or until it is drained; raises RemoteRunError, with its address in one line."""
     job: Any = None
     try:
         with _without_tracebacks():
@@ -346,11 +332,10 @@ def run_remotely(pipeline: beam.Pipeline) -> PipelineResult:
 
 
 def _lift_deadline(pipeline: beam.Pipeline) -> None:
-    """Lets a job take longer than a request to the job service may.
+    """Lets a job take longer than a request to the job service may, or raises ConnectionError without one.
 
     Beam gives `job_server_timeout` to the stream of a job's states, too, where the service lets it be opened
-    before the job begins, and stops such a job when the time is over. Raises ConnectionError if the job
-    service did not answer in that time.
+    before the job begins, and stops such a job when the time is over.
     """
     # Imported late: no run in this process needs it.
     from apache_beam.runners.portability.portable_runner import PortableRunner
@@ -369,10 +354,7 @@ def _lift_deadline(pipeline: beam.Pipeline) -> None:
 
 
 def job_address(options: PipelineOptions, kind: str, job: Any) -> str:
-    """Returns where a job can be looked at: a URL of Google's console, or its id and the cluster.
-
-    `kind` is the name of the runner, `job` Beam's result of the pipeline; None: it was not started.
-    """
+    """Returns where a job of a kind of runner can be looked at; `job` is Beam's result, if it was started."""
     if "Dataflow" in kind:
         cloud = options.view_as(GoogleCloudOptions)
         page = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}"

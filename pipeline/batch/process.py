@@ -16,11 +16,7 @@ _Handler: TypeAlias = Callable[[int, FrameType | None], None]
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal ended a run.
-
-    Attributes:
-        number: Number of the signal.
-    """
+    """A signal, by its number, ended a run."""
 
     def __init__(self, number: int, left: str = "", kept: str = "; no file of this run was kept") -> None:
         """Creates the error; `left` describes rows of the run that remain in a store, `kept` its files."""
@@ -125,10 +121,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 
 def calm_collector() -> None:
-    """Makes the garbage collector run rarely, and scan nothing of what exists.
-
-    Most of what records and requests make is freed without it.
-    """
+    """Makes the garbage collector run rarely: what records and requests make is freed without it."""
     gc.freeze()  # before it is enabled, which would begin a collection of what exists
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
     gc.enable()

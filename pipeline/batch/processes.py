@@ -81,16 +81,7 @@ _LONGEST = 8_000
 
 
 class Work(Struct, frozen=True):
-    """What all worker processes of a run are told.
-
-    Attributes:
-        settings: Settings of the run.
-        options: Beam's options.
-        shards: The logs.
-        cases: Source of eval cases; None: there are none.
-        folder: Name of the folder in the output directory that all write tables into.
-        directory: A temporary directory of the run.
-    """
+    """What all worker processes of a run are told; all write tables into `folder` of the output directory."""
 
     settings: RunSettings
     options: PipelineOptions
@@ -104,32 +95,11 @@ class Work(Struct, frozen=True):
         return self.directory / f"{number}.handed"
 
 
-class Sealed:
-    """Work that a process which is started anew unpacks itself, so that it can say why it could not."""
-
-    def __init__(self, work: Work) -> None:
-        self._work: Work | bytes = work
-
-    def __getstate__(self) -> bytes:
-        return pickle.dumps(self._work)
-
-    def __setstate__(self, packed: bytes) -> None:
-        self._work = packed
-
-    def opened(self) -> Work:
-        """Returns the work."""
-        work: Work = pickle.loads(self._work) if isinstance(self._work, bytes) else self._work
-        return work
-
-
 class Links(NamedTuple):
-    """What connects workers with the process that ends the run.
+    """What connects workers with the process that ends the run: shards, and why a worker failed.
 
-    Attributes:
-        queue: Pipe with the shards.
-        progress: Conversations and turns of all workers, in turn.
-        stop: 1: the workers shall end because one has met an event; `ENDING`: because the run ends.
-        faults: A pipe for each worker, in which it says why it failed.
+    `progress` holds conversations and turns of all workers, in turn; `stop` is 1 if the workers shall end
+    because one has met an event, `ENDING` if the run ends.
     """
 
     queue: Connection
@@ -138,30 +108,18 @@ class Links(NamedTuple):
     faults: Sequence[Connection]
 
 
-class WorkerFault(NamedTuple):
-    """Why a worker failed: the kind of error, its text in one line, and the traceback."""
+def run_worker(given: Work | bytes, number: int, parent: int, links: Links) -> None:
+    """Does the part of one worker process, counted from 0, and ends it with status 1 if that fails.
 
-    kind: str
-    text: str
-    traceback: str
-
-    def error(self) -> BaseException:
-        """Returns the error that ends the run."""
-        for kind in _KNOWN:
-            if kind.__name__ == self.kind:
-                return kind(self.text)
-        return RemoteRunError(f"a worker process failed: {self.text}")
-
-
-def run_worker(sealed: Sealed, number: int, parent: int, links: Links) -> None:
-    """Does the part of one worker process, counted from 0, and ends it with status 1 if that fails."""
+    A process that is started anew unpacks the work itself, so that it can say why it could not.
+    """
     # Signals reach all processes of a terminal; the one that ends the run ends its workers.
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, signal.SIG_IGN)
     PROGRESS.conversations = PROGRESS.turns = 0
     threading.Thread(target=_accompany, args=(parent, number, links), daemon=True).start()
     try:
-        work = sealed.opened()
+        work: Work = pickle.loads(given) if isinstance(given, bytes) else given
         tempfile.tempdir = str(work.directory)
         _score(work, number, links.queue.fileno())
         _tell(number, links)
@@ -170,12 +128,13 @@ def run_worker(sealed: Sealed, number: int, parent: int, links: Links) -> None:
         sys.exit(1)
 
 
-def _fault(error: BaseException) -> WorkerFault:
+def _fault(error: BaseException) -> tuple[str, str, str]:
+    """Returns the kind of an error that ends the run, its text in one line, and the traceback."""
     kind = next((kind.__name__ for kind in _KNOWN if isinstance(error, kind)), "")
     text = str(error) if kind else cause_text(error)
     if isinstance(error, SystemExit | GeneratorExit):
         text = error_text(error)
-    return WorkerFault(kind, text[:_LONGEST], "".join(format_exception(error))[-_LONGEST // 2 :])
+    return kind, text[:_LONGEST], "".join(format_exception(error))[-_LONGEST // 2 :]
 
 
 def _score(work: Work, number: int, queue: int) -> None:
@@ -220,10 +179,10 @@ def _end() -> None:
 def _tell(number: int, links: Links) -> None:
     """Tells the progress, and that all shall stop; learns it from others."""
     links.progress[2 * number : 2 * number + 2] = [PROGRESS.conversations, PROGRESS.turns]
-    if STOPPING.is_asked:
+    if STOPPING.is_set():
         links.stop[0] = links.stop[0] or 1
     elif links.stop[0]:
-        STOPPING.is_asked = True
+        STOPPING.set()
 
 
 _PROCESSES_EVERY = 1.0
@@ -235,8 +194,7 @@ def run_in_workers(
 ) -> None:
     """Runs a batch to its end: worker processes read and score, and this process does the rest.
 
-    Raises RemoteRunError if a worker was killed, or failed for a reason of its own, and the errors of
-    `run_to_the_end`. `sink` has a folder that is chosen.
+    Raises RemoteRunError if a worker failed for a reason of its own, and the errors of `run_to_the_end`.
     """
     # Connections and threads must not outlive a fork.
     close_judges()
@@ -260,10 +218,7 @@ def run_in_workers(
 
 
 def _work(work: Work) -> bool:
-    """Starts all workers and waits for them; raises what the first one to fail says.
-
-    Returns whether they did their part; False: they stopped at records that only one process can join.
-    """
+    """Runs the workers, raises why the first one failed; False: they met events, which one process joins."""
     count = work.settings.workers
     # A fork has all imports. It copies none of the threads, but the locks that they hold, and libraries of
     # macOS do not allow it: then processes are started anew.
@@ -274,8 +229,9 @@ def _work(work: Work) -> bool:
     links = Links(
         queue, context.RawArray("Q", 2 * count), context.RawArray("b", 1), [receiver for _, receiver in pipes]
     )
-    arguments = [(Sealed(work), number, os.getpid(), links) for number in range(count)]
-    workers = [context.Process(target=run_worker, args=given) for given in arguments]
+    given = work if is_safe else pickle.dumps(work)
+    arguments = [(given, number, os.getpid(), links) for number in range(count)]
+    workers = [context.Process(target=run_worker, args=of_worker) for of_worker in arguments]
     with ThreadPoolExecutor(1) as feeder, _ending(workers, links, work):
         for worker in workers:
             worker.start()
@@ -342,16 +298,16 @@ def _wait(
 
 
 def _error(work: Work, receiver: Connection, status: int) -> BaseException:
-    """Returns why a worker failed; with `--verbose`, its traceback is printed."""
     if not receiver.poll():
         name = next((known.name for known in Signals if known == -status), f"signal {-status}")
         killed = f"was killed by {name}{' (out of memory?)' if -status == SIGKILL else ''}"
         how = f"ended early, with status {status}" if status >= 0 else killed
         return RemoteRunError(f"a worker process {how}")
-    fault = WorkerFault(*json.loads(receiver.recv_bytes()))
+    kind, text, traceback = json.loads(receiver.recv_bytes())
     if work.options.get_all_options().get("verbose"):
-        complain_at_length(fault.traceback)
-    return fault.error()
+        complain_at_length(traceback)
+    known = next((error for error in _KNOWN if error.__name__ == kind), None)
+    return known(text) if known else RemoteRunError(f"a worker process failed: {text}")
 
 
 Listed: TypeAlias = Sequence[SizedPath | Failure]
@@ -364,10 +320,9 @@ _LARGEST_LOOKED_AT = 8 << 20
 def fit_processes(
     settings: RunSettings, stated: int | None, cores: Callable[[], int] = usable_cores
 ) -> RunSettings:
-    """Returns the settings with the number of worker processes; 1: all is done in the process of the command.
+    """Returns the settings with `stated` worker processes (None: as many as pay); 1: none but this one.
 
-    `stated` is `--workers`; None: as many as pay. Raises ConfigError if it is wrong, or for another kind of
-    run.
+    Raises ConfigError if that is wrong, or for another kind of run.
     """
     if stated is not None:
         if stated < 1:
@@ -437,10 +392,7 @@ def build_again(
     sink: RunSink,
     counts: Mapping[str, int],
 ) -> None:
-    """Adds a whole run to a pipeline, whose judge has what an earlier attempt left of its limits.
-
-    `counts` are those of the workers of the earlier attempt; what their judge was asked counts again.
-    """
+    """Adds a whole run, whose judge has what an attempt with these counts left of its limits."""
     judge = settings.judge
     spent = NOTHING if judge.shares_budget else spent_on(judge_usage(counts), judge.config.prices)
     alone = replace(settings, workers=1, judge=replace(judge, workers=1, spent=spent))

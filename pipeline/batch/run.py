@@ -91,12 +91,10 @@ def check_alerts(settings: RunSettings) -> None:
 def raise_alerts(
     settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], begun: JsonObject
 ) -> tuple[RunAlerts | None, list[str]]:
-    """Applies the rules to a batch, and sends the alerts; None: there is no rule.
+    """Applies the rules to a batch, and sends the alerts.
 
-    `rows` are its `metrics_by_app_version`, `begun` is what is known of its `run.json`.
-
-    Returns:
-        What stands in `run.json`, and the problems of the run.
+    `rows` are its `metrics_by_app_version`, `begun` is what is known of its `run.json`. Returns what stands
+    in `run.json` (None: there is no rule), and the problems of the run.
     """
     if not settings.config.alerts:
         return None, []
@@ -230,7 +228,6 @@ def _states(rows: Iterable[MetricsByAppVersionRow]) -> dict[str, MetricsState]:
 
 
 def _tally(row: MetricsByAppVersionRow) -> Tally:
-    """Returns sums with the figures of a row."""
     count, mean, stddev = row["scored"], row["mean"] or 0.0, row["stddev"] or 0.0
     total = int(mean * ONE) * count
     squares = (int(stddev**2 * ONE) * ONE * count * (count - 1) + total**2) // (count or 1)
@@ -258,10 +255,9 @@ def _tally(row: MetricsByAppVersionRow) -> Tally:
 
 
 def run(settings: RunSettings, options: PipelineOptions) -> int:
-    """Runs the batch job and reports on it.
+    """Runs the batch job and reports on it; raises ConfigError if options or inputs are wrong.
 
     Returns the exit status: 0, or 1 if the run failed or missed a gate (`--max_failure_ratio`, a rule).
-    Raises ConfigError if the options or inputs are wrong; nothing was run then.
     """
     if not only_translates(options):
         check_access(settings)
@@ -390,7 +386,6 @@ def _discard(places: Sequence[SinkPlace]) -> None:
 
 
 def _listed(settings: RunSettings) -> InputFiles | None:
-    """Returns the input files of a run with a date; raises ConfigError if a path names none."""
     for path in settings.input:
         listed = list_inputs([path])
         if listed is not None and not listed.count:
@@ -425,11 +420,7 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
 
 
 def report_batch(settings: RunSettings) -> int:
-    """Reports on a finished batch run by what it wrote, perhaps in other processes.
-
-    Returns the exit status. Raises OSError if the run left no run.json, another one has replaced it, or it
-    cannot be read back.
-    """
+    """Reports on a batch by what it wrote; raises OSError if that is not there, or of another run."""
     run_of_batch = settings.run
     document = read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}
     run_id, create_time = document.get("run_id"), document.get("create_time") or ""

@@ -42,7 +42,6 @@ from turnwise.pipeline.report.comparison import (
 )
 from turnwise.pipeline.report.conversion import check_new_file
 from turnwise.pipeline.report.gate import (
-    BaselinePlaces,
     find_baseline,
     gate_report,
     junit_xml,
@@ -61,7 +60,6 @@ from turnwise.pipeline.settings.options import (
     FORMAT,
     STORE,
     OptionParser,
-    OptionRows,
     Subcommand,
     check_store,
     run_subcommand,
@@ -95,9 +93,8 @@ if TYPE_CHECKING:
     from turnwise.transforms.decisions.calibration.labels import PeopleAgreement
 
 
-def status_parser() -> OptionParser:
-    """Returns the parser of `turnwise status`."""
-    options: OptionRows = (
+STATUS_PARSER = OptionParser(
+    (
         ("output", {"metavar": "OUT"}, "output directory of a run"),
         ("--after", {"metavar": "TIME"},
          "refuse a run that began before TIME (2026-11-22T02:15:00Z): an earlier one stays current until "
@@ -105,18 +102,16 @@ def status_parser() -> OptionParser:
         ("--input", {"nargs": "+", "action": "extend", "metavar": "PATH"},
          "input of the run: if no file in it holds a byte and no run is in OUT, nothing was due (status 0)"),
         PLUGIN,
-    )  # fmt: skip
-    return OptionParser(
-        options,
-        prog="turnwise status",
-        description="Says how the run in an output directory ended, and exits with the status of that run.",
-        epilog="Exit status: that of the run, 0 or 1; 2: no finished run, files missing, or an earlier run.",
-    )
+    ),
+    prog="turnwise status",
+    description="Says how the run in an output directory ended, and exits with the status of that run.",
+    epilog="Exit status: that of the run, 0 or 1; 2: no finished run, files missing, or an earlier run.",
+)  # fmt: skip
 
 
 def status_of_run(argv: Sequence[str]) -> int:
     """Prints how a finished run ended, and returns its exit status; raises ConfigError if there is none."""
-    options = status_parser().parse_args(list(argv))
+    options = STATUS_PARSER.parse_args(list(argv))
     after = None if options.after is None else time_seconds(options.after)
     if options.after is not None and after is None:
         raise ConfigError(f"--after {options.after}: is no time such as 2026-11-22T02:15:00Z")
@@ -151,7 +146,7 @@ def status_of_run(argv: Sequence[str]) -> int:
 
 def report_runs(argv: Sequence[str]) -> int:
     """Writes a report of the runs in some directories, and prints its path. Raises ConfigError."""
-    options = report_parser().parse_args(argv)
+    options = REPORT_PARSER.parse_args(argv)
     if len(set(options.out)) < len(options.out):
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
@@ -181,9 +176,8 @@ def _runs_in(directory: str) -> list[str]:
     return runs or [directory]
 
 
-def report_parser() -> OptionParser:
-    """Returns the parser of `turnwise report`."""
-    options: OptionRows = (
+REPORT_PARSER = OptionParser(
+    (
         ("out", {"nargs": "+", "metavar": "OUT"},
          "output directories of finished runs, or a directory that holds such directories"),
         ("--html", {"metavar": "FILE"}, f"the file (default: {REPORT_FILE} in the first directory)"),
@@ -193,12 +187,10 @@ def report_parser() -> OptionParser:
         ("--baseline", {"metavar": "VERSION"}, "version that others are compared with; default: the first"),
         ("--candidate", {"metavar": "VERSION"}, "version that the first page is about; default: the last"),
         PLUGIN,
-    )  # fmt: skip
-    return OptionParser(
-        options,
-        prog="turnwise report",
-        description="Writes one HTML file with verdicts, figures and conversations of one or several runs.",
-    )
+    ),
+    prog="turnwise report",
+    description="Writes one HTML file with verdicts, figures and conversations of one or several runs.",
+)  # fmt: skip
 
 
 def _path(file: str | None, directories: Sequence[str]) -> Path:
@@ -227,9 +219,8 @@ def _path(file: str | None, directories: Sequence[str]) -> Path:
     return path
 
 
-def gate_parser() -> OptionParser:
-    """Returns the parser of `turnwise gate`."""
-    options: OptionRows = (
+GATE_PARSER = OptionParser(
+    (
         ("output", {"metavar": "OUT"}, "output directory of a finished run"),
         ("--baseline", {"metavar": "OUT"},
          "app version of this run, or output directory of the run to compare with (OUT#VERSION: one of its "
@@ -243,13 +234,11 @@ def gate_parser() -> OptionParser:
         ("--markdown", {"metavar": "FILE"}, "write the result as Markdown for a pull request; -: to stdout"),
         ("--json", {"metavar": "FILE"}, "write the result as JSON; -: to stdout"),
         PLUGIN,
-    )  # fmt: skip
-    return OptionParser(
-        options,
-        prog="turnwise gate",
-        description="Decides by the rules of a config whether a finished run passes.",
-        epilog="Exit status: 0, all rules passed; 1, one failed or could not be decided; 2, wrong input.",
-    )
+    ),
+    prog="turnwise gate",
+    description="Decides by the rules of a config whether a finished run passes.",
+    epilog="Exit status: 0, all rules passed; 1, one failed or could not be decided; 2, wrong input.",
+)  # fmt: skip
 
 
 def gate(argv: Sequence[str]) -> int:
@@ -257,7 +246,7 @@ def gate(argv: Sequence[str]) -> int:
 
     Returns 0 if all rules passed, 1 if one failed or could not be decided. Raises ConfigError.
     """
-    options = gate_parser().parse_args(list(argv))
+    options = GATE_PARSER.parse_args(list(argv))
     files = {name: getattr(options, name) for name in ("junit", "markdown", "json")}
     for name, file in files.items():
         if file not in (None, _STDOUT) and (not Path(file).parent.is_dir() or Path(file).is_dir()):
@@ -313,8 +302,8 @@ def _gate_baseline(options: argparse.Namespace, run: Run) -> str | None:
         raise ConfigError(f"--baseline previous: {kept}: name the store with --store")
     if names_date(pattern) and document.date is None:
         raise ConfigError(f"--baseline {pattern}: the run in {options.output} has no date (--date)")
-    places = BaselinePlaces(document.date, options.output, store, options.app or "")
-    return find_baseline(pattern, places, msgspec.to_builtins(document))
+    places = document.date, options.output, store, options.app or ""
+    return find_baseline(pattern, *places, msgspec.to_builtins(document))
 
 
 _WIDTH = 120
@@ -327,7 +316,7 @@ def calibrate_run(argv: Sequence[str]) -> int:
 
     Returns 1 if no label is of the run, or lines of the files are wrong, else 0. Raises ConfigError.
     """
-    options = calibrate_parser().parse_args(argv)
+    options = CALIBRATE_PARSER.parse_args(argv)
     for name in ("false_pass_cost", "false_fail_cost"):
         if not 0 < (cost := getattr(options, name)) <= _HIGHEST_COST:
             raise ConfigError(f"--{name} {cost:g}: must be a number above 0, at most {_HIGHEST_COST:g}")
@@ -366,24 +355,21 @@ def calibrate_run(argv: Sequence[str]) -> int:
     return 1 if wrong or not calibration.criteria else 0
 
 
-def calibrate_parser() -> OptionParser:
-    """Returns the parser of `turnwise calibrate`."""
-    cost = {"type": float, "default": 1.0, "metavar": "COST"}
-    options: OptionRows = (
+_COST = {"type": float, "default": 1.0, "metavar": "COST"}
+CALIBRATE_PARSER = OptionParser(
+    (
         ("out", {"metavar": "OUT"}, "output directory of a finished run"),
         ("--labels", {"nargs": "+", "action": "extend", "required": True, "metavar": "FILE"},
          "labels as JSON Lines, such as the export of a report"),
-        ("--false_pass_cost", cost, "cost of a PASS that people fail, for the threshold (default: 1)"),
-        ("--false_fail_cost", cost, "cost of a FAIL that people pass (default: 1)"),
+        ("--false_pass_cost", _COST, "cost of a PASS that people fail, for the threshold (default: 1)"),
+        ("--false_fail_cost", _COST, "cost of a FAIL that people pass (default: 1)"),
         ("--format", FORMAT, "output (default: text)"),
         PLUGIN,
-    )  # fmt: skip
-    return OptionParser(
-        options,
-        prog="turnwise calibrate",
-        description="Holds the criteria of a run against human labels: agreement, thresholds and, with "
-        "labels of a random sample, pass rates and means without a judge's bias.",
-    )
+    ),
+    prog="turnwise calibrate",
+    description="Holds the criteria of a run against human labels: agreement, thresholds and, with "
+    "labels of a random sample, pass rates and means without a judge's bias.",
+)  # fmt: skip
 
 
 _BY: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
@@ -461,7 +447,7 @@ def _show(comparison: Comparison, options: argparse.Namespace) -> None:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    options = compare_parser().parse_args(argv)
+    options = COMPARE_PARSER.parse_args(argv)
     places = len(options.runs) + (options.store is not None)
     if options.store is not None and options.runs:
         raise ConfigError("--store: goes without directories")
@@ -475,9 +461,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def compare_parser() -> OptionParser:
-    """Returns the parser of `turnwise compare`."""
-    options: OptionRows = (
+COMPARE_PARSER = OptionParser(
+    (
         ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of baseline and candidate, or one"),
         ("--baseline", {"metavar": "VERSION"}, "app version, or run of a store (default: the first version)"),
         ("--candidate", {"metavar": "VERSION"}, "app version, or run of a store (default: the last version)"),
@@ -496,13 +481,11 @@ def compare_parser() -> OptionParser:
          "exit 1 if a criterion is worse; or unless each is shown to be better, the same or not worse"),
         ("--allow_different_judges", FLAG, "compare although config, judge model or prompt differ"),
         PLUGIN,
-    )  # fmt: skip
-    return OptionParser(
-        options,
-        prog="turnwise compare",
-        description="Compares two runs, or two app versions of one run, and says of every criterion whether "
-        "the candidate is better or worse than the baseline.",
-    )
+    ),
+    prog="turnwise compare",
+    description="Compares two runs, or two app versions of one run, and says of every criterion whether "
+    "the candidate is better or worse than the baseline.",
+)  # fmt: skip
 
 
 # `turnwise labels`: what to label next, and the labels of several people.

@@ -57,11 +57,9 @@ _in_one_chunk.__code__ = _in_one_chunk.__code__.replace(co_stacksize=33_000)
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs one command.
+    """Runs one command, and returns its exit status.
 
-    Returns:
-        0: done. 1: a gate was missed, or a disk or network failed. 2: usage error, printed in one line.
-        130, 143: interrupted.
+    0: done. 1: a gate was missed, or a disk or network failed. 2: usage error. 130, 143: interrupted.
     """
     if not argv or argv[0] in ("-h", "--help"):
         lines = (f"  {name:<12} {text} (turnwise {name} --help)\n" for name, (text, _) in _COMMANDS.items())

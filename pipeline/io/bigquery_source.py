@@ -107,10 +107,8 @@ class RowsQuery(NamedTuple):
     """What an address reads, as it was tried.
 
     Attributes:
-        shown: The address in one line.
         project: The project that pays.
-        sql: A query, whose result is read; "": rows of the table are.
-        table: projects/P/datasets/D/tables/T.
+        sql: A query, whose result is read; "": rows of the table projects/P/datasets/D/tables/T are.
         where: Condition of the rows of the table.
         size: Bytes that BigQuery bills: of a query at most, of a table as estimated.
         limit: Bytes that a query may scan; None: any number.
@@ -180,10 +178,7 @@ def find_table(address: RowsAddress, patience: float = PATIENCE) -> "Table":
 
 
 def day_condition(table: "Table", day: date) -> str:
-    """Returns the condition that a row is of a day (in UTC), by the table's partition column.
-
-    Raises ConfigError if the table is not partitioned by time.
-    """
+    """Returns the condition that a row is of a day (UTC); raises ConfigError: no partitions of time."""
     partitioning = table.time_partitioning
     if partitioning is None:
         raise ConfigError(f"{table.reference}: is not partitioned by time; select the rows by ?query=SQL")
@@ -197,13 +192,7 @@ _PATIENCE = 600.0
 
 
 class RowsPart(NamedTuple):
-    """Rows of a read session that one worker reads; the session ends after some hours.
-
-    Attributes:
-        shown: The address, and where there are several parts the number of this one.
-        stream: Name of the stream of rows.
-        schema: The columns, in Arrow's form.
-    """
+    """A stream of rows that one worker reads within some hours, and their columns in Arrow's form."""
 
     shown: str
     stream: str

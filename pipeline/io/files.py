@@ -1,5 +1,6 @@
 """Finds, lists and reads input files, and joins events in temporary ones. Local files need no Beam."""
 
+import json
 import os
 import re
 import sqlite3
@@ -65,10 +66,7 @@ WORKER = "worker "
 
 
 def file_patterns(option: str, paths: Sequence[str]) -> list[str]:
-    """Returns the paths and globs that an option names. A local directory means all files below it.
-
-    Raises ConfigError if a path is empty or does not exist, or its file cannot be read or is binary.
-    """
+    """Returns paths and globs of an option; raises ConfigError: one is absent, unreadable or binary."""
     patterns: list[str] = []
     for path in paths:
         try:
@@ -175,10 +173,7 @@ def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
 
 
 def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | None:
-    """Returns the files and tables that an option names, as they are now; None: there are others.
-
-    Raises ConfigError if a path does not exist or cannot be read, OSError if a filesystem does not answer.
-    """
+    """Returns the files and tables as they are; None: there are others. Raises ConfigError and OSError."""
     listed: list[InputFile] = []
     for path in paths:
         if is_bigquery(path):
@@ -260,10 +255,7 @@ Read: TypeAlias = OpenedFile | ReadRecord | JoinedEvents
 
 
 def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int) -> Iterator[Read]:
-    """Yields every file and what its records hold; at the end what events were joined into.
-
-    What the config redacts is replaced. Raises ConfigError if a path names nothing, or cannot be read.
-    """
+    """Yields every file and what its records hold, redacted; at the end joined events. Raises ConfigError."""
     with EventJoin() as joining:
         contents: list[str] = []
         for path in paths:
@@ -377,13 +369,7 @@ _AGENT = ("agent.py", "root_agent.yaml", "__init__.py")
 
 
 class AgentInputs(NamedTuple):
-    """What the folder of an agent holds by google-adk's names, or inputs with what their folders hold.
-
-    Attributes:
-        logs: Eval results, stored sessions and other logs.
-        cases: Eval sets and other cases.
-        configs: `test_config.json` beside eval sets, or in the folder; or the config of a run.
-    """
+    """Logs, cases and configs of an agent's folder by google-adk's names, or of a run with folders."""
 
     logs: list[str]
     cases: list[str]
@@ -391,10 +377,7 @@ class AgentInputs(NamedTuple):
 
 
 def agent_folder(path: str) -> AgentInputs | None:
-    """Returns what the folder of an agent holds; None: the path is none.
-
-    It is one if it holds `.adk`, or the agent's code and an eval set.
-    """
+    """Returns what a folder with `.adk`, or with an agent's code and an eval set, holds; None: it is none."""
     if not is_local(path) or not os.path.isdir(path):
         return None
     folder = Path(path)
@@ -465,10 +448,7 @@ Seen: TypeAlias = FoundFile | Unreadable
 
 
 def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str], bool]) -> Iterator[Seen]:
-    """Yields the files below a directory that are wanted, by their paths; enters directories by theirs.
-
-    It visits each directory once, even if several links lead to it.
-    """
+    """Yields the wanted files below a directory, each directory once, whatever links lead to it."""
     waiting, visited = deque([directory]), set[tuple[int, int]]()
     while waiting:
         folder = waiting.popleft()
@@ -539,10 +519,7 @@ def files_at(path: str) -> Iterator[Seen]:
 
 
 def other_files(paths: Sequence[str]) -> list[str]:
-    """Returns the files of local directories that are not read because of their names, as shown.
-
-    Files that another one of the paths names are left out: they are read. So are hidden files.
-    """
+    """Returns the files that local directories hold and nothing reads, as shown; hidden ones are left out."""
 
     def is_other(path: str) -> bool:
         return not path.endswith(SUFFIXES) and not os.path.basename(path).startswith(".")
@@ -556,10 +533,7 @@ def other_files(paths: Sequence[str]) -> list[str]:
 
 
 def matches(pattern: str) -> Iterator[Seen]:
-    """Yields the files that a glob matches: `*` within a name, `**` over any number of directories.
-
-    Raises ConfigError, in one line, if the glob has a wrong range of characters.
-    """
+    """Yields the files of a glob, `*` in a name, `**` over directories; raises ConfigError: a wrong range."""
     root = glob_root(pattern)
     prefix = "" if root else f"{os.curdir}{os.sep}"
     pattern = prefix + pattern
@@ -590,92 +564,53 @@ def _may_hold(pattern: str, directory: str) -> bool:
 
 
 class EventJoin:
-    """All events of some input, in temporary files that end with the `with` statement."""
+    """All events of some input, in a temporary database that ends with the `with` statement."""
 
     def __init__(self) -> None:
-        self._events, self._groups = EventSpool(), EventSpool()
+        # The empty name is SQLite's for a file of its own that it deletes.
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.execute("CREATE TABLE events (key TEXT, is_group INTEGER, event TEXT, data BLOB)")
+        self._database.execute("CREATE INDEX by_key ON events (is_group, key)")
+        self._database.execute("BEGIN")
 
     def __enter__(self) -> "EventJoin":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._events.close()
-        self._groups.close()
+        self._database.close()
 
     def add(self, event: ConversationEvent) -> None:
-        """Keeps an event."""
-        (self._groups if event.group else self._events).add(event)
+        """Keeps an event; raises OSError if the disk is full."""
+        source, position, data = event.record[:3]
+        # As JSON in ASCII, because SQLite refuses lone surrogates in texts.
+        fields = json.dumps((*event[:6], source, position, *event[7:]))
+        row = (json.dumps(event.group or event.session_id), bool(event.group), fields, data)
+        try:
+            self._database.execute("INSERT INTO events VALUES (?, ?, ?, ?)", row)
+        except sqlite3.OperationalError as error:
+            raise OSError(f"events cannot be kept in a temporary file: {error}") from error
+
+    def sessions(self, are_groups: bool) -> Iterator[tuple[str, list[ConversationEvent]]]:
+        """Yields the id of every conversation, or of every group, with its events, in the order of adding."""
+        keys = "SELECT key FROM events WHERE is_group = ? GROUP BY key ORDER BY MIN(rowid)"
+        rows = "SELECT event, data FROM events WHERE is_group = ? AND key = ? ORDER BY rowid"
+        for (key,) in self._database.execute(keys, (are_groups,)):
+            events = []
+            for fields, data in self._database.execute(rows, (are_groups, key)):
+                *head, source, position, watermark, group = json.loads(fields)
+                record = Record(source, position, data)
+                events.append(ConversationEvent._make((*head, record, watermark, group)))
+            yield json.loads(key), events
 
     def joined(
         self, counts: Counter[str]
     ) -> Iterator[tuple[Sequence[ConversationEvent], Sequence[LoggedConversation | Failure]]]:
         """Yields events and their conversation, in order of the first; before them what belongs to none."""
-        for group, events in self._groups.sessions():
+        for group, events in self.sessions(True):
             named = named_events(group, events, counts)
             for event in named.events:
-                self._events.add(event)
+                self.add(event)
             if named.failures:
                 yield events, named.failures
-        for session_id, events in self._events.sessions():
+        for session_id, events in self.sessions(False):
             yield events, join_session(session_id, events, counts)
-
-
-_CREATE = """
-CREATE TABLE events (key BLOB, session BLOB, turn INTEGER, time REAL, id BLOB, is_end INTEGER, kind TEXT,
-                     source BLOB, position INTEGER, data BLOB, watermark REAL, grouped BLOB)
-"""
-_ADD = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_EVENT_KEYS = "SELECT key FROM events GROUP BY key ORDER BY MIN(rowid)"
-_EVENTS = "SELECT * FROM events WHERE key = ? ORDER BY rowid"
-
-
-class EventSpool:
-    """Events in a temporary database, until it is closed."""
-
-    def __init__(self) -> None:
-        # The empty name is SQLite's for a file of its own that it deletes.
-        self._database = sqlite3.connect("", isolation_level=None)
-        self._database.execute(_CREATE)
-        self._database.execute("BEGIN")
-        self._is_empty = True
-
-    def close(self) -> None:
-        """Removes the database."""
-        self._database.close()
-
-    def add(self, event: ConversationEvent) -> None:
-        """Keeps an event; raises OSError if the disk is full."""
-        self._is_empty = False
-        record = event.record
-        head = (_bytes(event.group or event.session_id), _bytes(event.session_id), event.turn_index)
-        about = (event.event_time, _bytes(event.event_id), event.is_end, event.kind)
-        origin = (_bytes(record.source), record.position, record.data)
-        tail = (event.watermark, _bytes(event.group))
-        try:
-            self._database.execute(_ADD, (*head, *about, *origin, *tail))
-        except sqlite3.OperationalError as error:
-            raise OSError(f"events cannot be kept in a temporary file: {error}") from error
-
-    def sessions(self) -> Iterator[tuple[str, list[ConversationEvent]]]:
-        """Yields the id of every conversation or group with its events, in the order of adding."""
-        if self._is_empty:
-            return
-        self._database.execute("CREATE INDEX by_session ON events (key)")
-        for (key,) in self._database.execute(_EVENT_KEYS):
-            yield _text(key), [_event(row) for row in self._database.execute(_EVENTS, (key,))]
-
-
-def _bytes(text: str) -> bytes:
-    """Returns a text as bytes, because SQLite refuses lone surrogates in texts."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogatepass")
-
-
-def _event(row: tuple[Any, ...]) -> ConversationEvent:
-    _, session, turn, time, event_id, is_end, kind, source, position, data, watermark, group = row
-    record = Record(_text(source), position, data)
-    name, ids = _text(session), _text(event_id)
-    return ConversationEvent(name, turn, time, ids, bool(is_end), kind, record, watermark, _text(group))

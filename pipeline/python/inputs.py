@@ -73,7 +73,6 @@ class Inputs(Struct, Generic[T], frozen=True):
     """The values of one argument.
 
     Attributes:
-        name: Name of the parameter.
         paths: Files, directories, globs and, of eval cases, addresses of stores.
         items: Records, objects with their positions, and values that are no record.
     """
@@ -188,8 +187,7 @@ class Table(list[Row]):
 
         Types are pandas' nullable `string`, `Int64` and `Float64`; lists and JSON objects are `object`.
 
-        Raises:
-            ImportError: pandas is not installed.
+        Raises ImportError if pandas is not installed.
         """
         try:
             import pandas
@@ -204,8 +202,7 @@ class Table(list[Row]):
     def to_arrow(self) -> "pyarrow.Table":
         """Returns an Arrow table; JSON objects are JSON texts.
 
-        Raises:
-            ImportError: pyarrow is not installed.
+        Raises ImportError if pyarrow is not installed.
         """
         try:
             import pyarrow
@@ -320,8 +317,7 @@ class RunResult(Struct, frozen=True):
         There are axes for the shares that pass, and for the means of each unit, with the figures of the
         report. A notebook shows the result; `.savefig(path)` writes it.
 
-        Raises:
-            ImportError: matplotlib is not installed.
+        Raises ImportError if matplotlib is not installed.
         """
         return _drawn(self._run("Python"))
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
@@ -272,8 +271,7 @@ def run_scales(names: Collection[str]) -> dict[str, Scale]:
 def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:
     """Returns the rows of scores of some criteria in a run, and the verdicts in their form.
 
-    Raises:
-        ConfigError: A file cannot be read, or its content is broken.
+    Raises ConfigError if a file cannot be read, or its content is broken.
     """
     wanted: Iterable[ScoreRow] = (row for row in run.scores() if row["criterion"] in criteria)
     if STATUS not in criteria:
@@ -321,8 +319,7 @@ def _kept_criteria(earlier: Calibration | None, calibration: Calibration) -> lis
 def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLine]:
     """Returns the labels of files of JSON Lines, in order; `option` stands before a file in messages.
 
-    Raises:
-        ConfigError: A file cannot be read or holds no label, or a line is no label.
+    Raises ConfigError if a file cannot be read or holds no label, or a line is no label.
     """
     labels = []
     for path in paths:
@@ -404,51 +401,16 @@ def _notes(criterion: CheckedCriterion) -> Iterator[str]:
             yield f"{start} n/a for {counted(left, 'question')}"
 
 
-# The check itself: draws conversations, estimates, asks, and computes.
-
-
-class Drawn(NamedTuple):
-    """A sample of conversations.
-
-    Attributes:
-        errors: Criterion -> how often it failed with an error about them.
-        records_rejected: Records and conversations that could not be read, parsed or matched.
-    """
-
-    questions: list[CheckedQuestion]
-    conversations: int
-    errors: dict[str, int]
-    records_rejected: int
-
+# The check itself: draws conversations about which something is asked, estimates, asks, and computes.
 
 _DrawnConversation = tuple[float, int, AskedQuestions]
 """Minus its hash, minus its number, what is asked; the first two decide which goes when another one comes."""
 
 
-def draw(settings: RunSettings, size: int, seed: int) -> Drawn:
-    """Draws conversations about which something is asked, by a hash of seed, id and app version.
-
-    Raises:
-        ConfigError: A path names nothing.
-    """
-    collected = Collected(settings)
-    logs = sort_inputs("--input", settings.input, Conversation)
-    cases = sort_inputs("--eval_cases", settings.eval_cases, EvalCase) if settings.eval_cases else None
-    kept = asyncio.run(_kept_conversations(collected.samples(logs, cases), settings.selection, size, seed))
-    rejected = sum(row["stage"] != "check" for row in collected.result({}).failures)
-    errors = Counter(failure.criterion or "" for drawn_sample in kept for failure in drawn_sample.failures)
-    questions: dict[object, CheckedQuestion] = {}
-    for index, drawn_sample in enumerate(kept):
-        for name, asked in drawn_sample.questions.items():
-            for question in asked:
-                questions.setdefault((name, question.prompt), CheckedQuestion(name, index, question))
-    return Drawn(list(questions.values()), len(kept), dict(errors), rejected)
-
-
 async def _kept_conversations(
     samples: Iterable[Sample], selection: Selection, size: int, seed: int
 ) -> list[AskedQuestions]:
-    """Returns the conversations with the lowest hashes, lowest first."""
+    """Returns the conversations with the lowest hashes of seed, id and app version, lowest first."""
     heap: list[_DrawnConversation] = []
     for number, sample in enumerate(samples):
         conversation = sample.conversation
@@ -467,28 +429,22 @@ ONE_MODEL = "judge-check checks one model: name it with --judge_model"
 NOT_ASKED = "nothing was asked, so nothing is measured; --yes asks"
 
 
-class CheckOptions(Struct, frozen=True):
-    """How a judge is checked.
-
-    Attributes:
-        votes: How often each question is asked in each form; odd, at least 3.
-        max_flip: Largest share of verdicts that may change, 0..1; None: there is no bound.
-        yes: Whether the judge is asked, and not only the cost estimated.
-    """
-
-    votes: int
-    sample: int
-    seed: int
-    max_flip: float | None
-    yes: bool
-
-
-def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], None]) -> JudgeCheck:
+def checked(
+    settings: RunSettings,
+    tell: Callable[[str], None],
+    *,
+    votes: int,
+    sample: int,
+    seed: int,
+    max_flip: float | None,
+    yes: bool,
+) -> JudgeCheck:
     """Checks the judge of the settings; `tell` takes a line with the cost before anything is asked.
 
-    Raises:
-        ConfigError: The judge has no model, or several for one criterion; it cannot work or is refused; a
-            path names nothing.
+    Each form of a question gets `votes`, odd and at least 3. `max_flip` is the largest share of verdicts that
+    may change, 0..1, if it is bounded. Without `yes`, only the cost is estimated.
+    Raises ConfigError if the judge has no model, or several for one criterion; it cannot work or is refused;
+    a path names nothing.
     """
     kind = settings.judge.kind
     if not kind.connect:
@@ -497,32 +453,41 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
     asked = (*selection.judged, *selection.of_dialects)
     if config.panel or config.cascade or any(len(question.options.by_model()) > 1 for question in asked):
         raise ConfigError(ONE_MODEL)
-    drawn = draw(settings, options.sample, options.seed)
-    estimate = vote_on_all(drawn.questions, replace(settings.judge, only_estimates=True), options.votes)[1]
+    collected = Collected(settings)
+    logs = sort_inputs("--input", settings.input, Conversation)
+    cases = sort_inputs("--eval_cases", settings.eval_cases, EvalCase) if settings.eval_cases else None
+    samples = collected.samples(logs, cases)
+    drawn = asyncio.run(_kept_conversations(samples, selection, sample, seed))
+    errors = Counter(failure.criterion or "" for about in drawn for failure in about.failures)
+    by_prompt: dict[object, CheckedQuestion] = {}
+    for index, about in enumerate(drawn):
+        for name, of_criterion in about.questions.items():
+            for question in of_criterion:
+                by_prompt.setdefault((name, question.prompt), CheckedQuestion(name, index, question))
+    questions = [*by_prompt.values()]
+    estimate = vote_on_all(questions, replace(settings.judge, only_estimates=True), votes)[1]
     check = JudgeCheck(
         model=", ".join(dict.fromkeys(settings.judged_models)) or settings.judge.config.model,
-        votes=options.votes,
-        sample=options.sample,
-        seed=options.seed,
-        conversations=drawn.conversations,
-        records_rejected=drawn.records_rejected,
+        votes=votes,
+        sample=sample,
+        seed=seed,
+        conversations=len(drawn),
+        records_rejected=sum(row["stage"] != "check" for row in collected.result({}).failures),
         estimate=estimate,
         used=None,
         criteria=[],
-        problems=[NOT_ASKED] if drawn.questions else check_problems([], options.max_flip),
+        problems=[NOT_ASKED] if questions else check_problems([], max_flip),
     )
-    about = (
-        f"{counted(len(drawn.questions), 'question')} about {counted(drawn.conversations, 'conversation')}"
-    )
-    tell(f"estimate: {about}, {options.votes} votes a form: about {_cost(estimate)}")
-    if not options.yes:
+    asked_about = f"{counted(len(questions), 'question')} about {counted(len(drawn), 'conversation')}"
+    tell(f"estimate: {asked_about}, {votes} votes a form: about {_cost(estimate)}")
+    if not yes:
         return check
     try_judge(settings)
-    voted, used = vote_on_all(drawn.questions, settings.judge, options.votes)
-    stated = [criterion.name for criterion in settings.selection.judged]
-    names = dict.fromkeys([*stated, *(question.criterion for question in drawn.questions), *drawn.errors])
-    figures = criterion_figures([*names], voted, drawn.errors, options.votes)
-    return replace(check, used=used, criteria=figures, problems=check_problems(figures, options.max_flip))
+    voted, used = vote_on_all(questions, settings.judge, votes)
+    stated = [criterion.name for criterion in selection.judged]
+    names = dict.fromkeys([*stated, *(question.criterion for question in questions), *errors])
+    figures = criterion_figures([*names], voted, errors, votes)
+    return replace(check, used=used, criteria=figures, problems=check_problems(figures, max_flip))
 
 
 def vote_on_all(
@@ -530,9 +495,7 @@ def vote_on_all(
 ) -> tuple[list[VotedQuestion], CheckCost]:
     """Asks every question so many times in each of its forms, within the limits of the judge.
 
-    Raises:
-        ConfigError: The judge cannot be made, or its credentials are refused.
-        Interrupted: A signal ended it; replies that were in flight are in the cache.
+    Raises ConfigError if the judge cannot be made or its credentials are refused, Interrupted at a signal.
     """
     worker = JudgeWorker(judge, os.environ)
     try:

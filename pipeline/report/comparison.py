@@ -7,7 +7,7 @@ from shlex import join
 from typing import Literal, NamedTuple
 
 from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable, wrapped
-from turnwise.pipeline.report.terminal import COMPARE, MORE, first_page_lines, reading_text
+from turnwise.pipeline.report.terminal import COMPARE, MORE, EndComparison, first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.options import check_store
 from turnwise.schemas.comparison import (
@@ -205,22 +205,6 @@ NamedSides = tuple[str | None, str | None]
 NOT_NAMED: NamedSides = (None, None)
 
 
-class EndComparison(NamedTuple):
-    """What the end of a run says of its versions.
-
-    Attributes:
-        page: The first page; None: nothing was compared.
-        text: The table of differences; "": there is none.
-        comparison: The comparison; None: nothing was compared.
-        refused: Lines on why nothing was compared, or not with the baseline, and what to do; empty: it was.
-    """
-
-    page: FirstPage | None = None
-    text: str = ""
-    comparison: Comparison | None = None
-    refused: Sequence[str] = ()
-
-
 def end_comparison(
     run: Run,
     versions: Sequence[str],
@@ -232,10 +216,7 @@ def end_comparison(
 
     `versions` are the app versions of the run, whose tables can be read ("": not stated). The baseline that
     is named is one of them or the output directory of another run, the candidate one of them. At the `most`
-    so many conversations of both sides are compared.
-
-    Raises:
-        ConfigError: A file of the run cannot be read.
+    so many conversations of both sides are compared. Raises ConfigError if a file of the run cannot be read.
     """
     stated = [version for version in versions if version]
     baseline, candidate = named
@@ -400,10 +381,8 @@ def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[l
     """Returns the runs of baseline and candidate, or the one that holds both, and their versions.
 
     `run` is that of the candidate, of which the `stated` app versions are known. The baseline that options
-    name is one of them, or the place of another run, with `#VERSION` where that holds several.
-
-    Raises:
-        ConfigError: There is no run at the place.
+    name is one of them, or the place of another run, with `#VERSION` where that holds several. Raises
+    ConfigError if there is no run at the place.
     """
     baseline, candidate = named
     if baseline is None or names_version(baseline, stated):
@@ -443,10 +422,8 @@ def sides_of_runs(
     """Returns baseline and candidate, of one run or two.
 
     App versions that are not named are the first and last of one run, or the one version of each run.
-    `options` are how these are named: of a command, or arguments in Python.
-
-    Raises:
-        ConfigError: A run cannot be read or holds no conversation, or the versions are not clear.
+    `options` are how these are named: of a command, or arguments in Python. Raises ConfigError if a run
+    cannot be read or holds no conversation, or the versions are not clear.
     """
     for directory in directories:
         directory.check_results()

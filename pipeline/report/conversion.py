@@ -16,7 +16,7 @@ from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, dump_json, is_local, is_store_url
 from turnwise.schemas.report import Conversion, NotConverted
-from turnwise.schemas.rows import ConversationRow, ScoreRow, Transcript
+from turnwise.schemas.rows import ScoreRow, Transcript
 from turnwise.schemas.run import RUN_FILE
 from turnwise.schemas.score import Failure
 from turnwise.transforms.decisions.cases import (
@@ -42,8 +42,7 @@ _SETS = "results of several eval sets; adk web shows them in the first one"
 def convert_run(directory: str, target: Target, output: str) -> Conversion:
     """Writes the conversations of a run with their scores.
 
-    Raises:
-        ConfigError: There is no finished run, the target holds no scores, or the file cannot be written.
+    Raises ConfigError if there is no finished run, the target holds no scores, or the file cannot be written.
     """
     if target.scored is None:
         problem = f"is the output directory of a run; {target.name} holds no scores, so name the logs instead"
@@ -62,29 +61,23 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
             transcript = cast(Transcript, row["transcript"])
             notes["cut transcripts"] += transcript["cut"]
             sets |= {row["eval_set_id"]} - {None}
-            score_rows = scores.get(scored_id(row), [])
-            made = scored(_scored(row, transcript, score_rows, app_name(output)), target)
+            # Turns are numbered as they happened.
+            places: dict[int | None, int | None] = {None: None}
+            places |= {turn["index"]: number for number, turn in enumerate(recorded_turns(transcript))}
+            score_rows: list[ScoreRow] = [
+                {**score, "turn_index": places[score["turn_index"]]}
+                for score in scores.get(scored_id(row), ())
+                if score["turn_index"] in places
+            ]
+            conversation = transcript_conversation(row, transcript)
+            run_of = RunOfConversation(conversation, row["verdict"], score_rows, app_name(output))
+            made = scored(run_of, target)
             file.add(made.record)
             add_differences(done, made)
         done.written, done.output = file.count, output if file.count else None
     notes[_SETS] = len(sets) if len(sets) > 1 else 0
     done.notes = {problem: count for problem, count in notes.items() if count}
     return done
-
-
-def _scored(
-    row: ConversationRow, transcript: Transcript, scores: list[ScoreRow], name: str
-) -> RunOfConversation:
-    """Returns a row with its scores; turns are numbered as they happened."""
-    conversation = transcript_conversation(row, transcript)
-    places = {turn["index"]: number for number, turn in enumerate(recorded_turns(transcript))}
-    numbered_scores: list[ScoreRow] = []
-    for score in scores:
-        index = score["turn_index"]
-        number = None if index is None else places.get(index, index)
-        if index is None or index in places:
-            numbered_scores.append({**score, "turn_index": number})
-    return RunOfConversation(conversation, row["verdict"], numbered_scores, name)
 
 
 def app_name(output: str) -> str:
@@ -123,11 +116,7 @@ def conversion_text(done: Conversion, width: int) -> str:
 
 
 class RecordFile:
-    """Writes the records of one file.
-
-    Attributes:
-        stem: Name of the file without its suffixes.
-    """
+    """Writes the records of one file; `stem`: name of the file without its suffixes."""
 
     def __init__(self, file: BinaryIO, target: Target, name: str) -> None:
         self._file, self._key = file, target.key
@@ -139,8 +128,7 @@ class RecordFile:
     def add(self, record: JsonObject) -> bool:
         """Writes a record; False: it is there already.
 
-        Raises:
-            ValueError: The file has another one with its key.
+        Raises ValueError if the file has another one with its key.
         """
         data = dump_json(record)
         if self._key is not None:
@@ -168,8 +156,7 @@ class RecordFile:
 def record_file(path: str, target: Target) -> Iterator[RecordFile]:
     """Opens a file for records; it gets its name at the end, if it holds any.
 
-    Raises:
-        ConfigError: The file is there, or cannot be written.
+    Raises ConfigError if the file is there, or cannot be written.
     """
     target_path = check_new_file(path, target)
     partial = target_path.with_name(f"{target_path.name}.partial")
@@ -190,8 +177,7 @@ def record_file(path: str, target: Target) -> Iterator[RecordFile]:
 def check_new_file(path: str, target: Target | None = None) -> Path:
     """Returns the path of a file that is to be written.
 
-    Raises:
-        ConfigError: It is there already, has no directory, or cannot have that name.
+    Raises ConfigError if it is there already, has no directory, or cannot have that name.
     """
     new_path = Path(path)
     if not is_local(path):
@@ -217,8 +203,7 @@ def write_cases(
 ) -> Conversion:
     """Writes the cases of the conversations that are wanted; `given` are all, and what could not be read.
 
-    Raises:
-        ConfigError: The file is there, or cannot be written.
+    Raises ConfigError if the file is there, or cannot be written.
     """
     done = Conversion(to=target.name)
     skipped: Counter[str] = Counter()
@@ -247,17 +232,17 @@ def write_cases(
 
 def _write(candidate: Candidate, name: str, target: Target, file: RecordFile, done: Conversion) -> None:
     try:
-        made = made_case(candidate, name, file.stem)
-        written = converted(made.case, target)
+        case, notes = made_case(candidate, name, file.stem)
+        written = converted(case, target)
         if "tags" in written.not_held:
-            case = made_case(candidate, f"{TO_APPROVE}-{made.case.eval_id}", file.stem).case
+            case = made_case(candidate, f"{TO_APPROVE}-{case.eval_id}", file.stem)[0]
             case.tags = []
             written = converted(case, target)
         file.add(written.record)
     except ValueError as error:
         add_rejected(done, candidate.source, candidate.position, " ".join(str(error).split()))
         return
-    done.notes = dict(Counter(done.notes) + made.notes)
+    done.notes = dict(Counter(done.notes) + notes)
     del written.not_held["eval_set_id"]  # that is the file itself
     add_differences(done, written)
 
@@ -270,8 +255,7 @@ def convert_items(
 ) -> Conversion:
     """Writes conversations and eval cases as records of a target.
 
-    Raises:
-        ConfigError: The file is there, or cannot be written.
+    Raises ConfigError if the file is there, or cannot be written.
     """
     done = Conversion(to=target.name)
     with record_file(output, target) as file:

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.io.sinks import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say, wrapped
-from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS, EndComparison, end_comparison
+from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS, end_comparison
 from turnwise.pipeline.report.gate import page_of_versions, rule_problems, unknown_sides
 from turnwise.pipeline.report.run_counts import RunCounts, guesses_by_tool, records_by_worker, run_counts
 from turnwise.pipeline.report.terminal import (
+    EndComparison,
     Figures,
     UsageByModel,
     gate_problems,
@@ -217,13 +218,7 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
         # The most severe come first.
         is_known = rows is None and figures.to_read is not None and not _has_critical(figures)
         page = replace(page, destructive=0) if page is not None and is_known else page
-    sides = [] if ended.comparison is None else [ended.comparison.baseline, ended.comparison.candidate]
-    return figures._replace(
-        page=page,
-        difference=ended.text,
-        refused=ended.refused,
-        sides=[side.app_versions[0] or "" for side in sides],
-    )
+    return figures._replace(ended=ended._replace(page=page))
 
 
 def _has_critical(figures: Figures) -> bool:

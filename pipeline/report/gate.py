@@ -2,9 +2,9 @@
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -55,7 +55,6 @@ from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import last_parts
 from turnwise.transforms.decisions.first_page import (
     two_versions,
-    with_left_out,
     without_baseline,
 )
 from turnwise.transforms.decisions.gate import (
@@ -63,14 +62,13 @@ from turnwise.transforms.decisions.gate import (
     NO_BASELINE,
     BaselineState,
     GatedVersion,
-    Rejected,
     apply_rules,
     gate_fault,
     held_criteria,
     rejected_of,
     unrecorded_cases,
 )
-from turnwise.transforms.decisions.run import REJECTED, Run, problems_of, read_versions
+from turnwise.transforms.decisions.run import Run, problems_of, read_versions
 from turnwise.transforms.review.problems import to_read, type_sizes
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -84,43 +82,50 @@ def gate_report(
     """Applies the rules, at least one, to a finished run.
 
     The baseline that is named is the output directory of a run or an app version, the candidate an app
-    version of the run. `unused` are eval cases without a recording, as far as their names are known.
-
-    Raises:
-        ConfigError: A file or the baseline cannot be read, or the baseline was measured differently.
+    version of the run. `unused` are eval cases without a recording, as far as their names are known. Raises
+    ConfigError if a file or the baseline cannot be read, or the baseline was measured differently.
     """
     run.check_results()
     failures = list(run.failures())
+    # What a whole record, conversation or eval case was rejected by.
+    gone = [row for row in failures if row["stage"] in _READING or (row["stage"], row["criterion"]) == _WHOLE]
+    # A record that names several cases cannot be read so far as to tell which is its own.
+    of_rows = ({*_CASE_NAME.findall(row["record"] or "")} for row in gone)
+    lost_cases = {name for names in of_rows if len(names) == 1 for name in names}
     comparison, state, chosen = _against(run, rules, named)
     compared = {} if comparison is None else {comparison.candidate.app_versions[0]: comparison}
-    gated = gated_versions(run, failures, compared, state)
+    gated = gated_versions(run, lost_cases, compared, state)
     counts, names = run.document.counts, list(unused)
-    rejected = rejected_of_run(counts, failures, gated, names)
+    # A case without a recording does not count beside a rejected record that names it: it is the same loss.
+    lost_cases -= {name for version in gated for name in version.conversations.eval_ids.used()}
+    others = [_EVAL_CASE.format(name) for name in names if name not in lost_cases]
+    number = max(0, (counts.get("unused_cases") or 0) - len(lost_cases))
+    rejected = rejected_of({**counts, "unused_cases": number}, [*_places(gone), *others])
     gated = [version for version in gated if not compared or version.app_version in compared]
     not_allowed = rejected
     if run.document.max_failure_ratio is not None:
-        of_cases = (row for row in failures if row["stage"] in _READING_CASES)
-        not_allowed = rejected_of(
-            counts, [*_places(of_cases), *map(_EVAL_CASE.format, names)], only_cases=True
-        )
-    page = None
-    if comparison is not None:
-        # The columns of the gate hold the rows already: a second reading would parse all transcripts.
-        page = two_versions(comparison, rules.primary, gated[0].rows, chosen)
+        unread = (row for row in failures if row["stage"] in _READING_CASES)
+        of_cases = [*_places(unread), *map(_EVAL_CASE.format, names)]
+        not_allowed = rejected_of(counts, of_cases, only_cases=True)
+    # The columns of the gate hold the rows already: a second reading would parse all transcripts.
+    page = two_versions(comparison, rules.primary, gated[0].rows, chosen) if comparison else None
     results = apply_rules(rules, gated, rejected, not_allowed)
-    problems = _own_problems(run)
+    problems, statuses = _own_problems(run), {rule.status for rule in results}
+    # What is inconclusive does not pass.
+    status: RuleStatus = "inconclusive" if "inconclusive" in statuses or not results else "passed"
+    rows = [row for version in gated for row in version.rows]
+    sizes = type_sizes(rows)
+    first = ({**row, "alike": sizes.get(row["problem_type"] or "", 1)} for row in to_read(rows))
     return GateReport(
-        status=status_of(results, problems),
+        status="failed" if problems or "failed" in statuses else status,
         output=run.directory,
         run_id=run.document.run_id,
         baseline=named[0],
         rules=results,
         checks=list(checks_of(gated)),
         problems=problems,
-        rejected=[
-            RejectedRecord(place=_where(row), message=row["message"]) for row in rejected_rows(failures)
-        ],
-        to_read=read_first(gated),
+        rejected=[RejectedRecord(place=_where(row), message=row["message"]) for row in gone],
+        to_read=[convert(row, GatedConversation) for row in first],
         comparison=comparison,
         page=page,
     )
@@ -151,18 +156,10 @@ def page_of_versions(
     verdict_rows = [row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"]
     if not verdict_rows:
         return None
-    passed, failed, missing = (
-        sum(row[name] for row in verdict_rows) for name in ("pass_count", "fail_count", "no_score")
-    )
-    passing = None
-    if len(verdict_rows) == 1 and (share := verdict_rows[0]["pass_rate"]) is not None:
-        passing = share, verdict_rows[0]["pass_rate_low"], verdict_rows[0]["pass_rate_high"]
-    elif len(verdict_rows) > 1 and passed + failed:
-        passing = passed / (passed + failed), None, None
-    rejected = sum(counts.get(name) or 0 for name in REJECTED)
-    verdicts = passed, failed, missing
-    page = without_baseline(versions, passing, verdicts, first_rows, rejected, conversations, why)
-    return with_left_out(page, counts)
+    verdicts = [sum(row[name] for row in verdict_rows) for name in ("pass_count", "fail_count", "no_score")]
+    row, is_alone = verdict_rows[0], len(verdict_rows) == 1
+    bounds = (row["pass_rate_low"], row["pass_rate_high"]) if is_alone else (None, None)
+    return without_baseline(versions, verdicts, bounds, [counts], first_rows, conversations, why)
 
 
 def run_rules(run: Run, config: str | None) -> GateConfig:
@@ -237,38 +234,41 @@ def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterab
     ]
 
 
-class BaselinePlaces(NamedTuple):
-    """What decides which run `{date}` or `previous` is: of a run its date (None: none), output and store."""
-
-    date: str | None
-    output: str
-    store: str
-    app: str
-
-
 def with_baseline(settings: RunSettings, document: JsonObject) -> RunSettings:
     """Returns settings that name the baseline itself in place of `{date}` or `previous`, and prints which.
 
     `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
     """
-    places = BaselinePlaces(settings.date, settings.output, settings.store, settings.store_app)
-    return replace(settings, baseline=find_baseline(settings.baseline, places, document))
+    places = settings.date, settings.output, settings.store, settings.store_app
+    return replace(settings, baseline=find_baseline(settings.baseline, *places, document))
 
 
-def find_baseline(pattern: str | None, places: BaselinePlaces, document: JsonObject) -> str | None:
+_NIGHTS = 92
+"""Dates before that of a run on which its baseline is looked for."""
+
+
+def find_baseline(
+    pattern: str | None, day: str | None, output: str, store: str, app: str, document: JsonObject
+) -> str | None:
     """Returns the baseline itself in place of `{date}` or `previous`, and prints which; None: there is none.
 
-    `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
+    Of the run: its date (None: none), output, store, and what is known of its `run.json`. Raises ConfigError
+    if the store cannot be read.
     """
     if pattern == PREVIOUS:
         # Imported late: sqlalchemy.
         from turnwise.pipeline.runs.store import previous_run
 
-        earlier = previous_run(places.store, places.app, document)
+        earlier = previous_run(store, app, document)
         none = "the store holds no finished run of the same app and scoring settings before this one"
-    elif pattern is not None and places.date is not None and names_date(pattern):
-        earlier = _earlier_output(pattern, date.fromisoformat(places.date), places.output)
-        none = f"there is no finished run on the {_NIGHTS} dates before {places.date}"
+    elif pattern is not None and day is not None and names_date(pattern):
+        began = date.fromisoformat(day)
+        days = (began - timedelta(back) for back in range(1, min(_NIGHTS, began.toordinal() - 1) + 1))
+        directories = (filled("--baseline", pattern, before) for before in days)
+        # A pattern such as {date:%m} may also name the run's own directory.
+        others = (folder for folder in directories if folder.rstrip("/") != output.rstrip("/"))
+        earlier = next((folder for folder in others if path_exists(join_path(folder, RUN_FILE))), None)
+        none = f"there is no finished run on the {_NIGHTS} dates before {day}"
     else:
         return pattern
     if earlier is None:
@@ -276,19 +276,6 @@ def find_baseline(pattern: str | None, places: BaselinePlaces, document: JsonObj
     else:
         say(printable(f"baseline: {shown_place(earlier)}"))
     return earlier
-
-
-_NIGHTS = 92
-"""Dates before that of a run on which its baseline is looked for."""
-
-
-def _earlier_output(pattern: str, day: date, output: str) -> str | None:
-    for back in range(1, min(_NIGHTS, day.toordinal() - 1) + 1):
-        directory = filled("--baseline", pattern, day - timedelta(back))
-        # A pattern such as {date:%m} may also name the run's own directory.
-        if directory.rstrip("/") != output.rstrip("/") and path_exists(join_path(directory, RUN_FILE)):
-            return directory
-    return None
 
 
 def check_baseline(settings: RunSettings) -> None:
@@ -315,17 +302,11 @@ def unknown_sides(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow])
     return problems
 
 
-_READING_CASES = ("read", "parse_case")
+_READING_CASES, _READING = ("read", "parse_case"), ("read", "parse", "parse_case", "assemble", "match")
+_WHOLE = ("score", None)
+_CASE_NAME = re.compile(r'"eval_?[iI]d"\s*:\s*"([^"\\]+)"')
 _EVAL_CASE = "eval case {}"
 _STATUSES: dict[str, RuleStatus] = {"PASS": "passed", "FAIL": "failed"}
-
-
-def status_of(rules: Sequence[RuleResult], problems: Sequence[str]) -> RuleStatus:
-    """Returns the status of a gate: what is inconclusive does not pass."""
-    statuses = {rule.status for rule in rules}
-    if problems or "failed" in statuses:
-        return "failed"
-    return "inconclusive" if "inconclusive" in statuses or not rules else "passed"
 
 
 def kinds_of(rule: RuleResult) -> Iterator[tuple[str, list[str], int]]:
@@ -404,35 +385,6 @@ def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
                 )
 
 
-def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
-    """Returns the conversations to read first."""
-    rows = [row for version in versions for row in version.rows]
-    sizes = type_sizes(rows)
-    chosen = ({**row, "alike": sizes.get(row["problem_type"] or "", 1)} for row in to_read(rows))
-    return [convert(row, GatedConversation) for row in chosen]
-
-
-def rejected_of_run(
-    counts: JsonObject,
-    failures: Sequence[FailureRow],
-    versions: Sequence[GatedVersion],
-    unused: Iterable[str] = (),
-) -> Rejected:
-    """Returns what was rejected, with source and position of records and the names of eval cases.
-
-    A case without a recording is not counted where a record was rejected that names it: it is the same loss.
-    `unused` are eval cases without a recording, as far as their names are known.
-    """
-    scored = {name for version in versions for name in version.conversations.eval_ids.used()}
-    gone = rejected_names(failures) - scored
-    other = max(0, (counts.get("unused_cases") or 0) - len(gone))
-    names = [
-        *_places(rejected_rows(failures)),
-        *(_EVAL_CASE.format(name) for name in unused if name not in gone),
-    ]
-    return rejected_of({**counts, "unused_cases": other}, names)
-
-
 def _places(rows: Iterable[FailureRow]) -> Iterator[str]:
     return (_where(row) for row in rows if row["source"] is not None)
 
@@ -443,13 +395,13 @@ def _where(row: FailureRow) -> str:
 
 def gated_versions(
     run: Run,
-    failures: Sequence[FailureRow],
+    rejected_cases: Container[str],
     comparisons: Mapping[str | None, Comparison],
     baseline: BaselineState,
 ) -> list[GatedVersion]:
     """Returns the app versions of a run, with their comparisons with the baseline, if there is one."""
     rows: list[ConversationRow] = [{**row, "transcript": None} for row in run.conversations()]
-    unrecorded = unrecorded_cases(rows, rejected_names(failures))
+    unrecorded = unrecorded_cases(rows, rejected_cases)
     conversations, calibration = read_versions(run, tells_why=True).conversations, run.calibration()
     return [
         GatedVersion(
@@ -465,26 +417,6 @@ def gated_versions(
     ]
 
 
-_READING = ("read", "parse", "parse_case", "assemble", "match")
-_CASE_NAME = re.compile(r'"eval_?[iI]d"\s*:\s*"([^"\\]+)"')
-
-
-def rejected_rows(failures: Iterable[FailureRow]) -> list[FailureRow]:
-    """Returns the failures that a whole record, conversation or eval case was rejected by."""
-    return [
-        row
-        for row in failures
-        if row["stage"] in _READING or (row["stage"] == "score" and row["criterion"] is None)
-    ]
-
-
-def rejected_names(failures: Iterable[FailureRow]) -> set[str]:
-    """Returns the eval cases that rejected records name."""
-    named = ({*_CASE_NAME.findall(row["record"] or "")} for row in rejected_rows(failures))
-    # A record that names several cannot be read so far as to tell which is its own.
-    return {name for names in named if len(names) == 1 for name in names}
-
-
 _JUNIT_LONGEST = 4000
 _RULES, _RUN, _REJECTED = "gate rules", "run", "rejected records"
 
@@ -494,7 +426,11 @@ def junit_xml(report: GateReport) -> str:
 
     What has no outcome is skipped, but an inconclusive rule is a failure. A rejected record is an error.
     """
-    cases = {_RULES: [*map(_rule_junit, shown_rules(report.rules))]}
+    cases: dict[str, list[ET.Element]] = {_RULES: []}
+    for rule in shown_rules(report.rules):
+        ending = None if rule.status == "passed" else ("failure", rule.status, rule.why)
+        body = "" if ending is None else _names_of(rule).strip(":; ")
+        cases[_RULES].append(_case(_RULES, rule_name(rule), ending, body))
     if report.problems:
         cases[_RUN] = [_case(_RUN, line, ("failure", "failed", line)) for line in report.problems]
     if report.rejected:
@@ -523,11 +459,6 @@ def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
         suite.set(key, str(sum(case.find(tag) is not None for case in cases)))
     suite.extend(cases)
     return suite
-
-
-def _rule_junit(rule: RuleResult) -> ET.Element:
-    ending = None if rule.status == "passed" else ("failure", rule.status, rule.why)
-    return _case(_RULES, rule_name(rule), ending, "" if ending is None else _names_of(rule).strip(":; "))
 
 
 def _check(check: GateCheck) -> ET.Element:

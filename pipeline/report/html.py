@@ -3,7 +3,7 @@
 import gzip
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -31,7 +31,7 @@ from turnwise.transforms.decisions.report.figures import (
     run_names,
     short_names,
 )
-from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
+from turnwise.transforms.decisions.run import Run, read_versions
 
 INLINE_CHARACTERS = 5_000_000
 
@@ -70,10 +70,8 @@ def write_report(
 ) -> Report:
     """Writes a report and returns its data.
 
-    In a single file, transcripts that have no room in the page are left out.
-
-    Raises:
-        ConfigError: Files beside the page are not those of an earlier report.
+    In a single file, transcripts that have no room in the page are left out. Raises ConfigError if files
+    beside the page are not those of an earlier report.
     """
     directory = path.parent / REPORT_DATA
     _clear(directory)
@@ -189,8 +187,7 @@ _UNSUPPORTED = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 def join_modules(read: Callable[[str], str], start: str) -> str:
     """Returns the script of a module and of all that it imports; `read` returns the text of a module.
 
-    Raises:
-        ValueError: Modules import each other, or one has an import or export of another form.
+    Raises ValueError if modules import each other, or one has an import or export of another form.
     """
     done: dict[str, str] = {}
     _add(read, start, done, ())
@@ -228,20 +225,22 @@ def compare_versions(
     """Compares the baseline with the other stated versions, and the last two with each other.
 
     Those that were measured otherwise are refused. The first pair is the one that the report begins with: of
-    more than two runs, such as one a night, the last one against the one before it.
-
-    Args:
-        runs: The runs.
-        baseline: Name of the version that the others are compared with; None: as the runs decide.
-        candidate: Name of the version that the first page is about; None: the last one.
-
-    Raises:
-        ConfigError: A run cannot be read, or no version has such a name.
+    more than two runs, such as one a night, the last one against the one before it. Versions that are not
+    named are those that the runs decide. Raises ConfigError if a run cannot be read, or has no such version.
     """
     for run in runs:
         run.check_results()
     read = [read_versions(run) for run in runs]
-    keyed = list(_sides(read, run_names(runs)))
+    versions = [VersionKey(i, version or "") for i, run in enumerate(read) for version in run.conversations]
+    keys = in_display_order(versions, [run.first_times for run in read])
+    names = zip(keys, short_names(keys, run_names(runs)), strict=True)
+    # All versions where no log states one.
+    is_stated = any(key.app_version for key in keys)
+    keyed = [
+        (key, read[key.run].side(key.app_version or None, name))
+        for key, name in names
+        if key.app_version or not is_stated
+    ]
     how = version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS
     for option, name, index in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
         if name is not None:
@@ -285,16 +284,6 @@ def _pairs(keys: Sequence[VersionKey], how: str) -> dict[tuple[int, int], str]:
     elif others and how != NAMED:
         pairs[last - 1, last] = _OF_LAST
     return pairs | {(0, other): _CHOSEN for other in others}
-
-
-def _sides(runs: Sequence[RunVersions], names: Sequence[str]) -> Iterator[tuple[VersionKey, ComparedSide]]:
-    """Yields the stated versions; all of them where no log states one."""
-    versions = [VersionKey(i, version or "") for i, run in enumerate(runs) for version in run.conversations]
-    keys = in_display_order(versions, [run.first_times for run in runs])
-    stated = any(key.app_version for key in keys)
-    for key, name in zip(keys, short_names(keys, names), strict=True):
-        if key.app_version or not stated:
-            yield key, runs[key.run].side(key.app_version or None, name)
 
 
 def compare_sides(a: ComparedSide, b: ComparedSide) -> Comparison | str:

@@ -60,17 +60,12 @@ def shown(text: str, width: int = _LONGEST) -> str:
     looks for none.
     """
     words = printable(text, width).split(" ")
-    return " ".join(
-        word if _PLAIN.fullmatch(word) or _LESS.fullmatch(word) else f"<code>{_references(word)}</code>"
-        for word in words
-    )
-
-
-def _references(text: str) -> str:
-    return "".join(
-        char if char.isalnum() or char in _HARMLESS or not char.isascii() else f"&#{ord(char)};"
-        for char in text
-    )
+    for index, word in enumerate(words):
+        if not (_PLAIN.fullmatch(word) or _LESS.fullmatch(word)):
+            is_safe = (char.isalnum() or char in _HARMLESS or not char.isascii() for char in word)
+            chars = (c if safe else f"&#{ord(c)};" for c, safe in zip(word, is_safe, strict=True))
+            words[index] = f"<code>{''.join(chars)}</code>"
+    return " ".join(words)
 
 
 def _gate(report: GateReport) -> Iterator[str]:

@@ -34,15 +34,13 @@ class RunCounts(TypedDict):
     """Numbers of what a run read, scored and rejected, as `counts` in `run.json`.
 
     A batch has `joined_entries` and `unread_files` (files that an option names, of which no record could be
-    read). A stream has `replaced` (results that a later revision replaced), `repeated`
-    (conversations that arrived again unchanged), `late_conversations` and `unread_ends`; its cases change
-    while it runs, so `cases` and `unused_cases` are None. `short_of_budget` is the number of conversations
-    with no score of a judged criterion because a budget of the judge was spent or kept for later ones,
-    `left_by_budget` that of those without a verdict for it, `short_of_batch` and `left_by_batch` the same
-    for batch jobs that failed or are late, `no_cases_given` that of those that name an
-    eval case where none were given, `no_version` that of those that state no app version, by format ("": most
-    formats). Failures and findings are counted by kind, failed conversations by app
-    version, too ("": unknown).
+    read). A stream has `replaced` (results that a later revision replaced), `repeated` (conversations that
+    arrived again unchanged), `late_conversations` and `unread_ends`; its cases change while it runs, so
+    `cases` and `unused_cases` are None. `short_of_budget` conversations have no score of a judged criterion
+    because a budget of the judge was spent or kept for later ones, `left_by_budget` no verdict for it;
+    `short_of_batch` and `left_by_batch` are the same for batch jobs that failed or are late. `no_cases_given`
+    name an eval case where none were given, `no_version` state no app version, by format ("": most formats).
+    Failures and findings are counted by kind, failed conversations by app version, too ("": unknown).
     """
 
     records: int

@@ -21,7 +21,7 @@ from turnwise.pipeline.io.terminal import (
 )
 from turnwise.pipeline.report.run_counts import RunCounts, flips_by_criterion
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.comparison import FirstPage, ListedConversation
+from turnwise.schemas.comparison import Comparison, FirstPage, ListedConversation
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
@@ -31,7 +31,6 @@ from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.criteria.base import (
     CRITERIA,
     QUANTILE_UNITS,
-    Criterion,
     CustomMetric,
 )
 from turnwise.transforms.decisions.comparison.words import LONGEST_NAME as LONGEST_VERSION
@@ -147,7 +146,19 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Iterable[Metric
     if kind.answer:
         is_asked = settings.selection.judged or (kind.is_judging and settings.eval_cases)
         return kind.note if is_asked else ""
-    lines = [f"judge: {model}: {_usage_text(used)}" for model, used in sorted(usage.items())]
+    lines = []
+    for model, used in sorted(usage.items()):
+        answers = used.samples - used.unusable["batch"] - used.unusable["budget"]
+        parts = [
+            f"{answers:,} answers ({used.cached:,} cached) by {used.calls:,} calls",
+            f"{used.tokens_in:,} + {used.tokens_out:,} tokens",
+            *([f"{used.uncounted:,} calls without figures of tokens"] if used.uncounted else []),
+            *([f"{used.latency_ms / used.calls / 1000:.1f} s each"] if used.calls else []),
+            *([f"{used.retries:,} retries"] if used.retries else []),
+            *([f"{used.asked_again:,} asked once more"] if used.asked_again else []),
+            *(f"{number:,} unusable: {fault}" for fault, number in sorted(used.unusable.items())),
+        ]
+        lines.append(f"judge: {model}: {', '.join(parts)}")
     jobs = ", ".join(f"{job} ({printable(status)})" for job, status in JUDGING.jobs.items())
     lines += [f"judge: batch jobs: {jobs}"] if jobs else []
     lines += _money_lines("cost", usage, settings.judge)
@@ -157,24 +168,6 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Iterable[Metric
         if used.voted
     )
     return "\n".join([*lines, *([f"judge: verdicts that flip between votes: {flips}"] if flips else [])])
-
-
-def _usage_text(usage: JudgeUsage) -> str:
-    answers = usage.samples - usage.unusable["batch"] - usage.unusable["budget"]
-    parts = [
-        f"{answers:,} answers ({usage.cached:,} cached) by {usage.calls:,} calls",
-        f"{usage.tokens_in:,} + {usage.tokens_out:,} tokens",
-    ]
-    if usage.uncounted:
-        parts.append(f"{usage.uncounted:,} calls without figures of tokens")
-    if usage.calls:
-        parts.append(f"{usage.latency_ms / usage.calls / 1000:.1f} s each")
-    if usage.retries:
-        parts.append(f"{usage.retries:,} retries")
-    if usage.asked_again:
-        parts.append(f"{usage.asked_again:,} asked once more")
-    faults = sorted(usage.unusable.items())
-    return ", ".join([*parts, *(f"{number:,} unusable: {kind}" for kind, number in faults)])
 
 
 def estimate_text(settings: RunSettings, usage: UsageByModel) -> str:
@@ -299,38 +292,28 @@ def joint_text(joint: JsonObject) -> str:
         for name, figures in joint.get(INAPPLICABLE, {}).items()
         if figures[INAPPLICABLE]
     )
-    panels = (f"panel: {name}: {_panel_text(figures)}" for name, figures in joint.get("panels", {}).items())
-    cascades = (
-        f"cascade: {name}: {_cascade_text(figures)}" for name, figures in joint.get("cascades", {}).items()
-    )
     lines = [f"judge: not applicable: {inapplicable}"] if inapplicable else []
-    return "\n".join([*lines, *panels, *cascades])
-
-
-def _panel_text(figures: JsonObject) -> str:
-    parts = [f"{figures['decided']:,} of {figures['questions']:,} questions decided"]
-    if figures["agreement"] is not None:
-        parts.append(f"agreement {figures['agreement']:.0%}")
-    parts.append("alpha not defined" if figures["alpha"] is None else f"alpha {figures['alpha']:.2f}")
-    members = []
-    for model, member in figures["members"].items():
-        bias = "bias unknown" if member["bias"] is None else f"bias {member['bias']:+.0%}"
-        unmeasured = f", {member['unmeasured']:,} without a verdict" if member["unmeasured"] else ""
-        members.append(f"{model} {bias}{unmeasured}")
-    return f"{', '.join(parts)}; {'; '.join(members)}"
-
-
-def _cascade_text(figures: JsonObject) -> str:
-    doubts = ((kind.replace("_", " "), number) for kind, number in figures["unsure"].items())
-    unsure = ", ".join(f"{number:,} {kind}" for kind, number in doubts if number)
-    saved = []
-    for kind, number in figures["saved"].items():
-        if number is None:
-            saved.append(f"{kind} unknown")
-        else:
-            saved.append(f"cost {number:,.2f}" if kind == "cost" else f"{number:,} {kind}")
-    went_on = f"{figures['went_on']:,} of {figures['questions']:,} questions went on"
-    return f"{went_on}{f' ({unsure})' if unsure else ''}; saved about {', '.join(saved)}"
+    for name, figures in joint.get("panels", {}).items():
+        parts = [f"{figures['decided']:,} of {figures['questions']:,} questions decided"]
+        parts += [] if figures["agreement"] is None else [f"agreement {figures['agreement']:.0%}"]
+        parts.append("alpha not defined" if figures["alpha"] is None else f"alpha {figures['alpha']:.2f}")
+        members = []
+        for model, member in figures["members"].items():
+            bias = "bias unknown" if member["bias"] is None else f"bias {member['bias']:+.0%}"
+            unmeasured = f", {member['unmeasured']:,} without a verdict" if member["unmeasured"] else ""
+            members.append(f"{model} {bias}{unmeasured}")
+        lines.append(f"panel: {name}: {', '.join(parts)}; {'; '.join(members)}")
+    for name, figures in joint.get("cascades", {}).items():
+        doubts = ((kind.replace("_", " "), number) for kind, number in figures["unsure"].items())
+        unsure = ", ".join(f"{number:,} {kind}" for kind, number in doubts if number)
+        saved = []
+        for kind, number in figures["saved"].items():
+            amount = f"cost {number or 0:,.2f}" if kind == "cost" else f"{number or 0:,} {kind}"
+            saved.append(f"{kind} unknown" if number is None else amount)
+        went_on = f"{figures['went_on']:,} of {figures['questions']:,} questions went on"
+        doubted = f" ({unsure})" if unsure else ""
+        lines.append(f"cascade: {name}: {went_on}{doubted}; saved about {', '.join(saved)}")
+    return "\n".join(lines)
 
 
 _REASONS_SHOWN = 3
@@ -376,8 +359,9 @@ def version_table(
         is_share = all(_is_binary(row) for row in of_versions if row and row["mean"] is not None)
         lines.append([name, *(_mean(row, is_share) for row in of_versions)])
     if criteria:
-        missing = (_total(by_key, version, criteria) for version in versions)
-        lines.append(["no score, in all", *missing])
+        displayed = ([_row_of(by_key, version, name) for name in criteria] for version in versions)
+        missing = (sum(row["no_score"] for row in by_name if row) for by_name in displayed)
+        lines.append(["no score, in all", *map(str, missing)])
     lines.append(["rejected, errors", *(str(failures.get(version, 0)) for version in versions)])
     table = "\n".join(fitted([[printable(cell) for cell in line] for line in lines], width))
     return table + (_others(others, rows, failures) if others else "")
@@ -490,14 +474,6 @@ def _has_scale(name: str) -> bool:
     return kind is None or kind.scale is not None
 
 
-def _total(
-    by_key: dict[tuple[str, str, str], MetricsByAppVersionRow], version: str, names: Sequence[str]
-) -> str:
-    """Returns how many scores of a version have no value, at the displayed level."""
-    rows = (_row_of(by_key, version, name) for name in names)
-    return str(sum(row["no_score"] for row in rows if row is not None))
-
-
 def balance_text(counts: RunCounts, examples: Mapping[str, str] = MappingProxyType({})) -> str:
     """Returns the lines that balance records, conversations and cases, with the most frequent failures.
 
@@ -546,30 +522,11 @@ def _most(numbers: Mapping[str, int]) -> str:
     return ", ".join([*shown, *([f"{more} others"] if more else [])])
 
 
-def idle_text(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow]) -> str:
-    """Returns the line about criteria with a threshold that applied to no conversation; "" if none.
-
-    Nobody asked for the criteria of the default config: those that cannot have a value are left out.
-    """
-    if settings.config.criteria == DEFAULT_CRITERIA:
-        return ""
-    seen = {row["criterion"] for row in rows}
-    idle = [c.name for c in settings.criteria if c.threshold is not None and c.name not in seen]
-    return f"not applicable to any conversation: {', '.join(idle)}" if idle else ""
-
-
 def no_version_line(settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]) -> str:
     """Returns the sentence on a run of which no conversation states an app version; "" if one does."""
     if not rows or any(row["app_version"] is not None for row in rows):
         return ""
     return no_version_text(counts.get("no_version") or ("",), settings.config.app_version_from)
-
-
-def custom_text(criteria: Sequence[Criterion]) -> str:
-    """Returns the line about custom metrics; "" if there are none."""
-    names = ", ".join(criterion.name for criterion in criteria if isinstance(criterion, CustomMetric))
-    not_run = f"custom_metrics: no score, because their functions are not run: {printable(names)}"
-    return not_run if names else ""
 
 
 def guesses_text(guesses: JsonObject) -> str:
@@ -585,6 +542,21 @@ def guesses_text(guesses: JsonObject) -> str:
     return "\n".join(lines)
 
 
+class EndComparison(NamedTuple):
+    """What the end of a run says of its versions.
+
+    Attributes:
+        page: The first page; None, as the comparison: nothing was compared.
+        text: The table of differences; "": there is none.
+        refused: Lines on why nothing was compared, or not with the baseline, and what to do; empty: it was.
+    """
+
+    page: FirstPage | None = None
+    text: str = ""
+    comparison: Comparison | None = None
+    refused: Sequence[str] = ()
+
+
 class Figures(NamedTuple):
     """Figures of a run beside its metrics.
 
@@ -592,10 +564,7 @@ class Figures(NamedTuple):
         rows: Rows of `metrics_by_app_version` over the whole run.
         unread: Incomplete ends of a stream's input that were not read, one line each.
         to_read: The conversations to read first, in order; None: not chosen.
-        page: The first page; None: nothing is compared.
-        difference: Lines about the difference between versions; "": nothing is compared.
-        refused: Lines on why nothing is compared; empty: it is, or nobody asked.
-        sides: App versions of baseline and candidate; empty: nothing is compared.
+        ended: The comparison of its versions, and the first page, which a run of one version has, too.
         workers: How many records each worker read; empty: not counted.
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
         problems: Why it failed that its counts do not show, one line each, such as rows not stored.
@@ -609,15 +578,12 @@ class Figures(NamedTuple):
     rows: Iterable[MetricsByAppVersionRow]
     unread: Sequence[str] = ()
     to_read: Sequence[Mapping[str, object]] | None = None
-    page: FirstPage | None = None
-    difference: str = ""
+    ended: EndComparison = EndComparison()
     workers: Mapping[str, int] = MappingProxyType({})
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
     redacted: Mapping[str, int] = MappingProxyType({})
     absent_paths: Sequence[str] = ()
-    refused: Sequence[str] = ()
-    sides: Sequence[str] = ()
     examples: Mapping[str, str] = MappingProxyType({})
 
 
@@ -637,28 +603,37 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
     Its lines fit into the terminal.
     """
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
-    counts, rows = figures.counts, figures.rows
+    counts, rows, page = figures.counts, figures.rows, figures.ended.page
+    compared = figures.ended.comparison
     # The table of differences has the criteria: no page shows two numbers under one name.
-    has_means = figures.page is None or figures.page.baseline is None
+    has_means = page is None or page.baseline is None
     failures = counts["failures_by_version"]
     table = "no conversation was scored"
     if rows:
-        table = version_table(rows, settings.criteria_names, failures, has_means, width, figures.sides)
+        of_sides = [] if compared is None else [compared.baseline, compared.candidate]
+        sides = [side.app_versions[0] or "" for side in of_sides]
+        table = version_table(rows, settings.criteria_names, failures, has_means, width, sides)
+    # Nobody asked for the criteria of the default config: those that cannot have a value are left out.
+    asked = settings.criteria if rows and settings.config.criteria != DEFAULT_CRITERIA else ()
+    seen = {row["criterion"] for row in rows}
+    idle = [c.name for c in asked if c.threshold is not None and c.name not in seen]
+    is_custom = (criterion.name for criterion in settings.criteria if isinstance(criterion, CustomMetric))
+    custom = printable(", ".join(is_custom))
     parts = [
-        "\n".join([*figures.refused, *([""] if figures.refused else [])]),
-        "\n".join(first_page_lines(figures.page, width)) if figures.page else "",
-        reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
+        "".join(f"{line}\n" for line in figures.ended.refused),
+        "\n".join(first_page_lines(page, width)) if page else "",
+        reading_text(page.read_first if page else listed(figures.to_read or ()), width),
         table,
-        figures.difference,
+        figures.ended.text,
         f"\n{balance_text(counts, figures.examples)}",
-        "" if figures.page else "\n".join(left_out(counts)),
+        "" if page else "\n".join(left_out(counts)),
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
-        idle_text(settings, rows) if rows else "",
+        f"not applicable to any conversation: {', '.join(idle)}" if idle else "",
         no_version_line(settings, counts, rows),
         redacted_text(None if settings.config.redact is None else figures.redacted),
         f"no conversation has {', '.join(figures.absent_paths)}" if figures.absent_paths else "",
-        custom_text(settings.criteria),
+        f"custom_metrics: no score, because their functions are not run: {custom}" if custom else "",
         guesses_text(figures.guesses),
     ]
     lines_of_text: list[str] = []
@@ -701,18 +676,13 @@ def gate_problems(
         problems.append(f"{problem}: an unknown number of records is missing; {_see(settings, 'failures')}")
     has_given = settings.eval_cases or counts["rejected_cases"]
     if has_given and not counts["cases"] and not settings.is_streaming:
-        problems.append(f"no eval case was read: {_why_no_case(settings, counts)}")
+        kinds = [kind for kind in counts["failures"] if kind.startswith(OF_CASES) and kind in NEXT_STEPS]
+        why = f"{'--eval_cases' if settings.output else 'cases'} holds none"
+        if counts["rejected_cases"]:
+            why = f"{counts['rejected_cases']} rejected; {_see(settings, 'failures')}"
+        steps = "; ".join(with_step(kind, counts["failures"][kind]) for kind in kinds)
+        problems.append(f"no eval case was read: {steps or why}")
     return problems
-
-
-def _why_no_case(settings: RunSettings, counts: RunCounts) -> str:
-    failures = counts["failures"].items()
-    steps = [with_step(k, n) for k, n in failures if k.startswith(OF_CASES) and k in NEXT_STEPS]
-    if steps:
-        return "; ".join(steps)
-    if counts["rejected_cases"]:
-        return f"{counts['rejected_cases']} rejected; {_see(settings, 'failures')}"
-    return f"{'--eval_cases' if settings.output else 'cases'} holds none"
 
 
 def _see(settings: RunSettings, table: str) -> str:

@@ -34,11 +34,7 @@ _UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
 
 
 class RunDirectory(Run):
-    """A finished run in a directory. Tables are read row by row when they are asked for.
-
-    Attributes:
-        files: Table -> paths of its files, in order.
-    """
+    """A finished run in a directory, with the files of its tables; rows are read when they are asked for."""
 
     def __init__(self, directory: str, document: RunDocument, files: Mapping[str, Sequence[str]]) -> None:
         super().__init__(directory, document, self._rows, self._calibration)
@@ -72,19 +68,16 @@ class RunDirectory(Run):
         Raises ConfigError if a file cannot be read, its content is broken, or rows that `run.json` or the
         metrics count are missing.
         """
-        rows = self._counted(table)
-        return self._with_all_scores(rows) if table == "scores" else rows
-
-    def _with_all_scores(self, rows: Iterator[JsonObject]) -> Iterator[JsonObject]:
-        """Yields score rows; raises ConfigError if there are fewer than the metrics count."""
-        metrics, numbers = self.metrics(), {"turn": 0, "conversation": 0}
-        for row in rows:
-            numbers["conversation" if row["turn_index"] is None else "turn"] += 1
-            yield row
-        stated: Counter[str] = Counter()
-        for metric in metrics:
+        if table != "scores":
+            yield from self._counted(table)
+            return
+        numbers, stated = {"turn": 0, "conversation": 0}, Counter[str]()
+        for metric in self.metrics():
             if metric["criterion"] != STATUS:
                 stated[metric["level"]] += metric["count"]
+        for row in self._counted(table):
+            numbers["conversation" if row["turn_index"] is None else "turn"] += 1
+            yield row
         for level, number in numbers.items():
             if number < stated[level]:
                 raise ConfigError(
@@ -172,7 +165,6 @@ def _document(directory: str) -> RunDocument:
 
 
 def _no_run(directory: str) -> str:
-    """Returns why a directory holds no finished run."""
     if is_local(directory) and not Path(directory).is_dir():
         return "is no output directory of a run: there is no such directory"
     if RUN_FOLDER.fullmatch(directory.rstrip("/").rsplit("/", 1)[-1]):
@@ -227,9 +219,8 @@ def _found_tables(directory: str, names: Iterable[str], suffix: str) -> dict[str
     """Returns the paths of every table, where `run.json` does not name them.
 
     The files of a batch state how many there are (`scores-00000-of-00002`). Those of a stream do not, and
-    their numbers have gaps: a file that was rewritten without replaced rows got the next number.
-
-    Raises ConfigError if files of a batch are missing.
+    their numbers have gaps: a file that was rewritten without replaced rows got the next number. Raises
+    ConfigError if files of a batch are missing.
     """
     shards: dict[str, dict[int, str]] = {}
     totals: dict[str, set[int]] = {}

@@ -63,13 +63,12 @@ _SHOWN = 10
 
 
 class StoredSides(NamedTuple):
-    """Baseline and candidate of a store, and what a first page needs beside their comparison.
+    """Baseline and candidate of a store, their stored conversations, and what a first page needs beside.
 
     Attributes:
         config: Config of the candidate's last run; {}: not known.
-        to_read: Conversations of the candidate in which something is wrong, without transcripts; without
-            details, those without a verdict.
-        records: Which stored conversations they are.
+        to_read: Conversations of the candidate in which something is wrong (without details: which have no
+            verdict), without transcripts.
     """
 
     baseline: ComparedSide
@@ -139,9 +138,8 @@ class StoredRuns:
             version_of_side = version if is_version or kind == "version" else None
             sides.append(_Side(self._side(name, source, records), records, version_of_side, is_b))
         for side in sides:
-            _add_losses(self._connection, self._app, side)
-            _add_unread(self._connection, self._app, side)
-            _add_deleted(self._connection, self._app, side)
+            for add in (_add_losses, _add_unread, _add_deleted):
+                add(self._connection, self._app, side)
         documents = [[*self._documents(records, 1)] for records in stored]
         for side in sides:
             criteria = side.side.conversations.criteria
@@ -266,11 +264,7 @@ class StoredRuns:
 
     @cached_property
     def _everything(self) -> "RecordColumns":
-        return _records(self._numbered)
-
-    @cached_property
-    def _numbered(self) -> dict[str, summaries.RunColumns]:
-        """The columns of all runs; a conversation id has the same number in all of them."""
+        """The records of all runs; a conversation id has the same number in all of them."""
         runs = self._read(self._runs.keys())
         values = [columns.conversations.conversation_ids.values for columns in runs.values()]
         ids = coded(chain.from_iterable(values))
@@ -280,7 +274,7 @@ class StoredRuns:
             names = CodedColumn(ids.values, numbers[columns.conversations.conversation_ids.places])
             conversations = replace(columns.conversations, conversation_ids=names)
             renumbered[run] = replace(columns, conversations=conversations)
-        return renumbered
+        return _records(renumbered)
 
     def _side(self, name: str, source: str, stored: "RecordColumns") -> ComparedSide:
         judges: dict[str, set[str]] = {}
@@ -316,7 +310,13 @@ class StoredRuns:
         is_old = _are_old(stored, stacked([of_run.revisions.at(rows) for of_run, rows in columns]))
         skipped = column("skipped")
         if self._with_details:
-            self._read_details([run for run, _ in by_run])
+            missing = {self._runs[run]: run for run, _ in by_run if run not in self._details}
+            kept = summaries.kept(self._connection, missing, summaries.DETAILS)
+            for key, run in missing.items():
+                if key in kept:
+                    self._details[run] = kept[key]
+                else:
+                    self._made(run)
         return ConversationColumns(
             stored.conversations,
             stored.versions,
@@ -352,15 +352,6 @@ class StoredRuns:
             self._columns[run] = kept.get(key) or self._made(run)
         return {run: self._columns[run] for run in sorted(runs)}
 
-    def _read_details(self, runs: Collection[str]) -> None:
-        missing = {self._runs[run]: run for run in runs if run not in self._details}
-        kept = summaries.kept(self._connection, missing, summaries.DETAILS)
-        for key, run in missing.items():
-            if key in kept:
-                self._details[run] = kept[key]
-            else:
-                self._made(run)
-
     def _made(self, run: str) -> summaries.RunColumns:
         """Returns the columns of a run, made of its rows, and keeps its details."""
         name = self._runs[run].name
@@ -372,11 +363,7 @@ class StoredRuns:
 
 
 class RecordColumns(Struct, frozen=True):
-    """Stored conversations, and results without one, by the ids of their runs.
-
-    Attributes:
-        places: Place of each among those of its run.
-    """
+    """Stored conversations, and results without one, by the ids of their runs; `places` are within a run."""
 
     conversations: CodedColumn[str]
     versions: CodedColumn[str | None]
@@ -438,12 +425,10 @@ class RecordColumns(Struct, frozen=True):
 
 
 def _ids(records: RecordColumns) -> Iterator[tuple[str, str, str | None]]:
-    """Yields run, conversation and version."""
     return zip(records.runs, records.conversations, records.versions, strict=True)
 
 
 def _records(runs: Mapping[str, summaries.RunColumns]) -> RecordColumns:
-    """Returns the records of several runs."""
     of_runs = [*runs.values()]
     sizes = [len(columns.nanos) for columns in of_runs]
     conversations = [columns.conversations for columns in of_runs]
@@ -507,12 +492,7 @@ def _why_nothing(connection: Connection, app: str, name: str) -> str:
 
 
 class _Side(Struct):
-    """A side with its stored conversations.
-
-    Attributes:
-        version: Id of the app version that it is; None: it is a run.
-        is_b: Whether it is the candidate.
-    """
+    """A side with its stored conversations; `version`: id of the app version that it is (None: a run)."""
 
     side: ComparedSide
     stored: RecordColumns

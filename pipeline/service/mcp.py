@@ -17,7 +17,7 @@ from turnwise.pipeline.service.computed_fields import check_lists
 from turnwise.pipeline.service.http import Workers, may_write
 from turnwise.pipeline.service.serve import ServiceError, message_error
 from turnwise.schemas.ces import tools
-from turnwise.schemas.ces.metric_settings import EvaluationMetricsConfig, EvaluationMetricsThresholds
+from turnwise.schemas.ces.evaluation import EvaluationMetricsConfig, EvaluationMetricsThresholds
 from turnwise.schemas.ces.result import (
     AggregatedMetrics,
     Evaluation,
@@ -43,7 +43,6 @@ class Tool(Struct, frozen=True):
     Attributes:
         stated: Message type of the published schema, if `request` accepts more.
         use: What the schema of the arguments is for.
-        changes: Whether it changes the store.
         is_idempotent: Whether a repeated call has no further effect.
         page_size: Entries of a page if the caller does not say.
     """

@@ -205,10 +205,7 @@ class RestMethod(Struct, frozen=True, dict=True):
     The path fills one field of the request, the body another one or all, the query the rest.
 
     Attributes:
-        verb: HTTP method.
         path: Template in the notation of google.api.http, below `/v1beta/`.
-        request: Message class of the request.
-        call: Answers a request.
         body: Field of the request that the body holds; "*": the body is the request; "": there is none.
     """
 

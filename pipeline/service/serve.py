@@ -26,7 +26,6 @@ class ServeOptions(Struct, frozen=True):
     """The options of the server.
 
     Attributes:
-        store: URL of the store.
         allowed_hosts: Host names of the server, beside its address.
         token_file: Path of the file with the tokens that requests over HTTP need; None: they need none.
     """

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 from urllib.parse import urlencode
 
 from msgspec.structs import replace
@@ -56,7 +55,9 @@ _PAGES: dict[str, _Page] = {
     "": lambda service, query: first_page(service),
     "/apps": lambda service, query: apps_page(_apps(service)),
     "/runs": lambda service, query: runs_page(service, *_given(query, "app", "page_token")),
-    "/trend": lambda service, query: trend_page(service, TrendQuery(*_given(query, *TrendQuery._fields))),
+    "/trend": lambda service, query: trend_page(
+        service, *_given(query, "app", "criterion", "app_version", "page_token")
+    ),
     "/compare": lambda service, query: compare_page(service, *_given(query, "app", "baseline", "candidate")),
     "/report": lambda service, query: stored_report(service, query.getlist("run")),
 }
@@ -138,25 +139,21 @@ def _versions(app: str, connection: Connection) -> list[str]:
 _TREND_RUNS = 30
 
 
-class TrendQuery(NamedTuple):
-    """What is shown: of an app, one criterion ("": all) of one app version ("": all), from a page on."""
-
-    app: str
-    criterion: str
-    app_version: str
-    page_token: str
-
-
-def trend_page(service: Service, query: TrendQuery) -> Response:
-    """Returns the page; raises ServiceError."""
-    wanted = {"parent": query.app, "criterion": query.criterion, "appVersion": query.app_version}
-    paging = {"pageSize": _TREND_RUNS, "pageToken": query.page_token}
+def trend_page(
+    service: Service, app: str, criterion: str = "", app_version: str = "", page_token: str = ""
+) -> Response:
+    """Returns the page of one criterion ("": all) and app version ("": all); raises ServiceError."""
+    wanted = {"parent": app, "criterion": criterion, "appVersion": app_version}
+    paging = {"pageSize": _TREND_RUNS, "pageToken": page_token}
     trend = get_criterion_trend(service, GetCriterionTrendRequest.from_value({**wanted, **paging}))
     runs = list(reversed(trend.get("runs", [])))
     return _page(
         "trend",
-        f"Trends of {version_id(query.app)}",
-        **{**query._asdict(), "page_token": ""},
+        f"Trends of {version_id(app)}",
+        app=app,
+        criterion=criterion,
+        app_version=app_version,
+        page_token="",
         sections=[_section(runs, *name) for name in _measured(runs)],
         unread=[f"{run['run']['runId']}: {run['gap']}" for run in runs if run.get("gap")],
         older=trend.get("nextPageToken", ""),

@@ -241,7 +241,6 @@ class SinkPlace(NamedTuple):
     """Where a run writes to, beside its files: an address, and what is known of the run.
 
     Attributes:
-        option: The option that names it.
         app: `--store_app`; "": not given.
         create_time: When it was started, as RFC 3339 text.
         date: Its date, or else the day of its start, as ISO text.

@@ -19,7 +19,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from msgspec.structs import asdict
 
-from turnwise.pipeline.io.run_writer import SINGLE_FILES
+from turnwise.pipeline.batch.build import METRIC_ROWS
 from turnwise.pipeline.io.sinks import StreamChange
 from turnwise.pipeline.settings.options import HOW_TO, check_extra
 from turnwise.pipeline.streaming.local.conversations import key_of
@@ -27,13 +27,12 @@ from turnwise.schemas.config import Alert, ConfigError
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import plain_rows
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.steps import InspectedDoFn
 from turnwise.transforms.beam.windows import (
     Contribution,
     RecordOutcome,
     WindowMetrics,
 )
-from turnwise.transforms.metrics.state import MetricsState, slice_rows, turn_rows, version_rows
+from turnwise.transforms.metrics.state import MetricsState, RowWindow
 from turnwise.transforms.text.dates import rfc3339
 
 
@@ -62,10 +61,7 @@ def gone_change(key: int, run_id: str, revision: int) -> StreamChange:
 
 
 def outcome_change(outcome: RecordOutcome, run_id: str) -> StreamChange | None:
-    """Returns the change of an outcome; None: it has no rows.
-
-    Within one revision of a conversation, a result replaces a failure.
-    """
+    """Returns the change of an outcome, a result above a failure of its revision; None: it has no rows."""
     contribution = outcome.contribution
     if contribution is not None:
         rows = {table: getattr(outcome, table) for table in _FLAT}
@@ -83,9 +79,9 @@ def _thing(key: int) -> str:
 
 def window_change(metrics: WindowMetrics, run_id: str) -> StreamChange:
     """Returns the change of a window and app version."""
-    entry, window = (metrics.app_version, metrics.state), metrics.row_window
-    rows_of: tuple[Any, ...] = (version_rows, turn_rows, slice_rows)
-    rows = {table: of(entry, run_id, window) for table, of in zip(SINGLE_FILES, rows_of, strict=True)}
+    entry = metrics.app_version, metrics.state
+    window = RowWindow(metrics.window_start, metrics.window_end, metrics.pane, metrics.revision)
+    rows = {table: rows_of(entry, run_id, window) for table, rows_of in METRIC_ROWS.items()}
     thing = _window(rfc3339(metrics.window_start), metrics.app_version)
     return StreamChange(run_id, thing, metrics.revision, metrics.window_start, rows)
 
@@ -146,7 +142,6 @@ class FileAlertSink:
             raise AlertError(f"{self._path}: {error.strerror or error}") from None
 
     def _append(self, alerts: Sequence[Alert]) -> None:
-        """Appends alerts and syncs the file to disk."""
         if not alerts:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -186,8 +181,7 @@ class WebhookAlertSink:
     def __init__(self, url: str, timeout: float = 5.0, pause: float = 0.5) -> None:
         """Creates a sink for an `http` or `https` URL, whose path and query may be secret and are not shown.
 
-        An answer is waited for `timeout` seconds; before the second attempt are `pause`, before the third
-        twice that.
+        Waits `timeout` seconds for an answer, `pause` before the second attempt, twice that before the third.
         """
         parts = urlsplit(url)
         self._url, self._timeout, self._pause = url, timeout, pause
@@ -251,9 +245,8 @@ class PubSubAlertSink:
 def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
     """Returns the sink for a URI: a path, `https://...`, `http://...` or `pubsub:projects/P/topics/T`.
 
-    Without a URI it is the default path, a file for alerts. With a webhook or a topic, that file records
-    which alerts were sent, so that a restart does not send them again. Raises ConfigError if the URI is
-    invalid, or a package that it needs is missing, in one line without secrets.
+    Without one it is the default path; with a webhook or a topic, that file records which alerts were sent,
+    so that a restart does not send them again. Raises ConfigError, in one line without secrets.
     """
     if uri is None:
         if default_path is None:
@@ -291,14 +284,6 @@ def _shared_sink(uri: str | None) -> AlertSink:
     return open_alert_sink(uri, None)
 
 
-class _SendFn(InspectedDoFn):
-    def __init__(self, uri: str | None) -> None:
-        self._uri = uri
-
-    def process(self, alert: Alert) -> list[Failure]:
-        return send_alert(alert, _shared_sink(self._uri))
-
-
 def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
     """Sends an alert; returns the failure if it could not be sent."""
     try:
@@ -320,4 +305,4 @@ def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
 @beam.ptransform_fn
 def SendAlerts(alerts: "PCollection[Alert]", uri: str | None) -> "PCollection[Failure]":
     """Sends alerts, one at a time. One that cannot be sent becomes a failure; the stream continues."""
-    return alerts | "Send" >> beam.ParDo(_SendFn(uri))
+    return alerts | "Send" >> beam.FlatMap(lambda alert: send_alert(alert, _shared_sink(uri)))

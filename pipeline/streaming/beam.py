@@ -1,7 +1,7 @@
 """A stream on other runners: Beam's connectors, its steps, and the files and services that take its rows."""
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -20,7 +20,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from turnwise.pipeline.batch.execution import made_pipeline, only_translates, run_to_the_end, translate
 from turnwise.pipeline.io.case_book import case_places, worker_cases
-from turnwise.pipeline.io.records import SUFFIXES, read_records, unread_rest
+from turnwise.pipeline.io.records import SUFFIXES, file_records
 from turnwise.pipeline.io.run_writer import publish, write_partial
 from turnwise.pipeline.io.sinks import ChangeWriter, StreamChange, open_changes, prepare_service
 from turnwise.pipeline.settings.options import SinkPlace, check_extra
@@ -70,13 +70,10 @@ _SCAN_SECONDS = 10.0
 def read_arrivals(
     root: beam.Pipeline, inputs: Sequence[str], options: SourceOptions
 ) -> "tuple[PCollection[Arrival], PCollection[Failure]]":
-    """Reads a stream with Beam's connectors; raises ConfigError if an input cannot be read on this runner.
+    """Reads a stream with Beam's connectors, at event times, and what cannot be read; raises ConfigError.
 
-    An input is `pubsub:…`, `kafka://…`, or a path on any filesystem that the runner supports: a glob, a file,
-    or a directory that ends in `/`. A file is read once, when it is first seen, so it must be complete when
-    it appears. Kafka needs Java on the machine that starts the pipeline.
-
-    Returns the records, each at its event time, and the failures of reading.
+    An input is `pubsub:…`, `kafka://…` (which needs Java here), or a path on any filesystem of the runner: a
+    glob, a file, or a directory that ends in `/`. A file must be complete when it appears: it is read once.
     """
     arrivals: list[PCollection[Arrival]] = []
     failures: list[PCollection[Failure]] = []
@@ -100,7 +97,18 @@ def _source(name: str, options: SourceOptions) -> "tuple[beam.PTransform[Any, An
     if kind and kind.is_local:
         raise ConfigError(f"--input {name}: only the local runner reads {kind.form}")
     if name.startswith(PUBSUB):
-        return _pubsub(name, options), MessageArrivalsFn(pubsub_name(name)[0], options)
+        check_extra(f"--input {name}", "turnwise[gcp]")
+        resource, is_topic = pubsub_name(name)
+        try:
+            messages = ReadFromPubSub(
+                topic=resource if is_topic else None,
+                subscription=None if is_topic else resource,
+                with_attributes=True,
+                timestamp_attribute=options.timestamp_attribute,
+            )
+        except ValueError as error:
+            raise ConfigError(f"--input {name}: {error}") from None
+        return messages, MessageArrivalsFn(resource, options)
     if name.startswith(KAFKA):
         topic = parse_kafka_uri(name)
         fixed = {"bootstrap.servers": topic.brokers, "group.id": topic.group, "enable.auto.commit": "false"}
@@ -119,21 +127,6 @@ def _source(name: str, options: SourceOptions) -> "tuple[beam.PTransform[Any, An
     return MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=now), FileArrivalsFn(options)
 
 
-def _pubsub(uri: str, options: SourceOptions) -> "beam.PTransform[Any, Any]":
-    check_extra(f"--input {uri}", "turnwise[gcp]")
-
-    name, is_topic = pubsub_name(uri)
-    try:
-        return ReadFromPubSub(
-            topic=name if is_topic else None,
-            subscription=None if is_topic else name,
-            with_attributes=True,
-            timestamp_attribute=options.timestamp_attribute,
-        )
-    except ValueError as error:
-        raise ConfigError(f"--input {uri}: {error}") from None
-
-
 class _ArriveFn(CountingDoFn):
     def __init__(self, options: SourceOptions) -> None:
         super().__init__()
@@ -149,7 +142,6 @@ class _ArriveFn(CountingDoFn):
         return TimestampedValue(Arrival(record.source, record.position, record.data, time), time)
 
     def reject(self, failure: Failure) -> Any:
-        """Counts a rejected record and returns its failure for the tagged output."""
         self.count(_REJECTED)
         return beam.pvalue.TaggedOutput(FAILURES, failure)
 
@@ -162,14 +154,11 @@ class FileArrivalsFn(_ArriveFn):
         name = file.path.rsplit("/", 1)[-1]
         if name.startswith(".") or not name.endswith(SUFFIXES):
             return
-        try:
-            for record in read_records(file.path, self._limit):
-                if isinstance(record, Failure):
-                    yield self.reject(record)
-                else:
-                    yield self.arrive(record, None, file.last_updated_in_seconds)
-        except Exception as error:
-            yield self.reject(unread_rest("read", error, file.path))
+        for record in file_records(file.path, self._limit):
+            if isinstance(record, Failure):
+                yield self.reject(record)
+            else:
+                yield self.arrive(record, None, file.last_updated_in_seconds)
 
 
 class MessageArrivalsFn(_ArriveFn):
@@ -197,10 +186,7 @@ class KafkaArrivalsFn(_ArriveFn):
 
 
 def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
-    """Starts a stream with Beam's connectors, which most runners continue until it is drained; returns 0.
-
-    Raises ConfigError if the options are wrong; nothing was run.
-    """
+    """Starts a stream, which most runners continue until it is drained, and returns 0; raises ConfigError."""
     stream = settings.stream
     if stream.stop_after is not None or stream.max_run_time is not None:
         raise ConfigError(
@@ -246,11 +232,7 @@ def build_stream(
     settings: RunSettings,
     sinks: "SharedFiles",
 ) -> None:
-    """Adds a whole stream to a pipeline.
-
-    The arrivals are timestamped by event time; `unread` are failures of reading. Without `cases`,
-    conversations have none, or bring their own.
-    """
+    """Adds a whole stream, of arrivals at their event times; `unread` are failures of reading."""
     rules = settings.stream.rules
     contents = _contents(arrivals, settings)
     contents = (contents, *unread) | "Found" >> beam.Flatten() if unread else contents
@@ -350,24 +332,24 @@ class SharedFiles:
 
     def write_outcomes(self, outcomes: "PCollection[RecordOutcome]") -> None:
         """Adds the steps that write `scores-*`, `results-*`, `conversations-*` and `failures-*`."""
-        self._write(outcomes | "OutcomeLines" >> beam.ParDo(_OutcomeLinesFn()), "Outcomes")
-        if self._places:
-            changes = outcomes | "OutcomeChanges" >> beam.Map(outcome_change, self._run_id)
-            _ = changes | "StoreOutcomes" >> WriteChanges(self._places)
+        self._write(outcomes, "Outcome", _OutcomeLinesFn(), outcome_change)
 
     def write_metrics(self, metrics: "PCollection[WindowMetrics]") -> None:
         """Adds the steps that write `metrics_by_app_version-*`, `metrics_by_turn-*`, `metrics_by_slice-*`."""
-        self._write(metrics | "MetricLines" >> beam.ParDo(_MetricLinesFn(self._run_id)), "Metrics")
-        if self._places:
-            changes = metrics | "MetricChanges" >> beam.Map(window_change, self._run_id)
-            _ = changes | "StoreMetrics" >> WriteChanges(self._places)
+        self._write(metrics, "Metric", _MetricLinesFn(self._run_id), window_change)
 
-    def _write(self, lines: "PCollection[_Line]", label: str) -> None:
-        if self._in_bundles:
-            _ = lines | f"Write{label}" >> beam.ParDo(_WriteBundleFn(self._directory))
-            return
-        batches = lines | f"Batch{label}" >> beam.GroupIntoBatches(_ROWS_AT_ONCE, _SECONDS_AT_MOST)
-        _ = batches | f"Write{label}" >> beam.ParDo(_WriteFn(self._directory))
+    def _write(
+        self, things: "PCollection[Any]", label: str, lines_of: beam.DoFn, change_of: Callable[..., Any]
+    ) -> None:
+        lines = things | f"{label}Lines" >> beam.ParDo(lines_of)
+        write: beam.DoFn = _WriteBundleFn(self._directory)
+        if not self._in_bundles:
+            lines |= f"Batch{label}s" >> beam.GroupIntoBatches(_ROWS_AT_ONCE, _SECONDS_AT_MOST)
+            write = _WriteFn(self._directory)
+        _ = lines | f"Write{label}s" >> beam.ParDo(write)
+        if self._places:
+            changes = things | f"{label}Changes" >> beam.Map(change_of, self._run_id)
+            _ = changes | f"Store{label}s" >> WriteChanges(self._places)
 
 
 class _OutcomeLinesFn(beam.DoFn):
@@ -388,8 +370,6 @@ class _OutcomeLinesFn(beam.DoFn):
 
 
 class _MetricLinesFn(beam.DoFn):
-    """Yields the rows of a window as lines, keyed by table."""
-
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
 
@@ -411,17 +391,12 @@ class _WriteFn(beam.DoFn):
 
 
 class _WriteBundleFn(_WriteFn):
-    """Writes what came in a bundle."""
-
     def start_bundle(self) -> None:
-        """Begins without lines."""
         self._lines: dict[str, list[bytes]] = {}
 
     def process(self, line: _Line) -> None:  # type: ignore[override]
-        """Keeps a line."""
         self._lines.setdefault(line[0].partition("/")[0], []).append(line[1])
 
     def finish_bundle(self) -> None:
-        """Writes a file a table."""
         for table, lines in self._lines.items():
             super().process((table, lines))

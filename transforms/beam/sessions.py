@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from math import ceil, inf
 from typing import Any, NamedTuple, TypeAlias
 
@@ -53,7 +52,7 @@ class ClosedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):
     Attributes:
         revision: Revision of its result; -1: none yet, because it could not be joined.
         events: JSON array of its raw event records, in joined order; empty: no longer stored.
-        closed_at: Seconds since the epoch, in event time.
+        closed_at: Event time, seconds since the epoch.
         places: JSON array of the [source, position] of its events.
     """
 
@@ -64,15 +63,12 @@ class ClosedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Session(msgspec.Struct, frozen=True, array_like=True):
-    """The events of one conversation that is not closed.
+    """The events of one conversation that is not closed; times in seconds since the epoch.
 
     Attributes:
-        fresh: New events by id, in the order of arrival.
-        settled: Events by id of earlier closings.
+        fresh: New events by id, in the order of arrival; `settled`: those of earlier closings.
         revision: Revision of the next result.
         size: Bytes of all events.
-        last_time: Time of the last event, seconds since the epoch.
-        is_ended: Whether there is an end event.
         closes_at: Event time at which the session closes without further events.
         opened_at: Event time of the first new event.
     """
@@ -126,10 +122,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def _deadline(self, event: ConversationEvent, time: float, rules: StreamRules) -> float:
-        """Returns when the session closes with this event.
-
-        A reopened session closes at the gap after its last event, independent of the watermark.
-        """
+        """Returns when the session closes with this event; a reopened one: whatever the watermark is."""
         # An end event before all others waits for them.
         if self.is_ended:
             ends = bool(self.settled) or (bool(self.fresh) and self.closes_at == AT_ONCE)
@@ -259,17 +252,13 @@ RecordContent: TypeAlias = LoggedConversation | RejectedConversation | Failure |
 
 
 class Sessions(msgspec.Struct, array_like=True):
-    """Mutable sessions by id.
+    """Mutable sessions by id: open, closed, and removed ones with the time of removal, the oldest first.
 
     A closed session is stored for the allowed lateness; the oldest ones are removed earlier if there are more
     than `MAX_KEPT` sessions or `MAX_KEPT_BYTES` bytes. The ids of up to `MAX_KEPT` removed sessions are
     stored for `FORGOTTEN_SECONDS`.
 
     Attributes:
-        open: Sessions that accept events.
-        closed: Closed sessions, the oldest first.
-        forgotten: Session id -> time of removal, seconds since the epoch, the oldest first.
-        closed_bytes: Size of the closed sessions.
         due: Lower bound of the closing times of open sessions, seconds since the epoch.
         now: Latest known watermark.
         room: How many times the limits of stored sessions are allowed.
@@ -378,10 +367,6 @@ class Sessions(msgspec.Struct, array_like=True):
         forgotten = (time + FORGOTTEN_SECONDS for time in self.forgotten.values())
         return min(self.due, *closed, *forgotten, inf)
 
-    def is_empty(self) -> bool:
-        """Returns whether there are no sessions and no removed ids."""
-        return not (self.open or self.closed or self.forgotten)
-
     def _keep(self, name: str, closed: ClosedSession, rules: StreamRules) -> None:
         earlier = self.closed.pop(name, None)
         self.closed_bytes += len(closed.events) - (len(earlier.events) if earlier else 0)
@@ -469,7 +454,6 @@ class _SessionsFn(CountingDoFn):
         return rejected
 
     def _sessions(self, key: str, state: Any) -> Sessions:
-        """Returns the sessions of a key for modification in this bundle."""
         sessions = self._of_bundle.get(key)
         if sessions is None:
             stored = state.read()
@@ -480,15 +464,13 @@ class _SessionsFn(CountingDoFn):
         visit = sessions.next_visit(self.rules)
         if visit < MAX_TIMESTAMP.seconds():
             timer.set(firing_time(visit))
-        if sessions.is_empty():
-            state.clear()
-        else:
+        if sessions.open or sessions.closed or sessions.forgotten:
             state.write(_ENCODE(sessions))
+        else:
+            state.clear()
 
 
 class _AssembleFn(_SessionsFn):
-    """Joins the events of conversations."""
-
     def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
         content = sessions.joined(name, session, self.rules)
         self.count("conversations")
@@ -553,11 +535,6 @@ def NameStreamGroups(
     return grouped | "KeyGroups" >> beam.Map(_as_session) | "NameGroups" >> name
 
 
-@cache
-def _decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
-    return msgspec.msgpack.Decoder(kind)
-
-
 class MessagePackCoder(Coder):
     """Encodes values of one type, which msgspec can convert."""
 
@@ -570,4 +547,4 @@ class MessagePackCoder(Coder):
 
     def decode(self, encoded: bytes) -> Any:
         """Returns the decoded value."""
-        return _decoder(self._kind).decode(encoded)
+        return msgspec.msgpack.decode(encoded, type=self._kind)

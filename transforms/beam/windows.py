@@ -42,7 +42,6 @@ from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.matching.sample import CaseIndex, Sample, match_case
 from turnwise.transforms.metrics.state import (
     MetricsState,
-    RowWindow,
     Tally,
     failure_rows,
     packed,
@@ -60,16 +59,13 @@ from turnwise.transforms.text.patterns import glob_matches
 
 
 class WindowMetrics(NamedTuple):
-    """Sums of one app version in one window so far; do not modify them.
+    """Sums of one app version ("": unknown) in one window so far; do not modify them.
 
     Attributes:
-        window_start: Seconds since the epoch.
-        window_end: Seconds since the epoch, exclusive.
-        app_version: "": unknown.
+        window_start: Seconds since the epoch; `window_end` is exclusive.
         pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`, as the engine states. Beam's local runner reports the
             pane at the end of a window as LATE after an early pane.
         revision: Number of earlier panes; restarts with the process.
-        state: The sums.
     """
 
     window_start: float
@@ -78,11 +74,6 @@ class WindowMetrics(NamedTuple):
     pane: str
     revision: int
     state: MetricsState
-
-    @property
-    def row_window(self) -> RowWindow:
-        """Window columns of its rows."""
-        return RowWindow(self.window_start, self.window_end, self.pane, self.revision)
 
 
 class _AccumulatePanesFn(InspectedDoFn):
@@ -148,13 +139,12 @@ class Contribution(NamedTuple):
     """Contribution of one conversation to the metrics.
 
     Attributes:
-        name: Key of the conversation: the name of its result, or the conversation id if it was joined from
-            events, because a later event may change the case and thereby the result's name.
+        name: The name of its result, or the conversation id if it was joined from events, because a later
+            event may change the case and thereby the result's name.
         revision: The highest revision counts; of equal ones, the later one.
         digest: Digest of the record; equal digests are repetitions.
         event_time: Seconds since the epoch; determines the window. Revisions remain in the first window.
         app_version: "": unknown.
-        statistics: Sums.
     """
 
     name: str
@@ -166,19 +156,13 @@ class Contribution(NamedTuple):
 
 
 class RecordOutcome(NamedTuple):
-    """Rows that are stored atomically.
+    """Rows that are stored atomically: those of one conversation, or of a record that yielded none.
 
     Attributes:
-        conversation_id: None: the record yielded no conversation.
-        contribution: Contribution to the metrics, empty for a rejected joined conversation; None: the record
-            yielded no conversation.
-        scores: Score rows.
-        results: The one result row, or none.
-        failures: Failure rows.
+        contribution: To the metrics, empty for a rejected joined conversation; None: no conversation.
         receipts: Receipts that are settled when the outcome is stored.
         joined: Record of a conversation joined from events; None: not joined.
         guesses: Tools with inferred effects, `EFFECT|TOOL`.
-        conversations: The one row of the conversation, or none.
         judged: Counts of the judge's verdicts, by name.
     """
 
@@ -276,20 +260,13 @@ def _digest(record: Record) -> bytes:
 
 
 class Counted(msgspec.Struct, frozen=True, array_like=True):
-    """A counted contribution in state, with packed sums.
-
-    Its event time is that of the first contribution of that name, which determines the window.
-    """
+    """A counted contribution, with packed sums; its event time is the first one's, which sets the window."""
 
     revision: int
     digest: bytes
     event_time: float
     app_version: str
     statistics: bytes
-
-
-CountedLookup: TypeAlias = Callable[[str], Counted | None]
-"""Returns the contribution that earlier processes counted, by name; None: none."""
 
 
 class SumsChange(NamedTuple):
@@ -343,11 +320,9 @@ class _CountOnceFn(InspectedDoFn):
 
     @on_timer(FORGET)
     def forget(self, known: Any = beam.DoFn.StateParam(KNOWN)) -> None:
-        """Removes a conversation whose window cannot change any more."""
         known.clear()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yields the changes of the bundle, one entry per app version and window."""
         for (version, start), change in self._sums.items():
             if change != MetricsState():
                 yield WindowedValue((version, change), Timestamp.of(start), (GlobalWindow(),))
@@ -363,10 +338,7 @@ def window_start(time: float, length: float) -> float:
 def CountOnce(
     outcomes: "PCollection[RecordOutcome]", rules: StreamRules
 ) -> "PCollection[tuple[str, MetricsState]]":
-    """Turns contributions of outcomes into (app version, change of the sums), at the start of their windows.
-
-    They are compared by conversation; one is removed when its window cannot change any more.
-    """
+    """Turns outcomes into changes of sums at their windows' starts; one counts as long as that may change."""
     count = beam.ParDo(_CountOnceFn(rules)).with_output_types(tuple[str, MetricsState])
     return outcomes | "KeyContributions" >> beam.FlatMap(_keyed) | "CountOnce" >> count
 
@@ -381,8 +353,6 @@ OUTCOMES = "outcomes"
 
 
 class _Outcomes:
-    """Emits one outcome per conversation."""
-
     def __init__(self, run: RunInfo) -> None:
         self._run = run
 
@@ -397,7 +367,6 @@ class _Outcomes:
         return TaggedOutput(OUTCOMES, failed_outcome(failure, self._run))
 
     def other(self, content: Failure | RejectedConversation | Ignored) -> Any:
-        """Returns the outcome of what is no conversation."""
         if isinstance(content, Failure):
             return self.rejected(content)
         if isinstance(content, RejectedConversation):
@@ -434,10 +403,7 @@ class _JudgeStreamFn(JudgeFn):
 def ScoreArrivals(
     matched: "PCollection[Any]", selection: Selection, run: RunInfo, judge: JudgeSettings
 ) -> "PCollection[RecordOutcome]":
-    """Fans every conversation out into turns and criteria, measured and judged, in one step.
-
-    Whatever else there is becomes an outcome as well.
-    """
+    """Scores conversations, all criteria in one step; whatever else there is becomes an outcome as well."""
     step = _scoring_step(selection, run, judge)
     return (matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES))[OUTCOMES]
 
@@ -482,10 +448,7 @@ def known_watermark(arrival: Arrival) -> float:
 
 @beam.ptransform_fn
 def ParseArrivals(arrivals: "PCollection[Arrival]", reader: LogReader) -> DoOutputsTuple:
-    """Turns arrivals into `whole` (conversations and failures), `events` and `grouped` events.
-
-    They have the timestamps of the arrivals.
-    """
+    """Turns arrivals into `whole` (conversations and failures), `events` and `grouped`, at the same times."""
     return arrivals | "Parse" >> beam.ParDo(_ParseArrivalFn(reader)).with_outputs(
         EVENTS, GROUPED, main="whole"
     )
@@ -536,10 +499,7 @@ class _MatchArrivalFn(CountingDoFn):
 
 @beam.ptransform_fn
 def MatchArrivals(content: "PCollection[RecordContent]", lookup: CaseLookup) -> DoOutputsTuple:
-    """Matches every conversation with its eval case, as the case is when the bundle begins.
-
-    Returns samples and, unchanged, whatever else there is; and failures of cases.
-    """
+    """Matches conversations with their cases as these are when the bundle begins; passes on the rest."""
     match = beam.ParDo(_MatchArrivalFn(lookup))
     return content | "Match" >> match.with_outputs(CASE_FAILURES, main="matched")
 
@@ -667,8 +627,6 @@ _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class _Finding(NamedTuple):
-    """A met condition of a rule."""
-
     kind: str
     threshold: float
     baseline_value: float | None = None
@@ -702,10 +660,7 @@ def evaluate_rule(
 
 
 def why_untested(rule: AlertRule, state: MetricsState, baseline: MetricsState | None, gap: str) -> str:
-    """Returns why a rule that raised no alert was not tested, or not in full; "": it was.
-
-    `gap` says why there is no baseline.
-    """
+    """Returns why a rule was not tested (in full); "": it was. `gap`: why there is no baseline."""
     level, tally = _tally(state, rule)
     value, count = _measured(rule, tally)
     few = f"fewer values than its min_count of {rule.min_count}"
@@ -753,7 +708,6 @@ def _measured(rule: AlertRule, tally: Tally) -> tuple[float | None, int]:
 def _dropped(
     rule: AlertRule, level: ScoreLevel, tally: Tally, baseline: MetricsState | None, number: int
 ) -> _Finding | None:
-    """Tests a value against the windows before."""
     if rule.drop is None or baseline is None:
         return None
     base = _level_tally(baseline, rule, level)

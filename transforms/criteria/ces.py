@@ -1,7 +1,6 @@
 """CES's criteria: of a turn (tool invocation, similarity, hallucination), and of a whole conversation."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median_low
 from typing import ClassVar, Literal, NamedTuple, TypeVar
 
@@ -16,7 +15,7 @@ from turnwise.schemas.score import CriterionSeverityReason, Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, RestsOn, calls_text
 from turnwise.transforms.effects.changes import value_text
 from turnwise.transforms.effects.equivalence import OpenPair
-from turnwise.transforms.judging.ask import Ask, Question, ask_all
+from turnwise.transforms.judging.ask import Answers, Ask, Question, ask_all
 from turnwise.transforms.judging.prompts import (
     MAX_SECTION,
     JudgedSection,
@@ -57,12 +56,11 @@ from turnwise.transforms.text.sentences import sentences
 
 NO_CLAIM = -1
 HALLUCINATION_LABELS = {1: "Justified", 0: "Not Justified", NO_CLAIM: "No Claim To Assess"}
-"""CES's labels of the scores."""
 UNDECIDED = "Undecided"
 """Label of a value of the local judge that no number or negation decides, and that is not probable."""
 
 Justification = Literal["justified", "not_justified", "no_claim"]
-_CLAIM_SCORES: dict[Justification, int] = {"not_justified": 0, "no_claim": NO_CLAIM, "justified": 1}
+_CLAIM_SCORES = {"not_justified": 0, "no_claim": NO_CLAIM, "justified": 1}
 
 
 class HallucinationReply(ReasonedReply):
@@ -81,11 +79,9 @@ class HallucinationReply(ReasonedReply):
 
 
 class LocalHallucinationReply(HallucinationReply):
-    """The local judge's answer; no model is asked for it.
+    """The local judge's answer, with the probability that people call it supported (None: it claims nothing).
 
-    Attributes:
-        probability: Probability that people call the answer supported, 0..1; None: it claims nothing.
-        cannot_tell: Whether words alone do not refute the answer; the reason says why.
+    `cannot_tell`: words alone do not refute the answer; the reason says why.
     """
 
     probability: float | None
@@ -134,16 +130,12 @@ class Hallucination(JudgedCriterion):
         answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)
-        verdicts = [reply.verdict for reply in answers.replies]
-        verdict = most_frequent(verdicts, _CLAIM_SCORES)
-        reply, value = answers.replies[verdicts.index(verdict)], _CLAIM_SCORES[verdict]
-        label = HALLUCINATION_LABELS[value]
-        score = reply_score(answers, reply, float(value), label, verdicts=verdicts)
+        score, reply = _most_frequent(answers, _CLAIM_SCORES, HALLUCINATION_LABELS)
         if isinstance(reply, LocalHallucinationReply) and reply.cannot_tell:
             score.value, score.label, score.explanation, score.reason = None, None, None, reply.reason
         elif isinstance(reply, LocalHallucinationReply) and reply.probability is not None:
             score.details = {**(score.details or {}), "probability": reply.probability}
-            if value == NO_CLAIM:
+            if score.value == NO_CLAIM:
                 score.value, score.label = reply.probability, UNDECIDED
         return score
 
@@ -267,13 +259,9 @@ class ToolInvocation(MeasuredCriterion):
         """Returns the expected tools that were not called."""
         why = super().why_failed(sample, pair, score)
         outcomes = sample.replay(pair).outcomes if pair is not None else []
-        missed = [
-            o.expectation.tool_call
-            for o in outcomes
-            if o.expectation is not None and o.expectation.tool_call is not None and o.observed is None
-        ]
+        missed = [o.expectation.tool_call for o in outcomes if o.expectation and o.observed is None]
         made = pair.actual.tool_calls if pair is not None and pair.actual is not None else []
-        return f"{why} Not called: {calls_text(missed)}. Made: {calls_text(made)}."
+        return f"{why} Not called: {calls_text([*filter(None, missed)])}. Made: {calls_text(made)}."
 
 
 SIMILARITY_LABELS = (
@@ -283,7 +271,6 @@ SIMILARITY_LABELS = (
     "Mostly Consistent",
     "Fully Consistent",
 )
-"""CES's labels of the scores 0 to 4."""
 
 
 class SimilarityReply(ReasonedReply):
@@ -388,12 +375,9 @@ def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:
 
 
 class OpenValue(NamedTuple):
-    """A value to be compared by meaning.
+    """A value to be compared by a `$matchType` directive, and the place of its expectation among outcomes.
 
-    Attributes:
-        position: Index of its expectation among the outcomes.
-        name: Parameter or variable; `response` for a tool's response.
-        directive: The `$matchType` directive of the case.
+    Its name is that of the parameter or variable, or `response` for that of a tool.
     """
 
     position: int
@@ -472,16 +456,14 @@ class SemanticMatch(JudgedCriterion):
             sections += [Section(f"pair {i}, {kind}", text) for kind, text in texts.items()]
             items.append({"place": index, "name": name, "expected": expected, "actual": actual})
         prompt = task_prompt(f"{self.name}/2", sections)
-        return with_items(await self._judge_items(ask, prompt, "values", items), "values", "name")
+        return await self._judge_items(ask, prompt, "values", items)
 
 
 # Whole conversations: expectations, rubrics and user goal.
 
-T = TypeVar("T")
 _Goal = Literal["satisfied", "not_satisfied", "unspecified"]
-_GOAL_SCORES: dict[_Goal, int] = {"not_satisfied": 0, "unspecified": -1, "satisfied": 1}
+_GOAL_SCORES = {"not_satisfied": 0, "unspecified": -1, "satisfied": 1}
 GOAL_LABELS = {1: "User Task Satisfied", 0: "User Task Not Satisfied", -1: "User Task Unspecified"}
-"""CES's labels of the user goal's scores."""
 
 
 class RubricGrade(ReasonedReply):
@@ -544,7 +526,7 @@ class ScenarioRubrics(JudgedCriterion):
             score.value = sum(scores) / len(scores)
         else:
             score.reason = unjudged_reason(len(rubrics) - len(scores), len(rubrics), answers.reason)
-        return with_items(score, "rubrics", "rubric")
+        return score
 
 
 class GoalReply(ReasonedReply):
@@ -585,11 +567,8 @@ class UserGoalSatisfaction(JudgedCriterion):
         answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)
-        verdicts = [reply.verdict for reply in answers.replies]
-        verdict = most_frequent(verdicts, _GOAL_SCORES)
-        reply, value = answers.replies[verdicts.index(verdict)], _GOAL_SCORES[verdict]
-        score = reply_score(answers, reply, float(value), GOAL_LABELS[value], verdicts=verdicts)
-        is_wanted = verdict == ("satisfied" if scenario.user_goal == "SATISFIED" else "not_satisfied")
+        score, reply = _most_frequent(answers, _GOAL_SCORES, GOAL_LABELS)
+        is_wanted = reply.verdict == ("satisfied" if scenario.user_goal == "SATISFIED" else "not_satisfied")
         score.outcome = "PASS" if is_wanted else "FAIL"
         if scenario.user_goal == "IGNORED":
             score.outcome = "SKIPPED"
@@ -598,26 +577,29 @@ class UserGoalSatisfaction(JudgedCriterion):
         return score
 
 
-def most_frequent(verdicts: Sequence[T], worst_first: Iterable[T]) -> T:
-    """Returns the most frequent verdict, and of equally frequent ones the worst."""
-    counts = Counter(verdicts)
-    return max(worst_first, key=counts.__getitem__)
+V = TypeVar("V", HallucinationReply, GoalReply)
+
+
+def _most_frequent(
+    answers: Answers[V], worst_first: Mapping[str, int], labels: Mapping[int, str]
+) -> tuple[Score, V]:
+    """Returns the score of the most frequent verdict, of equally frequent ones the worst, and its reply."""
+    verdicts: list[JsonValue] = [reply.verdict for reply in answers.replies]
+    verdict = max(worst_first, key=verdicts.count)
+    reply, value = answers.replies[verdicts.index(verdict)], worst_first[verdict]
+    return reply_score(answers, reply, float(value), labels[value], verdicts=verdicts), reply
 
 
 # Judged items of CES's criteria: statements, answers, rubrics and values, with their scores.
 
 
 class JudgedItem(Struct, frozen=True):
-    """A statement, an answer, a rubric or a value that was judged on its own.
+    """A statement, an answer, a rubric or a value that was judged on its own; see `OpenValue`.
 
     Attributes:
-        name: The expectation as the case states it, or the name of its resource; the rubric; the parameter or
-            variable, `response` for a tool's response.
-        score: 0..1; of all but rubrics 1.0 yes or 0.0 no; None: not judged.
-        reason: Reason of the score, or why there is none.
-        position: Index of its expectation among the outcomes.
+        name: What the case states, or the name of the resource that does; of a value, its own.
+        score: 0..1; of all but rubrics 1.0 yes or 0.0 no; None: not judged, for the reason.
         prompt: Text that was judged; None: the config has none.
-        quote: The agent's words that decide.
     """
 
     name: str
@@ -628,25 +610,18 @@ class JudgedItem(Struct, frozen=True):
     quote: str | None = None
 
 
-class ItemScore(Score):
-    """Score of judged items, in the order of the case; the details hold the same for the table of scores."""
-
-    items: tuple[JudgedItem, ...] = ()
-
-
-def with_items(score: Score, name: str, key: str) -> ItemScore:
-    """Returns a score with the items that stand under `name` in its details, each named by `key`."""
-    items = [
-        JudgedItem(d[key], d["score"], d["reason"], d.get("place", 0), d.get("prompt"), d.get("quote"))
-        for d in (score.details or {}).get(name, [])
-    ]
-    values = {name: getattr(score, name) for name in Score.__struct_fields__}
-    return ItemScore(**values, items=tuple(items))
+_ITEMS = {"expectations": "expectation", "rubrics": "rubric", "answers": "text", "values": "name"}
+"""Details that hold judged items -> what each item is named by."""
 
 
 def items_of(score: Score | None) -> tuple[JudgedItem, ...]:
-    """Returns the items of a score; none of a score without items."""
-    return score.items if isinstance(score, ItemScore) else ()
+    """Returns the items in the details of a score, in the order of the case; it may have none."""
+    details = (score.details if score else None) or {}
+    return tuple(
+        JudgedItem(d[key], d["score"], d["reason"], d.get("place", 0), d.get("prompt"), d.get("quote"))
+        for name, key in _ITEMS.items()
+        for d in details.get(name, [])
+    )
 
 
 # CES's statements about a whole conversation: evaluation expectations, and expected answers of scenarios.
@@ -687,14 +662,13 @@ class EvaluationExpectations(JudgedCriterion):
         if not texts:
             score = share([None] * len(names), stated[names[0]]["reason"], self.threshold)
             score.details = {"expectations": list(stated.values())}
-            return with_items(score, "expectations", "expectation")
+            return score
         sections = statement_sections("expectation", list(texts.values()))
         prompt = task_prompt(f"{self.name}/2", [*dialogue_sections(sample.conversation), *sections])
         judged, vote = await judge_statements(ask, prompt, self.options, len(texts))
         for (name, text), item in zip(texts.items(), judged, strict=True):
             stated[name] = {"expectation": name, "prompt": text, **item}
-        score = share_score([stated[name] for name in names], vote, "expectations", self.threshold)
-        return with_items(score, "expectations", "expectation")
+        return share_score([stated[name] for name in names], vote, "expectations", self.threshold)
 
 
 class ScenarioExpectations(JudgedCriterion):
@@ -722,4 +696,4 @@ class ScenarioExpectations(JudgedCriterion):
             return None
         sections = statement_sections("expected answer", [answer["text"] for answer in wanted])
         prompt = task_prompt(f"{self.name}/2", [*spoken_sections(sample.conversation), *sections])
-        return with_items(await self._judge_items(ask, prompt, "answers", wanted), "answers", "text")
+        return await self._judge_items(ask, prompt, "answers", wanted)

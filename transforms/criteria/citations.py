@@ -32,17 +32,12 @@ from turnwise.transforms.text.sentences import MAX_SENTENCES, sentences
 
 
 class OfAnswer(MeasuredCriterion):
-    """A measure of an engine's answers; other turns have nothing to measure.
-
-    Attributes:
-        reads: Parts of an answer that must have been read, else it has no score.
-        of_refusals: Whether a refusal in place of an answer is measured.
-    """
+    """A measure of an engine's answers; other turns have nothing to measure."""
 
     severity_reason: ClassVar[CriterionSeverityReason] = "text"
     rests_on: ClassVar[RestsOn] = ()
-    reads: ClassVar[tuple[str, ...]] = ()
-    of_refusals: ClassVar[bool] = True
+    reads: ClassVar[tuple[str, ...]] = ()  # parts of an answer that must have been read, else it has no score
+    of_refusals: ClassVar[bool] = True  # whether a refusal in place of an answer is measured
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Measures the answer of a recorded turn, if the parts that count were read."""
@@ -143,14 +138,9 @@ _LONGEST_INDEX = 9
 
 
 class Mark(NamedTuple):
-    """A range of the answer that names references.
+    """A range of the answer, half-open in bytes as logged, and in code points, that names references.
 
-    Attributes:
-        start: First byte, as logged.
-        end: Byte after the last, as logged.
-        span: The range in code points.
-        sources: Distinct indexes of the existing references that it names.
-        unknown: Names of references that do not exist.
+    It has the distinct indexes of those that exist, and the names of those that do not.
     """
 
     start: int
@@ -269,13 +259,7 @@ _MAX_MARKED = 200_000
 
 
 class Support(NamedTuple):
-    """Whether one claim or citation is supported.
-
-    Attributes:
-        value: Whether it is supported; None: it claims nothing.
-        by: Source of the value: the record itself, the engine's claims or the local judge.
-        reason: One sentence for a reviewer; None: `by` suffices.
-    """
+    """Whether a claim or citation is supported (None: it claims nothing), by what, and why if need be."""
 
     value: bool | None
     by: Literal["record", "claims", "local judge"]
@@ -290,13 +274,7 @@ _MARKS_NOTHING = Support(None, "local judge", "It marks nothing that claims anyt
 
 
 class CitedSource(NamedTuple):
-    """One source of one citation.
-
-    Attributes:
-        citation: 0-based index of the citation.
-        name: The reference as named.
-        source: Index of the reference; None: it does not exist.
-    """
+    """One source of one citation, by their indexes; None: there is no reference of that name."""
 
     citation: int
     mark: Mark
@@ -304,28 +282,19 @@ class CitedSource(NamedTuple):
     source: int | None
 
     @property
-    def marks_text(self) -> bool:
-        """Whether the source exists and the citation marks text."""
-        return self.source is not None and self.mark.span.problem is None
+    def why_nothing(self) -> str | None:
+        """Why it supports nothing; None: the source exists and the citation marks text."""
+        if self.source is None:
+            return "The reference does not exist."
+        return "The citation marks no text." if self.mark.span.problem else None
 
     def details(self) -> JsonObject:
         """Returns the details of a score."""
         return {"citation": self.citation, **self.mark.offsets(), "reference": self.name}
 
 
-def why_nothing(cited: CitedSource) -> str:
-    """Returns why a cited source supports nothing."""
-    return "The reference does not exist." if cited.source is None else "The citation marks no text."
-
-
 class Grounds:
-    """An answer with its citations, claims and sources.
-
-    Attributes:
-        answer: Annotations of the engine.
-        marks: Ranges of the citations and claims.
-        language: BCP 47 code; None: unknown.
-    """
+    """An answer with its citations, claims and sources."""
 
     def __init__(self, answer: GroundedAnswer, marks: Marks, language: str | None) -> None:
         """Counts the claims and references; raises TooLargeError if there are more than `MAX_MARKS`."""
@@ -357,8 +326,8 @@ class Grounds:
 
     def by_record(self, cited: CitedSource) -> Support | None:
         """Returns the support of a cited source by the record; None: the record does not state it."""
-        if not cited.marks_text:
-            return Support(False, "record", why_nothing(cited))
+        if cited.why_nothing:
+            return Support(False, "record", cited.why_nothing)
         claims = [(mark, claim) for mark, claim in self._claims if mark.overlaps(cited.mark)]
         if not claims:
             return None
@@ -489,10 +458,7 @@ class CitationRecall(CitationSupport):
 
 
 def grounds_of(sample: Sample, pair: TurnPair) -> Grounds | None:
-    """Returns a recorded answer with its sources; None: it was skipped, or the turn holds no engine's answer.
-
-    Raises TooLargeError if it has too many claims or citations.
-    """
+    """Returns an answer with its sources; None: skipped, or no engine's. Raises TooLargeError."""
     turn = pair.actual
     if turn is None or turn.grounded is None or was_skipped(turn):
         return None
@@ -535,9 +501,9 @@ class JudgedCitationPrecision(JudgedCriterion):
         cited = grounds.cited_sources() if grounds else []
         if grounds is None or not cited:
             return None
-        asked = [source for source in cited if source.marks_text]
+        asked = [source for source in cited if not source.why_nothing]
         if not asked:
-            return Score(0.0, explanation=why_nothing(cited[0]))
+            return Score(0.0, explanation=cited[0].why_nothing)
         if len(asked) > MAX_SENTENCES:
             return Score(None, f"{len(asked)} cited references; at most {MAX_SENTENCES} are judged")
         sections = [Section("request", pair.actual.user or "" if pair.actual else "")]
@@ -553,7 +519,7 @@ class JudgedCitationPrecision(JudgedCriterion):
         verdicts: Iterator[JsonObject] = iter(judged)
         items = [
             source.details()
-            | (next(verdicts) if source.marks_text else {"score": 0.0, "reason": why_nothing(source)})
+            | ({"score": 0.0, "reason": source.why_nothing} if source.why_nothing else next(verdicts))
             for source in cited
         ]
         return share_score(items, vote, "citations", self.threshold)
@@ -606,7 +572,16 @@ def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:
     for i, mark in enumerate(marks.citations):
         if not mark.sources and not mark.unknown:
             problems[NO_SOURCE].append(f"citations[{i}]: names no reference")
-    _add_repeated(marks.citations, problems)
+    places = [(c.start, c.end, i) for i, c in enumerate(marks.citations) if c.span.problem is None]
+    meanings = [(c.start, c.end, frozenset((*c.sources, *c.unknown))) for c in marks.citations]
+    furthest, holder = -1, -1
+    for start, end, i in sorted(places):
+        if start < furthest and meanings[i] == meanings[holder]:
+            problems[DUPLICATE].append(f"citations[{i}]: equals citations[{holder}]")
+        elif start < furthest:
+            problems[OVERLAP].append(f"citations[{i}]: overlaps citations[{holder}]")
+        if end >= furthest:
+            furthest, holder = end, i
     for i, citation in enumerate(answer.citations):
         if len(set(citation.sources)) < len(citation.sources):
             problems[DUPLICATE].append(f"citations[{i}]: names a reference twice")
@@ -617,19 +592,6 @@ def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:
         if not is_score(score):
             problems[OUT_OF_RANGE].append(f"{name}: {score}")
     yield from (Problem.of(kind, messages) for kind, messages in problems.items())
-
-
-def _add_repeated(citations: Sequence[Mark], problems: dict[str, list[str]]) -> None:
-    places = [(c.start, c.end, i) for i, c in enumerate(citations) if c.span.problem is None]
-    meanings = [(c.start, c.end, frozenset((*c.sources, *c.unknown))) for c in citations]
-    furthest, holder = -1, -1
-    for start, end, i in sorted(places):
-        if start < furthest and meanings[i] == meanings[holder]:
-            problems[DUPLICATE].append(f"citations[{i}]: equals citations[{holder}]")
-        elif start < furthest:
-            problems[OVERLAP].append(f"citations[{i}]: overlaps citations[{holder}]")
-        if end >= furthest:
-            furthest, holder = end, i
 
 
 def is_score(value: float | None) -> bool:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from operator import ge, gt, le, lt
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from msgspec import Struct, field
 
@@ -29,12 +29,9 @@ _OF_LOGS = ("conversation_id", "eval_id", "eval_set_id", "app_version", "languag
 
 
 class Candidate(Struct, frozen=True):
-    """A conversation of which a case may be made.
+    """A conversation of which a case may be made; `failed`: turns whose answers or calls are known as wrong.
 
-    Attributes:
-        position: 1-based line or index in that file; 0: unknown.
-        failed: Indices of the turns whose answers or calls are known to be wrong.
-        cut: Whether parts of it are missing.
+    `position` is the 1-based line or index in `source` (0: unknown); of a `cut` one, parts are missing.
     """
 
     conversation: Conversation
@@ -72,10 +69,8 @@ def logged_candidate(conversation: Conversation, source: str, position: int) -> 
 def row_candidate(row: ConversationRow, failed_turns: frozenset[int]) -> Candidate:
     """Returns a conversation of a run, with the turns of which a score fails.
 
-    Where the conversation failed and no turn did, all turns are taken as failed.
-
-    Raises:
-        ValueError: The run kept no transcript.
+    Where the conversation failed and no turn did, all turns are taken as failed. Raises ValueError if the run
+    kept no transcript.
     """
     if row["transcript"] is None:
         raise ValueError("the run kept no transcript (--no_transcripts); name the logs instead")
@@ -156,10 +151,7 @@ class CandidateSample:
 
     Of equal ones the one with the lowest conversation id is kept. A sample has those whose content comes
     first by a hash with the seed, so that it depends neither on the order nor on how the files are split.
-
-    Attributes:
-        repeated: Number of candidates that were left out as equal.
-        left_out: Number of distinct ones that the sample does not hold.
+    `repeated` ones were left out as equal; `left_out` ones are distinct, and not in the sample.
     """
 
     def __init__(self, number: int | None, seed: int = 0) -> None:
@@ -227,25 +219,12 @@ TO_WRITE = "[to be written: the recorded answer failed]"
 _OF_USERS = (STRANGER, MISSING_HISTORY)
 
 
-class MadeCase(NamedTuple):
-    """An eval case and what a person should look at in it.
-
-    Attributes:
-        notes: What there is to decide -> number of turns.
-    """
-
-    case: EvalCase
-    notes: Counter[str]
-
-
-def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> MadeCase:
-    """Returns the case that expects what a conversation holds.
+def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> tuple[EvalCase, Counter[str]]:
+    """Returns the case that expects what a conversation holds, and what is to be decided -> number of turns.
 
     A turn for which a person stated expectations keeps those. An answer that failed is not expected: a text
-    stands in its place that no agent says, and its calls are not stated.
-
-    Raises:
-        ValueError: The log holds neither answers nor calls that are certain.
+    stands in its place that no agent says, and its calls are not stated. Raises ValueError if the log holds
+    neither answers nor calls that are certain.
     """
     case, notes = recorded_case(candidate.conversation), Counter[str]()
     case.eval_id, case.eval_set_id = eval_id, eval_set_id
@@ -258,7 +237,7 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> MadeCase:
     marks = [TO_APPROVE, *([FROM_FAILED] if candidate.failed else [])]
     marks.append(f"conversation:{candidate.conversation.conversation_id}")
     case.tags = [*case.tags, *(mark for mark in marks if mark not in case.tags)]
-    return MadeCase(case, notes)
+    return case, notes
 
 
 def _expected_turn(turn: Turn, recorded: ExpectedTurn, has_failed: bool, notes: Counter[str]) -> ExpectedTurn:
@@ -289,10 +268,8 @@ def meets(condition: Condition, facts: Facts) -> bool:
     """Returns whether the facts of a conversation meet a condition.
 
     `=` compares a text, in which `*` stands for any characters, or a number; of a list, one entry. `:` looks
-    for a part of a text in any case. What is not stated (null) meets only `!=`.
-
-    Raises:
-        FilterError: A field is unknown, or is no number where an order is asked for.
+    for a part of a text in any case. What is not stated (null) meets only `!=`. Raises FilterError if a field
+    is unknown, or is no number where an order is asked for.
     """
     if isinstance(condition, Junction):
         are_met = (meets(part, facts) for part in condition.parts)

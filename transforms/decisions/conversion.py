@@ -41,12 +41,7 @@ class Codec(Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class RunOfConversation(NamedTuple):
-    """A conversation that was scored.
-
-    Attributes:
-        conversation: What was said and called, with what was expected of the turns.
-        scores: Rows of its scores; their turns are those of the conversation.
-    """
+    """A conversation that was scored, with what was expected; scores have the turns of the conversation."""
 
     conversation: Conversation
     verdict: str | None
@@ -125,9 +120,7 @@ def register_target(item: Target) -> Target:
 class Converted(NamedTuple):
     """A converted conversation or case.
 
-    Attributes:
-        not_held: Field -> how often the target does not hold it, or holds something else.
-        added: Field -> how often the target states it and the original does not.
+    `not_held`: field -> how often the target lacks it or has it otherwise; `added`: or alone has it.
     """
 
     record: JsonObject
@@ -139,10 +132,8 @@ def converted(item: Conversation | EvalCase, target: Target) -> Converted:
     """Converts a conversation or an eval case.
 
     A conversation becomes a case that expects what its record expects of the turns or, where that expects
-    nothing, what it holds itself. A golden case becomes the conversation in which it is met.
-
-    Raises:
-        ValueError: The target cannot hold it; one line.
+    nothing, what it holds itself. A golden case becomes the conversation in which it is met. Raises
+    ValueError if the target cannot hold it; one line.
     """
     if isinstance(item, EvalCase):
         if target.case:
@@ -164,8 +155,7 @@ def converted(item: Conversation | EvalCase, target: Target) -> Converted:
 def scored(run: RunOfConversation, target: Target) -> Converted:
     """Converts a conversation of a run with its scores.
 
-    Raises:
-        ValueError: The target holds no scores, or cannot hold the conversation; one line.
+    Raises ValueError if the target holds no scores, or cannot hold the conversation; one line.
     """
     if target.scored is None or target.conversation is None:
         raise ValueError(f"{target.name} holds no scores")
@@ -223,12 +213,7 @@ _OF_READING = frozenset(("adk_reads",))
 
 
 class Differences:
-    """Fields that differ, each with its number.
-
-    Attributes:
-        not_held: Fields that the second object lacks, or has otherwise.
-        added: Fields that only the second object has.
-    """
+    """Fields that differ, each with its number: the second object lacks it or has it otherwise, or alone."""
 
     def __init__(self) -> None:
         self.not_held: Counter[str] = Counter()

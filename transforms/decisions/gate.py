@@ -9,7 +9,13 @@ from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration, Corrected
 from turnwise.schemas.case import CaseKey
-from turnwise.schemas.comparison import Bounds, Comparison, CriterionComparison, RuleResult, RuleStatus
+from turnwise.schemas.comparison import (
+    Bounds,
+    Comparison,
+    CriterionComparison,
+    RuleResult,
+    RuleStatus,
+)
 from turnwise.schemas.config import (
     STATUS,
     AllPassRule,
@@ -53,11 +59,7 @@ _LOST_CASES = (
 
 
 class Rejected(NamedTuple):
-    """What was rejected before it could be scored, of the run as a whole.
-
-    Attributes:
-        names: What is known of it by name: source and position of records, eval cases.
-    """
+    """What a run rejected before scoring; `names`: places of records, and eval cases, as far as known."""
 
     number: int
     text: str
@@ -65,11 +67,7 @@ class Rejected(NamedTuple):
 
 
 class BaselineState(NamedTuple):
-    """The baseline itself.
-
-    Attributes:
-        problems: Why it failed, one line each, but for rules of its own that it missed.
-    """
+    """The baseline itself; `problems`: why it failed, one line each, but for missed rules of its own."""
 
     cases: int = 0
     rejected: Rejected = Rejected(0, "")
@@ -80,13 +78,9 @@ NO_BASELINE = BaselineState()
 
 
 class GatedVersion(Struct, frozen=True):
-    """One app version of a run.
+    """One app version of a run, with its comparison with the baseline and what labels say, if there are any.
 
-    Attributes:
-        conversations: Its conversations with what every criterion gave them.
-        comparison: Its comparison with the baseline; None: there is no baseline.
-        calibration: What human labels say of the run; None: it has no labels.
-        unrecorded: Ids of the eval cases that other versions of the run alone have a recording of.
+    `unrecorded` are ids of the eval cases that other versions of the run alone have a recording of.
     """
 
     app_version: str | None
@@ -99,11 +93,7 @@ class GatedVersion(Struct, frozen=True):
 
 
 class GateEntry(NamedTuple):
-    """What a criterion gave one conversation.
-
-    Attributes:
-        case: The case that it is a run of; without one, the conversation itself.
-    """
+    """What a criterion gave one conversation; `case`: what it is a run of, or else the conversation."""
 
     case: str
     name: str
@@ -121,23 +111,13 @@ def rejected_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool 
 
 def rejected_with(rejected: Rejected, versions: Iterable[GatedVersion]) -> Rejected:
     """Adds to what a run rejected the eval cases that some of its app versions have no recording of."""
-    incomplete = [version for version in versions if version.unrecorded]
-    texts = [
-        f"{counted(len(version.unrecorded), 'eval case')} without a recording in {version.app_version}"
-        for version in incomplete
-    ]
-    return Rejected(
-        rejected.number + sum(len(version.unrecorded) for version in incomplete),
-        ", ".join(filter(None, (rejected.text, *texts))),
-        [
-            *rejected.names,
-            *(
-                f"eval case {name} ({version.app_version})"
-                for version in incomplete
-                for name in version.unrecorded
-            ),
-        ],
-    )
+    texts, names = [rejected.text], [*rejected.names]
+    for version in versions:
+        number = counted(len(version.unrecorded), "eval case")
+        texts += [f"{number} without a recording in {version.app_version}"] if version.unrecorded else []
+        names += [f"eval case {name} ({version.app_version})" for name in version.unrecorded]
+    number_of_all = rejected.number + len(names) - len(rejected.names)
+    return Rejected(number_of_all, ", ".join(filter(None, texts)), names)
 
 
 def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:
@@ -334,11 +314,7 @@ def unrecorded_cases(
 
 
 class _Estimated(NamedTuple):
-    """A pass rate or a mean, its interval at 95 %, its cases and their runs; None: nothing to estimate.
-
-    Attributes:
-        of_runs: The same of the runs, however many a case has; None: not estimated.
-    """
+    """A pass rate or a mean (also of the runs of cases, if estimated), its 95 % interval, and its cases."""
 
     value: float | None
     interval: Bounds | None
@@ -347,29 +323,7 @@ class _Estimated(NamedTuple):
     of_runs: float | None = None
 
 
-class Bounded(NamedTuple):
-    """What became of a bound.
-
-    Attributes:
-        is_met: True: met whatever those without an outcome would have been. False: missed whatever they
-            would have been.
-            None: neither.
-        seen: The estimate from what was decided, corrected by human labels if the run has them.
-        figure: What human labels say; None: the run has none for it.
-        not_applied: Number of conversations that the criterion measures nothing of.
-    """
-
-    is_met: bool | None
-    seen: _Estimated
-    figure: Corrected | None
-    not_applied: int
-    sampled_out: int
-    unmeasured: int
-    failed: list[str]
-    missing: list[str]
-
-
-def hold_bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenient: bool) -> Bounded:
+def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenient: bool) -> RuleResult:
     """Holds what a version's conversations have against a bound; what was rejected may have been anything.
 
     Where a rule on coverage allows for what has no outcome (`is_lenient`), that is left out.
@@ -398,16 +352,15 @@ def hold_bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_le
         seen = _Estimated(figure.value, figure.interval, seen.cases, seen.runs)
     sampled_out = count_sampled_out(version, rule.criterion)
     verdicts = {_is_met(rule, way) for way in ways}
-    return Bounded(
-        verdicts.pop() if decided and len(verdicts) == 1 else None,
-        seen,
-        figure,
-        len(version.conversations) - len(known_values) - sampled_out,
-        sampled_out,
-        unmeasured,
-        failed,
-        open_names,
-    )
+    is_met = verdicts.pop() if decided and len(verdicts) == 1 else None
+    text = _seen_text(rule, seen, figure)
+    if unmeasured:
+        text += f"; {unmeasured} without an outcome{f' ({rejected.text})' if rejected.text else ''}"
+    text += without_text(len(version.conversations) - len(known_values) - sampled_out, sampled_out)
+    names = {} if is_met else _kinds(failed, open_names, unmeasured)
+    value, interval = side_of(rule, seen), seen.interval
+    about = _rule_text(rule), version.app_version
+    return _result(*about, is_met, text, value=value, interval=interval, names=names)
 
 
 def _corrected_ways(
@@ -425,9 +378,9 @@ def _corrected_ways(
         yield _Estimated(value + share * (end - value), ends)
 
 
-def bound_text(rule: BoundRule, held: Bounded, rejected: Rejected) -> str:
-    """Returns what was seen, in one line."""
-    seen, unit = held.seen, unit_of(rule)
+def _seen_text(rule: BoundRule, seen: _Estimated, figure: Corrected | None) -> str:
+    """Returns what was decided, corrected by human labels if the run has them, in one line."""
+    unit = unit_of(rule)
     if seen.value is None:
         text = "nothing was scored"
     else:
@@ -446,16 +399,13 @@ def bound_text(rule: BoundRule, held: Bounded, rejected: Rejected) -> str:
             text += ", and its interval is not known"
         elif unit == "%":
             text += beside_text(side, limit or 0.0)
-    figure = held.figure
     if figure is not None and figure.value is None:
         text += f"; not corrected by its labels: {figure.reason}"
     elif figure is not None:
         raw = "" if figure.raw is None else f", {_number_text(figure.raw, unit)} by the scores"
         part = "" if figure.covers == "all" else ", of what is decided alone"
         text += f"; corrected by {counted(figure.labels, 'label')} of people{raw}{part}"
-    if held.unmeasured:
-        text += f"; {held.unmeasured} without an outcome{f' ({rejected.text})' if rejected.text else ''}"
-    return text + without_text(held.not_applied, held.sampled_out)
+    return text
 
 
 def _is_met(rule: BoundRule, seen: _Estimated) -> bool | None:
@@ -498,66 +448,30 @@ def _estimate(
 # Holds a comparison with a baseline against a margin, whatever was not measured would have been.
 
 
-_Open = tuple[int, str]
-"""Something that was not compared: number of cases, and what, in words."""
-
-
-def hold_baseline(
-    margin: float,
+def _hold_baseline(
+    rule: NotWorseRule,
     criterion: str,
-    comparison: Comparison,
-    state: BaselineState,
+    version: GatedVersion,
+    compared: CriterionComparison | None,
     rejected: Rejected,
     coverage: float | None,
 ) -> tuple[bool | None, str]:
-    """Holds the difference of a criterion from the baseline against a margin, a share of the scale.
+    """Returns whether a criterion is not worse than the baseline by a margin (None: open), and why in a line.
 
-    `coverage` is the share that a rule on coverage asks for; what has no outcome is left out then. None: no
-    rule.
-
-    Returns:
-        True: not worse; False: worse; None: open; and why, in one line.
+    The margin is a share of the scale. `coverage` is the share that a rule on coverage asks for; what has no
+    outcome is left out then. None: no rule.
     """
-    unpaired = _why_unpaired(comparison, state)
-    if unpaired:
-        return None, unpaired
-    compared = next((item for item in comparison.criteria if item.criterion == criterion), None)
+    comparison, state = version.comparison, version.baseline
+    assert comparison is not None, "the rules are applied to what is compared"
+    pairing = comparison.pairing
+    if pairing.changed and not pairing.pairs:
+        return None, f"{pairing.changed} cases, and the expectation of none is that of the baseline"
+    if pairing.by == "nothing" or not pairing.pairs:
+        return None, f"nothing pairs: {state.cases} cases of the baseline have no conversation in the run"
     if compared is None:
         why = comparison.not_compared.get(criterion, "neither side has a score of it")
         return None, f"not compared: {why}"
-    gaps = _not_compared(comparison, state, rejected)
-    is_met = _held(margin * _unit(compared), compared, coverage is not None)
-    fewest = compared.overall.fewest_alike
-    texts = [difference_text(compared, coverage is not None)]
-    if fewest and is_met is None:
-        texts.append(f"fewer than {fewest} cases cannot show that it is not worse")
-    texts += [*corrected_text(compared), *(f"{number} {text}" for number, text in gaps)]
-    if state.problems:
-        texts.append(f"the baseline itself failed: {'; '.join(state.problems)}")
-        is_met = None
-    elif coverage is None:
-        is_met = is_met if not gaps or (is_met is False and _stays(margin, compared, gaps)) else None
-    elif _compared_share(compared, gaps) < coverage:
-        share = _compared_share(compared, gaps)
-        beside = beside_text(share, coverage)
-        texts.append(f"{share_text(share)} compared{beside}, {limit_text(coverage, '%')} asked for")
-        is_met = None
-    return is_met, "; ".join(texts)
-
-
-def _why_unpaired(comparison: Comparison, state: BaselineState) -> str:
-    """Returns why no case has a pair; "": some have."""
-    pairing = comparison.pairing
-    if pairing.changed and not pairing.pairs:
-        return f"{pairing.changed} cases, and the expectation of none is that of the baseline"
-    if pairing.by == "nothing" or not pairing.pairs:
-        return f"nothing pairs: {state.cases} cases of the baseline have no conversation in the run"
-    return ""
-
-
-def _not_compared(comparison: Comparison, state: BaselineState, rejected: Rejected) -> list[_Open]:
-    """Returns what may have been the other side of a pair, or a failure."""
-    pairing = comparison.pairing
+    # What may have been the other side of a pair, or a failure: number of cases, and what.
     kinds = [
         (pairing.baseline_only, "cases of the baseline have no conversation here"),
         (pairing.changed, "cases whose expectation is not that of the baseline"),
@@ -565,22 +479,32 @@ def _not_compared(comparison: Comparison, state: BaselineState, rejected: Reject
         (state.rejected.number, f"were not measured in the baseline ({state.rejected.text})"),
         (rejected.number, f"were not measured here ({rejected.text})"),
     ]
-    return [(number, text) for number, text in kinds if number]
+    gaps = [f"{number} {text}" for number, text in kinds if number]
+    missing = sum(number for number, _ in kinds)
+    is_met = _held(rule.margin * _unit(compared), compared, coverage is not None)
+    total = compared.overall.pairs + compared.baseline_only + compared.candidate_only + missing
+    fewest = compared.overall.fewest_alike
+    texts = [difference_text(compared, coverage is not None)]
+    if fewest and is_met is None:
+        texts.append(f"fewer than {fewest} cases cannot show that it is not worse")
+    texts += [*corrected_text(compared), *gaps]
+    if state.problems:
+        texts.append(f"the baseline itself failed: {'; '.join(state.problems)}")
+        is_met = None
+    elif coverage is None:
+        is_met = is_met if not gaps or (is_met is False and _stays(rule.margin, compared, missing)) else None
+    elif (share := compared.overall.pairs / total if total else 0.0) < coverage:
+        beside = beside_text(share, coverage)
+        texts.append(f"{share_text(share)} compared{beside}, {limit_text(coverage, '%')} asked for")
+        is_met = None
+    return is_met, "; ".join(texts)
 
 
-def _compared_share(compared: CriterionComparison, gaps: Sequence[_Open]) -> float:
-    """Returns the share of cases with a value on both sides."""
-    pairs = compared.overall.pairs
-    total = pairs + compared.baseline_only + compared.candidate_only + sum(number for number, _ in gaps)
-    return pairs / total if total else 0.0
-
-
-def _stays(margin: float, compared: CriterionComparison, gaps: Sequence[_Open]) -> bool:
+def _stays(margin: float, compared: CriterionComparison, added: int) -> bool:
     """Returns whether a share remains worse though all that was not compared were a gain."""
     interval, pairs = compared.overall.interval, compared.overall.pairs
     if interval is None or compared.measure != "pass_rate":
         return False
-    added = sum(number for number, _ in gaps)
     high = interval.high if compared.better_is == "more" else -interval.low
     return (pairs * high + added) / (pairs + added) < -margin
 
@@ -646,50 +570,30 @@ def apply_rules(
         if isinstance(rule, AllPassRule):
             not_allowed_of_all = rejected_with(rejected if not_allowed is None else not_allowed, versions)
             results.append(_all_pass(rule, versions, not_allowed_of_all))
-        elif isinstance(rule, NotWorseRule) and all(version.comparison is None for version in versions):
-            why = "there is no baseline" if versions else _NONE_SCORED
+        elif isinstance(rule, NotWorseRule):
             names = held_criteria(rule, config)
-            results += [_result(_not_worse_text(rule, name, versions), None, None, why) for name in names]
-        elif not versions and not isinstance(rule, NotWorseRule):
+            why = "there is no baseline" if versions else _NONE_SCORED
+            if all(version.comparison is None for version in versions):
+                results += [_result(_not_worse_text(rule, name, versions), None, None, why) for name in names]
+            else:  # a comparison counts the cases of the baseline alone itself
+                pairs = [(name, version) for version in versions for name in names]
+                results += [_not_worse(rule, *pair, rejected, tolerant.get(pair[0])) for pair in pairs]
+        elif not versions:
             results.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
         else:
-            for version in versions:
-                results += _of_version(rule, config, version, rejected, tolerant)
+            gaps = [(version, rejected_with(rejected, [version])) for version in versions]
+            if isinstance(rule, BoundRule):
+                results += [_bound(rule, *gap, rule.criterion in tolerant) for gap in gaps]
+            elif isinstance(rule, CoverageRule):
+                results += [_coverage(rule, *gap) for gap in gaps]
+            else:
+                results += [_destructive(rule, *gap, tolerant) for gap in gaps]
     return results
 
 
 def held_criteria(rule: NotWorseRule, config: GateConfig) -> Sequence[str]:
     """Returns the criteria that a rule compares with the baseline."""
     return [rule.criterion] if rule.criterion else config.primary or (STATUS,)
-
-
-def _of_version(
-    rule: BoundRule | NotWorseRule | DestructiveRule | CoverageRule,
-    config: GateConfig,
-    version: GatedVersion,
-    rejected: Rejected,
-    tolerant: Mapping[str, float],
-) -> list[RuleResult]:
-    if isinstance(rule, NotWorseRule):  # its comparison counts the cases of the baseline alone itself
-        names = held_criteria(rule, config)
-        return [_not_worse(rule, name, version, rejected, tolerant.get(name)) for name in names]
-    rejected_here = rejected_with(rejected, [version])
-    if isinstance(rule, BoundRule):
-        held = hold_bound(rule, version, rejected_here, (rule.criterion in tolerant))
-        return [
-            _result(
-                _rule_text(rule),
-                version.app_version,
-                held.is_met,
-                bound_text(rule, held, rejected_here),
-                value=side_of(rule, held.seen),
-                interval=held.seen.interval,
-                names={} if held.is_met else _kinds(held.failed, held.missing, held.unmeasured),
-            )
-        ]
-    if isinstance(rule, CoverageRule):
-        return [_coverage(rule, version, rejected_here)]
-    return [_destructive(rule, version, rejected_here, tolerant)]
 
 
 def _kinds(failed: list[str], missing: list[str], unmeasured: int) -> dict[str, list[str]]:
@@ -769,50 +673,42 @@ def _destructive(
     if conversations:
         text = f"found in {counted(len(conversations), 'conversation')}"
         return _result(_rule_text(rule), version.app_version, False, text, names={DESTRUCTIVE: conversations})
-    unclear = [row for row in version.rows if row["unclear_tools"]]
-    gaps = [row for row in version.rows if row["unknown_calls"]]
-    text = "; ".join(_why_unclear(version.rows, unclear, gaps, rejected))
-    is_open = unclear or (gaps and STATUS not in tolerant) or (rejected.number and not tolerant)
-    kinds = {"open": unclear, "calls may be missing": gaps} if is_open else {}
-    names = {kind: [row["conversation_id"] for row in rows] for kind, rows in kinds.items() if rows}
-    return _result(_rule_text(rule), version.app_version, None if is_open else True, text, names=names)
-
-
-def _why_unclear(
-    rows: Sequence[ConversationRow],
-    unclear: Sequence[ConversationRow],
-    gaps: Sequence[ConversationRow],
-    rejected: Rejected,
-) -> Iterator[str]:
-    """Yields what is known of the destructive calls of conversations without an unexpected one."""
-    if unclear:
+    texts = []
+    if unclear := [row for row in version.rows if row["unclear_tools"]]:
         tools = names_text(name for row in unclear for name in row["unclear_tools"])
-        yield (
+        texts.append(
             f"open in {counted(len(unclear), 'conversation')}: nothing says whether the calls were "
             f"expected, or what the tools do ({tools}); state the effects in `tools` of the run's config"
         )
     else:
-        number = sum(row["destructive_calls"] for row in rows)
-        yield counted(number, "destructive call") + (", expected" if number else "")
-    if gaps:
-        yield f"calls may be missing in the logs of {counted(len(gaps), 'conversation')}"
+        number = sum(row["destructive_calls"] for row in version.rows)
+        texts.append(counted(number, "destructive call") + (", expected" if number else ""))
+    if gaps := [row for row in version.rows if row["unknown_calls"]]:
+        texts.append(f"calls may be missing in the logs of {counted(len(gaps), 'conversation')}")
     if rejected.number:
-        yield f"{rejected.number} without an outcome ({rejected.text})"
-    guessed = {name for row in rows for name in row["guessed_tools"]}
+        texts.append(f"{rejected.number} without an outcome ({rejected.text})")
+    guessed = {name for row in version.rows for name in row["guessed_tools"]}
     if guessed and not unclear:
-        yield f"effects guessed from the names of {counted(len(guessed), 'tool')}: {names_text(guessed)}"
+        number_of_tools = counted(len(guessed), "tool")
+        texts.append(f"effects guessed from the names of {number_of_tools}: {names_text(guessed)}")
+    is_open = unclear or (gaps and STATUS not in tolerant) or (rejected.number and not tolerant)
+    kinds = {"open": unclear, "calls may be missing": gaps} if is_open else {}
+    names = {kind: [row["conversation_id"] for row in rows] for kind, rows in kinds.items() if rows}
+    is_met = None if is_open else True
+    return _result(_rule_text(rule), version.app_version, is_met, "; ".join(texts), names=names)
 
 
 def _not_worse(
     rule: NotWorseRule, criterion: str, version: GatedVersion, rejected: Rejected, coverage: float | None
 ) -> RuleResult:
-    comparison = version.comparison
-    assert comparison is not None, "the rules are applied to what is compared"
-    compared = next((result for result in comparison.criteria if result.criterion == criterion), None)
+    criteria, flips = (
+        (version.comparison.criteria, version.comparison.flips) if version.comparison else ((), ())
+    )
+    compared = next((result for result in criteria if result.criterion == criterion), None)
     overall = compared.overall if compared else None
     text = _not_worse_text(rule, criterion, [version], compared)
-    is_met, why = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
-    flips = [flip for flip in comparison.flips if flip.criterion == criterion]
+    is_met, why = _hold_baseline(rule, criterion, version, compared, rejected, coverage)
+    flips = [flip for flip in flips if flip.criterion == criterion]
     kinds = {"regressed": "regressed", "newly_missing": "without an outcome now"}
     cases = {text: [flip.case for flip in flips if flip.kind == kind] for kind, text in kinds.items()}
     worse = {text: names for text, names in cases.items() if names}

@@ -2,9 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import jmespath
 
@@ -98,21 +98,10 @@ _DEEPEST = 3
 _WORD = re.compile(r"\w+")
 
 
-class Proposal(NamedTuple):
-    """A proposed mapping.
-
-    Attributes:
-        left_out: Values of the role whose words it leaves out.
-    """
-
-    mapping: MappingConfig
-    left_out: list[str]
-
-
-def suggested_mapping(records: Sequence[JsonObject]) -> Proposal | str:
+def suggested_mapping(records: Sequence[JsonObject]) -> tuple[MappingConfig, list[str]] | str:
     """Returns a mapping that finds words of a user and of an agent in the first records, or why none does.
 
-    It is a proposal by names: a person has to look at what it reads.
+    It is a proposal by names: a person has to look at what it reads. Beside it: roles that it leaves out.
     """
     why = "no key names words of both a user and an agent"
     for record in records:
@@ -123,7 +112,7 @@ def suggested_mapping(records: Sequence[JsonObject]) -> Proposal | str:
             mapping |= {"order": _order(record, records)} if is_part else {}
             stated = {name: path for name, path in mapping.items() if path is not None}
             if not is_part or "conversation_id" in stated:
-                return Proposal(MappingConfig.model_validate({**stated, key: expression}), left_out)
+                return MappingConfig.model_validate({**stated, key: expression}), left_out
             why = (
                 f"each row is a {key}, and no key known as an id of conversations has a value that rows share"
             )
@@ -453,8 +442,8 @@ class FileCollector:
                 inspection.cases += 1
                 inspection.example = inspection.example or _case_example(content.case)
                 if inspection.cases <= _TRIED_CASES:
-                    for name, trial in try_case(content.case, content.record, self._criteria).items():
-                        add_use(self._uses_of_cases, CriterionUse(name, trial.applies, 1, trial.why))
+                    for use in try_case(content.case, content.record, self._criteria):
+                        add_use(self._uses_of_cases, use)
                     inspection.case_criteria = list(self._uses_of_cases.values())
             else:
                 self.add_conversation(content)
@@ -480,7 +469,6 @@ class FileCollector:
         for turn in conversation.turns:
             inspection.calls += len(turn.tool_calls)
             inspection.results += len(turn.tool_responses)
-        for turn in conversation.turns:
             for problem in turn.findings:
                 message = f"{turn_name(turn.turn_index)}: {problem.message}"
                 noted = Noted(problem.kind, message, 0, logged.record.source, logged.record.position)
@@ -489,9 +477,8 @@ class FileCollector:
         if inspection.tried < _TRIED:
             with_cases = inspection.tried < _TRIED_WITH_CASES
             inspection.tried += 1
-            trials = try_criteria(conversation, logged.record, self._criteria, with_cases)
-            for name, trial in trials.items():
-                add_use(self._uses, CriterionUse(name, trial.applies, 1, trial.why))
+            for use in try_criteria(conversation, logged.record, self._criteria, with_cases):
+                add_use(self._uses, use)
             inspection.criteria = list(self._uses.values())
 
 
@@ -574,17 +561,6 @@ _STATEMENT = "The agent helps."
 _RUBRIC_TYPES = ("FINAL_RESPONSE_QUALITY", "TOOL_USE_QUALITY", "TRAJECTORY_QUALITY")
 
 
-class Trial(NamedTuple):
-    """What a criterion needs to score a conversation.
-
-    Attributes:
-        why: Why it has no score; None: it is, or a judge would be asked.
-    """
-
-    applies: Applies
-    why: str | None = None
-
-
 def all_criteria(configured: Sequence[Criterion] = ()) -> list[Criterion]:
     """Returns every criterion of the registry: as it is configured, or else with its defaults.
 
@@ -602,7 +578,7 @@ def all_criteria(configured: Sequence[Criterion] = ()) -> list[Criterion]:
 
 def try_criteria(
     conversation: Conversation, record: Record, criteria: Sequence[Criterion], with_cases: bool
-) -> dict[str, Trial]:
+) -> Collection[CriterionUse]:
     """Returns what each criterion needs to score a conversation.
 
     `with_cases`: whether those that do not apply are tried with supposed eval cases, too.
@@ -612,13 +588,12 @@ def try_criteria(
     for case in _supposed_cases(conversation) if with_cases else ():
         left = [criterion for criterion in criteria if trials[criterion.name].applies == "no"]
         supposed = asyncio.run(_trials(Sample(conversation, case, record), left))
-        for name, trial in supposed.items():
-            if trial.applies != "no":
-                trials[name] = Trial("cases", trials[name].why)
-    return trials
+        for use in (trials[name] for name, trial in supposed.items() if trial.applies != "no"):
+            use.applies = "cases"
+    return trials.values()
 
 
-def try_case(case: EvalCase, record: Record, criteria: Sequence[Criterion]) -> dict[str, Trial]:
+def try_case(case: EvalCase, record: Record, criteria: Sequence[Criterion]) -> list[CriterionUse]:
     """Returns the criteria that score a conversation which meets a case, and would not without the case."""
     played = played_case(case)
     played.turns = played.turns or [Turn(user=_STATEMENT, agent=_STATEMENT, tool_calls=case.actions or [])]
@@ -626,10 +601,11 @@ def try_case(case: EvalCase, record: Record, criteria: Sequence[Criterion]) -> d
     alone = asyncio.run(_trials(Sample(played, None, record), criteria))
     left = [criterion for criterion in criteria if alone[criterion.name].applies == "no"]
     trials = asyncio.run(_trials(Sample(played, case, record), left))
-    return {name: Trial("cases", alone[name].why) for name, trial in trials.items() if trial.applies != "no"}
+    applying = [name for name, trial in trials.items() if trial.applies != "no"]
+    return [CriterionUse(name, "cases", 1, alone[name].why) for name in applying]
 
 
-async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, Trial]:
+async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, CriterionUse]:
     measured = [c for c in criteria if isinstance(c, MeasuredCriterion)]
     scored, _ = evaluate(sample, Criteria(measured))
     trials = {result.criterion.name: _trial(result, bool(open_pairs(result))) for result in scored.scores}
@@ -643,16 +619,16 @@ async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, Tr
     return trials
 
 
-def _trial(scores: CriterionScores, was_asked: bool) -> Trial:
+def _trial(scores: CriterionScores, was_asked: bool) -> CriterionUse:
+    name, needs = scores.criterion.name, scores.criterion.needs
     given = [score for _, score in scores.turns] + ([scores.overall] if scores.overall else [])
     if any(score.value is not None for score in given):
-        return Trial("scored")
+        return CriterionUse(name, "scored", 1)
     if was_asked:
-        return Trial("judge")
-    if scores.errors:
-        return Trial("no", "it raised an error")
-    needed = f"needs {scores.criterion.needs}" if scores.criterion.needs else _NOTHING
-    return Trial("no", next((score.reason for score in given if score.reason), needed))
+        return CriterionUse(name, "judge", 1)
+    needed = f"needs {needs}" if needs else _NOTHING
+    reason = next((score.reason for score in given if score.reason), needed)
+    return CriterionUse(name, "no", 1, "it raised an error" if scores.errors else reason)
 
 
 def _supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:

@@ -124,13 +124,9 @@ _VersionName = str | None
 
 
 class RunVersions(Struct):
-    """What a run holds, by app version (None: not stated).
+    """What a run holds, by app version (None: not stated); `destructive`: with such a call, unexpected.
 
-    Attributes:
-        judges: App version -> criterion -> judge models and prompts.
-        errors: App version -> criterion -> conversations with an error.
-        first_times: App version -> start of its first conversation in RFC 3339; None: unknown of one.
-        destructive: App version -> conversations with an unexpected destructive call.
+    `first_times` are the starts of the first conversations in RFC 3339; None: unknown of one.
     """
 
     run: Run

@@ -79,18 +79,18 @@ def _write_ces_conversation(conversation: Conversation) -> JsonObject:
     record = _named(conversation.conversation_id, None)
     if conversation.tags:
         record["tags"] = conversation.tags
-    return {**record, "golden": {"turns": [{"steps": _recorded_steps(turn)} for turn in conversation.turns]}}
-
-
-def _recorded_steps(turn: Turn) -> list[JsonObject]:
-    expected: list[JsonObject] = [{"toolCall": tool_call(call)} for call in turn.tool_calls]
-    if not turn.tool_calls and not turn.unknown_calls:
-        expected.append({"noToolCalls": True})
-    expected += [{"mockToolResponse": _answer(response)} for response in turn.tool_responses]
-    expected += [{"agentTransfer": {"targetAgent": agent}} for agent in turn.transfers]
-    texts = turn.agent_messages or ([turn.agent] if turn.agent else [])
-    expected += [{"agentResponse": agent_message(text)} for text in texts]
-    return [*_user_steps(turn.user), *({"expectation": expectation} for expectation in expected)]
+    turns: list[JsonObject] = []
+    for turn in conversation.turns:
+        expected: list[JsonObject] = [{"toolCall": tool_call(call)} for call in turn.tool_calls]
+        if not turn.tool_calls and not turn.unknown_calls:
+            expected.append({"noToolCalls": True})
+        expected += [{"mockToolResponse": _answer(response)} for response in turn.tool_responses]
+        expected += [{"agentTransfer": {"targetAgent": agent}} for agent in turn.transfers]
+        texts = turn.agent_messages or ([turn.agent] if turn.agent else [])
+        expected += [{"agentResponse": agent_message(text)} for text in texts]
+        steps = [*_user_steps(turn.user), *({"expectation": expectation} for expectation in expected)]
+        turns.append({"steps": steps})
+    return {**record, "golden": {"turns": turns}}
 
 
 def _answer(response: ToolResponse) -> JsonObject:
@@ -108,25 +108,22 @@ def _user_steps(text: str | None) -> list[JsonObject]:
 
 def _read_ces_conversation(record: JsonObject) -> Conversation:
     case = _read_ces_case(record)
-    turns = [_played(i, turn) for i, turn in enumerate(case.turns)]
+    turns = []
+    for index, expected in enumerate(case.turns):  # each as the turn that meets all expectations
+        stated = expected.expectations
+        texts = [e.text for e in stated if e.text is not None]
+        mocked = [e.wire["mockToolResponse"] for e in stated if e.wire and "mockToolResponse" in e.wire]
+        turn = Turn(
+            turn_index=index,
+            user=expected.user,
+            agent="\n".join(texts) or None,
+            agent_messages=texts,
+            tool_calls=list(expected.tool_calls or ()),
+            tool_responses=[read_response(CesToolResponse.from_value(message)) for message in mocked],
+            transfers=[e.target_agent for e in stated if e.target_agent is not None],
+        )
+        turns.append(turn)
     return Conversation(conversation_id=case.eval_id, tags=case.tags, turns=turns)
-
-
-def _played(index: int, expected: ExpectedTurn) -> Turn:
-    """Returns the turn that meets all expectations."""
-    texts = [e.text for e in expected.expectations if e.text is not None]
-    mocked = [e.wire for e in expected.expectations if e.wire and "mockToolResponse" in e.wire]
-    return Turn(
-        turn_index=index,
-        user=expected.user,
-        agent="\n".join(texts) or None,
-        agent_messages=texts,
-        tool_calls=list(expected.tool_calls or ()),
-        tool_responses=[
-            read_response(CesToolResponse.from_value(message["mockToolResponse"])) for message in mocked
-        ],
-        transfers=[e.target_agent for e in expected.expectations if e.target_agent is not None],
-    )
 
 
 def _write_ces_case(case: EvalCase) -> JsonObject:
@@ -219,7 +216,6 @@ _ADK_RESULTS_MADE = frozenset(
 
 
 def _case_result(run: RunOfConversation) -> JsonObject:
-    """Returns a scored conversation as an EvalCaseResult."""
     conversation = run.conversation
     overall = [row for row in run.scores if row["turn_index"] is None]
     pairs = [
@@ -563,7 +559,12 @@ def _recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObjec
 def _step_contents(turn: Turn) -> list[JsonObject]:
     """Returns the calls of a turn and their results as Contents."""
     calls = [{"function_call": _adk_call(call)} for call in turn.tool_calls]
-    answers = [{"function_response": _adk_answer(response)} for response in turn.tool_responses]
+    answers = []
+    for response in turn.tool_responses:
+        # An answer that is no object stands under `result`, as in google-adk.
+        value = response.response
+        answer = value if isinstance(value, dict | None) else {"result": value}
+        answers.append({"function_response": _stated(id=response.id, name=response.name, response=answer)})
     stated = (("model", calls), ("user", answers))
     return [content(role, *parts) for role, parts in stated if parts]
 
@@ -620,10 +621,3 @@ def _adk_usage(usage: Usage) -> JsonObject:
 
 def _adk_call(call: ToolCall) -> JsonObject:
     return _stated(id=call.id, name=call.name, args=call.args)
-
-
-def _adk_answer(response: ToolResponse) -> JsonObject:
-    """Returns a FunctionResponse; an answer that is no object stands under `result`, as in google-adk."""
-    value = response.response
-    answer = value if isinstance(value, dict | None) else {"result": value}
-    return _stated(id=response.id, name=response.name, response=answer)

@@ -105,10 +105,7 @@ def currency_of(path: str, values: Sequence[CallValue]) -> str | None:
     The argument's own name comes first (`amount_eur`), then a currency beside it, then one further out, then
     the only one anywhere. None: one is named, but cannot be read, or there are several.
     """
-    for code in map(_code, path_words(path)[-1:]):
-        if code is not None:
-            return code
-    around, codes = path, set[str | None]()
+    around, codes = path, set[str | None](filter(None, map(_code, path_words(path)[-1:])))
     while around and not codes:
         around = around.rpartition(".")[0]
         codes = {_code(plain(leaf.value)) for leaf in values if _is_currency(leaf, around)}
@@ -248,23 +245,14 @@ _NUMERALS = frozenset("十百千万萬億亿兆十백천만억조십半반")
 
 
 class Given(NamedTuple):
-    """Numbers of an argument.
-
-    Attributes:
-        amounts: The numbers, with the currency that the call names for them.
-        is_share: Whether they are percentages.
-        is_currency_unclear: Whether the call names a currency that cannot be read.
-        path: Path of the argument.
-        is_money: Whether they may be amounts of money, by the argument's name or their own currency.
-        is_us: Whether dollars are stated as those of the United States.
-    """
+    """Numbers of an argument, with the currency that the call names for them, if it can be read."""
 
     amounts: tuple[Amount, ...]
     is_share: bool
     is_currency_unclear: bool
     path: str
     is_money: bool
-    is_us: bool = False
+    is_us: bool = False  # dollars are stated as those of the United States
 
 
 def read_given(arguments: Sequence[JsonValue], path: str, currency: str | None) -> Given | None:
@@ -290,13 +278,8 @@ def _read(argument: JsonValue) -> Mention | None:
         return None
     if number is not None or not isinstance(argument, str):
         return Mention(0, 0, number)
-    mentions, rest = _parts(argument, None)
-    return mentions[0] if len(mentions) == 1 and not rest.strip(" |") else None
-
-
-def _parts(text: str, language: str | None) -> tuple[list[Mention], str]:
-    passage = read_passage(text, language)
-    return passage.mentions, " | ".join(passage.between)
+    between, mentions = read_passage(argument, None)
+    return mentions[0] if len(mentions) == 1 and not "".join(between).strip(" |") else None
 
 
 def compare_amounts(text: str, given: Given) -> ValueVerdict:
@@ -312,7 +295,7 @@ def compare_amounts(text: str, given: Given) -> ValueVerdict:
     verdicts = {_compare_in(language, text, given) for language in (None, "de", "fr")}
     if "same" in verdicts and "other" in verdicts:
         # Three digits behind the only separator are thousands, if they are shown to be.
-        mentions, _ = _parts(text, None)
+        mentions = read_passage(text, None).mentions
         is_money = any(mention.amount and mention.amount.currency for mention in mentions)
         has_point = _THREE_AFTER_POINT.search(text) is not None
         verdict = _compare_in("de" if has_point else None, text, given)
@@ -321,7 +304,7 @@ def compare_amounts(text: str, given: Given) -> ValueVerdict:
 
 
 def _compare_in(language: str | None, text: str, given: Given) -> ValueVerdict:
-    mentions, rest = _parts(text, language)
+    between, mentions = read_passage(text, language)
     if not mentions:
         value, rest = number_in_words(text)
         money = {MONEY_NAMES[word] for word in _WORD.findall(rest) if word in MONEY_NAMES}
@@ -334,6 +317,7 @@ def _compare_in(language: str | None, text: str, given: Given) -> ValueVerdict:
         return _together([_compare_one(Amount(value, next(iter(money), "")), False, given)], given)
     if any(mention.amount is None or mention.is_denied for mention in mentions):
         return "not_compared"
+    rest = " | ".join(between)
     if not _is_read(rest, given.path, bool(re.search(r"\|.*\w", rest))):
         return "not_compared"
     given = given._replace(is_us=_US.search(text) is not None)

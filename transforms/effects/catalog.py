@@ -50,25 +50,27 @@ READING = word_set("""analyse analyze approximate ask assess audit authenticate 
     searches see segment show simulate sin sleep solve sort sqrt standardize stat std stddev stdev stringify
     subtract suggest sum summarise summarize tabulate tail tell test think tokenize track transcribe translate
     transliterate validate verify view visualise visualize wait watch wc""")
+# Verbs that delete something irreversibly.
+DESTRUCTIVE = word_set("""abolish annul cancel clear decommission delete deprovision destroy discard dispose
+    dissolve drop eliminate eradicate erase evict expunge forfeit kill liquidate nuke nullify obliterate
+    overwrite prune purge quash raze remove rescind revoke rm rmdir shred terminate trash truncate uninstall
+    void wipe""")
 # Verbs of idempotent writes.
-IDEMPOTENT = word_set("""abolish abort accept acknowledge activate adjust adopt align allow amend annotate
-    annul anonymise anonymize apply approve archive arm assign attach authorise authorize ban blacklist block
-    cancel cap censor change chmod chown clean cleanse clear close collapse commission complete configure
-    confirm connect correct customize dash deactivate decline decommission dedupe delete delist demote deny
-    deprecate deprovision deregister destroy detach disable disallow disarm discard disconnect dismiss dispose
-    dissolve downgrade drop edit eject eliminate enable enforce eradicate erase evict exchange exclude expel
-    expire expunge finalise finalize finish fix flag flush follow forfeit forget freeze fulfil fulfill grant
-    halt hide ignore impose install kick kill label leave like link liquidate lock lower mark migrate mkdir
-    modify mount move mute mv nuke nullify obliterate open opt overwrite patch pause pin postpone prioritise
-    prioritize prohibit promote prune publish purge put quarantine quash raze reactivate reassign rebalance
-    rebook reboot recategorize reclassify reconcile reconfigure redirect reinstate reject relabel release
-    relocate remap remove rename reopen reorder replace reprice reprioritize reschedule rescind reset resolve
-    restart restore restrict resume retire reveal revert revise revoke rewrite rm rmdir rotate sanction save
-    set settle setup shred shut shutdown silence snooze spoof start stop strip submerge subscribe substitute
-    supersede suppress suspend swap switch tag terminate throttle touch trash truncate tune turn unarchive
-    unassign unban unblock uncomplete undelete undo unflag unfollow unfreeze unhide uninstall unlike unlink
-    unlock unmark unmount unmute unpause unpin unpublish unregister unset unsubscribe unsuspend untag update
-    upgrade upsert vacate void waive whitelist wipe withhold""")
+IDEMPOTENT = DESTRUCTIVE | word_set("""abort accept acknowledge activate adjust adopt align allow amend
+    annotate anonymise anonymize apply approve archive arm assign attach authorise authorize ban blacklist
+    block cap censor change chmod chown clean cleanse close collapse commission complete configure confirm
+    connect correct customize dash deactivate decline dedupe delist demote deny deprecate deregister detach
+    disable disallow disarm disconnect dismiss downgrade edit eject enable enforce exchange exclude expel
+    expire finalise finalize finish fix flag flush follow forget freeze fulfil fulfill grant halt hide ignore
+    impose install kick label leave like link lock lower mark migrate mkdir modify mount move mute mv open opt
+    patch pause pin postpone prioritise prioritize prohibit promote publish put quarantine reactivate reassign
+    rebalance rebook reboot recategorize reclassify reconcile reconfigure redirect reinstate reject relabel
+    release relocate remap rename reopen reorder replace reprice reprioritize reschedule reset resolve restart
+    restore restrict resume retire reveal revert revise rewrite rotate sanction save set settle setup shut
+    shutdown silence snooze spoof start stop strip submerge subscribe substitute supersede suppress suspend
+    swap switch tag throttle touch tune turn unarchive unassign unban unblock uncomplete undelete undo unflag
+    unfollow unfreeze unhide unlike unlink unlock unmark unmount unmute unpause unpin unpublish unregister
+    unset unsubscribe unsuspend untag update upgrade upsert vacate waive whitelist withhold""")
 # Verbs of writes that are not idempotent.
 REPEATABLE = word_set("""accrue acquire add admit advance alert allocate announce apologise apologize appeal
     append appoint assemble auction award backup begin bid bill book borrow broadcast build buy cable capture
@@ -90,30 +92,23 @@ REPEATABLE = word_set("""accrue acquire add admit advance alert allocate announc
 TOGGLING = word_set("toggle")
 # Verbs that give something a value: the last call counts.
 SETTING = word_set("adjust change configure modify set switch turn update") | _all(foreign.SETTING)
-# Verbs that delete something irreversibly.
-DESTRUCTIVE = word_set("""abolish annul cancel clear decommission delete deprovision destroy discard dispose
-    dissolve drop eliminate eradicate erase evict expunge forfeit kill liquidate nuke nullify obliterate
-    overwrite prune purge quash raze remove rescind revoke rm rmdir shred terminate trash truncate uninstall
-    void wipe""")
 # Verbs that destroy what a store holds (`reset_database`, `restore_factory_settings`).
 RESETTING = word_set("flush reset reinitialise reinitialize restore") | _all(foreign.RESETTING)
 # Nouns for what is empty or new after a reset; `restore` takes them back, but for a factory's settings.
 STORES = word_set("""bucket cluster data database databases db disk drive environment everything factory
     namespace repo repository schema server storage table tables warehouse""") | _all(foreign.STORES)
-# Verbs that are also nouns or other words: a writing one yields to another verb, a reading one must be the
-# first word.
-NOUNS_TOO = word_set("""alert appeal approximate auction award backup benchmark bid bill book cable cap
-    capture cat charge check claim clean comment commission contest credit dash debit deposit df dispute dm
-    dot double du email exchange file fine finish fire fix flag floor forecast forge found fund gift head help
-    invoice issue label lease leave like link loan lock log mail message mint note offer open order page phone
-    pick pickup plan play post press queue random rate record refund register release rent report request
-    return reverse review reward roll round scale schedule seed segment setup share shutdown sign sms split
-    spread stake stat store sum supply switch tag tail tap test text tip touch trade transfer view vote watch
-    wc wire""")
 # Nouns for what is done: to process one is to do it (`process_refund`, not `process_order`).
 DEEDS = word_set("""appeal auction backup cancellation charge check credit debit deposit dispute exchange fix
     fund lease link loan pickup rate refund register release rent reserve return review reward sale shutdown
     trade transfer vote""")
+# Verbs that are also nouns or other words: a writing one yields to another verb, a reading one must be the
+# first word.
+NOUNS_TOO = word_set("""alert approximate award benchmark bid bill book cable cap capture cat claim clean
+    comment commission contest dash df dm dot double du email file fine finish fire flag floor forecast forge
+    found gift head help invoice issue label leave like lock log mail message mint note offer open order page
+    phone pick plan play post press queue random record report request reverse roll round scale schedule seed
+    segment setup share sign sms split spread stake stat store sum supply switch tag tail tap test text tip
+    touch view watch wc wire""") | (DEEDS - word_set("cancellation reserve sale"))
 # Nouns for parts and properties: after a noun, they name no deed (`order_items`, `file_path`).
 ATTRIBUTES = word_set("""attachments author category content contents entries format genre items language
     length limit limits line lines option options owner path priority rating rows score scores size subtotal
@@ -133,11 +128,10 @@ FILLERS = word_set("""a action agent allow allows an api are be by call can does
     should""")
 # Nouns for look-ups: a name that begins with one and ends in a writing verb writes (`search_delete`).
 ASKED = word_set("filter list log plan query report scan search test view")
-# Nouns for what writing verbs do; one decides as the last word (`account_deletion`).
-ACTIONS = word_set("""activation cancellation cancelation creation deactivation deletion erasure removal
-    revocation termination""")
-# Those of them that delete something irreversibly.
+# Nouns for what verbs do that delete something irreversibly.
 DESTRUCTIVE_ACTIONS = word_set("cancellation cancelation deletion erasure removal revocation termination")
+# Nouns for what writing verbs do; one decides as the last word (`account_deletion`).
+ACTIONS = word_set("activation creation deactivation") | DESTRUCTIVE_ACTIONS
 # Nouns for operands: what is done to them is a calculation (`add_numbers`).
 NUMBERS = word_set("decimals floats fractions integers ints matrices numbers polynomials vectors")
 # Verbs of calls that may change something or not: a name that begins with one names no information.
@@ -257,14 +251,9 @@ _ENDING = ENDING | _ENDING_LAST
 
 
 class Lexicon(NamedTuple):
-    """Words of tool names in all languages, in lower case and without accents.
+    """Words of tool names in all languages, in lower case and without accents; see the English lists.
 
-    Attributes:
-        nouns: Verbs that are also nouns (see `verbs.NOUNS_TOO`).
-        asked: Nouns for look-ups.
-        facts: Nouns of other languages for facts; one may stand first.
-        last: Verbs that may stand at the end of a name.
-        unspaced: All words of scripts without spaces.
+    Facts are those of other languages, of which one may stand first; `last`: verbs that may stand at the end.
     """
 
     reading: frozenset[str]
@@ -283,16 +272,19 @@ def lexicon() -> Lexicon:
     """Returns the words of all languages; a word that is English has its English effect alone."""
     verbs: dict[str, set[str]] = {}
     last: set[str] = set()
-    for language in foreign.LANGUAGES.values():
+    for language in foreign.LANGUAGES:
+        forms_of = foreign.FORMS.get(language, lambda verb: (verb,))
         for effect in ("reading", "idempotent", "destructive", "repeatable"):
-            forms = _all(*map(language.forms, getattr(language, effect).split())) - foreign.NO_VERBS
+            forms = _all(*map(forms_of, foreign.words_of(language, effect))) - foreign.NO_VERBS
             verbs.setdefault(effect, set()).update(forms)
-            last |= forms if language.is_verb_last else set()
+            last |= forms if language in foreign.VERB_LAST else set()
     english = READING | QUESTIONS | IDEMPOTENT | REPEATABLE | NUMBERS
     read, idempotent, destroying, repeatable = (verbs[effect] - english for effect in verbs)
     writing = idempotent | destroying | repeatable
-    nouns = _all(*(language.nouns.split() for language in foreign.LANGUAGES.values())) - english
-    facts = _all(*(language.facts.split() for language in foreign.LANGUAGES.values())) - english
+    nouns, facts = (
+        _all(*(foreign.words_of(language, kind) for language in foreign.LANGUAGES)) - english
+        for kind in ("nouns", "facts")
+    )
     known = frozenset().union(read, writing, facts, foreign.GRAMMAR, _WEAK_LAST, _JOINING, HANDING, PASSING,
                               PERSONS, MONEY, CONVERSATION, REACHING, _ENDING)  # fmt: skip
     return Lexicon(

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -137,13 +136,7 @@ ClaimVerdict = Literal["done", "not_compared", "other_values", "not_done", "too_
 
 
 class Action(Struct):
-    """A successful call that is, or may be, a change.
-
-    Attributes:
-        values: Values of arguments and response.
-        is_change: Whether the tool is known to change something.
-        is_claimed: Whether the agent claims it anywhere.
-    """
+    """A successful call that is, or may be, a change, with the values of its arguments and response."""
 
     turn: int
     tool: str
@@ -163,14 +156,7 @@ class MessageRange(NamedTuple):
 
 
 class ActionClaim(Struct):
-    """An action that an agent claims.
-
-    Attributes:
-        tool: Tool that performs such an action; "": none.
-        identifier: Identifier of the affected resource; "": none.
-        values: Values that the agent states of the action.
-        action: The matching action; None: there is none.
-    """
+    """An action that an agent claims ("": by no tool, of no identifier), and the one performed, if any."""
 
     span: MessageRange
     quote: str
@@ -235,8 +221,7 @@ def _action(turn: int, call: ToolCall, response: ToolResponse | None) -> Action:
 
 def find_quote(quote: str, turn: int, conversation: Conversation) -> MessageRange | None:
     """Finds a quote in the agent's messages, in the stated turn first; None: it is not there."""
-    turns = range(len(conversation.turns))
-    for index in (*(i for i in turns if i == turn), *(i for i in turns if i != turn)):
+    for index in sorted(range(len(conversation.turns)), key=lambda index: index != turn):
         for message, text in enumerate(turn_texts(conversation.turns[index])):
             if (span := find_span(quote, text)) is not None:
                 return MessageRange(index, message, *span)
@@ -247,17 +232,15 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
     """Sets the action and verdict of every claim, claims with an identifier first.
 
     A claim matches an action of its tool: one with the stated values, then one that is not claimed yet; else
-    it repeats an earlier claim. If the action comes after the claim, the verdict is `too_early`; if a stated
-    value is not that of the call, it is `other_values`; if one cannot be compared, `not_compared`. The values
-    of a claim that has an action also get the numbers, codes, addresses and days of its quote that no action
-    holds, amounts of money that no claim lists, and an identifier in words that no action holds.
+    it repeats an earlier claim. It is `too_early` if the action comes after it, `other_values` if a stated
+    value is not that of the call, `not_compared` if one cannot be compared. The values of a claim with an
+    action also get the numbers, codes, addresses and days of its quote that no action holds, amounts of money
+    that no claim lists, and an identifier in words that no action holds.
     """
     values = [value for action in actions for value in action.values]
     days = [reading.day for leaf in values for reading in read_dates(plain(leaf.value))]
     text = values_text(values)
-    held = _HeldByActions(
-        text, _keys(words(text)), {day.weekday() for day in days if day} | weekdays_in(text)
-    )
+    held = text, _keys(words(text)), {day.weekday() for day in days if day} | weekdays_in(text)
     texts = {id(action): values_text(action.values) for action in actions}
     listed_money = {money for claim in claims for value in claim.values for money in _money_in(value.text)}
     for claim in sorted(claims, key=lambda claim: not claim.identifier):
@@ -270,21 +253,19 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
             listed = [claim.identifier, *(value.text for value in claim.values)]
             money = _money_in(claim.quote).items()
             more = [ClaimedValue("", text) for amount, text in money if amount not in listed_money]
-            more += _unlisted_numbers(claim.quote, listed, held)
+            more += _unlisted_numbers(claim.quote, listed, *held)
             more += [ClaimedValue("", claim.identifier)] if is_unheld else []
             claim.values = [*claim.values, *more]
-            claim.action = min(before or fitting, key=partial(_distance, claim))
+            # The fewest values that differ, then that are not compared; then one that is not claimed yet.
+            candidates = [(claim.compared(action), action) for action in before or fitting]
+            compared, claim.action = min(
+                candidates,
+                key=lambda c: (c[0].count("other"), c[0].count("not_compared"), c[1].is_claimed),
+            )
             claim.action.is_claimed = True
-            compared = claim.compared(claim.action)
             claim.verdict = "not_compared" if "not_compared" in compared else "done"
             claim.verdict = "other_values" if "other" in compared else claim.verdict
             claim.verdict = claim.verdict if before else "too_early"
-
-
-def _distance(claim: ActionClaim, action: Action) -> tuple[int, int, bool]:
-    """Returns how many values differ from an action's or are not compared, and whether it is claimed."""
-    compared = claim.compared(action)
-    return compared.count("other"), compared.count("not_compared"), action.is_claimed
 
 
 # Finds the numbers, amounts, codes, addresses and days of a claim that its list of values leaves out.
@@ -299,37 +280,31 @@ _NUMBER_AND_UNIT = re.compile(r"\d+[a-z]{2,}|\d+h\d\d|\d+k")
 _CAPITAL_MONTHS = frozenset(("may", "march", "mar", "sept", "dec", "mars", "mai", "mayo", "jan", "jun"))
 
 
-class _HeldByActions(NamedTuple):
-    """What all actions hold: their values as text, the keys of their numbers and days, and weekdays, 0..6."""
-
-    text: str
-    keys: set[str]
-    weekdays: set[int]
-
-
-def _unlisted_numbers(quote: str, listed: Sequence[str], held: _HeldByActions) -> list[ClaimedValue]:
+def _unlisted_numbers(
+    quote: str, listed: Sequence[str], held: str, held_keys: set[str], held_days: set[int]
+) -> list[ClaimedValue]:
     """Returns the numbers, codes, addresses and days of a quote that are neither listed nor held."""
     text = " | ".join(listed)
-    known, read = held.keys | _keys(words(text)), words(_LIST_MARKER.sub("", quote))
+    known, read = held_keys | _keys(words(text)), words(_LIST_MARKER.sub("", quote))
     missing = (word for word, keys in _demands(read, quote) if any(known.isdisjoint(k) for k in keys))
     # A long number that ends with four digits or more of the quote holds these.
     numbers = [
         number
         for number in dict.fromkeys(missing)
         if not (number.isdecimal() and len(number) >= _LEAST_END)
-        or number not in held.text
-        or not re.search(rf"\d{{3,}}{number}(?!\d)", held.text)
+        or number not in held
+        or not re.search(rf"\d{{3,}}{number}(?!\d)", held)
     ]
-    known_codes = {*codes_in(text), *codes_in(held.text), *addresses_in(text), *addresses_in(held.text)}
+    known_codes = {*codes_in(text), *codes_in(held), *addresses_in(text), *addresses_in(held)}
     codes = [
         code
         for code in (*codes_in(quote), *addresses_in(quote))
         if code not in known_codes
         and not _NUMBER_AND_UNIT.fullmatch(code)
-        and not is_named(code, f"{text} | {held.text}")
+        and not is_named(code, f"{text} | {held}")
         and not any(number in code for number in numbers)
     ]
-    days = weekdays_in(quote) - weekdays_in(text) - held.weekdays
+    days = weekdays_in(quote) - weekdays_in(text) - held_days
     names = dict.fromkeys(match[0] for match in _WEEKDAY_OR_WORD.finditer(quote.lower()))
     weekdays = (name for name in names if weekdays_in(name) & days)
     return [ClaimedValue("", value) for value in (*numbers, *codes, *weekdays)]

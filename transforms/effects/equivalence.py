@@ -38,6 +38,7 @@ from turnwise.transforms.matching.calls import (
     directive_text,
     is_directive,
     plain_text,
+    same_value,
     value_matches,
 )
 from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
@@ -74,7 +75,7 @@ def equivalent(
     `prose` says how prose counts that only a judge can compare, and `further` which keys of objects that are
     not expected leave it unclear, unless they are empty.
     """
-    if are_equal(expected, actual):
+    if same_value(expected, actual):
         return True
     left, right = _structure(expected, name), _structure(actual, name)
     truths = {_truth(left), _truth(right)}
@@ -135,11 +136,6 @@ def _may_state(entries: JsonValue, other: JsonValue, prose: Prose) -> bool:
         if not (is_empty(entry) or isinstance(entry, bool))
         for part in parts
     )
-
-
-def are_equal(left: JsonValue, right: JsonValue) -> bool:
-    """Returns whether two values are equal and of the same types: `0` is not false, as it is in Python."""
-    return left == right and repr(left) == repr(right)
 
 
 def _describes(key: str, value: JsonValue) -> bool:
@@ -528,7 +524,7 @@ class ArgumentComparison(Struct, frozen=True):
         parameters are compared.
         """
         wanted, given = expected.args or {}, actual.args or {}
-        if are_equal(wanted, given):
+        if same_value(wanted, given):
             return []
         if expected.compare_args is not None:
             wanted = {name: wanted.get(name) for name in expected.compare_args}

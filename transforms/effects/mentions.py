@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from turnwise.transforms.text.cleaning import (
@@ -40,7 +40,6 @@ MONEY_NAMES = {
     **dict.fromkeys(("yuan", "元"), "cny"),
     **dict.fromkeys(("cent", "cents"), "cent"),
 }
-"""Name or sign of a currency in lower case -> its code."""
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -125,16 +124,9 @@ _BETWEEN_DAY_AND_TIME = frozenset(("t", ",", "at", ", at", "um", "à"))
 
 
 class Mention(NamedTuple):
-    """A value in a text.
+    """A value in a text: a number (`is_share`: a percentage), the readings of a moment, or a lower-case code.
 
-    Attributes:
-        start: Code-point offset.
-        end: Code-point offset, exclusive.
-        amount: A number, optionally with a currency.
-        is_share: Whether the number is a percentage.
-        dates: All readings of a date or a time of day.
-        code: An identifier, in lower case.
-        is_denied: Whether the words beside it negate it (`not 5`).
+    Offsets are half-open, of code points. It `is_denied` if the words beside it negate it (`not 5`).
     """
 
     start: int
@@ -161,6 +153,7 @@ class Passage(NamedTuple):
     mentions: list[Mention]
 
 
+@lru_cache(maxsize=1024)
 def read_passage(text: str, language: str | None, with_words: bool = True) -> Passage:
     """Splits a text into values and the texts between them.
 
@@ -205,7 +198,7 @@ def is_denied(text: str, start: int, end: int) -> bool:
 def _date(match: re.Match[str], language: str | None) -> Mention:
     """Reads a date or a time of day, with both readings where the language leaves day and month open."""
     readings = read_dates(plain(match[0]))
-    first = first_of_day_and_month(language) if len(readings) > 1 else None
+    first = _first_of_day_and_month(language) if len(readings) > 1 else None
     if first is not None:
         readings = readings[:1] if first == "month" else readings[1:]
     return Mention(*match.span(), dates=readings, code="" if readings else plain(match[0]))
@@ -279,11 +272,8 @@ def read_number(text: str, language: str | None) -> int | float | None:
     return float(digits) if "." in digits else int(digits)
 
 
-def first_of_day_and_month(language: str | None) -> Literal["day", "month"] | None:
-    """Returns the first part of `05/06/2024` in a language (BCP 47); None: unknown.
-
-    `en` without a region is read as in the United States.
-    """
+def _first_of_day_and_month(language: str | None) -> Literal["day", "month"] | None:
+    """Returns the first part of `05/06/2024`; None: unknown. `en` is read as in the United States."""
     code = (language or "").lower().replace("_", "-")
     if code in _ENGLISH_MONTH_FIRST:
         return "month"
@@ -326,7 +316,6 @@ NUMBERS_IN_WORDS = {
     "one": 1,
     "hundert": 100,
 }
-"""Number word in lower case -> its value."""
 
 LARGE_NUMBERS = {
     **{word: 10**power for word, power in SCALES.items() if len(word) > 1},

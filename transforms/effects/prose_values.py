@@ -68,15 +68,10 @@ _BESIDE = word_set("next this coming nächsten kommenden day date time o'clock t
 
 
 class Moment(NamedTuple):
-    """What a text states of a day and a time; several readings where it is ambiguous.
+    """What a text states of a day and a time; several readings where it is ambiguous, empty: none.
 
-    Attributes:
-        years: Year; empty: none.
-        days: Readings as (month, day); 0: not stated.
-        minutes: Readings of the time in minutes after midnight, as it is written first.
-        weekdays: Weekdays, 0..6.
-        is_whole: Whether all words of the text are read.
-        has_offset: Whether the time has an offset from UTC, so that it is another one elsewhere.
+    Days are (month, day), 0: not stated; minutes are after midnight, as written first; weekdays 0..6.
+    `is_whole`: all words are read. `has_offset`: from UTC, so that the time is another one elsewhere.
     """
 
     years: tuple[int, ...]
@@ -209,7 +204,7 @@ def likeness_of_calendar_names(expected: str, actual: str) -> Likeness | None:
     if max(len(expected), len(actual)) > _LONGEST_CALENDAR:
         return None
     words = [_CALENDAR_WORD.findall(text.lower()) for text in (expected, actual)]
-    sides = [[_CALENDAR.get(word) for word in side] for side in words]
+    sides = [list(map(_CALENDAR.get, side)) for side in words]
     if words[0] == words[1] or any(not side or None in side for side in sides):
         return None
     is_sure = all(len(word) > 2 for side in words for word in side if _CALENDAR[word][1])

@@ -9,11 +9,6 @@ import msgspec
 from turnwise.schemas import case as canonical
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces import evaluation as ces
-from turnwise.schemas.ces.metric_settings import (
-    EvaluationMetricsThresholds,
-    ExtraToolCallBehavior,
-    HallucinationMetricBehavior,
-)
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, Record, Rubric, ToolCall, TurnThresholds
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
@@ -74,7 +69,7 @@ def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
 def _thresholds(message: ces.CaseContent, config: CesConfig) -> canonical.CaseThresholds:
     """Merges the thresholds of the app (config) and of the case, field by field; the case's win."""
     thresholds = canonical.CaseThresholds(unexpected_response=config.unexpected_response)
-    app = EvaluationMetricsThresholds.from_value(config.evaluation_metrics_thresholds)
+    app = ces.EvaluationMetricsThresholds.from_value(config.evaluation_metrics_thresholds)
     for level in filter(None, (app, message.evaluation_metrics_threshold_override)):
         golden = level.golden_evaluation_metrics_thresholds
         turn = golden.turn_level_metrics_thresholds if golden else None
@@ -90,7 +85,7 @@ def _thresholds(message: ces.CaseContent, config: CesConfig) -> canonical.CaseTh
             "scenario_hallucination": _BEHAVIORS.get(level.scenario_hallucination_metric_behavior),
         }
         if extra:
-            stated["extra_tool_calls"] = "ALLOW" if extra == ExtraToolCallBehavior.ALLOW else "FAIL"
+            stated["extra_tool_calls"] = "ALLOW" if extra == ces.ExtraToolCallBehavior.ALLOW else "FAIL"
         given = {name: value for name, value in stated.items() if value is not None}
         thresholds = msgspec.structs.replace(thresholds, **given)
     return thresholds
@@ -104,7 +99,7 @@ def _golden_turn(message: ces.GoldenTurn) -> ExpectedTurn:
     texts = [e.text for e in checked if e.text and e.comparison != "CONTAINS"]
     behavior = message.hallucination_metric_behavior_override
     stated, thresholds = message.turn_level_metrics_thresholds_override, None
-    if stated is not None or behavior != HallucinationMetricBehavior(0):
+    if stated is not None or behavior != ces.HallucinationMetricBehavior(0):
         thresholds = TurnThresholds(
             semantic_similarity=stated.semantic_similarity_success_threshold if stated else None,
             tool_invocation=stated.overall_tool_invocation_correctness_threshold if stated else None,

@@ -8,8 +8,7 @@ from typing import Literal
 
 from turnwise.schemas import conversation as canonical
 from turnwise.schemas.ces import conversation as ces
-from turnwise.schemas.ces.conversation import Span
-from turnwise.schemas.ces.metric_settings import SessionOutput
+from turnwise.schemas.ces.conversation import SessionOutput, Span
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.message import Message

@@ -198,7 +198,6 @@ class JudgeSample(Struct, Generic[R], frozen=True):
     Attributes:
         reply: The answer; None: unusable.
         reason: Why it is unusable, one line; None: it is usable.
-        model: Name of the model.
         tokens_in: Billed prompt tokens of this sample; 0 if cached; None: the API does not state them.
         tokens_out: Answer tokens, including thoughts; 0 if cached; None: the API does not state them.
         is_cached: Whether it was answered without a call.
@@ -236,11 +235,9 @@ class Ask(Protocol):
     """
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Asks a question once for every number in `samples`, all at once.
+        """Asks a question once for every number in `samples`, all at once; returns the samples in order.
 
-        Returns:
-            One sample per number, in order. A failed call or an invalid reply is an unusable sample with its
-            reason; it raises nothing.
+        A failed call or an invalid reply is an unusable sample with its reason; it raises nothing.
         """
 
 

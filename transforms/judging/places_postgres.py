@@ -1,23 +1,21 @@
 """Keeps replies and budgets in a PostgreSQL database, for the workers of a run. Loads psycopg."""
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from threading import Lock
 from time import monotonic, sleep
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import shown_url
-from turnwise.transforms.judging.shared_places import NOTHING, Amounts, PlaceError, ReplyRow, spending
+from turnwise.transforms.judging.shared_places import PlaceError, ReplyPlace, SqlDialect, T
 
 # psycopg also warns of a connection that broke; what was lost is told once, by its error.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 
-T = TypeVar("T")
 _PAUSE_S = 0.2
 _DOWN_S = 5.0
 _CONNECT_S = 5
@@ -38,27 +36,10 @@ _ARE_THERE = """
 SELECT bool_and(to_regclass(name) IS NOT NULL)
 FROM unnest(ARRAY['judge_replies', 'judge_budgets']) AS name
 """
-_READ = """
-SELECT question, sample, text, model, tokens_in, tokens_out FROM judge_replies WHERE question = ANY(%s)
-"""
-_WRITE = """
-INSERT INTO judge_replies (question, sample, text, model, tokens_in, tokens_out)
-VALUES (%s, %s, %s, %s, %s, %s)
-ON CONFLICT (question, sample) DO UPDATE SET (text, model, tokens_in, tokens_out, created) =
-    (excluded.text, excluded.model, excluded.tokens_in, excluded.tokens_out, now())
-"""
-_OPEN = "INSERT INTO judge_budgets (run) VALUES (%s) ON CONFLICT DO NOTHING"
-_SPEND = """
-UPDATE judge_budgets
-SET calls = calls + %(calls)s, tokens = tokens + %(tokens)s, cost = cost + %(cost)s, changed = now()
-WHERE run = %(run)s AND calls + %(calls)s <= %(max_calls)s AND tokens + %(tokens)s <= %(max_tokens)s
-    AND cost + %(cost)s <= %(max_cost)s
-"""
-_SPENT = "SELECT calls, tokens, cost FROM judge_budgets WHERE run = %s"
 _Connection = psycopg.Connection[tuple[Any, ...]]
 
 
-class PostgresPlace:
+class PostgresPlace(ReplyPlace):
     """A PostgreSQL database, over one connection. Without it, no question is asked.
 
     A connection that breaks is made again for some seconds. Afterwards every use fails at once, and
@@ -66,6 +47,7 @@ class PostgresPlace:
     """
 
     is_needed = True
+    dialect = SqlDialect("judge_", "%s", ", created = now()", ", changed = now()")
 
     def __init__(self, url: str, patience_s: float):
         """Connects, and makes the tables where they are missing; raises ConfigError if that fails."""
@@ -88,37 +70,6 @@ class PostgresPlace:
 
     def __repr__(self) -> str:
         return f"PostgresPlace({self.shown})"
-
-    def read(self, questions: Sequence[bytes]) -> list[ReplyRow]:
-        """Returns the replies to some questions, without damaged ones; raises PlaceError."""
-        replies: list[ReplyRow] = []
-        for row in self._run(lambda connection: connection.execute(_READ, (list(questions),)).fetchall()):
-            with suppress(UnicodeDecodeError):
-                replies.append((*row[:2], row[2].decode("utf-8", "surrogatepass"), *row[3:]))
-        return replies
-
-    def write(self, rows: Sequence[ReplyRow]) -> None:
-        """Keeps replies; raises PlaceError."""
-        # In one order everywhere, so that workers do not wait for each other.
-        encoded = [(*row[:2], row[2].encode("utf-8", "surrogatepass"), *row[3:]) for row in sorted(rows)]
-        self._run(lambda connection: connection.cursor().executemany(_WRITE, encoded))
-
-    def spend(self, run: str, amounts: Amounts, limits: Amounts) -> bool:
-        """Adds amounts to what a run has spent, within the limits; raises PlaceError."""
-        given = spending(run, amounts, limits)
-
-        def in_transaction(connection: _Connection) -> bool:
-            if connection.execute(_SPEND, given).rowcount == 1:
-                return True
-            connection.execute(_OPEN, (run,))
-            return connection.execute(_SPEND, given).rowcount == 1
-
-        return self._run(in_transaction, may_repeat=False)
-
-    def spent(self, run: str) -> Amounts:
-        """Returns what a run has spent; raises PlaceError."""
-        row = self._run(lambda connection: connection.execute(_SPENT, (run,)).fetchone())
-        return Amounts(*row) if row else NOTHING
 
     def close(self) -> None:
         """Closes the connection."""
@@ -173,6 +124,15 @@ class PostgresPlace:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def _encoded(self, text: str) -> bytes:
+        return text.encode("utf-8", "surrogatepass")
+
+    def _decoded(self, text: bytes) -> str | None:
+        try:
+            return text.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return None
 
     def _line(self, error: psycopg.Error) -> str:
         lines = str(error).strip().splitlines() or [type(error).__name__]

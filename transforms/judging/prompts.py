@@ -110,7 +110,7 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
 _OF_THE_USER = ", user"
 _NO_EVIDENCE = (", agent", ", agent shows", ", searched for", _OF_THE_USER)
 MAX_REFERENCES = 100
-"""Maximum number of references per turn."""
+"""Maximum number of sources, of attributed texts and of queries, per turn or message."""
 
 
 def json_text(value: JsonValue) -> str:
@@ -196,13 +196,17 @@ def spoken_sections(conversation: Conversation) -> list[Section]:
 
 def reference_sections(turn: Turn, number: int) -> list[Section]:
     """Renders the sources that the answer of a turn was made from, the first 100 of them."""
-    references = turn.grounded.references if turn.grounded else []
-    shown = [
-        Section(f"turn {number}, source {i}", reference_text(reference))
-        for i, reference in enumerate(references[:MAX_REFERENCES])
-    ]
-    more = len(references) - len(shown)
-    return shown + ([Section(f"turn {number}, {more} more sources are not shown", "")] if more else [])
+    references = enumerate(turn.grounded.references if turn.grounded else [])
+    sections = (Section(f"turn {number}, source {i}", reference_text(source)) for i, source in references)
+    return _limited(number, "sources", sections)
+
+
+def _limited(number: int, word: str, results: Iterable[Section]) -> list[Section]:
+    """Returns the first sections about a turn, and one that says how many more there are."""
+    listed = list(results)
+    more = len(listed) - MAX_REFERENCES
+    note = [Section(f"turn {number}, {more} more {word} are not shown", "")] if more > 0 else []
+    return listed[:MAX_REFERENCES] + note
 
 
 def reference_text(reference: Reference) -> str:
@@ -264,9 +268,6 @@ def _calls(name: str, calls: Sequence[ToolCall], responses: Sequence[ToolRespons
             yield Section(f"{name} result without a call", f"{response.name or ''} {answer(response)}")
 
 
-MAX_FOUND = 100
-"""Maximum number of sources, of attributed texts and of queries, per message."""
-
 _NOT_SHOWN = frozenset(("search_entry_point", "google_maps_widget_context_token"))
 _QUERIES = ("web_search_queries", "image_search_queries", "retrieval_queries")
 
@@ -288,24 +289,19 @@ def _search_sections(grounding: JsonValue, number: int) -> list[Section]:
     def taken(metadata: JsonObject, *keys: str) -> list[JsonValue]:  # what is no list stays
         return [v for key in keys if isinstance(metadata.get(key), list) for v in metadata.pop(key)]
 
-    def limited(word: str, results: Iterable[Section]) -> None:
-        listed = list(results)
-        more = len(listed) - MAX_FOUND
-        sections.extend(listed[:MAX_FOUND])
-        if more > 0:
-            sections.append(Section(f"turn {number}, {more} more {word} are not shown", ""))
-
     for value in grounding if isinstance(grounding, list) else [grounding]:
         metadata = {snake_case(key): item for key, item in value.items()} if isinstance(value, dict) else {}
         chunks, supports = taken(metadata, "grounding_chunks"), taken(metadata, "grounding_supports")
         queries = taken(metadata, *_QUERIES)
-        limited("searches", (Section(f"turn {number}, searched for", str(query)) for query in queries))
+        searches = (Section(f"turn {number}, searched for", str(query)) for query in queries)
         sources = (
             Section(f"turn {number}, source {i} found by search", "\n".join(_lines(chunk, _DEEPEST)))
             for i, chunk in enumerate(chunks, first)
         )
-        limited("sources", sources)
-        limited("attributed texts", _attributed(number, supports, len(chunks), first))
+        sections += _limited(number, "searches", searches)
+        sections += _limited(number, "sources", sources)
+        attributed = _attributed(number, supports, len(chunks), first)
+        sections += _limited(number, "attributed texts", attributed)
         first += len(chunks)
         left = {k: item for k, item in metadata.items() if k not in _NOT_SHOWN and item not in (None, [])}
         if left or not isinstance(value, dict | None):

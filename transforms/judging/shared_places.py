@@ -2,13 +2,15 @@
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from itertools import chain
 from math import inf
 from operator import add, ge, sub
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeVar
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import is_local
@@ -50,42 +52,6 @@ NOTHING = Amounts()
 NO_LIMITS = Amounts(inf, inf, inf)
 
 
-def spending(run: str, amounts: Amounts, limits: Amounts) -> dict[str, str | float]:
-    """Returns the parameters of a statement that spends within limits, by name."""
-    most = {f"max_{name}": limit for name, limit in limits._asdict().items()}
-    return {"run": run, **amounts._asdict(), **most}
-
-
-class ReplyPlace(Protocol):
-    """A place that processes share. Its methods may be called by several threads.
-
-    Attributes:
-        shown: Its address without a password.
-        is_needed: Whether a question cannot be asked while the place does not answer.
-    """
-
-    shown: str
-    is_needed: bool
-
-    def read(self, questions: Sequence[bytes]) -> Iterable[ReplyRow]:
-        """Returns the replies to some questions; raises PlaceError."""
-
-    def write(self, rows: Sequence[ReplyRow]) -> None:
-        """Keeps replies, in place of those with the same question and number; raises PlaceError."""
-
-    def spend(self, run: str, amounts: Amounts, limits: Amounts) -> bool:
-        """Adds amounts to what all workers of a run have spent, if that keeps to the limits; returns whether.
-
-        Raises PlaceError if the place does not answer; the amounts may have been added or not.
-        """
-
-    def spent(self, run: str) -> Amounts:
-        """Returns what all workers of a run have spent; raises PlaceError."""
-
-    def close(self) -> None:
-        """Closes the place."""
-
-
 _COUNTED = ("max_calls", "max_tokens")
 BUDGET = (*_COUNTED, "max_cost")
 """Names of the limits of a budget, which several workers can count in one place."""
@@ -106,6 +72,101 @@ def divided_limits(config: JudgeConfig, workers: int, shares_budget: bool) -> di
     }
 
 
+_READ = """
+SELECT question, sample, text, model, tokens_in, tokens_out FROM {prefix}replies WHERE question IN ({marks})
+"""
+_WRITE = """
+INSERT INTO {prefix}replies (question, sample, text, model, tokens_in, tokens_out) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (question, sample) DO UPDATE SET (text, model, tokens_in, tokens_out) =
+    (excluded.text, excluded.model, excluded.tokens_in, excluded.tokens_out){created}
+"""
+_OPEN = "INSERT INTO {prefix}budgets (run, calls, tokens, cost) VALUES (?, 0, 0, 0) ON CONFLICT DO NOTHING"
+_SPEND = """
+UPDATE {prefix}budgets SET calls = calls + ?, tokens = tokens + ?, cost = cost + ?{changed}
+WHERE run = ? AND calls + ? <= ? AND tokens + ? <= ? AND cost + ? <= ?
+"""
+_SPENT = "SELECT calls, tokens, cost FROM {prefix}budgets WHERE run = ?"
+_KINDS = (bytes, int, str, str, int, int)
+T = TypeVar("T")
+
+
+class SqlDialect(NamedTuple):
+    """What differs: start of names of tables, mark of a parameter, and what notes the time of a change."""
+
+    prefix: str = ""
+    mark: str = "?"
+    created: str = ""
+    changed: str = ""
+
+
+class ReplyPlace(ABC):
+    """A database that processes share. Its methods may be called by several threads.
+
+    Attributes:
+        shown: Its address without a password.
+        is_needed: Whether a question cannot be asked while the place does not answer.
+    """
+
+    shown: str
+    is_needed = False
+    dialect = SqlDialect()
+
+    @abstractmethod
+    def _run(self, work: Callable[[Any], T], may_repeat: bool = True) -> T:
+        """Returns what `work` does with the connection in a transaction; raises PlaceError.
+
+        Without `may_repeat`, it is not done again where it may have been done.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Closes the place."""
+
+    def _encoded(self, text: str) -> Any:
+        return text
+
+    def _decoded(self, text: Any) -> Any:
+        return text
+
+    def _sql(self, statement: str, marks: int = 0) -> str:
+        words = {**self.dialect._asdict(), "marks": ", ".join("?" * marks)}
+        return statement.format(**words).replace("?", self.dialect.mark)
+
+    def read(self, questions: Sequence[bytes]) -> list[ReplyRow]:
+        """Returns the replies to some questions, without damaged ones; raises PlaceError."""
+        query = self._sql(_READ, len(questions))
+        rows = self._run(lambda connection: connection.execute(query, questions).fetchall())
+        decoded = ((*row[:2], self._decoded(row[2]), *row[3:]) for row in rows)
+        return [row for row in decoded if tuple(map(type, row)) == _KINDS]
+
+    def write(self, rows: Sequence[ReplyRow]) -> None:
+        """Keeps replies, in place of those with the same question and number; raises PlaceError."""
+        # In one order everywhere, so that workers do not wait for each other.
+        encoded = [(*row[:2], self._encoded(row[2]), *row[3:]) for row in sorted(rows)]
+        self._run(lambda connection: connection.cursor().executemany(self._sql(_WRITE), encoded))
+
+    def spend(self, run: str, amounts: Amounts, limits: Amounts) -> bool:
+        """Adds amounts to what all workers of a run have spent, if that keeps to the limits; returns whether.
+
+        Raises PlaceError if the place does not answer; the amounts may have been added or not.
+        """
+        most = chain.from_iterable(zip(amounts, limits, strict=True))
+        given, statement = (*map(float, amounts), run, *map(float, most)), self._sql(_SPEND)
+
+        def in_transaction(connection: Any) -> bool:
+            if connection.execute(statement, given).rowcount == 1:
+                return True
+            connection.execute(self._sql(_OPEN), (run,))
+            return bool(connection.execute(statement, given).rowcount == 1)
+
+        return self._run(in_transaction, may_repeat=False)
+
+    def spent(self, run: str) -> Amounts:
+        """Returns what all workers of a run have spent; raises PlaceError."""
+        row = self._run(lambda connection: connection.execute(self._sql(_SPENT), (run,)).fetchone())
+        return Amounts(*row) if row else NOTHING
+
+
 _LAYOUT = 1
 _BUSY_S = 30.0
 _BUDGETS = """
@@ -121,22 +182,11 @@ CREATE TABLE replies (
 """
 
 
-_KINDS = (bytes, int, str, str, int, int)
-_SPEND = """
-UPDATE budgets SET calls = calls + :calls, tokens = tokens + :tokens, cost = cost + :cost
-WHERE run = :run AND calls + :calls <= :max_calls AND tokens + :tokens <= :max_tokens
-    AND cost + :cost <= :max_cost
-"""
-_SPENT = "SELECT calls, tokens, cost FROM budgets WHERE run = ?"
-
-
-class SqlitePlace:
+class SqlitePlace(ReplyPlace):
     """A SQLite file, which any number of processes may open. Without it, questions are asked anew.
 
     It must be on a local disk, because SQLite's write-ahead log does not work over a network.
     """
-
-    is_needed = False
 
     def __init__(self, path: str):
         """Opens the file, or creates it with its parent directories; raises ConfigError if that fails."""
@@ -179,40 +229,14 @@ class SqlitePlace:
                     raise
                 time.sleep(0.01)
 
-    def read(self, questions: Sequence[bytes]) -> list[ReplyRow]:
-        """Returns the replies to some questions, without damaged rows; raises PlaceError."""
-        marks = ",".join("?" * len(questions))
-        with self._errors():
-            rows = self._connection.execute(f"SELECT * FROM replies WHERE question IN ({marks})", questions)
-            return [row for row in rows if tuple(map(type, row)) == _KINDS]
-
-    def write(self, rows: Sequence[ReplyRow]) -> None:
-        """Keeps replies; raises PlaceError."""
-        with self._errors(), self._connection:
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?)", rows)
-
-    def spend(self, run: str, amounts: Amounts, limits: Amounts) -> bool:
-        """Adds amounts to what a run has spent, within the limits; raises PlaceError."""
-        with self._errors(), self._connection as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("INSERT OR IGNORE INTO budgets VALUES (?, 0, 0, 0)", (run,))
-            return connection.execute(_SPEND, spending(run, amounts, limits)).rowcount == 1
-
-    def spent(self, run: str) -> Amounts:
-        """Returns what a run has spent; raises PlaceError."""
-        with self._errors():
-            row = self._connection.execute(_SPENT, (run,)).fetchone()
-            return Amounts(*row) if row else NOTHING
-
     def close(self) -> None:
         """Closes the file."""
         self._connection.close()
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _run(self, work: Callable[[Any], T], may_repeat: bool = True) -> T:
         try:
-            with self._lock:
-                yield
+            with self._lock, self._connection as connection:
+                connection.execute("BEGIN")  # its first statement takes the lock that it needs
+                return work(connection)
         except (sqlite3.Error, ValueError) as error:
             raise PlaceError(f"judge.cache: {self.shown}: {error}") from None

@@ -18,12 +18,9 @@ _NAMED = 5
 
 
 class Claim(NamedTuple):
-    """A sentence.
+    """A sentence without the number of a list entry, with the weights of the features of its content words.
 
-    Attributes:
-        text: The sentence, without the number of a list entry.
-        content: Features of content words with their weights.
-        demands: Numbers, dates and identifiers, each with the keys of which the evidence must hold one.
+    It demands numbers, dates and identifiers: of the keys of each, the evidence must hold one.
     """
 
     text: str
@@ -191,25 +188,21 @@ _ANY_TIME = r"(?: again| anytime| at any time)?"
 _FREE = rf"feel free to (?:ask|contact|reach(?: out)?|write)(?: to)?(?: me| us)?{_ANY_TIME}"
 _WITH = r"(?: with (?:that|this|it|anything(?: else)?|your [a-z]+))?"
 
-_REQUEST_WORDS = (
-    "agent back class cost down encounter everything feedback human accept account action additional "
-    "address adjust alternative answer ask assist assistance available begin book booking breakdown cancel "
-    "cancellation card change check choose clarify clear code confirm confirmation contact continue "
-    "correct current customer date describe detail different dob document else email enter error exact "
-    "explain fine find flight following form free format full further get give go happen happy help hold "
-    "id identify idea information issue item itinerary know leg let like list look make mean message "
-    "method minute modify moment name necessary need new next note number okay option order original "
-    "passenger payment people phone photo please policy possible prefer prepare problem proceed process "
-    "product profile provide purchase question reach ready reason receipt refer rephrase reply request "
-    "require reservation respond result return right second section see select send service share specific "
-    "specify start status step still sure summary take tell thing third time total transfer travel trip "
-    "try type understand update upgrade upload use user verify wait want way wish work write angaben "
-    "antwort art auswahl bestätigen bestellung bestellnummer beschreiben buchung datum details "
-    "einzelheiten folgende fragen genau genaue geben gewünschte gewünschten hilfe informationen kontakt "
-    "kontaktieren kundennummer melden mitteilen möchten namen nennen nummer optionen sagen schicken senden "
-    "teilen uhrzeit versuchen wählen warten weitere wenden wünschen wissen zeit zusammenfassung änderung "
-    "änderungen helfen weiter weiterhelfen gerne bitte"
-)
+# Words of other forms and of the same meaning count as well.
+_REQUEST_WORDS = """agent back class cost down encounter everything feedback human accept account action
+    additional address adjust alternative answer ask assist available begin book breakdown cancel card change
+    check choose clarify clear code confirm contact continue correct current customer date describe detail
+    different dob document else email enter error exact fine find flight following form free format full
+    further get give go happen happy hold id identify idea information issue item itinerary know leg let like
+    list look make mean message method minute modify moment name necessary new next note number okay option
+    order original passenger payment phone photo please policy possible prefer prepare problem proceed profile
+    provide purchase question reach ready reason receipt rephrase reservation result return right second
+    section see service share specific status step still sure summary take tell thing third time total
+    transfer travel try understand update upgrade upload use user verify wait want work write angaben antwort
+    art auswahl bestätigen bestellung bestellnummer beschreiben buchung datum einzelheiten folgende fragen
+    genau geben gewünschte gewünschten hilfe kontakt kontaktieren kundennummer melden mitteilen möchten namen
+    nennen nummer optionen sagen schicken senden teilen uhrzeit versuchen wählen warten weitere wenden
+    wünschen wissen zeit zusammenfassung änderung helfen weiterhelfen gerne bitte"""
 _OF_THE_USER = re.compile(
     r"\b(?:your|ihr(?:e[nmrs]?)?|dein(?:e[nmrs]?)?|euer|eure[nmrs]?|vos|votre|su)((?: [\w'-]+){1,2})",
     re.IGNORECASE,

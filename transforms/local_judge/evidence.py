@@ -2,12 +2,11 @@
 
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise
 from math import fsum
-from operator import attrgetter
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim, read_claim, says_absence
@@ -35,11 +34,9 @@ from turnwise.transforms.text.words import (
 
 _BLOCK = 24
 WINDOW = 2 * _BLOCK
-"""Number of words in a window."""
 _LEAST_PROSE = 0.1
 _MOST_KEYS = 0.2
 _LONGEST_CACHED = 16_384
-_weight = attrgetter("weight")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？؟।\n;{}]")
 
 _LONGEST_SHOWN = 2_000
@@ -52,12 +49,9 @@ _ENTRY_END = re.compile(r'[|{}\[\]"\n]')
 
 
 class EvidenceSpan(NamedTuple):
-    """A range of evidence, `context[start:end]`.
+    """A range of evidence, `context[start:end]`, from the first word shared with the claim to the last.
 
-    Attributes:
-        context: The range and 24 words on either side; a line break marks an end of the piece.
-        start: Offset of the first word shared with the claim.
-        end: End of the last shared word.
+    The context has 24 words on either side; a line break marks an end of the piece.
     """
 
     context: str
@@ -90,12 +84,9 @@ def shown_language(text: str) -> str | None:
 
 
 class NumberPlaces(NamedTuple):
-    """Where numbers stand in a piece of evidence, without its first and its last word.
+    """Where numbers stand in a piece of evidence, without its first and last word, by neighbours and by key.
 
-    Attributes:
-        between: Words before and after a number -> places. Not for a value of a record, a list or a table:
-            the word after it belongs to the next entry.
-        of: Key of a number -> places.
+    A value of a record, a list or a table is not `between` words: the one after it is of the next entry.
     """
 
     between: dict[tuple[str, str], list[int]]
@@ -118,23 +109,18 @@ class _Piece:
         self.keys.update(numbers_of_lists(text))
         self.flags = read_flags(text)
         # Keys of its words outside flags.
-        self.stated = _keys(words(without_flags(text))) if self.flags else self.keys
+        self.stated = _keys(words(_FLAG.sub(" ", text))) if self.flags else self.keys
         self.is_negated = is_negated(self.words)
         # Prose has many function words, and few keys of records.
         size, grammar = len(self.words), sum([not word.is_content for word in self.words])
         self.is_prose = grammar >= _LEAST_PROSE * size and len(self.flags) <= _MOST_KEYS * size
-        self.windows_of: dict[str, list[int]] = {}
+        self.windows_of: defaultdict[str, dict[int, None]] = defaultdict(dict)
         self._keys_near: dict[int, set[str]] = {}
         for number, start in enumerate(range(0, len(self.words), _BLOCK)):
             block = self.words[start : start + _BLOCK]
             for key in chain.from_iterable([word.keys for word in block if word.is_content]):
-                windows = self.windows_of.get(key)
-                if windows is None:
-                    self.windows_of[key] = [number - 1, number]
-                elif windows[-1] == number - 1:
-                    windows.append(number)
-                elif windows[-1] != number:
-                    windows += number - 1, number
+                windows = self.windows_of[key]
+                windows[number - 1] = windows[number] = None
 
     def best_window(self, content: Mapping[str, float]) -> tuple[float, int]:
         """Returns the weight of a claim that the best window covers, and the number of that window."""
@@ -234,64 +220,45 @@ class EvidencePassage(NamedTuple):
         """Returns whether a key of a content word is in it."""
         return self.window in self.piece.windows_of.get(key, ())
 
-    def keys(self) -> set[str]:
-        """Returns the keys of the words in it and around it."""
-        return self.piece.keys_near(self.window)
-
 
 _cached_piece = lru_cache(maxsize=64)(_Piece)
 
 
 class Evidence:
-    """Pieces of evidence. Parsed pieces are cached, because later turns repeat those of earlier ones.
-
-    `stated` are the keys of all words outside flags, `is_negated` says whether any word is a negation.
-    """
+    """Pieces of evidence, which are cached: later turns repeat those of earlier ones."""
 
     def __init__(self, pieces: Iterable[str]) -> None:
         texts = sorted(set(pieces))
-        self._pieces = [(_cached_piece if len(text) <= _LONGEST_CACHED else _Piece)(text) for text in texts]
-        self.keys: set[str] = set().union(*[piece.keys for piece in self._pieces])
-        self.is_negated = any(piece.is_negated for piece in self._pieces)
+        self.pieces = [(_cached_piece if len(text) <= _LONGEST_CACHED else _Piece)(text) for text in texts]
+        self.keys: set[str] = set().union(*[piece.keys for piece in self.pieces])
+        self.is_negated = any(piece.is_negated for piece in self.pieces)
         flags: dict[str, set[str]] = {}
-        for name, values in chain.from_iterable([piece.flags.items() for piece in self._pieces]):
+        for name, values in chain.from_iterable([piece.flags.items() for piece in self.pieces]):
             flags[name] = flags.get(name, set()) | values
         self.flags = FlagIndex(flags)
         self.statuses = read_statuses(flags)
         self._currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in flags.get(name, ())}
-        self.stated = set().union(*[p.stated for p in self._pieces]) if flags else self.keys
+        # Keys of all words outside flags.
+        self.stated = set().union(*[p.stated for p in self.pieces]) if flags else self.keys
 
     def other_currency(self, text: str) -> tuple[str, str] | None:
         """Returns the currency of a text and that of all records, if they are two; else None."""
         if len(self._currencies) != 1:
             return None
         (held,) = self._currencies
-        named = other_currency(text, held, (piece.text for piece in self._pieces))
+        named = other_currency(text, held, (piece.text for piece in self.pieces))
         return (named, held) if named else None
-
-    def parts(self) -> Iterator[str]:
-        """Yields the runs of digits and of letters of each piece."""
-        return (piece.parts for piece in self._pieces)
-
-    def spelled(self) -> Iterator[SpelledText]:
-        """Yields the codes of each piece without spaces and hyphens."""
-        return (piece.spelled for piece in self._pieces)
 
     @property
     def holds_records(self) -> bool:
         """Whether a piece is no prose, and no call or declaration of a tool, which bring no news."""
-        return not all(piece.is_prose or _OF_TOOLS.match(piece.text) for piece in self._pieces)
-
-    @property
-    def languages(self) -> set[str]:
-        """The languages of the pieces, as far as they show them."""
-        return {piece.language for piece in self._pieces if piece.language}
+        return not all(piece.is_prose or _OF_TOOLS.match(piece.text) for piece in self.pieces)
 
     def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
         """Returns the best passage of each piece that covers any of a claim, the best first."""
-        best = ((piece, *piece.best_window(content)) for piece in self._pieces)
+        best = ((piece, *piece.best_window(content)) for piece in self.pieces)
         passages = [EvidencePassage(weight, piece, window) for piece, weight, window in best if weight > 0]
-        return sorted(passages, key=_weight, reverse=True)
+        return sorted(passages, key=lambda passage: passage.weight, reverse=True)
 
     def look_up(self, content: Mapping[str, float]) -> EvidenceSpan | None:
         """Returns the sentence that covers most of a claim; None: nothing is covered."""
@@ -364,11 +331,6 @@ def _meaning(value: str) -> str:
     bare = "".join(value.split()).replace("\\", "")
     quoted = bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] == '"' else bare.strip("\r")
     return _MEANINGS.get(quoted.lower(), value)
-
-
-def without_flags(text: str) -> str:
-    """Removes flags from a text."""
-    return _FLAG.sub(" ", text)
 
 
 class FlagIndex:
@@ -455,15 +417,10 @@ def _words_of_status() -> tuple[Set[str], Set[str]]:
 
 
 class RecordStatus(NamedTuple):
-    """A status of the evidence, as `"status": "shipped"` or `"orderStatus": "not_paid"`.
+    """A status of the evidence, as `"status": "shipped"` or `"orderStatus": "not_paid"`, negated or not.
 
-    It decides only if its key has one value, and the claim says nothing of anything else than the record.
-
-    Attributes:
-        is_negated: Whether the value has a negation, as `not shipped`.
-        content: Keys of the content words of the value.
-        about: Keys of the words of its key.
-        must_be_named: Whether the evidence has other statuses.
+    It decides only if its key has one value, and the claim says nothing of anything else than the record,
+    which `must_be_named` if there are others. Both sets hold keys of words: of the value, and of its name.
     """
 
     name: str

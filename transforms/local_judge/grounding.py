@@ -11,7 +11,7 @@ the content that the evidence and one passage hold, with a credit of two words.
 
 import re
 from collections.abc import Container, Sequence, Set
-from itertools import chain, takewhile
+from itertools import takewhile
 from math import exp, fsum
 from typing import Literal, NamedTuple
 
@@ -75,12 +75,9 @@ OTHER_POLARITY = f"{_UNSURE}only one of the answer and its evidence denies somet
 
 
 class GroundingVerdict(NamedTuple):
-    """Verdict on a sentence.
+    """Verdict on a sentence, with the words of the evidence that cover most of it, and a sentence on why.
 
     Attributes:
-        label: `not_applicable`: it claims nothing.
-        quote: Words of the evidence that cover most of it; "": none.
-        reason: One sentence for a reviewer.
         coverage: How much of it the evidence holds, 0..1, 0 if it is refuted; None: it claims nothing.
         weight: How much it counts among the sentences of an answer, 0..1: a short one counts less.
         is_certain: Whether numbers, dates, identifiers or a negation decided it, not other words.
@@ -112,10 +109,7 @@ def ground(
 
 
 def probable_range(claims: Sequence[GroundingVerdict]) -> tuple[float, float]:
-    """Returns how probably people call claims supported, 0..1, and how probably at most.
-
-    At most, all those are supported of which a low coverage says little.
-    """
+    """Returns how probably people call claims supported, 0..1, and if all of the unsure ones were so."""
     parts = [(claim.coverage or 0.0, claim.weight) for claim in claims]
     best = [(1.0 if claim.unsure else part[0], part[1]) for claim, part in zip(claims, parts, strict=True)]
     return probability(parts), probability(best)
@@ -175,9 +169,9 @@ def _why_incomparable(claim: Claim, known: Evidence) -> str | None:
         return NO_EVIDENCE
     if known.holds_records:
         return IN_RECORDS
-    language = shown_language(claim.text)
-    if language and known.languages:
-        return None if language in known.languages else OTHER_LANGUAGE
+    language, languages = shown_language(claim.text), {p.language for p in known.pieces if p.language}
+    if language and languages:
+        return None if language in languages else OTHER_LANGUAGE
     grammar = [key for word in claim.words if not word.is_content for key in word.keys]
     return OTHER_LANGUAGE if known.keys.isdisjoint(grammar) else None
 
@@ -198,11 +192,12 @@ def _as_spelled(
 
     def missing_of(claim: Claim) -> list[str]:
         missing = missing_numbers(claim, known.keys, mentioned.keys, computed)
-        return missing or missing_codes(claim.text, chain(known.parts(), mentioned.parts()))
+        return missing or missing_codes(claim.text, (piece.parts for piece in pieces))
 
+    pieces = known.pieces + mentioned.pieces
     missing = missing_of(claim)
     is_spelled = (missing and has_code(claim.text)) or names_ending(claim.text)
-    texts = [*known.spelled(), *mentioned.spelled()] if is_spelled else []
+    texts = [piece.spelled for piece in pieces] if is_spelled else []
     respelled = as_spelled(claim.text, texts)
     if respelled != claim.text:
         claim = read_claim(respelled)
@@ -227,9 +222,8 @@ def _refuting(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage]
 
 
 LOG_ODDS_OF_NOTHING = -9.19
-"""Log odds where the coverage is 0. Both constants are those of `python -m benchmarks.local_judge_fit`."""
 LOG_ODDS_OF_ALL = 2.22
-"""Log odds where the coverage is 1."""
+"""Log odds where the coverage is 0 and 1, by `python -m benchmarks.local_judge_fit`."""
 _FULL_WEIGHT = 3 * WORD_WEIGHT  # of a claim that counts wholly among the sentences of an answer
 _CREDIT = 2 * WORD_WEIGHT
 _GRAMMAR = 2
@@ -259,52 +253,49 @@ def coverage(
 
     What the user mentioned supports nothing, but a name in it is not strange.
     """
-    compared = _Compared(claim, known, mentioned)
-    return max([compared.held / 2, *map(compared.with_passage, passages)])
+    content = fsum(claim.content.values())
+    grammar = [
+        (key, _STRANGE if key in _SPEAKER else _GRAMMAR * weight)
+        for word in claim.words
+        if not word.is_content
+        for key, weight in word.features
+    ]
+    strange = _strange_names(claim, known.keys | mentioned.keys)
+    strange += any(word.is_negation for word in claim.words) and not known.is_negated
+    whole = content + fsum([weight for _, weight in grammar]) + _STRANGE * strange
+    anywhere = fsum([weight for key, weight in claim.content.items() if key in known.keys])
+    # What words of alphabets weigh that are not known: those of little meaning, and others.
+    unknown_light = unknown_other = 0.0
+    light: dict[str, float] = {}
+    for word in claim.words:
+        if word.is_content and not is_run_of_characters(word.lower):
+            unknown = fsum([weight for key, weight in word.features if key not in known.keys])
+            if word.lower in LIGHT:
+                unknown_light += unknown
+                light |= {key: claim.content[key] for key in word.keys if key in known.keys}
+            else:
+                unknown_other += unknown
+    if unknown_other:
+        whole += _MISSING.get(guessed_language(claim.text), _MISSING_ELSEWHERE) * unknown_other
+    if anywhere:
+        whole -= unknown_light
+    # Of a long claim, only what a passage can hold must stand there.
+    in_passage = min(1.0, WINDOW / len(claim.words))
 
+    def grammar_in(keys: Container[str]) -> float:
+        return fsum([weight for key, weight in grammar if key in keys])
 
-class _Compared:
-    """A claim and evidence, with the share of the claim that it holds."""
-
-    def __init__(self, claim: Claim, known: Evidence, mentioned: Evidence) -> None:
-        self._content = fsum(claim.content.values())
-        self._grammar = [
-            (key, _STRANGE if key in _SPEAKER else _GRAMMAR * weight)
-            for word in claim.words
-            if not word.is_content
-            for key, weight in word.features
-        ]
-        strange = _strange_names(claim, known.keys | mentioned.keys)
-        strange += any(word.is_negation for word in claim.words) and not known.is_negated
-        self._all = self._content + fsum([weight for _, weight in self._grammar]) + _STRANGE * strange
-        self._anywhere = fsum([weight for key, weight in claim.content.items() if key in known.keys])
-        # What words of alphabets weigh that are not known: those of little meaning, and others.
-        light = other = 0.0
-        self._light: dict[str, float] = {}
-        for word in claim.words:
-            if word.is_content and not is_run_of_characters(word.lower):
-                unknown = fsum([weight for key, weight in word.features if key not in known.keys])
-                light, other = (light + unknown, other) if word.lower in LIGHT else (light, other + unknown)
-                if word.lower in LIGHT:
-                    self._light |= {key: claim.content[key] for key in word.keys if key in known.keys}
-        if other:
-            self._all += _MISSING.get(guessed_language(claim.text), _MISSING_ELSEWHERE) * other
-        if self._anywhere:
-            self._all -= light
-        self._in_passage = min(1.0, WINDOW / len(claim.words))
-        self.held = (self._anywhere + self._grammar_in(known.keys)) / self._all
-
-    def with_passage(self, passage: EvidencePassage) -> float:
-        # Of a long claim, only what a passage can hold must stand there.
+    def with_passage(passage: EvidencePassage) -> float:
         # A word of little meaning may stand anywhere; unknown, it would not count at all.
-        near = fsum([weight for key, weight in self._light.items() if not passage.holds(key)])
-        close = self._anywhere - (self._anywhere - passage.weight - near) * self._in_passage
+        near = fsum([weight for key, weight in light.items() if not passage.holds(key)])
+        close = anywhere - (anywhere - passage.weight - near) * in_passage
         if not passage.piece.is_prose:
-            return ((self._anywhere + close) / 2 + _CREDIT) / (self._content + _CREDIT)
-        return self.held / 2 + (close + self._grammar_in(passage.keys())) / self._all / 2
+            return ((anywhere + close) / 2 + _CREDIT) / (content + _CREDIT)
+        keys = passage.piece.keys_near(passage.window)
+        return held / 2 + (close + grammar_in(keys)) / whole / 2
 
-    def _grammar_in(self, keys: Container[str]) -> float:
-        return fsum([weight for key, weight in self._grammar if key in keys])
+    held = (anywhere + grammar_in(known.keys)) / whole
+    return max([held / 2, *map(with_passage, passages)])
 
 
 def _strange_names(claim: Claim, known: Container[str]) -> int:
@@ -349,33 +340,20 @@ def _in_place_of(
         same_number.update(numbers.of.get(key, ())[: _MOST_PLACES + 1])
         if len(same_number) > _MOST_PLACES:
             return None
-    if any(_has_its_name(claimed, position, held, number, others) for number in same_number):
+    around = {i: _words_around(claimed, position, held, i) for i in (*others, *same_number)}
+    # The number follows the same name, such as `double` in `double 149`, as in the claim.
+    most = max(1, *(around[other][0] for other in others))
+    if claimed[position - 1].is_content and any(around[number][0] >= most for number in same_number):
         return None
-    same, best = max((sum(_words_around(claimed, position, held, other)), -other) for other in others)
-    if any(_has_its_place(claimed, position, held, number, -best) for number in same_number):
-        return None
-    around = [sum(_words_around(claimed, position, held, number)) + 1 for number in same_number]
-    return held[-best].lower if same >= max(*around, _LEAST_WORDS, 0) else None
-
-
-def _has_its_name(
-    claimed: Sequence[Word], position: int, held: Sequence[Word], number: int, others: Sequence[int]
-) -> bool:
-    """Returns whether a number follows the same name, such as `double` in `double 149`, as in the claim."""
-    if not claimed[position - 1].is_content:
-        return False
-    before, _ = _words_around(claimed, position, held, number)
-    return before > 0 and all(before >= _words_around(claimed, position, held, other)[0] for other in others)
-
-
-def _has_its_place(
-    claimed: Sequence[Word], position: int, held: Sequence[Word], number: int, other: int
-) -> bool:
-    """Returns whether a number fits a side of the claim better than another one, or wholly."""
-    around, others = (_words_around(claimed, position, held, i) for i in (number, other))
-    sides = zip(around, others, (position, len(claimed) - position - 1), strict=True)
-    # Both numbers of `3 euros for adults and 2 euros for children` fit wholly.
-    return any(mine > another or 0 < side == mine == another for mine, another, side in sides)
+    same, best = max((sum(around[other]), -other) for other in others)
+    sides = position, len(claimed) - position - 1
+    for number in same_number:
+        # It fits a side better than the other one, or wholly (`3 euros for adults and 2 euros for kids`).
+        places = zip(around[number], around[-best], sides, strict=True)
+        if any(mine > other or 0 < side == mine == other for mine, other, side in places):
+            return None
+    least = max(_LEAST_WORDS, 0, *(sum(around[number]) + 1 for number in same_number))
+    return held[-best].lower if same >= least else None
 
 
 def _words_around(
@@ -437,14 +415,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
 
 class AnswerComparison(NamedTuple):
-    """Comparison of an answer with the expected one.
-
-    Attributes:
-        score: 4 fully consistent, 3 mostly, 2 partially (minor omissions), 1 largely inconsistent (major
-            omissions), 0 completely inconsistent or contradictory.
-        quote: Words of the answer that cover most of the expected one; "": none.
-        reason: One sentence for a reviewer.
-    """
+    """How an answer, by a quote of it, agrees with the expected one: 0 (contradictory) to 4 (consistent)."""
 
     score: int
     quote: str

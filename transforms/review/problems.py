@@ -17,8 +17,15 @@ from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.tool_effects import ToolEffects, states_calls
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE, CallEffects, MadeCalls, tool_names
 from turnwise.transforms.effects.changes import call_text, comparison_cost, differing_text
-from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference, are_equal
-from turnwise.transforms.matching.calls import arguments_match, call_key, equal_calls, held_calls, same_tool
+from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference
+from turnwise.transforms.matching.calls import (
+    arguments_match,
+    call_key,
+    equal_calls,
+    held_calls,
+    same_tool,
+    same_value,
+)
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import (
     EXTRA_TURN,
@@ -356,7 +363,7 @@ def _is_one_value(differences: Sequence[Difference], want: ToolCall, made: ToolC
         return False
     name = differences[0].parameter
     rest = [{key: item for key, item in (call.args or {}).items() if key != name} for call in (want, made)]
-    return are_equal(*rest)
+    return same_value(*rest)
 
 
 def _calls_at(turn: int | None, sample: Sample) -> tuple[Sequence[ToolCall], Sequence[ToolCall]]:

@@ -38,7 +38,6 @@ class Recorder(Struct):
     """Asks a judge, and keeps its answers by question.
 
     Attributes:
-        ask: The judge.
         answers: The answers to every question, usable or not.
     """
 

@@ -109,16 +109,11 @@ def select(
     has_judge: bool = True,
     redact: RedactConfig | None = None,
 ) -> Selection:
-    """Sorts the criteria of a config.
+    """Sorts the criteria of a config; see `Selection` for `sample_rate` and `redact`.
 
-    Args:
-        criteria: Those of the config.
-        sample_rate: Share of conversations that are judged, 0..1.
-        by_dialect: Dialect -> the criteria that its cases are always judged by, unless the config has them.
-        judge: The run's prompts, panel and cascade; None: the defaults.
-        asks_models: Whether the judge asks models; False: there are no panels and cascades.
-        has_judge: Whether there is a judge that may be asked about what measured criteria leave open.
-        redact: What is hidden from the judge; None: nothing.
+    `by_dialect`: dialect -> the criteria that its cases are always judged by, unless the config has them.
+    `judge`: the run's panel and cascade, which do not count unless it `asks_models`. Without `has_judge`,
+    nobody is asked about what measured criteria leave open.
     """
     judge = judge or JudgeConfig()
     names = {criterion.name for criterion in criteria}

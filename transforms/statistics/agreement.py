@@ -16,13 +16,7 @@ _ROUNDING = 1e-12
 
 
 class Confusion(NamedTuple):
-    """Labels of people against outcomes of a criterion.
-
-    Attributes:
-        false_pass: The criterion passes what people fail.
-        false_fail: The criterion fails what people pass.
-        true_fail: Both fail.
-    """
+    """Outcomes of a criterion by the labels of people: a `false_pass` is one of what people fail."""
 
     true_pass: int
     false_pass: int
@@ -97,10 +91,7 @@ def _ratio(part: Numbers, whole: Numbers) -> Numbers:
 def _percentiles(
     parts: Mapping[str, Numbers], figures: Callable[[Numbers], Numbers], seed: int
 ) -> Bounds | None:
-    """Returns the middle of a figure over replicates of the cases.
-
-    None: it does not vary, or is not defined in more than a twentieth of the replicates.
-    """
+    """Returns the middle of a figure over replicates; None: it does not vary, or in 1 of 20 is undefined."""
     if len(parts) < 2:
         return None
     replicates = replicates_for(len(parts))
@@ -158,10 +149,7 @@ def _mean(groups: Collection[GroupSum]) -> tuple[float, int]:
 
 
 def _variance(groups: Collection[GroupSum]) -> float:
-    """Returns the variance of the mean as if the groups were all there are.
-
-    By linearisation of the ratio (Cochran 1977, Sampling Techniques, 6.3).
-    """
+    """Returns the variance of the mean of all groups, by linearisation (Cochran 1977, 6.3)."""
     mean, count = _mean(groups)
     return sum((group.total - mean * group.size) ** 2 for group in groups) / count**2
 
@@ -189,10 +177,7 @@ def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, floa
 
 
 def grouped_share_interval(groups: Collection[GroupSum]) -> Bounds | None:
-    """Returns Wilson's 95 % interval of a share, for as many trials as would tell as much; None: no trial.
-
-    Of every group, the number of trials and of successes is given.
-    """
+    """Returns Wilson's interval of a share, for as many trials as would tell as much; None: no trial."""
     if not groups:
         return None
     share, count = _mean(groups)

@@ -29,12 +29,9 @@ class CorrectedEstimate(NamedTuple):
 
 
 class SampleDesign(Struct, frozen=True):
-    """How scores hang together and were drawn. Without it, all are independent, with the same probability.
+    """The cases of labelled and other scores, and sampling weights of the labelled ones (None: all the same).
 
-    Attributes:
-        labelled: The case of each labelled score.
-        others: The case of each score without a label.
-        weights: Sampling weight of each labelled score; None: all the same.
+    Without it, all scores are independent, drawn with the same probability.
     """
 
     labelled: Sequence[str]
@@ -89,12 +86,7 @@ def corrected_mean(
 
 
 class _Stratum(NamedTuple):
-    """The conversations of which the judge says one and the same.
-
-    Attributes:
-        people: Share that people let pass, and the effective number of its labels.
-        share: Its share of all conversations.
-    """
+    """The conversations of which the judge says the same: what people let pass of them, and their share."""
 
     people: EffectiveShare
     drawn: "np.typing.NDArray[np.bool_]"
@@ -119,34 +111,23 @@ def corrected_rate(
     rates near 0 and 1 it covers better than a normal interval. What the judge left without a score is a third
     stratum with labels of its own: d (q a + (1 - q) b) + (1 - d) c, with the share d of what is decided.
 
-    Args:
-        labels: What people said of a random part of the conversations, 0..1 (the share of raters that let it
-            pass); at least one.
-        judged: What the judge said of the same conversations, in the same order; None: no score.
-        others: What the judge said of all conversations that have no label.
-        seed: Seed, such as `SEED`.
-        design: Cases and sampling weights.
+    The labels, at least one, are of a random part of the conversations: 0..1, the share of raters that let it
+    pass. `judged` is of the same in the same order, `others` of all without a label; None: no score.
     """
     human, machine = np.asarray(labels, dtype=float), _answers(judged)
     whole = np.concatenate([machine, _answers(others)])
     drawn = np.asarray(design.weights if design and design.weights else np.ones(len(human)), dtype=float)
-    strata = [
-        _stratum(answer, human, whole, drawn) for answer in range(3 if (whole == _UNDECIDED).any() else 2)
-    ]
+    answers = range(3 if (whole == _UNDECIDED).any() else 2)
+    strata = [_stratum(answer, human, whole, drawn) for answer in answers]
     effect = _design_effect(strata, human, whole, drawn, design.codes()) if design else 1.0
     draws = _posterior_of_all(generator_of(seed), strata, effect)
     low, high = map(float, np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
-    value, wider = float(draws.mean()), _widening(drawn)
+    value, known, end = float(draws.mean()), effective_size(drawn), (1 + LEVEL) / 2
+    # With unequal weights, Student's t with the effective number of labels is wider.
+    is_equal = known > len(drawn) - 1e-6
+    wider = 1.0 if is_equal else t_quantile(end, max(0.5, known - 1)) / normal_quantile(end)
     bounds = Bounds(max(0.0, value - wider * (value - low)), min(1.0, value + wider * (high - value)))
     return CorrectedEstimate(value, bounds)
-
-
-def _widening(drawn: Numbers) -> float:
-    """Returns how much wider Student's t with the effective number of labels is; 1 with equal weights."""
-    size, share = effective_size(drawn), (1 + LEVEL) / 2
-    if size > len(drawn) - 1e-6:
-        return 1.0
-    return t_quantile(share, max(0.5, size - 1)) / normal_quantile(share)
 
 
 _UNDECIDED = 2

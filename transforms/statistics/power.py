@@ -38,8 +38,7 @@ def detectable_difference(discordant: float, count: int, alpha: float = 0.05) ->
 def needed_pairs(difference: float, discordant: float, alpha: float = 0.05) -> int | None:
     """Returns how many cases a difference of paired shares needs to be seen with a power of 80 %.
 
-    As with `detectable_difference`, that of the exact test where at most 100 of them differ. None: there is
-    no difference.
+    That of the exact test where at most 100 of them differ. None: there is no difference.
     """
     needed = needed_cases(difference, discordant - difference**2, alpha)
     if needed is None or needed * discordant > MOST_EXACT:

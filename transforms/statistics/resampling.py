@@ -5,7 +5,7 @@ generator: Salmon, Moraes, Dror and Shaw 2011). So the result is the same on eve
 order cases come.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 from math import isclose, sqrt
@@ -94,10 +94,7 @@ _POISSON = _poisson_table()
 
 
 class CaseMeans:
-    """Intervals of a mean over cases.
-
-    From 20 cases on the bias-corrected and accelerated bootstrap (Efron 1987); below, Student's t.
-    """
+    """Intervals of a mean over cases: from 20 on the BCa bootstrap (Efron 1987), below, Student's t."""
 
     def __init__(self, values: Mapping[str, float], seed: int) -> None:
         """Draws the replicates, of the value of every case; at least one."""
@@ -110,7 +107,13 @@ class CaseMeans:
         self.variance = 0.0 if self.is_constant else float(numbers.var(ddof=1))
         self._means: Numbers | None = None
         if self.size >= _BOOTSTRAPPED and not self.is_constant:
-            self._means = _replicate_means(cases, deviations, seed)
+            replicates = replicates_for(self.size)
+            sums, counts = np.zeros(replicates), np.zeros(replicates)
+            for case, deviation in zip(cases, deviations, strict=True):
+                weights = resampling_weights(seed, case, replicates)
+                sums += weights * deviation
+                counts += weights
+            self._means = np.sort(sums[counts > 0] / counts[counts > 0])
             self._cubes = float((deviations**3).sum()) / (6 * float((deviations**2).sum()) ** 1.5)
 
     def interval(self, level: float = LEVEL) -> Bounds | None:
@@ -123,40 +126,22 @@ class CaseMeans:
         below = (np.searchsorted(self._means, 0.0, "left") + np.searchsorted(self._means, 0.0, "right")) / 2
         count = len(self._means)
         bias = normal_quantile(min(max(float(below), 0.5), count - 0.5) / count)
-        tails = ((1 - level) / 2, (1 + level) / 2)
-        ends = [_bca_quantile(self._means, bias, self._cubes, tail) for tail in tails]
+        ends = []
+        for tail in ((1 - level) / 2, (1 + level) / 2):
+            # A mean's jackknife values deviate by -deviation / (n - 1): the sign is that of the deviations.
+            z = bias + normal_quantile(tail)
+            ends.append(interpolated_quantile(self._means, normal_cdf(bias + z / (1 - self._cubes * z))))
         # A mean of 0 on paper differs from it in the last digits, and its sign decides.
         return Bounds(*(0.0 if isclose(-end, self.mean) else self.mean + end for end in ends))
 
 
-def _bca_quantile(ordered: Numbers, bias: float, acceleration: float, share: float) -> float:
-    # A mean's jackknife values deviate by -deviation / (n - 1), so the sign is that of the deviations.
-    z = bias + normal_quantile(share)
-    adjusted = normal_cdf(bias + z / (1 - acceleration * z))
-    return interpolated_quantile(ordered, adjusted)
-
-
 def interpolated_quantile(ordered: Numbers, share: float) -> float:
-    """Returns a quantile of ascending values, at least one; equal to `numpy.quantile`, in less time.
-
-    Linear interpolation: type 7 of Hyndman and Fan 1996, Sample quantiles in statistical packages.
-    """
+    """Returns a quantile of ascending values (type 7 of Hyndman and Fan 1996), sooner than numpy does."""
     rank = share * (len(ordered) - 1)
     before = int(rank)
     low, high = float(ordered[before]), float(ordered[min(before + 1, len(ordered) - 1)])
     part = rank - before
     return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
-
-
-def _replicate_means(cases: Sequence[str], values: Numbers, seed: int) -> Numbers:
-    """Returns the sorted means of the replicates."""
-    replicates = replicates_for(len(cases))
-    sums, counts = np.zeros(replicates), np.zeros(replicates)
-    for case, value in zip(cases, values, strict=True):
-        weights = resampling_weights(seed, case, replicates)
-        sums += weights * value
-        counts += weights
-    return np.sort(sums[counts > 0] / counts[counts > 0])
 
 
 def sign_flip_p(differences: Mapping[str, float], seed: int) -> float:

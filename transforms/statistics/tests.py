@@ -21,10 +21,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Returns p-values adjusted so that of what is found, a share of at most the level is false.
-
-    Benjamini and Hochberg 1995, Controlling the false discovery rate, for independent tests.
-    """
+    """Returns p-values of independent tests for a false discovery rate (Benjamini and Hochberg 1995)."""
     adjusted, smallest = [0.0] * len(p_values), 1.0
     order = _ascending(p_values)
     for rank in range(len(order), 0, -1):
@@ -160,10 +157,7 @@ def _correlation(pairs: Pairs) -> float:
 
 
 def wilson_interval(passes: float, count: float, level: float = 0.95) -> Bounds | None:
-    """Returns Wilson's score interval of a share, 0..1; None without any trial.
-
-    Wilson 1927, Probable inference, the law of succession, and statistical inference.
-    """
+    """Returns Wilson's score interval of a share (Wilson 1927), 0..1; None without any trial."""
     if not count:
         return None
     z = normal_quantile((1 + level) / 2)
@@ -187,10 +181,7 @@ def upper_share(passes: int, count: int, level: float = 0.95) -> float:
 def difference_interval(
     passes: float, count: int, base_passes: float, base_count: int, level: float = 0.95
 ) -> Bounds | None:
-    """Returns an interval of share minus base share of two independent groups; None if one is empty.
-
-    Newcombe 1998, Bounds estimation for the difference between independent proportions, method 10.
-    """
+    """Returns Newcombe's interval (1998, method 10) of share minus base share; None: a group is empty."""
     interval = wilson_interval(passes, count, level)
     base = wilson_interval(base_passes, base_count, level)
     if interval is None or base is None:
@@ -199,21 +190,14 @@ def difference_interval(
 
 
 def estimated_difference(value: float, interval: Bounds, base_value: float, base: Bounds) -> Bounds:
-    """Returns an interval of value minus base value of two independent estimates, from their intervals.
-
-    Zou and Donner 2008, Construction of confidence limits about effect measures: a general approach.
-    """
+    """Returns an interval of value minus base value, from those of both (Zou and Donner 2008)."""
     below = hypot(value - interval.low, base.high - base_value)
     above = hypot(interval.high - value, base_value - base.low)
     return Bounds(value - base_value - below, value - base_value + above)
 
 
 def exact_p(passes: int, count: int, base_passes: int, base_count: int) -> float:
-    """Returns the two-sided p-value of Fisher's exact test of two independent shares; 0..1.
-
-    The sum over the tables with the same margins that are no likelier than the one seen. Both counts must be
-    positive.
-    """
+    """Returns the two-sided p-value of Fisher's exact test: of all tables no likelier; counts above 0."""
     together = passes + base_passes
     first, last = max(0, together - base_count), min(count, together)
     logs = [_log_choose(count, k) + _log_choose(base_count, together - k) for k in range(first, last + 1)]
@@ -250,10 +234,7 @@ def _welch(sample: SampleMoments, base: SampleMoments) -> tuple[float, float, fl
 
 
 def lower_mean(sample: SampleMoments, base: SampleMoments) -> float:
-    """Returns the p-value of a mean this far below the base's, if both were the same; 0..1.
-
-    Welch's t test; NIST/SEMATECH e-Handbook of Statistical Methods, 7.3.1.
-    """
+    """Returns the p-value (Welch's t test) of a mean this far below the base's, if both were the same."""
     difference, error, freedom = _welch(sample, base)
     if not error:
         return 0.0 if difference < 0 else 1.0
@@ -412,10 +393,9 @@ _EXPECTED_EFFECT = 0.3
 
 
 def share_evidence(passes: int, count: int, base_passes: int, base_count: int) -> float:
-    """Returns the logarithm of the evidence that a share lies below the base's share.
+    """Returns the logarithm of the evidence that a share lies below the base's; counts are positive.
 
     The signed root of the deviance stands for z: near 0 and 1 it is closer to normal than the z of shares.
-    Both counts must be positive.
     """
     together = _log_likelihood(passes + base_passes, count + base_count)
     apart = _log_likelihood(passes, count) + _log_likelihood(base_passes, base_count)

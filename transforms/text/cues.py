@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
+from turnwise.transforms.text.words import word_set
+
 PHONE = (
     r"phone|\btel\b|\btel[.:]|t[ée]l[ée]f|mobil|\bcell|\bfax\b|whatsapp|handy|rufnummer|portable|celular|"
     r"m[óo]vil|num[ée]ro|n[úu]mero|nummer|anruf|appel|llam|тел|номер|моб|звон|電話|电话|携帯|番号|手机|手機|号码|號碼|打|"
@@ -108,46 +110,31 @@ AGAIN = (
     "wcześniej|teraz)(?: (?:with|mit|con|avec|com|met|that|it was))?"
 )
 """Words between a secret and the next one: `hunter2, before that hunter1`."""
-STATUS = frozenset(
-    (  # noqa: SIM905
-        "abgelaufen abgelehnt ausstehend benötigt bloccata blocked bloqueada bloqueado bloquée błędna "
-        "błędne błędny caducada denied desconhecida disabled enabled erforderlich errada errado errata "
-        "errato erronea erronée expirada expirado expired expiré expirée failed forbidden forgotten "
-        "geblokkeerd gebloqueerd geweigerd geändert granted inativa incorrect incorreta incorreto invalid "
-        "invalida invalido inválida inválido missing modificata modifiée nieaktywne niepoprawne "
-        "nieprawidłowa nieprawidłowe nieprawidłowy nieważne obbligatoria obbligatorio obligatoire "
-        "obligatoria obrigatória obrigatório onbekend ongeldig onjuist optional pending perdida perdue "
-        "redefinida refused rejected requerida requerido required richiesta richiesto sbagliata sbagliato "
-        "scaduta scaduto ungültig unset vencida vencido vereist verlopen verplicht wygasł wygasła wygasło "
-        "wymagane wymagany zablokowane zmienione"
-    ).split()
-)
+STATUS = word_set("""abgelaufen abgelehnt ausstehend benötigt bloccata blocked bloqueada bloqueado bloquée
+    błędna błędne błędny caducada denied desconhecida disabled enabled erforderlich errada errado errata
+    errato erronea erronée expirada expirado expired expiré expirée failed forbidden forgotten geblokkeerd
+    gebloqueerd geweigerd geändert granted inativa incorrect incorreta incorreto invalid invalida invalido
+    inválida inválido missing modificata modifiée nieaktywne niepoprawne nieprawidłowa nieprawidłowe
+    nieprawidłowy nieważne obbligatoria obbligatorio obligatoire obligatoria obrigatória obrigatório onbekend
+    ongeldig onjuist optional pending perdida perdue redefinida refused rejected requerida requerido required
+    richiesta richiesto sbagliata sbagliato scaduta scaduto ungültig unset vencida vencido vereist verlopen
+    verplicht wygasł wygasła wygasło wymagane wymagany zablokowane zmienione""")
 """Words that say of a secret how it is, also after a colon: `password: required`."""
-ORDINARY = STATUS | frozenset(
-    (  # noqa: SIM905
-        "confirmed okay present provided puste pusty segura sicura sûre trop troppo vacía vacío vazia "
-        "versehentlich vide vuota wachtend weg yes "
-        "a aber abgelaufen active again also an and are as at auch available bad be because been but by "
-        "caducada can case changed correct correcta correcto das de dein dem den der des did die "
-        "different do does du ein eine el empty erforderlich est et expiré falsch fausse faux fine for "
-        "from gesperrt good gültig had has have he her here his how i if ihr in inactive incorrect "
-        "incorrecta incorrecte incorrecto instead invalid invalide inválida inválido is ist it its jetzt "
-        "just kein keine la las le leer les long longer los lost ma mais may me mein mes mi missing mon must "
-        "my never new nicht no noch non not now nur o obligatoire obligatoria oder of ok old on only or "
-        "ou oublié our out para pas pero please plus pour que required requis reset richtig right safe same "
-        "secret secure sensitive sent set she short should sicher since sind so sont still stored strong "
-        "su temporary that the their them then there they this to too try tu un una unavailable "
-        "unbekannt und une ungültig unknown unsupported us valid vergessen very válida válido war was we "
-        "weak were what when which while who why will wird with working would wrong y you your zu zum zur"
-    ).split()
-)
+ORDINARY = STATUS | word_set("""confirmed okay present provided puste pusty segura sicura sûre trop troppo
+    vacía vacío vazia versehentlich vide vuota wachtend weg yes a aber active again also an and are as at auch
+    available bad be because been but by can case changed correct correcta correcto das de dein dem den der
+    des did die different do does du ein eine el empty est et falsch fausse faux fine for from gesperrt good
+    gültig had has have he her here his how i if ihr in inactive incorrecta incorrecte incorrecto instead
+    invalide is ist it its jetzt just kein keine la las le leer les long longer los lost ma mais may me mein
+    mes mi mon must my never new nicht no noch non not now nur o oder of ok old on only or ou oublié our out
+    para pas pero please plus pour que requis reset richtig right safe same secret secure sensitive sent set
+    she short should sicher since sind so sont still stored strong su temporary that the their them then there
+    they this to too try tu un una unavailable unbekannt und une unknown unsupported us valid vergessen very
+    válida válido war was we weak were what when which while who why will wird with working would wrong y you
+    your zu zum zur""")
 """Words that follow a word for a secret and say something about it."""
-NO_PHRASE = frozenset(
-    (  # noqa: SIM905
-        "the and not for are was but has been from your und der die das nicht ist los las que para pero "
-        "les des est pas pour che non per sono uma não com het een van nie jest"
-    ).split()
-)
+NO_PHRASE = word_set("""the and not for are was but has been from your und der die das nicht ist los las que
+    para pero les des est pas pour che non per sono uma não com het een van nie jest""")
 """Words that end the words of a wallet; they are in none of its lists."""
 
 

@@ -259,10 +259,7 @@ def time_seconds(value: JsonValue) -> float | None:
 
 
 def text_nanos(text: str) -> int | None:
-    """Returns a time in RFC 3339 as nanoseconds since the epoch; None: it is none.
-
-    A blank may stand for the `T`; without an offset, or with BigQuery's " UTC", it is read as UTC.
-    """
+    """Returns a time in RFC 3339 or as BigQuery writes it, by default of UTC, as nanoseconds; None: none."""
     spelling = text.strip().removesuffix(" UTC").replace(" ", "T", 1)
     for candidate in (spelling, f"{spelling}Z"):
         with suppress(ValueError):

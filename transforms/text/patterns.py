@@ -41,10 +41,7 @@ def glob_matches(glob: str, name: str) -> bool:
 
 
 def path_glob_matches(glob: str, path: str) -> bool:
-    """Returns whether a glob matches a whole path, as Beam reads one: `**` crosses directories, `*` does not.
-
-    Raises ValueError, one line, if it has a wrong range of characters.
-    """
+    """Returns whether a glob matches a path, in which only `**` crosses directories; raises ValueError."""
     return _compiled_glob(glob, _IN_NAME).search(_encodable(path)) is not None
 
 

@@ -195,14 +195,11 @@ _DAY_BEFORE = 3
 
 
 class Word(NamedTuple):
-    """A word or a number.
+    """A word or a number, in lower case with straight apostrophes, and weighted features to compare it by.
 
     Attributes:
-        lower: Text in lower case with straight apostrophes.
-        features: Features with weights, for comparing it with other words.
         keys: Keys that it provides as evidence: its features, and all readings of a number.
         demands: For a number or identifier: the evidence must hold one key of every tuple.
-        is_negation: Whether it negates a statement.
         month: 1..12 for the name of a month, else 0.
         units: What stands in an order in a text: the characters of a run of Han, Kana or Hangul, the features
             of other words without capitals, else the stem or the number.
@@ -439,6 +436,12 @@ def _open(syllable: str) -> str:
 def word_set(*texts: str) -> frozenset[str]:
     """Returns the words of texts, split at white space."""
     return frozenset(word for text in texts for word in text.split())
+
+
+def words_by_name(text: str) -> dict[str, frozenset[str]]:
+    """Returns the lists of words of a text, each of which stands behind its name and a colon."""
+    _, *parts = re.split(r"(\w+):", text)
+    return {name: word_set(words) for name, words in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def by_place(*lists: str) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Reads a directory of recordings, each beside its eval case."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -106,7 +106,9 @@ def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str
     unused: dict[CaseKey, None] = {case.key: None for case in given.cases}
     reader = LogReader(AUTO, settings)
     inputs: Inputs[Conversation] = Inputs("recordings", [*recordings], [])
-    read.unreadable.extend(_empty_files(inputs, limit))
+    for path in matched_files(file_patterns(inputs.name, inputs.paths)):
+        if not isinstance(path, Failure) and next(file_records(path, limit), None) is None:
+            read.unreadable.append(UnreadableRecording(path, _EMPTY))  # such as one that was cut to 0 bytes
     for content in logged_conversations(inputs, reader, limit, Counter()):
         sample = content if isinstance(content, Failure) else match_case(index, *content, Counter())
         if isinstance(sample, Failure):
@@ -118,13 +120,6 @@ def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str
     if not read.recordings and all(content.message == _EMPTY for content in read.unreadable):
         raise ConfigError(f"recordings {' '.join(recordings)}: there is no conversation")
     return read._replace(unused=[key.eval_id for key in unused])
-
-
-def _empty_files(inputs: Inputs[Conversation], limit: int) -> Iterator[UnreadableRecording]:
-    """Yields the files without any record, such as one that was cut to 0 bytes."""
-    for path in matched_files(file_patterns(inputs.name, inputs.paths)):
-        if not isinstance(path, Failure) and next(file_records(path, limit), None) is None:
-            yield UnreadableRecording(path, _EMPTY)
 
 
 def _unreadable(failure: Failure) -> UnreadableRecording:

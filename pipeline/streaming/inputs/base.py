@@ -20,10 +20,8 @@ class SourceOptions(NamedTuple):
 
     Attributes:
         max_record_bytes: A larger record is returned as an error, or refused.
-        timestamp_attribute: Attribute of a Pub/Sub message that holds its event time; None: read it from the
-            record.
+        timestamp_attribute: Attribute of Pub/Sub messages with the event time; None: read it from the record.
         directory: Directory of the stream, for a source that stores what it received.
-        input_format: Format of all records, or `auto`.
     """
 
     max_record_bytes: int
@@ -37,13 +35,10 @@ class SourceRecord(NamedTuple):
 
     Attributes:
         source: File, topic partition or subscription.
-        position: Number of the record in its source; unique within it.
+        position: Number of the record, unique within its source.
         data: UTF-8 JSON text; of an unreadable record, as much as is known.
-        event_time: Event time from a message attribute, seconds since the epoch; None: read it from the
-            record.
-        error: Why the record could not be read; None if it was.
-        published: When the broker accepted the record, seconds since the epoch; the event time of a record
-            that has none. None: unknown.
+        event_time: From a message attribute, in epoch seconds; None: read it from the record.
+        published: When the broker accepted it, in epoch seconds: the time of a record that states none.
     """
 
     source: str
@@ -65,10 +60,7 @@ class SettledPositions(NamedTuple):
 
 
 class Checkpoints(Protocol):
-    """Stores the progress of sources that can be read again, such as files.
-
-    Settled positions are written in the same transaction as the outcomes.
-    """
+    """Progress of sources that can be read again, such as files, written together with the outcomes."""
 
     def done(self, source: str) -> SettledPositions:
         """Returns the positions that earlier processes settled, and tracks the source from now on."""
@@ -155,14 +147,7 @@ _PORT = 4318
 
 
 class OtlpAddress(NamedTuple):
-    """Where a receiver listens, and who may send.
-
-    Attributes:
-        host: Name or address of this machine.
-        port: 0: any free port.
-        allowed_hosts: Further names of this machine that requests may have in their Host header.
-        token: Bearer token that requests must have; "": none.
-    """
+    """Where a receiver listens (port 0: any free one), this machine's further names, a token (or "")."""
 
     host: str
     port: int
@@ -209,10 +194,7 @@ class KafkaTopic(NamedTuple):
 
 
 def parse_kafka_uri(uri: str) -> KafkaTopic:
-    """Parses `kafka://broker1:9092,broker2:9092/topic?group=NAME&property=value`.
-
-    Raises ConfigError if a part is missing, or the URI holds a secret.
-    """
+    """Parses `kafka://HOST:PORT,HOST:PORT/TOPIC?group=NAME&property=value`; raises ConfigError."""
     parts = urlsplit(uri)
     topic = parts.path.strip("/")
     properties = dict(parse_qsl(parts.query, keep_blank_values=True))

@@ -1,7 +1,7 @@
 """Reads a Kafka topic."""
 
 import contextlib
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import Any
@@ -25,16 +25,12 @@ _POLL_INTERVAL_MS = 3_600_000
 class KafkaSource(StreamSource):
     """Reads the records of a topic as one consumer of a group.
 
-    A source is `topic[partition]`, a position is the offset. The committed offset is the one before which all
-    records are settled. Records of a revoked partition are dropped. Tombstones (no value) are settled at
-    once.
+    A source is `topic[partition]`, a position the offset; the offset before which all records are settled is
+    committed. Records of a revoked partition are dropped, tombstones (no value) settled at once.
     """
 
     def __init__(self, uri: str, max_record_bytes: int) -> None:
-        """Connects and joins the group; raises ConfigError if that is not possible.
-
-        The password is read from KAFKA_SASL_PASSWORD. A larger record is returned as an error.
-        """
+        """Connects, with the password in KAFKA_SASL_PASSWORD, and joins the group; raises ConfigError."""
         self._uri, self._limit = parse_kafka_uri(uri), max_record_bytes
         self._lock = Lock()
         self._trackers: dict[int, OffsetTracker] = {}
@@ -69,7 +65,6 @@ class KafkaSource(StreamSource):
         return consumer
 
     def _find_topic(self, consumer: Consumer) -> None:
-        """Raises KafkaException if the topic does not exist or no broker answers."""
         for further in reversed(range(_START_ATTEMPTS)):
             try:
                 topic = consumer.list_topics(self._uri.topic, timeout=1.0).topics[self._uri.topic]
@@ -180,32 +175,25 @@ class KafkaSource(StreamSource):
 class OffsetTracker:
     """Tracks the unsettled offsets of a partition. Offsets are added in order and may have gaps.
 
-    Attributes:
-        committed: The last offset that `commit` returned; 0: none.
-        next: The offset after the last one added.
+    `committed` is the last offset that `commit` returned (0: none), `next` the one after the last one added.
     """
 
     def __init__(self) -> None:
-        self._given: deque[int] = deque()
-        self._open: set[int] = set()
-        self.committed = 0
-        self.next = 0
+        self._open: OrderedDict[int, None] = OrderedDict()
+        self.committed = self.next = 0
 
     def add(self, offset: int) -> None:
         """Adds the offset of a record that was read."""
-        self._given.append(offset)
-        self._open.add(offset)
+        self._open[offset] = None
         self.next = offset + 1
 
     def settle(self, offset: int) -> None:
         """Marks a record as settled; ignores offsets that were not added."""
-        self._open.discard(offset)
+        self._open.pop(offset, None)
 
     def commit(self) -> int | None:
         """Returns the offset before which all records are settled; None if it has not moved."""
-        while self._given and self._given[0] not in self._open:
-            self._given.popleft()
-        offset = self._given[0] if self._given else self.next
+        offset = next(iter(self._open), self.next)
         if offset <= self.committed:
             return None
         self.committed = offset

@@ -35,10 +35,7 @@ def open_source(inputs: Sequence[str], options: SourceOptions, checkpoints: Chec
 
 
 def left_before(inputs: Sequence[str], options: SourceOptions, checkpoints: Checkpoints) -> list[str]:
-    """Returns what earlier processes of a stream could not use of kinds of inputs that are not named now.
-
-    Raises ConfigError if something that they received waits to be read.
-    """
+    """Returns what earlier processes could not use of inputs not named now; ConfigError: something waits."""
     left = [kind.left for kind in INPUT_KINDS if kind not in set(map(input_kind, inputs))]
     return [line for lines in left if lines for line in lines(options, checkpoints)]
 
@@ -100,12 +97,10 @@ class InputKind(NamedTuple):
     """A kind of input, chosen by how `--input` begins.
 
     Attributes:
-        scheme: Start of the names of such inputs.
         form: How such an input is named, for the help.
-        open: Opens an input by its name; raises ConfigError if that is impossible.
         is_local: Whether only a stream in this process reads it, and one such input at most.
-        left: Of a kind that stores what it received: returns what earlier processes could not use, for a
-            process that has no such input; raises ConfigError if something waits to be read.
+        left: Returns what earlier processes received and could not use, for a process without such an input;
+            raises ConfigError if something waits to be read.
     """
 
     scheme: str

@@ -26,10 +26,7 @@ class OtlpSource(StreamSource):
     """
 
     def __init__(self, uri: str, address: OtlpAddress, spool: Spool, max_body_bytes: int) -> None:
-        """Starts the server; raises ConfigError if the address is in use, or is not of this machine.
-
-        `close` closes the spool. A body of more bytes is refused.
-        """
+        """Starts the server, which refuses larger bodies; `close` closes the spool. Raises ConfigError."""
         from turnwise.pipeline.service.http import AuthMiddleware, listening, shown_url, web_server
         from turnwise.pipeline.service.serve import Tokens
         from turnwise.pipeline.streaming.inputs.otlp_app import OtlpApp
@@ -80,10 +77,7 @@ class OtlpSource(StreamSource):
 
 
 def open_receiver(uri: str, options: SourceOptions, checkpoints: Checkpoints) -> OtlpSource:
-    """Opens a receiver at `otlp://HOST:PORT` and names its address on standard error.
-
-    Raises ConfigError if the address cannot be used, the format is another one, or a package is missing.
-    """
+    """Opens a receiver and names its address on standard error; raises ConfigError."""
     address = parse_address(uri, os.environ)
     check_extra("--input otlp://...", "turnwise[otlp]")
     name = options.input_format

@@ -151,13 +151,9 @@ class Signal(NamedTuple):
     """What is sent to a path: spans or log records.
 
     Attributes:
-        noun: What they are called.
-        resources: Spellings of the key of the resources: OTLP/JSON's, and that of the fields of protobuf.
-        scopes: The same of the scopes in a resource.
-        items: The same of the spans or log records in a scope.
-        ids: Spellings of the ids without which one of them cannot be used.
+        resources: Spellings of the key, OTLP/JSON's and protobuf's; likewise of `scopes` and `items`.
+        ids: Spellings of the ids without which an item cannot be used.
         rejected: Key of the number of refused ones in an answer.
-        request: Protobuf message of a request.
     """
 
     noun: str
@@ -184,10 +180,7 @@ SIGNALS = {
 
 
 def _decompressed(body: bytes, encoding: str, limit: int) -> bytes:
-    """Returns the content of a body, of which no more than the limit is decompressed.
-
-    Raises ValueError if it is broken.
-    """
+    """Returns the content of a body, of which `limit` bytes are decompressed; ValueError: it is broken."""
     if encoding in ("", "identity"):
         return body
     if encoding not in _WINDOWS:
@@ -210,10 +203,7 @@ def _decompressed(body: bytes, encoding: str, limit: int) -> bytes:
 
 
 def _decode(signal: Signal, content_type: str, body: bytes) -> tuple[Export | None, int]:
-    """Decodes an uncompressed body; raises ValueError, in one line, if it is no such request.
-
-    Returns what can be used, and the number of spans or log records that lack ids.
-    """
+    """Returns what of a body can be used, and how many items lack ids; raises ValueError, in one line."""
     value = _value(signal, content_type, body)
     refused, count, latest = 0, 0, 0
     for scoped, key in _scopes(value, signal):
@@ -231,7 +221,6 @@ def _decode(signal: Signal, content_type: str, body: bytes) -> tuple[Export | No
 
 
 def _value(signal: Signal, content_type: str, body: bytes) -> JsonObject:
-    """Returns a request as OTLP/JSON."""
     if content_type == PROTOBUF:
         try:
             request = signal.request.FromString(body)

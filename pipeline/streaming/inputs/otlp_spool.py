@@ -37,20 +37,14 @@ class SpoolFullError(Exception):
 
 
 class Export(NamedTuple):
-    """The spans or log records of one request, as OTLP/JSON in UTF-8.
-
-    `event_time` is their latest time in seconds since the epoch; None: they state none.
-    """
+    """Items of one request as OTLP/JSON in UTF-8, and their latest time in epoch seconds; None: none."""
 
     data: bytes
     event_time: float | None
 
 
 def refused_before(options: SourceOptions, checkpoints: Checkpoints) -> list[str]:
-    """Returns how many spans earlier processes of a stream refused, for a process without a receiver.
-
-    Raises ConfigError if something that was received waits to be read, or the file cannot be read.
-    """
+    """Returns how many spans earlier processes refused; raises ConfigError: received ones wait to be read."""
     path = options.directory / RECEIVED_FILE
     if not path.is_file():
         return []
@@ -95,10 +89,7 @@ class Spool:
     """
 
     def __init__(self, directory: Path, checkpoints: Checkpoints, most: int = _MOST_BYTES) -> None:
-        """Opens the file, or creates it; raises ConfigError if the file cannot be read or written.
-
-        A position in the source is the number of an export; `most` bytes may wait for their outcomes.
-        """
+        """Opens or creates the file; `most` bytes may wait for their outcomes. Raises ConfigError."""
         self._most, self._lock = most, Lock()
         self._given, self._settled = 0, list[int]()
         try:
@@ -129,10 +120,7 @@ class Spool:
         self._file.executemany("DELETE FROM received WHERE id = ?", [(number,) for number in numbers])
 
     def add(self, export: Export | None, refused: int = 0) -> None:
-        """Stores an export and a number of refused spans; when this returns, they are on disk.
-
-        Raises SpoolFullError if too much is waiting, OSError if the file cannot be written.
-        """
+        """Puts an export and a number of refused spans on disk; raises SpoolFullError or OSError."""
         with self._lock:
             size = 0 if export is None else len(export.data)
             if size and self._bytes and self._bytes + size > self._most:
@@ -154,10 +142,7 @@ class Spool:
                 self._waiting += 1
 
     def take(self, limit: int | None, most: int | None = _MOST_AT_ONCE) -> list[SourceRecord]:
-        """Returns the next exports that were not taken; raises OSError if the file cannot be read.
-
-        There are `limit` at most, and none after `most` bytes; None: no limit.
-        """
+        """Returns the next exports: `limit`, and none after `most` bytes; None: no limit. Raises OSError."""
         items: list[SourceRecord] = []
         size = 0
         query = "SELECT id, data, event_time, received FROM received WHERE id > ? ORDER BY id"

@@ -41,11 +41,7 @@ class PubSubSource(StreamSource):
     """
 
     def __init__(self, uri: str, max_record_bytes: int, timestamp_attribute: str | None = None) -> None:
-        """Connects and starts to receive; raises ConfigError if that is not possible.
-
-        A larger message is returned as an error. The timestamp attribute holds the event time: RFC 3339 or
-        milliseconds.
-        """
+        """Connects; raises ConfigError. The attribute holds the event time: RFC 3339 or milliseconds."""
         self._source, is_topic = pubsub_name(uri)
         self._limit, self._attribute = max_record_bytes, timestamp_attribute
         self._lock = Lock()
@@ -136,11 +132,7 @@ _DAY_SECONDS = 86_400
 
 
 def _connect(uri: str) -> tuple[Any, str]:
-    """Returns a subscriber client and the subscription name. For a topic, creates a subscription.
-
-    Raises ConfigError if it does not exist, access is denied, the service does not answer, or credentials or
-    the library are missing.
-    """
+    """Returns a subscriber client and the subscription, a new one of a topic; raises ConfigError."""
     name, is_topic = pubsub_name(uri)
     if not os.environ.get("PUBSUB_EMULATOR_HOST"):
         check_google(f"--input {uri}")
@@ -169,6 +161,5 @@ def _connect(uri: str) -> tuple[Any, str]:
 
 
 def _refusal(uri: str, error: BaseException | None) -> str:
-    """Returns a one-line message for an error of Pub/Sub."""
     text = " ".join(str(getattr(error, "message", "") or error or "the stream has ended").split())
     return f"--input {uri}: {type(error).__name__}: {text[:500]}"

@@ -6,31 +6,25 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from pathlib import Path
-from sys import maxsize
-from threading import Lock
+from threading import RLock
 from typing import Any, NamedTuple
 
-from turnwise.pipeline.streaming.local.database import RowRange, SegmentId, disk_errors, open_reader
+from turnwise.pipeline.streaming.local.database import RowRange, SegmentId, disk_errors
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import dump_json
 from turnwise.transforms.beam.sessions import MAX_EVENTS, ClosedSession, closed_session
-from turnwise.transforms.beam.windows import Contribution, Counted
-from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
+from turnwise.transforms.beam.windows import Contribution
+from turnwise.transforms.metrics.state import packed
 
 
 class StoredConversation(NamedTuple):
     """A stored conversation.
 
     Attributes:
-        revision: Revision of its contribution.
-        written: Revision in its rows.
+        revision: Revision of its contribution; `written`: in its rows.
         event_time: Event time of its first contribution; it determines the window.
         app_version: "": unknown.
-        packed: What it added to the metrics, packed.
-        changed: Number of the change that wrote it.
-        counts: What it added to the counts, as a JSON object.
-        digest: Digest of the record.
+        packed: What it added to the metrics, packed; `counts`: to the counts, as a JSON object.
     """
 
     key: int
@@ -39,22 +33,13 @@ class StoredConversation(NamedTuple):
     event_time: float
     app_version: str
     packed: bytes
-    changed: int
     counts: str
     digest: bytes
-
-    @property
-    def statistics(self) -> MetricsState:
-        """What it added to the metrics."""
-        return unpacked(self.packed)
 
     @property
     def counted(self) -> Counter[str]:
         """What it added to the counts."""
         return Counter(json.loads(self.counts))
-
-
-KNOWN_COLUMNS = "key, revision, written, event_time, app_version, statistics, changed, counts, digest"
 
 
 @lru_cache(maxsize=8)  # it is asked for several times while one conversation is stored
@@ -65,15 +50,21 @@ def key_of(name: str) -> int:
 
 
 class ConversationStore:
-    """The conversations in a stream's database, whose changes count. Callers hold a transaction of it."""
+    """The conversations in a stream's database, whose changes count.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    Callers hold a transaction of it, but for `session` and `group`.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, lock: RLock) -> None:
+        self._connection, self._lock = connection, lock
         [self.changes] = connection.execute("SELECT coalesce(max(changed), 0) FROM conversations").fetchone()
 
     def known(self, name: str, result: str | None) -> StoredConversation | None:
         """Returns the stored conversation of a name or, failing that, of a result name."""
-        query = f"SELECT {KNOWN_COLUMNS} FROM conversations WHERE key = ? OR result = ? ORDER BY key = ? DESC"
+        query = (
+            "SELECT key, revision, written, event_time, app_version, statistics, counts, digest"
+            " FROM conversations WHERE key = ? OR result = ? ORDER BY key = ? DESC"
+        )
         key = key_of(name)
         row = self._connection.execute(query, (key, _key_or_none(result), key)).fetchone()
         return StoredConversation(*row) if row else None
@@ -140,6 +131,39 @@ class ConversationStore:
         rows = [(key_of(f"group {group}"), key, closed.closed_at) for group in record.closing.groups]
         self._connection.executemany("INSERT OR REPLACE INTO groups VALUES (?, ?, ?)", rows)
 
+    def session(self, session_id: str) -> ClosedSession | None:
+        """Returns a closed session (without events if it was pruned) or None; raises OSError."""
+        key = key_of(f"session {session_id}")
+        for row in self._rows("SELECT revision, events, closed_at, places FROM sessions WHERE key = ?", key):
+            return ClosedSession(*row)
+        for (at,) in self._rows("SELECT at FROM forgotten WHERE key = ?", key):
+            return ClosedSession(0, b"", at)
+        return None
+
+    def group(self, group: str, is_endless: bool = False) -> ClosedSession | None:
+        """Returns the events of the closed sessions with events of a group, as one session; raises OSError.
+
+        If one of them was pruned, there are no events. None: no session has such events. Of a group of any
+        number of conversations the newest that are there count.
+        """
+        newest = f" AND s.key IS NOT NULL ORDER BY g.at DESC LIMIT {MAX_EVENTS // 2}" if is_endless else ""
+        query = (
+            "SELECT s.events, s.places, coalesce(s.closed_at, g.at) FROM groups g"
+            f" LEFT JOIN sessions s ON s.key = g.session WHERE g.key = ?{newest or ' ORDER BY g.session'}"
+        )
+        rows = self._rows(query, key_of(f"group {group}"))
+        if not rows:
+            return None
+        closed_at = max(at for _, _, at in rows)
+        if any(events is None for events, _, _ in rows):
+            return ClosedSession(0, b"", closed_at)
+        events, places = (b"[" + b",".join(row[i][1:-1] for row in rows) + b"]" for i in (0, 1))
+        return ClosedSession(0, events, closed_at, places)
+
+    def _rows(self, query: str, key: int) -> list[tuple[Any, ...]]:
+        with self._lock, disk_errors(self._connection):
+            return self._connection.execute(query, (key,)).fetchall()
+
     def segments_with_dead_rows(self) -> list[SegmentId]:
         """Returns the files with rows of replaced conversations."""
         rows = self._connection.execute('SELECT DISTINCT "table", number FROM dead')
@@ -171,80 +195,3 @@ def _key_or_none(name: str | None) -> int | None:
 
 def _version_of(contribution: Contribution | StoredConversation) -> bytes:
     return contribution.revision.to_bytes(8, "big") + contribution.digest
-
-
-class PreviousProcesses:
-    """Reads a stream's database through a connection of its own.
-
-    Attributes:
-        may_hold_any: Whether there may be conversations that this process does not hold in state.
-    """
-
-    def __init__(self, directory: Path, changes: int) -> None:
-        """Opens the database; `changes` is the number of the last change of earlier processes."""
-        self._connection: sqlite3.Connection = open_reader(directory)
-        self._changes, self._lock = changes, Lock()
-        forgotten = self._connection.execute("SELECT EXISTS (SELECT 1 FROM forgotten)").fetchone()
-        self.may_hold_any = bool(changes or forgotten[0])
-        self._replaced: dict[int, StoredConversation] = {}
-
-    def replace(self, known: StoredConversation) -> None:
-        """Remembers the contribution of an earlier process before this one replaces it."""
-        if known.changed <= self._changes:
-            self._replaced.setdefault(known.key, known)
-
-    def session(self, session_id: str) -> ClosedSession | None:
-        """Returns a closed session (without events if it was pruned) or None; raises OSError."""
-        key = key_of(f"session {session_id}")
-        row = self._row("SELECT revision, events, closed_at, places FROM sessions WHERE key = ?", key)
-        if row is not None:
-            return ClosedSession(*row)
-        pruned = self._row("SELECT at FROM forgotten WHERE key = ?", key)
-        return None if pruned is None else ClosedSession(0, b"", pruned[0])
-
-    def group(self, group: str, is_endless: bool = False) -> ClosedSession | None:
-        """Returns the events of the closed sessions with events of a group, as one session; raises OSError.
-
-        If one of them was pruned, there are no events. None: no session has such events. Of a group of any
-        number of conversations the newest that are there count.
-        """
-        newest = f" AND s.key IS NOT NULL ORDER BY g.at DESC LIMIT {MAX_EVENTS // 2}" if is_endless else ""
-        query = (
-            "SELECT s.events, s.places, coalesce(s.closed_at, g.at) FROM groups g"
-            f" LEFT JOIN sessions s ON s.key = g.session WHERE g.key = ?{newest or ' ORDER BY g.session'}"
-        )
-        with self._lock, disk_errors(self._connection):
-            rows = self._connection.execute(query, (key_of(f"group {group}"),)).fetchall()
-        if not rows:
-            return None
-        closed_at = max(at for _, _, at in rows)
-        if any(events is None for events, _, _ in rows):
-            return ClosedSession(0, b"", closed_at)
-        events, places = (b"[" + b",".join(row[i][1:-1] for row in rows) + b"]" for i in (0, 1))
-        return ClosedSession(0, events, closed_at, places)
-
-    def counted(self, name: str) -> Counted | None:
-        """Returns what an earlier process counted of a conversation; raises OSError.
-
-        A pruned conversation has the highest revision, so that nothing replaces it.
-        """
-        if not self.may_hold_any:
-            return None
-        key = key_of(name)
-        row = self._row(f"SELECT {KNOWN_COLUMNS} FROM conversations WHERE key = ?", key)
-        known = StoredConversation(*row) if row else None
-        if known is None or known.changed > self._changes:
-            known = self._replaced.get(key)
-        if known is not None:
-            return Counted(known.revision, known.digest, known.event_time, known.app_version, known.packed)
-        pruned = None if row else self._row("SELECT digest, at FROM forgotten WHERE key = ?", key)
-        return None if pruned is None else Counted(maxsize, pruned[0], pruned[1], "", b"")
-
-    def _row(self, query: str, key: int) -> Any:
-        with self._lock, disk_errors(self._connection):
-            return self._connection.execute(query, (key,)).fetchone()
-
-    def close(self) -> None:
-        """Closes the database."""
-        with self._lock:
-            self._connection.close()

@@ -13,35 +13,33 @@ from turnwise.pipeline.report.run_counts import RunCounts, failure_counters, run
 from turnwise.pipeline.streaming.alerts import WindowSum
 from turnwise.schemas.conversation import Arrival, Receipt
 from turnwise.schemas.rows import FailureRow
-from turnwise.transforms.beam.windows import RecordOutcome
+from turnwise.transforms.beam.windows import RecordOutcome, SumsChange
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 from turnwise.transforms.scoring.evaluate import GUESS
 from turnwise.transforms.scoring.panels import STAGE
 
 
 class WindowSums:
-    """Metrics by window and app version, written in the transaction of the outcomes.
+    """Metrics by window and app version, whose `changes` are written in the transaction of the outcomes.
 
-    Attributes:
-        totals: App version ("": unknown) -> metrics of all windows, as written.
+    `totals` are those of all windows by app version ("": unknown), as written.
     """
 
     def __init__(self, connection: sqlite3.Connection, window: float) -> None:
         self._connection, self._window = connection, window
-        self._changes: dict[tuple[float, str], MetricsState] = {}
+        self.changes: list[SumsChange] = []
         self.totals: dict[str, MetricsState] = {}
         for entry in self.all():
             self._add_to_total(entry.app_version, entry.state)
 
-    def add(self, event_time: float, app_version: str, statistics: MetricsState, sign: int = 1) -> None:
-        """Adds statistics to the window of a time, or subtracts them (`sign` -1), until `write`."""
-        key = (event_time - event_time % self._window, app_version)
-        self._changes.setdefault(key, MetricsState()).merge(statistics, sign)
-
     def write(self) -> None:
         """Writes the changes. The caller holds a transaction."""
         execute, of_key = self._connection.execute, "FROM sums WHERE start = ? AND app_version = ?"
-        for key, change in self._changes.items():
+        by_window: dict[tuple[float, str], MetricsState] = {}
+        for sign, at, version, statistics in self.changes:
+            key = (at - at % self._window, version)
+            by_window.setdefault(key, MetricsState()).merge(statistics, sign)
+        for key, change in by_window.items():
             row = execute(f"SELECT statistics {of_key}", key).fetchone()
             state = unpacked(row[0]) if row else MetricsState()
             state.merge(change)
@@ -50,7 +48,7 @@ class WindowSums:
                 execute("INSERT OR REPLACE INTO sums VALUES (?, ?, ?)", (*key, packed(state)))
             else:
                 execute(f"DELETE {of_key}", key)
-        self._changes = {}
+        self.changes = []
 
     def _add_to_total(self, app_version: str, change: MetricsState) -> None:
         total = self.totals.setdefault(app_version, MetricsState())
@@ -155,11 +153,6 @@ class Watermark:
         before, self.value = self.value, max(self.value, min(self._latest + idle, self._now()) - _SLACK)
         return self.value > before
 
-    @property
-    def micros(self) -> int:
-        """The value in microseconds."""
-        return int(self.value * 1e6)
-
     def pass_over(self, seconds: float) -> None:
         """Advances to `seconds` after the latest event, at the end of a stream."""
         self.value = max(self.value, self._newest) + seconds
@@ -187,10 +180,7 @@ class InFlightRecords:
         return is_new
 
     def complete(self, receipts: Iterable[Receipt]) -> list[Place]:
-        """Registers stored parts of records and returns the records that are complete.
-
-        Ignores parts of records that are not in flight, such as eval cases and records completed before.
-        """
+        """Registers stored parts of records in flight, no others; returns the records that are complete."""
         whole = []
         with self._lock:
             for receipt in receipts:

@@ -167,18 +167,8 @@ def run_of(path: Path) -> object:
         return None
 
 
-def open_reader(directory: Path) -> sqlite3.Connection:
-    """Opens the database read-only, beside the writing connection; raises OSError."""
-    path = directory / PROGRESS_FILE
-    try:
-        uri = f"{path.absolute().as_uri()}?mode=ro"
-        return sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
-    except sqlite3.Error as error:
-        raise OSError(f"{path}: {error}") from None
-
-
-def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock: float) -> bool:
-    """Deletes what can no longer change; returns whether conversations were deleted.
+def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock: float) -> None:
+    """Deletes what can no longer change.
 
     The key and digest of a pruned conversation stay for `FORGOTTEN_SECONDS`, so that it is recognised if it
     arrives again; the sums of its window stay. Positions of sources without consecutive numbers stay for the
@@ -186,8 +176,8 @@ def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock:
     the epoch. The caller holds a transaction.
     """
 
-    def execute(statement: str, time: float) -> int:
-        return connection.execute(statement, (time,)).rowcount
+    def execute(statement: str, time: float) -> None:
+        connection.execute(statement, (time,))
 
     horizon, old = now - rules.allowed_lateness, "FROM sessions WHERE closed_at <= ?"
     execute(f"INSERT OR REPLACE INTO forgotten SELECT key, x'', closed_at {old}", horizon)
@@ -200,11 +190,10 @@ def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock:
         execute(f"INSERT OR REPLACE INTO forgotten {rows}", horizon)
     for table in ("digests", "spans"):
         execute(f"DELETE FROM {table} WHERE key IN (SELECT key {old})", horizon)
-    forgotten = execute(f"DELETE {old}", horizon)
+    execute(f"DELETE {old}", horizon)
     execute("DELETE FROM forgotten WHERE at <= ?", horizon - FORGOTTEN_SECONDS)
     for table in ("settled", "rejected"):
         execute(f"DELETE FROM {table} WHERE at <= ?", clock - kept)
-    return forgotten > 0
 
 
 SCORES = "scores"
@@ -276,40 +265,34 @@ def _tail_digest(tail: bytes) -> bytes:
 
 
 class Segments:
-    """The growing files of an output directory.
+    """The growing files of a directory; what stands beyond a committed length was never committed.
 
-    Bytes beyond the committed lengths are from an unfinished transaction and are cut off at the start.
+    `lengths` are those of all files in bytes, with rows that are not yet committed.
     """
 
     def __init__(self, directory: Path, committed: Mapping[SegmentId, int]) -> None:
-        """Truncates the files to their committed lengths and removes uncommitted files."""
         self._directory = directory
-        self._lengths: dict[SegmentId, int] = dict(committed)
+        self.lengths: dict[SegmentId, int] = dict(committed)
         for path in directory.iterdir():
             name = _NAME.fullmatch(path.name)
-            if name and SegmentId(name[1], int(name[2])) not in self._lengths:
+            if name and SegmentId(name[1], int(name[2])) not in self.lengths:
                 path.unlink()
         self._current = {table: SegmentId(table, 0) for table in TABLES}
-        self._current |= {segment.table: segment for segment in sorted(self._lengths)}
+        self._current |= {segment.table: segment for segment in sorted(self.lengths)}
         self._tails = dict[SegmentId, bytes]()
-        for segment in self._lengths.keys() - self._current.values():
+        for segment in self.lengths.keys() - self._current.values():
             with (directory / segment.name).open("rb") as file:
-                self._tails[segment] = _tail_of(file, self._lengths[segment])
+                self._tails[segment] = _tail_of(file, self.lengths[segment])
         self._files = {table: self._open(segment) for table, segment in self._current.items()}
 
     def _open(self, segment: SegmentId) -> BinaryIO:
         path = self._directory / segment.name
-        length = self._lengths.setdefault(segment, 0)
+        length = self.lengths.setdefault(segment, 0)
         file = path.open("r+b" if path.exists() else "w+b")
         file.truncate(length)
         self._tails[segment] = _tail_of(file, length)
         file.seek(length)
         return file
-
-    @property
-    def lengths(self) -> Mapping[SegmentId, int]:
-        """Length of every file in bytes, with rows that are not yet committed."""
-        return self._lengths
 
     def tail(self, segment: SegmentId) -> bytes:
         """Returns the digest of the last 4,096 bytes of a file, by which it is recognised."""
@@ -320,15 +303,15 @@ class Segments:
         if not rows:
             return None
         segment = self._current[table]
-        if self._lengths[segment] >= _LARGEST:
+        if self.lengths[segment] >= _LARGEST:
             segment = self._current[table] = SegmentId(table, segment.number + 1)
             self._sync_one(table)
             self._files[table].close()
             self._files[table] = self._open(segment)
         text = score_lines(rows) if table == SCORES else b"\n".join(map(dump_json, rows)) + b"\n"
         self._files[table].write(text)
-        span = RowRange(segment, self._lengths[segment], len(text))
-        self._lengths[segment] += len(text)
+        span = RowRange(segment, self.lengths[segment], len(text))
+        self.lengths[segment] += len(text)
         self._tails[segment] = (self._tails[segment] + text[-_COMPARED:])[-_COMPARED:]
         return span
 
@@ -348,15 +331,15 @@ class Segments:
         path = self._directory / segment.name
         with path.open("rb") as source, (self._directory / new.name).open("wb") as target:
             starts = [0, *(start + size for start, size in dead)]
-            ends = [*(start for start, _ in dead), self._lengths[segment]]
+            ends = [*(start for start, _ in dead), self.lengths[segment]]
             for start, end in zip(starts, ends, strict=True):
                 source.seek(start)
                 while start < end:
                     start += target.write(source.read(min(end - start, _COPIED_AT_ONCE)))
-            self._lengths[new] = target.tell()
+            self.lengths[new] = target.tell()
             target.flush()
             os.fsync(target.fileno())
-        del self._lengths[segment], self._tails[segment]
+        del self.lengths[segment], self._tails[segment]
         self._files[segment.table].close()
         self._files[segment.table] = self._open(new)
         self._current[segment.table] = new

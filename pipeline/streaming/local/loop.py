@@ -14,22 +14,19 @@ from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from msgspec import Struct
 
-from turnwise.pipeline.io.case_book import CaseBook
 from turnwise.pipeline.io.run_writer import ALERTS_FILE
+from turnwise.pipeline.settings.options import StreamSettings
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts import WindowSum, open_alert_sink, send_alert
 from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
-from turnwise.pipeline.streaming.local.counts import BackgroundThread, InFlightRecords, Watermark
-from turnwise.pipeline.streaming.local.storage import Runtime, StreamStorage
+from turnwise.pipeline.streaming.local.counts import BackgroundThread, Watermark
+from turnwise.pipeline.streaming.local.storage import Runtime
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import PROGRESS, RunInfo, StreamRules
 from turnwise.schemas.score import record_failure
 from turnwise.transforms.beam.sessions import RecordContent, Sessions, firing_time
 from turnwise.transforms.beam.windows import (
     AlertRaiser,
-    Contribution,
-    Counted,
-    CountedLookup,
     RaisedWindows,
     RecordOutcome,
     StreamScorer,
@@ -37,7 +34,6 @@ from turnwise.transforms.beam.windows import (
     WindowMetrics,
     failed_outcome,
     known_watermark,
-    revise,
     window_start,
 )
 from turnwise.transforms.formats.events import ConversationEvent, is_of_endless_group
@@ -70,50 +66,10 @@ class AdvanceClock(NamedTuple):
 StreamEvent: TypeAlias = Elements | AdvanceWatermark | AdvanceClock
 
 
-HORIZON = 32_000
-"""Maximum number of counted conversations in memory; the oldest are removed first."""
-
-
-class CountedOnce:
-    """The contributions that count; those of windows that cannot change any more are forgotten."""
-
-    def __init__(self, rules: StreamRules, earlier: CountedLookup) -> None:
-        self._earlier, self._length = earlier, rules.window
-        self._kept_seconds = rules.window + rules.window_lateness
-        self._known: dict[str, Counted] = {}
-        self._forget_at = inf
-
-    def add(self, new: Contribution) -> list[SumsChange]:
-        """Returns what a contribution changes: nothing, if it was counted before."""
-        before = self._known.get(new.name) or self._earlier(new.name)
-        known, changes = revise(before, new)
-        if known is before:
-            return []
-        self._known.pop(new.name, None)
-        self._known[new.name] = known
-        if len(self._known) > HORIZON:
-            del self._known[next(iter(self._known))]
-        self._forget_at = min(self._forget_at, self._end(known))
-        return changes
-
-    def forget(self, watermark: float) -> None:
-        """Removes contributions whose windows cannot change any more: those that `Windows` forgets."""
-        if watermark > self._forget_at:
-            self._known = {name: c for name, c in self._known.items() if self._end(c) >= watermark}
-            self._forget_at = min(map(self._end, self._known.values()), default=inf)
-
-    def _end(self, known: Counted) -> float:
-        return window_start(known.event_time, self._length) + self._kept_seconds
-
-
 class _OpenWindow(Struct):
-    """A window of an app version: its sums as of the last pane, and the changes since then.
-
-    `due` is the time of the clock at which the next early pane is due; infinity: none.
-    """
+    """A window of an app version; `due` is the clock's time of its next early pane, infinity: none."""
 
     sums: MetricsState
-    changes: MetricsState
     panes: int = 0
     due: float = inf
 
@@ -132,25 +88,21 @@ class Windows:
         self._clock, self._watermark = 0.0, -inf
         self._changed: set[tuple[float, str]] = set()
         self._next_end = inf
-        for start, version, state in earlier:
-            self._add(window_start(start, self._length), version, state, 1)
+        self.add(SumsChange(1, *entry) for entry in earlier)
 
     def add(self, changes: Iterable[SumsChange]) -> None:
         """Adds what contributions change; dropped where the lateness of a window is over."""
         for change in changes:
-            start = window_start(change.event_time, self._length)
-            self._add(start, change.app_version, change.statistics, change.sign)
-
-    def _add(self, start: float, version: str, sums: MetricsState, sign: int) -> None:
-        end = start + self._length
-        if self._watermark > end + self._lateness:
-            return
-        window = self._windows.setdefault((start, version), _OpenWindow(MetricsState(), MetricsState()))
-        window.changes.merge(sums, sign)
-        self._changed.add((start, version))
-        self._next_end = min(self._next_end, end)
-        if window.due == inf:
-            window.due = self._clock + self._pane_every
+            key = window_start(change.event_time, self._length), change.app_version
+            end = key[0] + self._length
+            if self._watermark > end + self._lateness:
+                continue
+            window = self._windows.setdefault(key, _OpenWindow(MetricsState()))
+            window.sums.merge(change.statistics, change.sign)
+            self._changed.add(key)
+            self._next_end = min(self._next_end, end)
+            if window.due == inf:
+                window.due = self._clock + self._pane_every
 
     def panes(self, watermark: float, clock: float) -> Iterator[WindowMetrics]:
         """Yields the panes that are due, and forgets windows that accept no more changes."""
@@ -169,10 +121,9 @@ class Windows:
             if timing:
                 self._changed.discard((start, version))
                 sums = MetricsState()
-                for part in (window.sums, window.changes):
-                    sums.merge(part)
+                sums.merge(window.sums)
                 pane = WindowMetrics(start, end, version, timing, window.panes, sums)
-                window.sums, window.changes, window.due = sums, MetricsState(), inf
+                window.due = inf
                 window.panes += 1
                 yield pane
             if watermark > end + self._lateness:
@@ -191,14 +142,12 @@ class StreamLoop:
     """Runs a stream in the calling thread. A bundle that fails ends it: the next process reads it again."""
 
     def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[WindowSum]) -> None:
-        """Creates a loop; `sums` are the metrics of earlier processes."""
-        rules, earlier = settings.stream.rules, runtime.store.earlier
-        self._rules, self._runtime, self._run = rules, runtime, settings.run
+        self._rules, self._runtime, self._run = settings.stream.rules, runtime, settings.run
         self._reader = LogReader(settings.input_format, settings.config)
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
         self._scorer = StreamScorer(settings.selection, settings.run, settings.judge)
-        self._counted, self._windows = CountedOnce(rules, earlier.counted), Windows(rules, sums)
-        self._raiser = AlertRaiser(rules, settings.config.alerts)
+        self._windows = Windows(self._rules, sums)
+        self._raiser = AlertRaiser(self._rules, settings.config.alerts)
         self._raised: dict[str, RaisedWindows] = {}
         sink = settings.stream.alerts, Path(settings.output) / ALERTS_FILE
         self._alerts = open_alert_sink(*sink) if settings.config.alerts else None
@@ -218,7 +167,7 @@ class StreamLoop:
         self._process(())
 
     def _process(self, values: Sequence[TimestampedValue[Arrival]]) -> None:
-        """Processes a bundle, and what is due then; stores the outcomes in one transaction."""
+        """Processes a bundle, and what is due then: stores the outcomes, and what they change in windows."""
         if values or min(self._sessions.due, self._groups.due) <= self._watermark:
             book = self._runtime.cases
             self._cases, self._held = CaseIndex(None) if book is None else book.index, 0
@@ -228,16 +177,16 @@ class StreamLoop:
             self._close_due()
             self._outcomes += self._scorer.finish()
             PROGRESS.held += self._held
+        store, in_flight = self._runtime.store, self._runtime.in_flight
         outcomes, self._outcomes = self._outcomes, []
-        for outcome in outcomes:
-            if outcome.contribution is not None:
-                self._windows.add(self._counted.add(outcome.contribution))
-        self._counted.forget(self._watermark)
+        if outcomes:
+            self._windows.add(store.commit(outcomes, in_flight))
+        unsent: list[RecordOutcome] = []
         for pane in self._windows.panes(self._watermark, self._clock):
             self._runtime.metrics.put(pane)
-            outcomes += self._alert(pane)
-        if outcomes:
-            self._runtime.store.commit(outcomes, self._runtime.in_flight)
+            unsent += self._alert(pane)
+        if unsent:
+            store.commit(unsent, in_flight)
 
     def _read(self, arrival: Arrival, timestamp: Timestamp) -> None:
         watermark = known_watermark(arrival)
@@ -253,9 +202,9 @@ class StreamLoop:
                 self._add(self._sessions, event, timestamp)
 
     def _add(self, sessions: Sessions, event: ConversationEvent, timestamp: Timestamp) -> None:
-        earlier = self._runtime.store.earlier
-        group = partial(earlier.group, is_endless=is_of_endless_group(event))
-        lookup = group if sessions is self._groups else earlier.session
+        stored = self._runtime.store.conversations
+        group = partial(stored.group, is_endless=is_of_endless_group(event))
+        lookup = group if sessions is self._groups else stored.session
         held, rejected = sessions.add(event, timestamp.micros / 1e6, self._reader, self._rules, lookup)
         self._held += held
         if rejected is not None:
@@ -310,44 +259,27 @@ class IncompleteError(OSError):
     """The stream ended with records that have no outcome."""
 
 
-class StreamLimits(Struct, frozen=True):
-    """Seconds, and conversations scored or rejected, after which a stream ends by itself; None: never."""
-
-    seconds: float | None = None
-    conversations: int | None = None
-
-
 class Engine:
-    """Provides the events of a local stream.
-
-    Slow calls run in another thread, so that the stream's time goes on meanwhile. `problem` is the error that
-    ended the stream early; None: there is none.
-    """
+    """The events of a local stream, whose time goes on during slow calls; `problem` ended it early."""
 
     def __init__(
         self,
         source: StreamSource,
-        in_flight: InFlightRecords,
-        store: StreamStorage,
-        limits: StreamLimits,
-        longest_wait: float,
+        runtime: Runtime,
+        stream: StreamSettings,
         run: RunInfo,
         stop: Event,
-        cases: CaseBook | None = None,
         patience: float = 60.0,
     ):
-        """Creates the engine.
-
-        An open session is closed after `longest_wait` seconds at the latest. To end the stream set `stop`:
-        records that were read are still scored, and a source without an answer is given `patience` seconds.
-        """
-        self._worker, self._patience, self._cases = BackgroundThread("turnwise-reader"), patience, cases
-        self._source, self._in_flight, self._store = source, in_flight, store
-        self._limits, self._longest_wait, self._run = limits, longest_wait, run
-        self._stop = stop
-        self._watermark = Watermark(patience=longest_wait)
+        """Creates the engine; when `stop` is set, a source without an answer has `patience` seconds."""
+        self._worker, self._patience = BackgroundThread("turnwise-reader"), patience
+        self._source, self._stream, self._run, self._stop = source, stream, run, stop
+        self._store, self._in_flight, self._cases = runtime.store, runtime.in_flight, runtime.cases
+        self._watermark = Watermark(patience=stream.rules.longest_wait)
         self._started = self._ticked = monotonic()
-        self._scored_before = self._scored()
+        seconds, most = stream.max_run_time, stream.stop_after
+        self._seconds = inf if seconds is None else seconds
+        self._last = inf if most is None else self._scored() + most
         self.problem: Exception | None = None
 
     def close(self) -> None:
@@ -375,10 +307,8 @@ class Engine:
             raise self.problem
 
     def _live(self) -> Iterator[StreamEvent]:
-        most = self._limits.conversations
         while not self._must_end():
-            scored = self._scored() - self._scored_before
-            room = _BUNDLE if most is None else min(_BUNDLE, most - scored)
+            room = int(min(_BUNDLE, self._last - self._scored()))
             items = yield from self._in_worker(partial(self._source.poll, room))
             if items:
                 yield from self._admit(items)
@@ -388,7 +318,6 @@ class Engine:
             yield from self._tick()
 
     def _refresh_cases(self) -> Iterator[StreamEvent]:
-        """Reads eval cases that changed, and stores the failures of those that cannot be read."""
         if self._cases is None or not self._cases.is_due:
             return
         failures = (yield from self._in_worker(self._cases.refresh)) or ()
@@ -396,10 +325,7 @@ class Engine:
             yield from self._in_worker(partial(self._store.commit, rejected, self._in_flight))
 
     def _in_worker(self, call: Callable[[], _T]) -> Generator[StreamEvent, None, _T]:
-        """Runs a call in the worker thread, advances the clock meanwhile, and returns the result.
-
-        Raises StalledError if the stream is to end and the call does not return.
-        """
+        """Calls in the worker thread while the clock advances; raises StalledError if the stream must end."""
         result = self._worker.submit(call)
         ending_since: float | None = None
         while not wait([result], _TICK).done:
@@ -414,12 +340,8 @@ class Engine:
         return result.result()
 
     def _must_end(self) -> bool:
-        seconds, conversations = self._limits.seconds, self._limits.conversations
-        if self._stop.is_set() or self._source.is_finished:
-            return True
-        if seconds is not None and monotonic() - self._started >= seconds:
-            return True
-        return conversations is not None and self._scored() - self._scored_before >= conversations
+        is_over = monotonic() - self._started >= self._seconds or self._scored() >= self._last
+        return self._stop.is_set() or self._source.is_finished or is_over
 
     def _scored(self) -> int:
         counts = self._store.counts
@@ -448,22 +370,20 @@ class Engine:
             yield Elements(elements)
 
     def _tick(self) -> Iterator[StreamEvent]:
-        """Advances the pipeline's clock and watermark."""
         now = monotonic()
         if now - self._ticked < _TICK:
             return
         if self._watermark.advance():
             self._store.now = max(self._store.now, self._watermark.value)
-            yield AdvanceWatermark(Timestamp(micros=self._watermark.micros))
+            yield AdvanceWatermark(Timestamp.of(self._watermark.value))
         yield AdvanceClock(now - self._ticked)
         self._ticked = now
 
     def _drain(self) -> Iterator[StreamEvent]:
-        """Completes the records that were read: open sessions end."""
-        if self._limits.conversations is None:
+        if self._stream.stop_after is None:
             yield from self._admit((yield from self._in_worker(self._source.last_items)) or ())
-        self._watermark.pass_over(self._longest_wait)
-        yield AdvanceWatermark(Timestamp(micros=self._watermark.micros))
+        self._watermark.pass_over(self._stream.rules.longest_wait)
+        yield AdvanceWatermark(Timestamp.of(self._watermark.value))
         if waiting := self._in_flight.waiting:
             raise IncompleteError(
                 f"{waiting} records were not completed; start the stream again to read them again"

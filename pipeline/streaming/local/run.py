@@ -36,7 +36,7 @@ from turnwise.pipeline.streaming.alerts import open_alert_sink
 from turnwise.pipeline.streaming.inputs.base import SourceOptions, StreamSource
 from turnwise.pipeline.streaming.inputs.open import left_before, open_source
 from turnwise.pipeline.streaming.local.counts import InFlightRecords, stream_counts
-from turnwise.pipeline.streaming.local.loop import Engine, StreamLimits, StreamLoop
+from turnwise.pipeline.streaming.local.loop import Engine, StreamLoop
 from turnwise.pipeline.streaming.local.storage import MetricsFiles, Runtime, StreamStorage
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, shown_url
@@ -71,12 +71,13 @@ def run_stream(settings: RunSettings) -> int:
         if is_new:
             clear_unfinished(settings.output)
         try:
-            store = StreamStorage(Path(settings.output), settings.stream.rules, settings.run)
+            store = StreamStorage(Path(settings.output), settings.stream.rules)
         except ValueError as error:
             raise ConfigError(f"--output {settings.output}: {error}") from None
         stack.callback(store.close)
         try:
             settings = _continued(settings, store)
+            store.run = settings.run
             if settings.places:
                 store.service = open_changes(settings.places)
                 store.service.stop = stop
@@ -133,20 +134,14 @@ def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
 
 
 def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, stop: Event) -> int:
-    """Runs the stream to its end; raises the error that ended it early.
-
-    Returns how many conversations came too late for the panes of their windows.
-    """
+    """Runs the stream, or raises what ended it early; returns how many conversations missed their panes."""
     stream, directory = settings.stream, Path(settings.output)
-    in_flight = InFlightRecords(source.settle)
     sums = store.sums.all()
     metrics, places = MetricsFiles(directory, settings.run.run_id, sums), case_places(settings)
     metrics.send = store.send if store.service else None
     cases = None if places is None else CaseBook(places)
-    runtime = Runtime(store, in_flight, metrics, cases)
-    limits = StreamLimits(stream.max_run_time, stream.stop_after)
-    wait = stream.rules.longest_wait
-    engine = Engine(source, in_flight, store, limits, wait, settings.run, stop, cases)
+    runtime = Runtime(store, InFlightRecords(source.settle), metrics, cases)
+    engine = Engine(source, runtime, stream, settings.run, stop)
     calm_collector()
     loop = StreamLoop(settings, runtime, sums)
     try:
@@ -160,7 +155,7 @@ def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, s
             complain(WAITING)
         close_judges()
         engine.close()
-    late = runtime.complete_windows(stream.rules)
+    late = metrics.complete(store.sums.all(), stream.rules.window)
     runtime.write_metrics()
     engine.check()
     return late
@@ -198,17 +193,14 @@ class Snapshot(Struct, frozen=True):
     """The figures of the terminal view.
 
     Attributes:
-        seconds: Seconds since the start.
+        seconds: Since the start.
         rates: Conversations and turns per second, since the last snapshot.
         scored: Conversations so far, over all processes.
         waiting: Records in flight, of which `held` are events in open sessions.
         backlog: Records or bytes that wait at the source; None: unknown.
         asking: Judge calls in flight.
-        totals: Metrics by app version of all windows.
-        windows: The same of each of the newest windows.
-        alerts: The newest alerts, as sentences.
-        failures: App version -> number of failures.
-        failure_count: Number of all failures: rejected records and conversations, and criteria that raised.
+        totals: Metrics by app version of all windows; `windows`: of each of the newest.
+        failures: App version -> number; `failure_count`: of all, also of criteria that raised.
     """
 
     seconds: float
@@ -291,7 +283,6 @@ class LiveView:
                 self._tell()
 
     def _tell_alerts(self) -> None:
-        """Prints the alerts that have not been printed; a screen is gone when the stream ends."""
         before, self._told = self._told, len(self._runtime.alerts)
         for alert in self._runtime.alerts[before : self._told]:
             complain(f"alert: {alert}")

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock, RLock
@@ -14,7 +14,7 @@ from msgspec import Struct, field, structs
 
 from turnwise.pipeline.batch.build import aggregate_versions
 from turnwise.pipeline.io.case_book import CaseBook
-from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES
+from turnwise.pipeline.io.run_writer import AGGREGATED, BY_VERSION, SINGLE_FILES
 from turnwise.pipeline.io.sinks import ChangeWriter, StreamChange, document_content, table_content
 from turnwise.pipeline.report.run_counts import FINDING
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
@@ -29,7 +29,6 @@ from turnwise.pipeline.streaming.alerts import (
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local.conversations import (
     ConversationStore,
-    PreviousProcesses,
     StoredConversation,
     key_of,
 )
@@ -58,11 +57,12 @@ from turnwise.transforms.beam.windows import (
     REPLACED,
     Contribution,
     RecordOutcome,
+    SumsChange,
     WindowMetrics,
     in_place_of_another,
     too_late,
 )
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, unpacked
 from turnwise.transforms.text.dates import rfc3339
 
 _PRUNED_EVERY = 2_000
@@ -78,18 +78,15 @@ class StreamStorage:
     next one cuts off the uncommitted rows.
 
     Attributes:
-        checkpoints: Progress of the sources.
-        conversations: Stored conversations.
-        earlier: Work of earlier processes.
-        sums: Metrics by window and app version.
+        run: The run of the rows; set it before outcomes come.
         now: The stream's time, seconds since the epoch.
         lock: Hold it to read counts or totals as a whole.
         counts: Counts over all processes.
         service: What takes the rows as well, before they are committed; None: nothing does.
     """
 
-    def __init__(self, directory: Path, rules: StreamRules, run: RunInfo | None = None) -> None:
-        """Opens the database and files of a directory; raises ValueError or OSError."""
+    def __init__(self, directory: Path, rules: StreamRules) -> None:
+        self.run = RunInfo("", "")
         self.service: ChangeWriter | None = None
         self._changes: list[StreamChange] = []
         self.lock, self._directory = RLock(), directory
@@ -103,10 +100,8 @@ class StreamStorage:
             raise
         self._segments = Segments(directory, {segment: part.length for segment, part in committed.items()})
         self.checkpoints = SourceCheckpoints(self._connection, self.lock)
-        self.conversations = ConversationStore(self._connection)
-        self.earlier = PreviousProcesses(directory, self.conversations.changes)
+        self.conversations = ConversationStore(self._connection, self.lock)
         self._rules, self._pruned_at = rules, 0
-        self._run = run or RunInfo("", "")
         self.now = float(self.meta(_NOW, "0"))
         self.sums = WindowSums(self._connection, rules.window)
         self.counts = Counter(dict(self._connection.execute("SELECT name, number FROM counts")))
@@ -181,10 +176,10 @@ class StreamStorage:
             row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(row[0])
 
-    def commit(self, outcomes: Sequence[RecordOutcome], in_flight: InFlightRecords) -> None:
+    def commit(self, outcomes: Sequence[RecordOutcome], in_flight: InFlightRecords) -> list[SumsChange]:
         """Stores outcomes and releases their records once they are on disk; raises OSError.
 
-        An outcome that is stored already, or an older revision, is ignored.
+        An outcome that is stored already, or an older revision, is ignored. Returns what the others change.
         """
         with self._transaction():
             for outcome in outcomes:
@@ -194,13 +189,14 @@ class StreamStorage:
             self.checkpoints.settle(whole)
             self.counts["records"] += sum(map(self._is_first, whole))
             self._prune()
+            changes = self.sums.changes
         in_flight.release(whole)
+        return changes
 
     def _prune(self, every: int = _PRUNED_EVERY) -> None:
         if self.conversations.changes - self._pruned_at >= every:
             self._pruned_at = self.conversations.changes
-            if prune(self._connection, self._rules, self.now, time()):
-                self.earlier.may_hold_any = True
+            prune(self._connection, self._rules, self.now, time())
 
     def _store(self, outcome: RecordOutcome) -> None:
         contribution = outcome.contribution
@@ -221,24 +217,22 @@ class StreamStorage:
             # It came from another record, or from events in place of one.
             is_other = known.key != key_of(contribution.name) or known.counted[f"{FINDING}{REPLACED}"]
             if is_other or (outcome.joined is None and contribution.revision == known.revision):
-                outcome = in_place_of_another(outcome, self._named_run())
+                outcome = in_place_of_another(outcome, self.run)
             self._retract(known, contribution.name, written)
             if known.key == key_of(contribution.name):
                 contribution = contribution._replace(event_time=known.event_time)
         counts = outcome_counts(outcome)
         self.counts.update(counts)
         if contribution.statistics.conversations:
-            self.sums.add(contribution.event_time, contribution.app_version, contribution.statistics)
+            added = contribution.event_time, contribution.app_version, contribution.statistics
+            self.sums.changes.append(SumsChange(1, *added))
         rows = _rows(outcome, written)
         if self.service is not None:
-            self._change(conversation_change(contribution, self.meta("run_id", ""), written, rows))
+            self._change(conversation_change(contribution, self.run.run_id, written, rows))
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
         self.conversations.put(contribution, result, written, counts, spans, self.now)
         if outcome.joined is not None:
             self.conversations.put_session(outcome.joined, is_rejected=result is None)
-
-    def _named_run(self) -> RunInfo:
-        return structs.replace(self._run, run_id=self.meta("run_id", ""))
 
     def _came_too_late(self, outcome: RecordOutcome, contribution: Contribution, result: str | None) -> bool:
         """Returns whether a conversation was pruned; writes a failure if it arrives changed."""
@@ -246,7 +240,7 @@ class StreamStorage:
         if digest == contribution.digest:
             self.counts["repeated"] += 1
         elif digest is not None:
-            self._store_rejected(too_late(outcome, self._named_run()))
+            self._store_rejected(too_late(outcome, self.run))
         return digest is not None
 
     def _store_rejected(self, rejected: RecordOutcome) -> None:
@@ -258,23 +252,22 @@ class StreamStorage:
             self.counts.update(rejected_counts(rejected))
             self._segments.append("failures", [dict(row) for row in rejected.failures])
             if self.service is not None:
-                self._change(outcome_change(rejected, self.meta("run_id", "")))
+                self._change(outcome_change(rejected, self.run.run_id))
 
     def _retract(self, known: StoredConversation, name: str, written: int) -> None:
         """Removes a replaced conversation, and subtracts what it added to counts and sums."""
-        self.earlier.replace(known)
         self.counts.subtract(known.counted)
         self.counts["replaced"] += known.counted["results"]
         self.conversations.drop(known)
         if known.key != key_of(name):
-            self._change(gone_change(known.key, self.meta("run_id", ""), written))
-        statistics = known.statistics
+            self._change(gone_change(known.key, self.run.run_id, written))
+        statistics = unpacked(known.packed)
         if statistics.conversations:
-            self.sums.add(known.event_time, known.app_version, statistics, sign=-1)
+            self.sums.changes.append(SumsChange(-1, known.event_time, known.app_version, statistics))
 
     def _is_first(self, key: Place) -> bool:
         """Returns whether a record is settled for the first time. Tracked sources never repeat a record."""
-        if self.checkpoints.is_tracked(key[0]):
+        if key[0] in self.checkpoints.tracked:
             return True
         insert = "INSERT OR IGNORE INTO settled VALUES (?, ?, ?)"
         return self._connection.execute(insert, (*key, time())).rowcount > 0
@@ -299,7 +292,6 @@ class StreamStorage:
             else:
                 with suppress(sqlite3.Error):
                     self._segments.cut(self._committed())
-            self.earlier.close()
             self._connection.close()
 
 
@@ -315,14 +307,14 @@ def _rows(outcome: RecordOutcome, revision: int) -> Mapping[str, Sequence[Any]]:
 
 
 class SourceCheckpoints:
-    """The progress of sources that can be read again, written in the transaction of the outcomes."""
+    """The progress of `tracked` sources, which can be read again, written with the outcomes."""
 
     def __init__(self, connection: sqlite3.Connection, lock: RLock) -> None:
         self._connection, self._lock = connection, lock
         self._through: dict[str, int] = {}
         self._beyond: defaultdict[str, set[int]] = defaultdict(set)
         self._notes: dict[str, str] = {}
-        self._tracked: set[str] = set()
+        self.tracked: set[str] = set()
         self._empty: defaultdict[str, set[int]] = defaultdict(set)
         for source, through, note in connection.execute("SELECT source, through, note FROM sources"):
             self._through[source] = through
@@ -334,12 +326,8 @@ class SourceCheckpoints:
     def done(self, source: str) -> SettledPositions:
         """Returns the settled positions of a source, and tracks the source from now on."""
         with self._lock:
-            self._tracked.add(source)
+            self.tracked.add(source)
             return SettledPositions(self._through.get(source, 0), frozenset(self._beyond[source]))
-
-    def is_tracked(self, source: str) -> bool:
-        """Returns whether the settled positions of a source are stored."""
-        return source in self._tracked
 
     def skip(self, source: str, positions: Iterable[int]) -> None:
         """Settles positions without a record; written with the next settled positions."""
@@ -364,7 +352,7 @@ class SourceCheckpoints:
         """Writes settled places. The caller holds a transaction."""
         by_source, self._empty = self._empty, defaultdict(set)
         for source, position in places:
-            if source in self._tracked:
+            if source in self.tracked:
                 by_source[source].add(position)
         write = self._connection.executemany
         for source, positions in by_source.items():
@@ -388,7 +376,6 @@ class SourceCheckpoints:
 
 # Writes the metrics files of a local stream, with the newest figures of each window.
 
-BY_VERSION = SINGLE_FILES[0]
 _WindowKey = tuple[str, str | None]
 
 
@@ -396,21 +383,21 @@ class MetricsFiles:
     """The rows of all windows; the files are always written as a whole, after `send` wrote to a service."""
 
     def __init__(self, directory: Path, run_id: str, known: Sequence[WindowSum]) -> None:
-        """Reads the existing rows; raises ConfigError if a file cannot be read.
-
-        Rows of other windows or versions than those of the known sums are outdated and dropped.
-        """
+        """Reads the rows, without those of windows that are not known; ConfigError: a file cannot be read."""
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
         keys = [_window_key(entry.start, entry.app_version) for entry in known]
-        self._rows = {table: _grouped(_read(directory / f"{table}.jsonl"), keys) for table in SINGLE_FILES}
+        self._rows: dict[str, dict[_WindowKey, list[JsonObject]]] = {table: {} for table in SINGLE_FILES}
+        self._changes: dict[_WindowKey, StreamChange] = {}
+        for table, of_table in self._rows.items():
+            for row in _read(directory / f"{table}.jsonl"):
+                if (key := (row["window_start"], row["app_version"])) in keys:
+                    of_table.setdefault(key, []).append(row)
+                elif table == BY_VERSION:
+                    self._changes[key] = gone_window(*key, run_id, row["revision"] + 1)
         # A window whose rows are gone has no state here: `complete` writes it anew.
         written = self._rows[BY_VERSION]
         self._states = {key: entry.state for key, entry in zip(keys, known, strict=True) if key in written}
         self.send: Callable[[Sequence[StreamChange]], None] | None = None
-        self._changes: dict[_WindowKey, StreamChange] = {}
-        for row in _read(directory / f"{BY_VERSION}.jsonl"):
-            if (key := (row["window_start"], row["app_version"])) not in keys:
-                self._changes[key] = gone_window(*key, run_id, row["revision"] + 1)
         self._is_changed, self._aggregated = True, -1
 
     def put(self, metrics: WindowMetrics) -> None:
@@ -426,13 +413,6 @@ class MetricsFiles:
             self._states[key], self._changes[key] = metrics.state, change
             self._is_changed = True
 
-    def missing(self, sums: Iterable[WindowSum]) -> int:
-        """Returns how many of the stored conversations are not in the rows of their windows."""
-        with self._lock:
-            written = self._rows[BY_VERSION]
-            pairs = ((state.conversations, written.get(_window_key(s, v))) for s, v, state in sums)
-            return sum(max(0, stored - (rows[0]["conversations"] if rows else 0)) for stored, rows in pairs)
-
     def last_windows(self, most: int) -> list[MetricsByAppVersionRow]:
         """Returns the rows by app version of the newest windows, the oldest of them first."""
         with self._lock:
@@ -441,17 +421,22 @@ class MetricsFiles:
             newest = [entry for entry in sorted(written.items(), key=_order) if entry[0][0] in shown]
             return cast("list[MetricsByAppVersionRow]", [row for _, rows in newest for row in rows])
 
-    def complete(self, sums: Iterable[WindowSum], length: float) -> None:
-        """Replaces the rows of windows that differ from the stored sums; `length` in seconds."""
+    def complete(self, sums: Iterable[WindowSum], length: float) -> int:
+        """Replaces the rows of windows of `length` seconds that differ from the stored sums.
+
+        Returns how many of the stored conversations were not in them: those that came too late.
+        """
+        late = 0
         for start, version, state in sums:
-            if self._states.get(_window_key(start, version)) != state:
+            key = _window_key(start, version)
+            rows = self._rows[BY_VERSION].get(key)
+            late += max(0, state.conversations - (rows[0]["conversations"] if rows else 0))
+            if self._states.get(key) != state:
                 self.put(WindowMetrics(start, start + length, version, "LATE", 0, state))
+        return late
 
     def write(self, totals: dict[str, MetricsState], changes: int) -> None:
-        """Writes the files whose rows have changed; raises OSError.
-
-        `totals` are the metrics of all stored conversations by app version, `changes` is their version.
-        """
+        """Writes the files that changed; `totals`: metrics by app version, `changes`: their number."""
         with self._lock:
             if self._is_changed:
                 self._is_changed = False
@@ -492,15 +477,6 @@ def _read(path: Path) -> list[JsonObject]:
     return rows
 
 
-def _grouped(rows: Iterable[JsonObject], keys: Container[_WindowKey]) -> dict[_WindowKey, list[JsonObject]]:
-    groups: dict[_WindowKey, list[JsonObject]] = {}
-    for row in rows:
-        key = (row["window_start"], row["app_version"])
-        if key in keys:
-            groups.setdefault(key, []).append(row)
-    return groups
-
-
 class Runtime(Struct, frozen=True):
     """The storage, records in flight, metrics files, eval cases and alerts (sentences) of a local stream."""
 
@@ -509,13 +485,6 @@ class Runtime(Struct, frozen=True):
     metrics: MetricsFiles
     cases: CaseBook | None = None
     alerts: list[str] = field(default_factory=list)
-
-    def complete_windows(self, rules: StreamRules) -> int:
-        """Adds conversations that came too late to their windows; returns how many there were."""
-        sums = self.store.sums.all()
-        late = self.metrics.missing(sums)
-        self.metrics.complete(sums, rules.window)
-        return late
 
     def write_metrics(self) -> None:
         """Writes the metrics files if something changed; raises OSError."""

@@ -1,5 +1,6 @@
 """The budget of a judge holds over all workers of a run, and replies are shared, in a file or a database."""
 
+import asyncio
 import json
 import logging
 import signal
@@ -16,6 +17,7 @@ import pytest
 from tests.asking import another_process, ask_about
 from tests.served import until
 from turnwise.schemas.config import ConfigError, JudgeConfig
+from turnwise.transforms.judging.limits import Budget
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker, check_judge, open_place
 from turnwise.transforms.judging.shared_places import NO_LIMITS, Amounts, PlaceError
 
@@ -124,6 +126,14 @@ def test_what_all_workers_spend_at_once_exceeds_no_limit(place):
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(spend, range(8))) == 100
     assert spent(place) == (100, 1000, 50)
+
+
+def test_a_budget_of_a_day_counts_conversations(place):
+    """Those that come, and those of them that are judged."""
+    with closing(open_place(place)) as counters:
+        budget = Budget(JudgeConfig(per="day", max_calls=5), reply_place=counters, clock=lambda: 0.0)
+        assert asyncio.run(budget.left_out(0.5)) is None
+        assert counters.spent("day 1970-01-01 conversations") == (1, 1, 0)
 
 
 def closed_to_all(url: str, is_closed: bool) -> None:

@@ -1,11 +1,9 @@
 """Events come back from the temporary file as they went in."""
 
-from contextlib import closing
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.pipeline.io.files import EventSpool
+from turnwise.pipeline.io.files import EventJoin
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.events import ConversationEvent
 
@@ -26,10 +24,12 @@ EVENTS = st.builds(
 
 @given(st.lists(EVENTS, max_size=12))
 def test_sessions_come_back_in_order_with_all_their_events(events):
-    wanted: dict[str, list[ConversationEvent]] = {}
+    wanted: dict[bool, dict[str, list[ConversationEvent]]] = {True: {}, False: {}}
     for event in events:
-        wanted.setdefault(event.group or event.session_id, []).append(event)
-    with closing(EventSpool()) as spool:
+        wanted[bool(event.group)].setdefault(event.group or event.session_id, []).append(event)
+    with EventJoin() as joining:
         for event in events:
-            spool.add(event)
-        assert list(spool.sessions()) == list(wanted.items())
+            joining.add(event)
+        assert [list(joining.sessions(kind)) for kind in wanted] == [
+            list(of.items()) for of in wanted.values()
+        ]

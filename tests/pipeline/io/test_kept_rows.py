@@ -1,6 +1,7 @@
 import json
 
-from turnwise.pipeline.batch.build import BY_VERSION, aggregate_versions
+from turnwise.pipeline.batch.build import aggregate_versions
+from turnwise.pipeline.io.run_writer import BY_VERSION
 from turnwise.transforms.metrics.state import MetricsState
 
 

@@ -19,7 +19,6 @@ from turnwise.pipeline.runs.store import StoredRuns, read_stored_run
 from turnwise.pipeline.service.comparison import version_verdict
 from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.service.web import (
-    TrendQuery,
     compare_page,
     first_page,
     runs_page,
@@ -46,10 +45,7 @@ def shown(answer, name="service"):
 
 
 def trend(service, **more):
-    return shown(trend_page(service, TrendQuery(LOCAL_APP, **{**EVERYTHING, **more})))
-
-
-EVERYTHING = {"criterion": "", "app_version": "", "page_token": ""}
+    return shown(trend_page(service, LOCAL_APP, **more))
 
 
 def test_apps_runs_and_versions_are_listed(store, service):

@@ -18,7 +18,7 @@ from tests.tables import document_of, rows_of
 from turnwise.pipeline.streaming.local.counts import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.conversation import Arrival
-from turnwise.schemas.run import StreamRules
+from turnwise.schemas.run import RunInfo, StreamRules
 from turnwise.transforms.beam.windows import RecordOutcome
 
 ROOT = Path(__file__).parents[3]
@@ -139,7 +139,7 @@ class OpenedStorage:
     def open(self) -> "OpenedStorage":
         self.in_flight = InFlightRecords(self.settled.extend)
         self.store = StreamStorage(self.directory, RULES)
-        self.store.meta("run_id", "r")
+        self.store.run = RunInfo(self.store.meta("run_id", "r"), "")
         self.store.checkpoints.done("logs")
         return self
 

@@ -6,8 +6,10 @@ from threading import Event
 
 import pytest
 
+from turnwise.pipeline.settings.options import StreamSettings
 from turnwise.pipeline.streaming.inputs.base import SourceRecord
 from turnwise.pipeline.streaming.local import loop
+from turnwise.pipeline.streaming.local.storage import MetricsFiles, Runtime
 from turnwise.schemas.run import RunInfo
 
 
@@ -45,8 +47,10 @@ def source():
 
 def running(source, opened, most=None, **fields):
     """Returns an engine, its events, and what ends it."""
-    limits, stop, run = loop.StreamLimits(conversations=most), Event(), RunInfo("run", "")
-    engine = loop.Engine(source, opened.in_flight, opened.store, limits, 1.0, run, stop, **fields)
+    metrics = MetricsFiles(opened.directory, "run", [])
+    runtime, settings = Runtime(opened.store, opened.in_flight, metrics), StreamSettings(stop_after=most)
+    stop = Event()
+    engine = loop.Engine(source, runtime, settings, RunInfo("run", ""), stop, **fields)
     return engine, engine.events(), stop
 
 

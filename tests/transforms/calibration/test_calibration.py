@@ -13,7 +13,6 @@ from turnwise.transforms.decisions.calibration.labels import (
     CriterionKey,
     JudgedScore,
     LabelLine,
-    LabelProblems,
     Scale,
     joined_labels,
     judged_scores,
@@ -257,11 +256,11 @@ ROWS = [
 
 @pytest.mark.parametrize("name", LABELS)
 def test_lines_are_used_or_named(name):
-    stated, problems = LABELS[name], LabelProblems()
+    stated = LABELS[name]
     labels = ({"conversation_id": "c1", "criterion": "safe", **label} for label in stated["labels"])
     lines = [LabelLine(HumanLabel(**label), f"l:{number}") for number, label in enumerate(labels, 1)]
     rows = [row(**columns) for columns in stated.get("rows", ROWS)]
-    joined = joined_labels(lines, judged_scores(rows, SCALES), SCALES, problems)
+    joined = joined_labels(lines, judged_scores(rows, SCALES), SCALES)
     answers = [
         [
             one.score.conversation_id,
@@ -273,7 +272,7 @@ def test_lines_are_used_or_named(name):
         if one.answers
     ]
     assert answers == stated["answers"]
-    assert {problem.kind: problem.count for problem in problems.listed()} == stated["problems"]
+    assert {problem.kind: problem.count for problem in joined.problems} == stated["problems"]
     if "groups" in stated:
         assert sorted(map(list, joined.groups)) == stated["groups"]
         assert sorted(map(list, joined.numbers)) == stated["numbers"]

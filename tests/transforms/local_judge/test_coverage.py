@@ -26,7 +26,7 @@ def test_a_passage_and_a_block_on_either_side_are_near(block, near):
     blocks[block][5] = "ferry"
     claim, known = read_claim("A ferry."), Evidence([" ".join(word for words in blocks for word in words)])
     (passage,) = known.passages(claim.content)
-    near_keys = passage.keys()
+    near_keys = passage.piece.keys_near(passage.window)
     assert {i for i, letter in enumerate(letters) if f"{letter}aword" in near_keys} == set(near)
 
 

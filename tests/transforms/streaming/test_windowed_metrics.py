@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.tables import lines_beside
 from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.pipeline.streaming.alerts import WindowSum
-from turnwise.pipeline.streaming.local.loop import HORIZON, CountedOnce, Windows
+from turnwise.pipeline.streaming.local.loop import Windows
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.windows import Contribution, CountOnce, RecordOutcome, WindowedMetrics, revise
 from turnwise.transforms.metrics.state import MetricsState, Tally
@@ -44,9 +44,9 @@ def contribution(name, time, *, revision=0, digest=b"a", version="v1", criterion
     return Contribution(name, revision, digest, time, version, state)
 
 
-def loop_panes(*events, earlier=lambda name: None, sums=()):
+def loop_panes(*events, sums=()):
     """Runs contributions (one a bundle, or a list of them), ("mark", watermark) and ("wait", seconds)."""
-    counted, windows = CountedOnce(RULES, earlier), Windows(RULES, sums)
+    counted, windows = {}, Windows(RULES, sums)
     given, watermark, clock = [], -1e9, 0.0
     for event in (*events, mark(MAX_TIMESTAMP.micros / 1e6)):
         if isinstance(event, tuple) and event[0] == "mark":
@@ -55,8 +55,10 @@ def loop_panes(*events, earlier=lambda name: None, sums=()):
             clock += event[1]
         else:
             for one in event if isinstance(event, list) else [event]:
-                windows.add(counted.add(one))
-        counted.forget(watermark)
+                counted[one.name], changes = revise(counted.get(one.name), one)
+                windows.add(changes)
+        left = watermark - RULES.window - RULES.window_lateness
+        counted = {name: known for name, known in counted.items() if known.event_time // 100 * 100 >= left}
         given += windows.panes(watermark, clock)
     return given
 
@@ -118,7 +120,7 @@ def test_panes(panes, name):
 
 def test_early_panes_are_a_second_apart_at_least():
     windows = Windows(StreamRules(window=100.0, pane_every=0.1))
-    windows.add(CountedOnce(RULES, lambda name: None).add(contribution("a", 5)))
+    windows.add(revise(None, contribution("a", 5))[1])
     timings = [[pane.pane for pane in windows.panes(-1e9, clock)] for clock in (0.0, 0.9, 1.0)]
     assert timings == [[], [], ["EARLY"]]
 
@@ -149,23 +151,9 @@ def test_what_a_window_still_takes_is_known_to_be_counted():
     assert last(given) == {(0.0, "v1"): 1, (100.0, "v1"): 1}
 
 
-def find_earlier(name):
-    return revise(None, contribution(name, 5))[0] if name in "rs" else None
-
-
-def test_restored_sums_count_and_conversations_that_were_counted_do_not():
-    old = contribution("r", 5)
-    given = loop_panes(
-        *(contribution("a", 6), contribution("r", 5), contribution("s", 5, revision=1, criterion="d")),
-        earlier=find_earlier,
-        sums=[WindowSum(0.0, "v1", old.statistics), WindowSum(0.0, "v1", old.statistics)],
-    )
+def test_restored_sums_count():
+    old = WindowSum(0.0, "v1", contribution("r", 5).statistics)
+    given = loop_panes(contribution("a", 6, criterion="d"), sums=[old, old])
     (pane,) = (pane for pane in given if pane.pane == "ON_TIME")
     assert pane.state.conversations == 3
     assert told(pane)[3] == {"c": 2, "d": 1}
-
-
-def test_the_number_of_conversations_that_are_remembered_is_bounded():
-    contributions = [contribution(str(number), 5) for number in range(HORIZON + 1)]
-    given = loop_panes(contributions, [contributions[-1]], [contributions[0]])
-    assert last(given) == {(0.0, "v1"): len(contributions) + 1}

@@ -30,7 +30,6 @@ from turnwise.transforms.decisions.calibration.labels import (
     JudgedScore,
     LabelledScore,
     LabelLine,
-    LabelProblems,
     NoCorrectionError,
     RandomPart,
     Scale,
@@ -77,8 +76,7 @@ def calibrate(
     costs: ErrorCosts,
 ) -> Calibration:
     """Returns what labels say of the criteria of a run, whose scores include the verdicts."""
-    problems = LabelProblems()
-    joined = joined_labels(lines, scores, scales, problems)
+    joined = joined_labels(lines, scores, scales)
     by_key: dict[CriterionKey, list[JudgedScore]] = {key: [] for key in joined.groups}
     for score in scores:
         if score.key in by_key:
@@ -91,7 +89,7 @@ def calibrate(
         run_id=run_id,
         labels=[*files],
         lines=len(lines),
-        problems=problems.listed(),
+        problems=joined.problems,
         false_pass_cost=costs.false_pass,
         false_fail_cost=costs.false_fail,
         criteria=criteria,
@@ -178,7 +176,6 @@ class _Labelled(NamedTuple):
         return _Labelled(self.values[chosen], self.people[chosen], cases, self.weights[chosen])
 
     def costs(self, threshold: float, costs: ErrorCosts) -> Numbers:
-        """Returns the cost of each score."""
         passed, cost = self.values >= threshold, np.where(self.people, costs.false_fail, costs.false_pass)
         return np.where(passed != self.people, cost, 0.0)
 
@@ -423,7 +420,6 @@ class _ScoreGroup(NamedTuple):
     name: str | None
 
     def holds(self, score: JudgedScore) -> bool:
-        """Returns whether a score is of the group."""
         if self.kind == "app_version":
             return score.app_version == self.name
         return self.kind == "all" or self.name in score.slices

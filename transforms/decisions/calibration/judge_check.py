@@ -25,11 +25,7 @@ from turnwise.transforms.statistics.agreement import GroupSum, grouped_share_int
 
 
 class CheckedQuestion(NamedTuple):
-    """A question of a criterion.
-
-    Attributes:
-        conversation: Place of the conversation in the sample; its questions are not independent.
-    """
+    """A question of a criterion, and the place of its conversation, whose questions are not independent."""
 
     criterion: str
     conversation: int
@@ -70,11 +66,7 @@ TIED = "the votes are tied"
 
 
 class Votes(NamedTuple):
-    """The votes on a question in one form.
-
-    Attributes:
-        reason: Why votes are missing; None: no answer is unusable.
-    """
+    """The votes on a question in one form; `reason`: why votes are missing; None: no answer is unusable."""
 
     items: list[list[Hashable]]
     reason: str | None = None
@@ -291,9 +283,8 @@ def _figure(questions: Sequence[VotedQuestion], perturbation: str, number: int) 
 def check_problems(criteria: Sequence[CheckedCriterion], max_flip: float | None) -> list[str]:
     """Returns why a check fails, one line each.
 
-    It fails if nothing was measured of a criterion that asks, or of all. With a bound, it also fails where a
-    share exceeds it, where it would if all that was not measured had changed, and where a criterion asks
-    nothing.
+    It fails if nothing was measured of a criterion that asks, or of all; with a bound, also where a share
+    exceeds it, or would if all that was not measured had changed, and where a criterion asks nothing.
     """
     problems = [line for figures in criteria for line in _problems(figures, max_flip)]
     is_asked = any(figures.questions for figures in criteria)

@@ -27,13 +27,9 @@ class CriterionKey(NamedTuple):
 
 
 class JudgedScore(Struct, frozen=True, eq=False):
-    """A score of a run.
+    """A score of a run; `case` is what it depends on: the eval case, or the conversation without one.
 
-    Attributes:
-        score_id: Its id; None: the run wrote none.
-        case: What it depends on: the eval case, or the conversation without one.
-        value: Its value; None: no score, or no part of means.
-        passed: Its outcome; None: it has none.
+    A `value` of None is no score, or no part of means; `passed` is its outcome, if it has one.
     """
 
     score_id: str | None
@@ -49,12 +45,9 @@ class JudgedScore(Struct, frozen=True, eq=False):
 
 
 class Scale(Struct, frozen=True):
-    """The scale of a criterion, and which way it passes.
+    """The scale of a criterion, and whether it passes from the threshold upwards; verdicts have no values.
 
-    Attributes:
-        bounds: Lowest and highest value; None: open-ended, or not known.
-        passes_from: Whether it passes from the threshold upwards.
-        has_values: Whether labels may be numbers; verdicts have none.
+    `bounds` are the lowest and highest value; None: open-ended, or not known.
     """
 
     bounds: tuple[float, float] | None = None
@@ -106,11 +99,9 @@ class LabelLine(NamedTuple):
 
 
 class LabelledScore(Struct):
-    """A score with what people say of it.
+    """A score with what people say of it; `answers`: rater -> 1 (PASS) or 0 (FAIL), or a number.
 
-    Attributes:
-        answers: Rater -> 1 (PASS) or 0 (FAIL), or a number.
-        draw: The random sample it is of; None: none, or one with weights.
+    `draw` is the random sample it is of; None: none, or one with weights.
     """
 
     score: JudgedScore
@@ -127,58 +118,46 @@ class LabelledScore(Struct):
         return sum(self.answers.values()) / len(self.answers)
 
 
-class LabelProblems:
-    """Collects lines that are not used."""
-
-    def __init__(self) -> None:
-        self._lines: dict[LabelProblemKind, list[str]] = defaultdict(list)
-
-    def add(self, kind: LabelProblemKind, lines: Iterable[LabelLine]) -> None:
-        """Adds lines of a kind."""
-        self._lines[kind] += [line.name for line in lines]
-
-    def listed(self) -> list[LabelProblem]:
-        """Returns the kinds that there are, in the order of their definition."""
-        kinds = (kind for kind in get_args(LabelProblemKind) if self._lines.get(kind))
-        return [
-            LabelProblem(kind=kind, count=len(self._lines[kind]), names=self._lines[kind][:_NAMED])
-            for kind in kinds
-        ]
-
-
 class JoinedLabels(NamedTuple):
-    """Labelled scores by criterion and level, and the criteria whose labels are numbers."""
+    """Labelled scores by criterion and level, the criteria whose labels are numbers, and unused lines."""
 
     groups: dict[CriterionKey, list[LabelledScore]]
     numbers: frozenset[CriterionKey]
+    problems: list[LabelProblem]
+
+
+_Unused: TypeAlias = defaultdict[LabelProblemKind, list[LabelLine]]
 
 
 def joined_labels(
-    lines: Sequence[LabelLine],
-    scores: Sequence[JudgedScore],
-    scales: Mapping[str, Scale],
-    problems: LabelProblems,
+    lines: Sequence[LabelLine], scores: Sequence[JudgedScore], scales: Mapping[str, Scale]
 ) -> JoinedLabels:
     """Returns the labelled scores; those that were drawn and have no usable label are among them."""
+    unused: _Unused = defaultdict(list)
     groups: dict[CriterionKey, list[LabelledScore]] = defaultdict(list)
-    for labelled in _by_score_labels(lines, scores, problems).values():
+    for labelled in _by_score_labels(lines, scores, unused).values():
         groups[labelled.score.key].append(labelled)
-    numbers = {key for key, group in groups.items() if _is_of_numbers(key, group, scales, problems)}
+    numbers = {key for key, group in groups.items() if _is_of_numbers(key, group, scales, unused)}
     for group in groups.values():
         for labelled in group:
-            _answer(labelled, problems)
+            _answer(labelled, unused)
         last = _last_number(group)
         for labelled in group:
             missing = [line for line in labelled.lines if line.label.label is None]
             if missing and not labelled.answers:
                 is_after = labelled.number is not None and last is not None and labelled.number > last
-                problems.add("after_end" if is_after else "no_label", missing)
+                unused["after_end" if is_after else "no_label"] += missing
     used = {key: group for key, group in groups.items() if any(score.answers for score in group)}
-    return JoinedLabels(used, frozenset(numbers))
+    problems = [
+        LabelProblem(kind=kind, count=len(of_kind), names=[line.name for line in of_kind[:_NAMED]])
+        for kind in get_args(LabelProblemKind)
+        if (of_kind := unused[kind])
+    ]
+    return JoinedLabels(used, frozenset(numbers), problems)
 
 
 def _by_score_labels(
-    lines: Sequence[LabelLine], scores: Sequence[JudgedScore], problems: LabelProblems
+    lines: Sequence[LabelLine], scores: Sequence[JudgedScore], unused: _Unused
 ) -> dict[JudgedScore, LabelledScore]:
     by_id: dict[str, list[JudgedScore]] = defaultdict(list)
     by_place: dict[tuple[str, int | None, str], list[JudgedScore]] = defaultdict(list)
@@ -195,7 +174,7 @@ def _by_score_labels(
         elif label.app_version is not None:
             fitting = [score for score in fitting if score.app_version == label.app_version]
         if len(fitting) != 1:
-            problems.add("ambiguous" if fitting else "unknown", [line])
+            unused["ambiguous" if fitting else "unknown"].append(line)
             continue
         labelled = by_score.setdefault(fitting[0], LabelledScore(fitting[0]))
         labelled.lines.append(line)
@@ -208,7 +187,7 @@ def _by_score_labels(
 
 
 def _is_of_numbers(
-    key: CriterionKey, group: Sequence[LabelledScore], scales: Mapping[str, Scale], problems: LabelProblems
+    key: CriterionKey, group: Sequence[LabelledScore], scales: Mapping[str, Scale], unused: _Unused
 ) -> bool:
     """Returns whether the labels are numbers; takes away the lines of labels that are on no common scale."""
     lines = [line for labelled in group for line in labelled.lines]
@@ -221,13 +200,13 @@ def _is_of_numbers(
     if numbers and kind is None and not (scale.has_values and is_on):
         kind = "off_scale"
     if kind is not None:
-        problems.add(kind, [*numbers, *outcomes])
+        unused[kind] += [*numbers, *outcomes]
         for labelled in group:
             labelled.lines = [line for line in labelled.lines if line.label.label is None]
     return bool(numbers) and kind is None
 
 
-def _answer(labelled: LabelledScore, problems: LabelProblems) -> None:
+def _answer(labelled: LabelledScore, unused: _Unused) -> None:
     """Sets the answer of every rater who gave one, and not two different ones."""
     by_rater: dict[str | None, list[LabelLine]] = defaultdict(list)
     for line in labelled.lines:
@@ -236,9 +215,9 @@ def _answer(labelled: LabelledScore, problems: LabelProblems) -> None:
     for rater, lines in by_rater.items():
         values = [label_number(line.label.label) for line in lines]
         if len(set(values)) > 1:
-            problems.add("contradiction", lines)
+            unused["contradiction"] += lines
             continue
-        problems.add("repeated", lines[1:])
+        unused["repeated"] += lines[1:]
         labelled.answers[rater] = values[0]
 
 
@@ -266,12 +245,7 @@ class NoCorrectionError(ValueError):
 
 
 class RandomPart(Struct, frozen=True):
-    """The scores that were drawn.
-
-    Attributes:
-        missing: Drawn scores without a usable label.
-        weights: Score -> sampling weight; None: all the same.
-    """
+    """The scores that were drawn: labels, those without a usable one, sampling weights (None: the same)."""
 
     labels: dict[JudgedScore, float]
     missing: list[JudgedScore]
@@ -281,8 +255,7 @@ class RandomPart(Struct, frozen=True):
 def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -> RandomPart:
     """Returns the random sample that the labelled scores of a criterion at a level are of, among all of them.
 
-    Raises:
-        NoCorrectionError: There is none, or it is not whole.
+    Raises NoCorrectionError if there is none, or it is not whole.
     """
     drawn = [judged for judged in group if judged.is_random]
     if not drawn:
@@ -338,12 +311,9 @@ _Unit: TypeAlias = tuple[str, str | None, str]
 
 
 class LabelQueue(NamedTuple):
-    """What to label next: a random part first, then what tells most.
+    """What to label next: a random part of the conversations first, then what tells most.
 
-    Attributes:
-        of: Conversations that have such scores.
-        picked: (app version, outcome) -> conversations that were picked of it.
-        disputed: Picked ones about which the judge's votes differ.
+    `picked` is (app version, outcome) -> number; the judge's votes differ about `disputed` of these.
     """
 
     lines: list[HumanLabel]
@@ -368,18 +338,11 @@ def is_disputed(row: JsonObject) -> bool:
 def label_queue(
     rows: Iterable[JsonObject], disputed: set[_Unit], size: int, random: int, seed: str
 ) -> LabelQueue:
-    """Returns which scores of a criterion at a level to label next.
+    """Returns which scores of a criterion at a level, of all its `rows` there, to label next.
 
-    The order of drawing is that of hashes of the seed and the conversation, so that the same logs give the
-    same queue.
-
-    Args:
-        rows: All scores of the criterion at the level.
-        disputed: Conversations about which the judge's votes differ.
-        size: Conversations of the queue.
-        random: How many of them are a random sample; the others are picked in turn from every app version
-            and outcome, disputed ones first.
-        seed: Another one gives another sample.
+    Of so many conversations (`size`), `random` are a random sample; the others are picked in turn from every
+    app version and outcome, `disputed` ones first. The order of drawing is that of hashes of the seed and the
+    conversation, so that the same logs give the same queue.
     """
     units: dict[_Unit, list[JsonObject]] = defaultdict(list)
     for row in rows:
@@ -428,14 +391,9 @@ class Disagreement(Struct, frozen=True):
 
 
 class PeopleAgreement(Struct, frozen=True):
-    """How far people agree on a criterion at a level.
+    """How far people agree on a criterion at a level: on `shared` scores, which two or more have labelled.
 
-    Attributes:
-        labelled: Scores with a label.
-        shared: Those with labels of two people or more.
-        agreed: Those on which all of them agree.
-        kappa: Cohen's kappa; None: there are not two raters, labels are numbers, or it is not defined.
-        alpha: Krippendorff's alpha, of any number of raters; None: it is not defined.
+    Cohen's kappa needs two raters and outcomes, Krippendorff's alpha any number; None: it is not defined.
     """
 
     criterion: str

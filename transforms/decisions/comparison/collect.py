@@ -29,8 +29,7 @@ class Order(NamedTuple):
 def version_order(first_times: Mapping[str | None, str | None]) -> Order:
     """Orders the stated app versions by their first conversation; by name where a time is missing or shared.
 
-    Args:
-        first_times: App version (None: not stated) -> start of its first conversation in RFC 3339.
+    `first_times`: app version (None: not stated) -> start of its first conversation in RFC 3339.
     """
     stated = [version for version in first_times if version]
     times = {version: time_seconds(first_times[version]) for version in stated}
@@ -44,12 +43,7 @@ def version_order(first_times: Mapping[str | None, str | None]) -> Order:
 
 
 class TurnScore(NamedTuple):
-    """One score of a turn.
-
-    Attributes:
-        value: None: no score.
-        outcome: PASS, FAIL, SKIPPED or None.
-    """
+    """One score of a turn; `value`: None: no score; `outcome`: PASS, FAIL, SKIPPED or None."""
 
     turn_index: int
     value: float | None
@@ -62,10 +56,8 @@ class Observed(Struct):
     Attributes:
         value: Score of the whole conversation; without one, the mean of its turns; None: no score.
         outcome: PASS or FAIL; None: no score, or the criterion has no threshold.
-        why: Why it fails, or is missing.
-        turn_index: The turn that this is said of; None: the whole conversation.
-        voted: Verdicts of a judge with two votes or more.
-        flipped: Those of them whose votes are not all the same.
+        why: Why it fails, or is missing; `turn_index`: of which turn (None: of all) this is said.
+        voted: Verdicts of a judge with two votes or more; `flipped`: those not unanimous.
         is_summed: Whether the conversation has no score of its own, so that all this is of its turns.
     """
 
@@ -87,11 +79,9 @@ class ComparedConversation(Struct):
         task: What it is a run of where no case is named; None: not known.
         case_digest: Digest of what is expected; "": nothing; None: not known.
         agents: Agents that spoke, called or took over, as far as its transcript is kept.
-        criteria: Criterion -> what it gave; a criterion that does not apply is left out. The verdict is
-            `verdict`.
+        criteria: Criterion (or `verdict`) -> what it gave; one that does not apply is left out.
         skipped: Criteria that were skipped for the whole conversation.
-        sampled_out: Criteria that a sample rate left out, and `verdict` if the verdict is open for
-            that; they are not in `criteria`.
+        sampled_out: Criteria (and `verdict` if it is open for that) that a sample rate left out.
     """
 
     conversation_id: str
@@ -141,10 +131,8 @@ def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[Comp
     """
     scored: dict[ScoredId, list[ComparedConversation]] = {}
     for scores in _by_conversation(rows):
-        conversations = _scored(scores)
-        scored.setdefault(ScoredId(conversations.conversation_id, conversations.app_version), []).append(
-            conversations
-        )
+        key = ScoredId(scores[0]["conversation_id"], scores[0]["app_version"])
+        scored.setdefault(key, []).append(_scored(scores))
     ended: dict[ScoredId, list[Summary]] = {}
     for summary in summaries:
         ended.setdefault(ScoredId(summary.conversation_id, summary.app_version), []).append(summary)
@@ -217,7 +205,6 @@ def _joined(
 
 
 def _scored(scores: Sequence[ScoreRow]) -> ComparedConversation:
-    """Returns a conversation with what criteria gave it."""
     first, whole = scores[0], (row for row in scores if row["turn_index"] is None)
     by_criterion: dict[str, list[ScoreRow]] = {}
     for row in scores:
@@ -283,9 +270,6 @@ def _text(row: ScoreRow) -> str | None:
     return None if text is None else text[:_LONGEST_REASON]
 
 
-# Criteria that raised an error on a conversation: they leave it missing.
-
-
 Raised = Mapping[str, Mapping[ScoredId, str]]
 """Criterion -> conversation -> message of the error that the criterion raised."""
 
@@ -298,16 +282,3 @@ def raised_errors(failures: Iterable[FailureRow]) -> Raised:
             key = ScoredId(row["conversation_id"], row["app_version"])
             errors.setdefault(row["criterion"], {}).setdefault(key, row["message"])
     return errors
-
-
-def error_of(
-    conversation: ScoredId, observed: Observed | None, messages: Mapping[ScoredId, str]
-) -> Observed | None:
-    """Returns what an error leaves of a score; None: there is none, or the score stands.
-
-    What raised an error and has no score of the conversation is missing, unless a turn of it fails.
-    """
-    is_open = observed is None or (observed.is_summed and observed.outcome != "FAIL")
-    if conversation not in messages or not is_open:
-        return None
-    return Observed(why=f"raised an error: {messages[conversation]}")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 import numpy as np
@@ -66,7 +67,7 @@ from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, norma
 def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
     """Compares a candidate (b) with a baseline (a), each with at least one conversation."""
     short = short_names((a.name, b.name))
-    whole, (a, b) = (a, b), (msgspec.structs.replace(side, name=short[side.name]) for side in (a, b))
+    sides, (a, b) = (a, b), (msgspec.structs.replace(side, name=short[side.name]) for side in (a, b))
     matched = match(a.conversations, b.conversations, options.by)
     pairing = matched.pairing
     changes: list[SettingsChange] = settings_changes(a, b)
@@ -79,12 +80,21 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         )
         measures = [measure for measure in measures if measure.criterion != STATUS]
     measured = [(measure, estimate(matched, measure, options)) for measure in measures]
-    parts = _compare_parts(matched, measured, options) if options.details else Parts([], {}, 0)
-    criteria = _compare_criteria(matched, measured, parts.turns, options, (a, b))
-    criteria = [with_correction(result, a, b) for result in criteria]
+    slices, turns, left_out = _compare_parts(matched, measured, options)
+    criteria = []
+    for measure, whole in measured:
+        # The words rest on p-values adjusted by Holm within each family.
+        family = (other for of, other in measured if of is not measure and _family(of) == _family(measure))
+        other_p = [other.p for other in family if other.p is not None]
+        result = _compare(matched, measure, whole, other_p, options)
+        result = held_open(result, a, b, pairing, options.margin)
+        text, why = sentence(result, a.name, b.name, pairing.by), why_open(result, b.name)
+        of_turns = turns.get(measure.criterion, [])
+        result = msgspec.structs.replace(result, sentence=text, why_open=why, turns=of_turns)
+        criteria.append(with_correction(result, a, b))
     return Comparison(
-        baseline=_side(whole[0], pairing.by),
-        candidate=_side(whole[1], pairing.by),
+        baseline=_side(sides[0], pairing.by),
+        candidate=_side(sides[1], pairing.by),
         pairing=pairing,
         margin=options.margin,
         alpha=options.alpha,
@@ -92,11 +102,11 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         criteria=criteria,
         not_compared=missing,
         same_as_verdict=same_as_verdict(criteria, (a, b)),
-        slices=parts.slices,
+        slices=slices,
         flips=flips(matched, measures) if options.details else [],
         settings_changes=changes,
         notes=[
-            *comparison_notes(a, b, matched, changes, parts.left_out),
+            *comparison_notes(a, b, matched, changes, left_out),
             *few_alike(criteria, b.name),
             *calibration_notes(criteria, a, b),
         ],
@@ -143,35 +153,9 @@ def _side(side: ComparedSide, by: PairedBy) -> Side:
     )
 
 
-# Compares all criteria of two sides, each in its family.
-
-
 def _family(measure: CriterionMeasure) -> str:
     """Returns the criteria whose p-values are adjusted together: verdicts; with outcomes; without."""
     return "verdicts" if measure.criterion == STATUS else "outcomes" if measure.has_outcomes else "values"
-
-
-def _compare_criteria(
-    matched: MatchedValues,
-    measured: Sequence[tuple[CriterionMeasure, Estimate]],
-    turns: Mapping[str, list[TurnDifference]],
-    options: CompareOptions,
-    sides: tuple[ComparedSide, ComparedSide],
-) -> list[CriterionComparison]:
-    """Returns the compared criteria; the words rest on p-values adjusted by Holm within each family."""
-    compared_criteria = []
-    for measure, whole in measured:
-        other_p = [
-            other.p
-            for of, other in measured
-            if of is not measure and _family(of) == _family(measure) and other.p is not None
-        ]
-        result = _compare(matched, measure, whole, other_p, options)
-        result = held_open(result, *sides, matched.pairing, options.margin)
-        text = sentence(result, sides[0].name, sides[1].name, matched.pairing.by)
-        why, of_turns = why_open(result, sides[1].name), turns.get(measure.criterion, [])
-        compared_criteria.append(msgspec.structs.replace(result, sentence=text, why_open=why, turns=of_turns))
-    return compared_criteria
 
 
 def _compare(
@@ -198,18 +182,18 @@ def _compare(
         group_a, group_b = (group_values(side, measure) for side in sides)
         groups = group_estimate(group_a, group_b, measure, options)
         unpaired = groups.as_part(word_for(groups, groups.p, measure, options))
-    if is_share and measure.has_more_values and not all(side.observed.is_binary(measure) for side in sides):
+    has_more = is_share and measure.has_outcomes and measure.criterion != STATUS
+    if has_more and not all(side.observed.is_binary(measure) for side in sides):
         # The mean values say more than the outcomes.
-        values = measure.as_mean(better_side(measure.criterion))
+        name, better = measure.criterion, better_side(measure.criterion)
+        values = CriterionMeasure(name, "mean", measure.scale, measure.unit, better, has_outcomes=False)
         means = estimate(matched, values, options)
         mean = means.as_part(word_for(means, means.p, values, options))
     missing = three_readings(matched, measure, options, whole, other_p)
     voted, flipped = map(sum, zip(*(side.votes(measure) for side in sides), strict=True))
-    quantiles, judge = list[QuantileRatio](), None
-    if options.details and measure.unit != "score":
-        quantiles = _quantile_ratios(matched, measure, options)
-    if options.details and voted:
-        judge = JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted)
+    has_quantiles = options.details and measure.unit != "score"
+    quantiles = _quantile_ratios(matched, measure, options) if has_quantiles else []
+    judge = JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted) if voted else None
     return CriterionComparison(
         criterion=measure.criterion,
         measure=measure.measure,
@@ -231,7 +215,7 @@ def _compare(
         mean=mean,
         missing=missing,
         quantiles=quantiles,
-        judge=judge,
+        judge=judge if options.details else None,
     )
 
 
@@ -252,23 +236,16 @@ class _Part(Struct, frozen=True):
     turn_index: int = -1
 
 
-class Parts(Struct, frozen=True):
-    """Where the versions differ.
-
-    Attributes:
-        slices: Those that stand out first, then by p-value.
-        left_out: Number of slices that were not compared, because there are too many.
-    """
-
-    slices: list[SliceDifference]
-    turns: dict[str, list[TurnDifference]]
-    left_out: int
-
-
 def _compare_parts(
     matched: MatchedValues, measured: Sequence[tuple[CriterionMeasure, Estimate]], options: CompareOptions
-) -> Parts:
-    """Compares every slice and turn index, with q-values over all of them together."""
+) -> tuple[list[SliceDifference], dict[str, list[TurnDifference]], int]:
+    """Compares every slice and turn index, with q-values over all of them together.
+
+    Returns the slices, those that stand out first and then by p-value, the turns by criterion, and the number
+    of slices that were not compared, because there are too many.
+    """
+    if not options.details:
+        return [], {}, 0
     slices, measures = _slices(matched, options.slices), [measure for measure, _ in measured]
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
     of_slices = (
@@ -277,16 +254,15 @@ def _compare_parts(
         for measure in measures
     )
     parts = [part for part in of_slices if part.estimate.baseline_count or part.estimate.candidate_count]
-    parts += [part for measure in measures for part in _of_turns(matched, measure, options)]
-    with_p = [part for part in parts if part.estimate.p is not None]
-    q_values = benjamini_hochberg([part.estimate.p or 0.0 for part in with_p])
-    q_of = {id(part): q for part, q in zip(with_p, q_values, strict=True)}
+    for measure in measures:
+        parts += islice(_of_turns(matched, measure, options), MOST_TURNS)
+    q_values = iter(benjamini_hochberg([p for part in parts if (p := part.estimate.p) is not None]))
     overall = {measure.criterion: whole for measure, whole in measured}
     shrunk = _shrunk([part for part in parts if part.slice], overall, options)
     differences: list[SliceDifference] = []
     turns: dict[str, list[TurnDifference]] = {}
     for part in parts:
-        q = q_of.get(id(part))
+        q = None if part.estimate.p is None else next(q_values)
         # A part is better or worse where it stands out.
         scaled = None if q is None else q * options.alpha / options.q
         difference = part.estimate.as_part(word_for(part.estimate, scaled, part.measure, options))
@@ -309,7 +285,7 @@ def _compare_parts(
     ordered = sorted(
         differences, key=lambda s: (not s.stands_out, 2.0 if s.difference.p is None else s.difference.p)
     )
-    return Parts(ordered, turns, len(slices) - len(kept))
+    return ordered, turns, len(slices) - len(kept)
 
 
 def _size(matched: MatchedValues) -> int:
@@ -372,7 +348,6 @@ def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: Compar
         (side if is_paired else side.alone).turn_runs(measure)
         for side in (matched.baseline, matched.candidate)
     )
-    number = 0
     for turn in sorted(a.keys() & b.keys()):
         base_runs, other = a[turn], b[turn]
         if not is_paired:
@@ -387,9 +362,6 @@ def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: Compar
                 PairedRuns(names, base_runs.at(kept), other.at(kept)), measure, options
             )
         yield _Part(measure, estimated, "", turn)
-        number += 1
-        if number == MOST_TURNS:
-            return
 
 
 def _shrunk(

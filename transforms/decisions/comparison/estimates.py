@@ -80,9 +80,7 @@ class CompareOptions(Struct, frozen=True):
     Attributes:
         by: What pairs conversations; None: the id that pairs most cases.
         margin: Largest difference that does not matter, as a share of the scale, 0..1.
-        alpha: Level of significance of what decides, between 0 and 1.
-        q: Level of the false discovery rate of what points, between 0 and 1.
-        slices: Dimensions of the slices, as in the config.
+        alpha: Level of significance of what decides; `q`: of the false discovery rate of what points.
         any_verdicts: Whether verdicts are compared although different criteria decide them.
         details: Whether turns, slices, flips, quantiles and votes of judges are looked at, too.
     """
@@ -99,9 +97,7 @@ class CompareOptions(Struct, frozen=True):
 class Estimate(VersionDifference, frozen=True, kw_only=True):
     """A difference, and what its word and its criterion are made of.
 
-    Attributes:
-        equivalence: Bounds at level 1 - 2 alpha, that of two one-sided tests.
-        mid_p: McNemar's mid-p; None: another test.
+    `equivalence` are bounds at level 1 - 2 alpha, that of two one-sided tests; `mid_p` is McNemar's.
     """
 
     equivalence: Bounds | None = None

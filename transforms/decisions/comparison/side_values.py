@@ -95,11 +95,6 @@ class CriterionMeasure(Struct, frozen=True):
         return None if self.scale is None else self.scale[1] - self.scale[0]
 
     @property
-    def has_more_values(self) -> bool:
-        """Whether the values say more than the outcomes."""
-        return self.measure == "mean" or (self.has_outcomes and self.criterion != STATUS)
-
-    @property
     def is_of_values(self) -> bool:
         """Whether values are compared; else outcomes are."""
         return self.measure == "mean" or not self.has_outcomes
@@ -138,10 +133,6 @@ class CriterionMeasure(Struct, frozen=True):
             return turns.values
         is_within = (turns.values >= scale[0]) & (turns.values <= scale[1])
         return np.where(is_within, turns.values, np.nan)
-
-    def as_mean(self, better_is: Literal["more", "less", "neither"]) -> "CriterionMeasure":
-        """Returns the measure of the criterion's values."""
-        return CriterionMeasure(self.criterion, "mean", self.scale, self.unit, better_is, False)
 
 
 def _shares(outcomes: Sequence[str | None], places: Integers) -> Numbers:
@@ -182,13 +173,7 @@ def scale_of(criterion: str) -> tuple[float, float] | None:
 
 
 class _RowValues(NamedTuple):
-    """What a criterion gave every conversation of a side.
-
-    Attributes:
-        values: What is compared; missing, 0.
-        is_seen: Whether the criterion applies.
-        is_decided: Whether it gave a value.
-    """
+    """What a criterion gave every conversation (missing: 0), whether it applies, whether it gave a value."""
 
     values: Numbers
     is_seen: Bools
@@ -221,19 +206,9 @@ class _ObservedColumns:
         column = self.conversations.criteria.get(measure.criterion)
         return empty_column(len(self.conversations)) if column is None else column
 
-    def is_drawn(self, criterion: str) -> Bools:
-        """Returns which conversations a sample rate did not leave out of a criterion."""
-        sampled_out = self.conversations.sampled_out
-        is_drawn = np.asarray([criterion not in left_out for left_out in sampled_out.values], np.bool_)
-        return is_drawn[sampled_out.places]
-
 
 class SideValues:
-    """The conversations of a side, or of a slice of it, by case.
-
-    Attributes:
-        observed: What criteria gave all conversations of the side.
-    """
+    """The conversations of a side, or of a slice of it, by case; `observed` is of all of the side."""
 
     def __init__(self, observed: _ObservedColumns, rows: Integers, cases: CaseRows) -> None:
         self.observed, self.rows, self.cases = observed, rows, cases
@@ -251,7 +226,9 @@ class SideValues:
 
     def count_drawn(self, measure: CriterionMeasure) -> Integers:
         """Returns the number of conversations of each case that a sample rate did not leave out."""
-        return self.count(self.observed.is_drawn(measure.criterion))
+        sampled_out = self.observed.conversations.sampled_out
+        is_drawn = [measure.criterion not in left_out for left_out in sampled_out.values]
+        return self.count(np.asarray(is_drawn, np.bool_)[sampled_out.places])
 
     def runs(self, measure: CriterionMeasure, missing: float | None = None) -> Runs:
         """Returns the values of a criterion by case; `missing` stands for those without a score."""
@@ -340,11 +317,7 @@ KEYS: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
 
 
 class MatchedValues(NamedTuple):
-    """The conversations of two sides, or of a slice of them, by case.
-
-    Attributes:
-        names: Cases on both sides that expect the same, by name; none if nothing pairs them.
-    """
+    """The conversations of two sides, or a slice; `names`: cases on both sides that expect the same."""
 
     names: list[str]
     baseline: SideValues
@@ -353,11 +326,7 @@ class MatchedValues(NamedTuple):
 
 
 class _Cases:
-    """The cases of a side.
-
-    Attributes:
-        places: Name -> its place in the values of the column that names cases.
-    """
+    """The cases of a side; `places`: name -> its place in the values of the column that names cases."""
 
     def __init__(self, side: ConversationColumns, by: PairedBy) -> None:
         names = side.case_names(by)
@@ -372,11 +341,9 @@ class _Cases:
             self._digests[case].add(side.case_digests.values[code])
 
     def of(self, names: Sequence[str]) -> CaseRows:
-        """Returns the rows of some cases."""
         return self.rows.take([self.places[name] for name in names])
 
     def digests(self, name: str) -> set[str | None]:
-        """Returns the digests of what is expected in a case."""
         return self._digests[self.places[name]]
 
 

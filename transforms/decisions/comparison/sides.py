@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import PairedBy
@@ -17,7 +18,6 @@ from turnwise.transforms.decisions.comparison.collect import (
     Observed,
     Raised,
     ScoredId,
-    error_of,
     own_cases,
 )
 from turnwise.transforms.statistics.resampling import Numbers
@@ -29,11 +29,7 @@ _Hashed = TypeVar("_Hashed", bound=Hashable)
 
 
 class CodedColumn(Struct, Generic[_Held], eq=False):
-    """A column of some rows.
-
-    Attributes:
-        values: Its values, each once; some may be of no row.
-    """
+    """A column of some rows; `values` are its values, each once, of which some may be of no row."""
 
     values: list[_Held]
     places: Integers
@@ -48,10 +44,7 @@ class CodedColumn(Struct, Generic[_Held], eq=False):
         return map(self.values.__getitem__, self.places.tolist())
 
     def put(self, row: int, value: _Held) -> None:
-        """Sets the value of one row.
-
-        Columns of other rows of the same column get a new one as a value of no row.
-        """
+        """Sets the value of one row; for columns of other rows of the same column, a new one is of no row."""
         if value not in self.values:
             self.values.append(value)
         self.places[row] = self.values.index(value)
@@ -156,24 +149,14 @@ class ScoreKind(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Why a score is no pass.
-
-    Attributes:
-        turn_index: The turn that this is said of; None: the whole conversation.
-    """
+    """Why a score is no pass, and the turn that this is said of; None: the whole conversation."""
 
     why: str | None = None
     turn_index: int | None = None
 
 
 class TurnScores(Struct, eq=False):
-    """Scores of the turns of conversations, those of a conversation together.
-
-    Attributes:
-        indices: 0-based turn of every score.
-        values: Value of every score; without one, NaN.
-        outcomes: PASS, FAIL, SKIPPED or None, of every score.
-    """
+    """Scores of the turns of conversations, those of a conversation together; `values`: NaN without one."""
 
     sizes: Integers
     indices: Integers
@@ -189,12 +172,7 @@ class TurnScores(Struct, eq=False):
 
 
 class ScoreDetails(Struct, eq=False):
-    """What only the parts of a comparison need of what a criterion gave conversations.
-
-    Attributes:
-        voted: Verdicts of a judge with two votes or more.
-        flipped: Those of them whose votes are not all the same.
-    """
+    """What only parts of a comparison need of what a criterion gave; `voted`, `flipped`: see `Observed`."""
 
     reasons: "CodedColumn[Reason]"
     turns: TurnScores
@@ -207,12 +185,7 @@ class ScoreDetails(Struct, eq=False):
 
 
 class CriterionColumn(Struct, eq=False):
-    """What a criterion gave conversations.
-
-    Attributes:
-        values: Value of every conversation; without one, 0.
-        details: Reasons, turns and votes; None: they were not read.
-    """
+    """What a criterion gave conversations; `values`: 0 without one; `details`: None: they were not read."""
 
     values: Numbers
     kinds: CodedColumn[ScoreKind | None]
@@ -302,20 +275,12 @@ def stacked_criteria(columns: Sequence[CriterionColumn]) -> CriterionColumn:
     return CriterionColumn(values, kinds, ScoreDetails(reasons, turns, *votes))
 
 
-class _Places(dict[_Hashed, int], Generic[_Hashed]):
-    """The place of every value in a list of different ones."""
-
-    def __missing__(self, value: _Hashed) -> int:
-        self[value] = len(self)
-        return self[value]
-
-
 class _Given:
     """Collects what a criterion gave conversations, in their order; it keeps numbers, not objects."""
 
     def __init__(self) -> None:
-        self._kinds, self._reasons = _Places[ScoreKind | None]({None: 0}), _Places({Reason(): 0})
-        self._outcomes = _Places[str | None]()
+        self._kinds: dict[ScoreKind | None, int] = {None: 0}
+        self._reasons, self._outcomes = {Reason(): 0}, dict[str | None, int]()
         self._rows, self._sizes, self._kind_places, self._reason_places = (array("q") for _ in range(4))
         self._voted, self._flipped, self._indices, self._outcome_places = (array("q") for _ in range(4))
         self._values, self._turn_values = array("d"), array("d")
@@ -324,18 +289,18 @@ class _Given:
         """Adds what it gave one conversation; rows ascend."""
         self._rows.append(row)
         self._values.append(observed.value or 0.0)
-        self._kind_places.append(self._kinds[kind_of(observed)])
-        self._reason_places.append(self._reasons[Reason(observed.why, observed.turn_index)])
+        self._kind_places.append(self._kinds.setdefault(kind_of(observed), len(self._kinds)))
+        reason = Reason(observed.why, observed.turn_index)
+        self._reason_places.append(self._reasons.setdefault(reason, len(self._reasons)))
         self._voted.append(observed.voted)
         self._flipped.append(observed.flipped)
         self._sizes.append(len(observed.turns))
         for turn, value, outcome in observed.turns:
             self._indices.append(turn)
             self._turn_values.append(np.nan if value is None else value)
-            self._outcome_places.append(self._outcomes[outcome])
+            self._outcome_places.append(self._outcomes.setdefault(outcome, len(self._outcomes)))
 
     def column(self, size: int) -> CriterionColumn:
-        """Returns what it gave so many conversations."""
         rows = _integers(self._rows)
 
         def at_rows(numbers: "array[int]") -> Integers:
@@ -403,13 +368,14 @@ class ConversationColumns(Struct):
         return None if column is None else column[row]
 
     def add_errors(self, raised: Raised) -> None:
-        """Takes the score from what raised an error; see `error_of`."""
-        known = {conversation for messages in raised.values() for conversation in messages}
-        for row, key in enumerate(zip(self.conversation_ids, self.app_versions, strict=True)):
-            for criterion in raised if key in known else ():
-                error = error_of(ScoredId(*key), self.given(row, criterion), raised[criterion])
-                if error is not None:
-                    self.put(row, criterion, error)
+        """Takes the score from what raised an error and has none of the conversation, unless a turn fails."""
+        for row, name in enumerate(map(ScoredId, self.conversation_ids, self.app_versions)):
+            for criterion, messages in raised.items():
+                if name not in messages:
+                    continue
+                observed = self.given(row, criterion)
+                if observed is None or (observed.is_summed and observed.outcome != "FAIL"):
+                    self.put(row, criterion, Observed(why=f"raised an error: {messages[name]}"))
 
     def case_names(self, by: PairedBy) -> CaseNames:
         """Returns what identifies the case of every conversation; None or "": it states none."""
@@ -435,19 +401,9 @@ class ConversationColumns(Struct):
 
     def at(self, rows: Integers) -> "ConversationColumns":
         """Returns some of the conversations, in their order."""
-        return ConversationColumns(
-            self.conversation_ids.at(rows),
-            self.app_versions.at(rows),
-            self.eval_ids.at(rows),
-            self.tasks.at(rows),
-            self.case_digests.at(rows),
-            self.languages.at(rows),
-            self.tags.at(rows),
-            {name: column.at(rows) for name, column in self.criteria.items()},
-            self.skipped.at(rows),
-            self.sampled_out.at(rows),
-            self.agents and self.agents.at(rows),
-        )
+        criteria = {name: column.at(rows) for name, column in self.criteria.items()}
+        columns = {name: c.at(rows) for name, c in asdict(self).items() if isinstance(c, CodedColumn)}
+        return replace(self, criteria=criteria, **columns)
 
 
 def columns_of(conversations: Iterable[ComparedConversation]) -> ConversationColumns:
@@ -468,9 +424,6 @@ def columns_of(conversations: Iterable[ComparedConversation]) -> ConversationCol
     return ConversationColumns(*own_case, criteria, skipped, sampled_out, agents)
 
 
-# One side of a comparison.
-
-
 class ComparedSide(Struct):
     """One side of a comparison.
 
@@ -478,12 +431,10 @@ class ComparedSide(Struct):
         rejected: Records, conversations and eval cases of the run that were rejected, and files that were
             not read to the end; None: not known.
         destructive: Conversations with an unexpected destructive call; None: not read.
-        notes: What is said of its runs, one line each.
-        problems: Why the run ended with exit status 1, one line each.
+        problems: Why the run ended with exit status 1, one line each, as `notes` have one a line.
         document: `run.json`; None: of a store.
         judges: Criterion -> the judge models and prompts that scored it, `model, prompt version`.
         errors: Criterion -> conversations in which it failed with an error.
-        calibration: What human labels say of its run; None: it has no labels.
     """
 
     name: str
@@ -500,15 +451,8 @@ class ComparedSide(Struct):
     calibration: Calibration | None = None
 
 
-# Rows of the conversations of cases.
-
-
 class CaseRows:
-    """Rows of the conversations of every case: their places in the columns of a side.
-
-    Attributes:
-        rows: The rows, those of one case together.
-    """
+    """Rows of the conversations of every case, those of one case together: places in columns of a side."""
 
     def __init__(self, rows: Integers, sizes: Integers) -> None:
         self.rows, self.sizes = rows, sizes
@@ -520,9 +464,6 @@ class CaseRows:
     def __getitem__(self, case: int) -> list[int]:
         start = int(self._starts[case])
         return self.rows[start : start + int(self.sizes[case])].tolist()
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return map(self.__getitem__, range(len(self)))
 
     def take(self, cases: Sequence[int] | Integers) -> "CaseRows":
         """Returns the rows of some cases, in their order."""

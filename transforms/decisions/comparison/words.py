@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import floor, log10
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -31,10 +30,8 @@ from turnwise.transforms.decisions.comparison.side_values import (
     scale_of,
 )
 from turnwise.transforms.decisions.comparison.sides import (
-    CodedColumn,
     ComparedSide,
     ConversationColumns,
-    ScoreKind,
     distinct_pairs,
 )
 from turnwise.transforms.text.cleaning import natural_order
@@ -214,7 +211,6 @@ def _settings_notes(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
 
 # Finds what measured the two sides of a comparison differently.
 
-_JUDGE_KEYS = ("generation_config",)
 _LONGEST = 60
 SAMPLE_RATE = "sample_rate"
 """The share of conversations that are judged: it changes how many are measured, not how."""
@@ -269,11 +265,9 @@ def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator
     used = [criterion for criterion in judged if criterion in common]
     if not used:
         return
-    base, other = (
-        {key: (document.config.get("judge") or {}).get(key) for key in _JUDGE_KEYS} for document in (a, b)
-    )
-    for path, before, after in _differences(base, other):
-        yield _change(f"judge.{path}", before, after, used)
+    base, other = ((document.config.get("judge") or {}).get("generation_config") for document in (a, b))
+    for path, before, after in _differences(base, other, "judge.generation_config"):
+        yield _change(path, before, after, used)
 
 
 def _differences(a: JsonValue, b: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue, JsonValue]]:
@@ -318,38 +312,27 @@ def _flips(matched: MatchedValues, measure: CriterionMeasure) -> Iterator[Flip]:
     shares = [_shares(side, measure) for side in sides]
     for index, (base, other) in enumerate(zip(*shares, strict=True)):
         kind = _kind(base, other) if seen[0][index] and seen[1][index] else None
-        if kind is not None:
-            yield _flip(matched, index, measure, kind, (base, other))
-
-
-def _flip(
-    matched: MatchedValues,
-    index: int,
-    measure: CriterionMeasure,
-    kind: FlipKind,
-    shares: tuple[float | None, float | None],
-) -> Flip:
-    a, b = (side.observed.conversations for side in (matched.baseline, matched.candidate))
-    rows_a, rows_b = matched.baseline.cases[index], matched.candidate.cases[index]
-    is_of_a = kind in ("fixed", "newly_measured")
-    observed = matched.baseline.at(index, measure) if is_of_a else matched.candidate.at(index, measure)
-    not_passed = [item for item in observed if measure.value_of(item.value, item.outcome) != 1.0]
-    why = next((item for item in not_passed if item.why), not_passed[0] if not_passed else None)
-    languages = [*(b.languages[row] for row in rows_b), *(a.languages[row] for row in rows_a)]
-    tags = [*(a.tags[row] for row in rows_a), *(b.tags[row] for row in rows_b)]
-    return Flip(
-        criterion=measure.criterion,
-        kind=kind,
-        case=matched.names[index],
-        baseline_conversations=[a.conversation_ids[row] for row in rows_a],
-        candidate_conversations=[b.conversation_ids[row] for row in rows_b],
-        baseline_share=shares[0],
-        candidate_share=shares[1],
-        turn_index=why.turn_index if why else None,
-        reason=why.why if why else None,
-        tags=sorted({tag for item in tags for tag in item}),
-        language=next(filter(None, languages), None),
-    )
+        if kind is None:
+            continue
+        observed = sides[kind not in ("fixed", "newly_measured")].at(index, measure)
+        not_passed = [item for item in observed if measure.value_of(item.value, item.outcome) != 1.0]
+        why = next((item for item in not_passed if item.why), not_passed[0] if not_passed else None)
+        (rows_a, a), (rows_b, b) = ((side.cases[index], side.observed.conversations) for side in sides)
+        languages = [*(b.languages[row] for row in rows_b), *(a.languages[row] for row in rows_a)]
+        tags = [*(a.tags[row] for row in rows_a), *(b.tags[row] for row in rows_b)]
+        yield Flip(
+            criterion=measure.criterion,
+            kind=kind,
+            case=matched.names[index],
+            baseline_conversations=[a.conversation_ids[row] for row in rows_a],
+            candidate_conversations=[b.conversation_ids[row] for row in rows_b],
+            baseline_share=base,
+            candidate_share=other,
+            turn_index=why.turn_index if why else None,
+            reason=why.why if why else None,
+            tags=sorted({tag for item in tags for tag in item}),
+            language=next(filter(None, languages), None),
+        )
 
 
 def _shares(side: SideValues, measure: CriterionMeasure) -> list[float | None]:
@@ -378,18 +361,19 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
 
     Thresholds that differ from case to case are compared where both sides have the case.
     """
-    base, other = _by_criterion(a), _by_criterion(b)
-    gates, other_gates = _gates(base), _gates(other)
+    base, other = map(_thresholds_by_case, (a, b))
+    gates, other_gates = (
+        sorted(name for name, cases in side.items() if _all(cases) != {None}) for side in (base, other)
+    )
     seen, other_seen = map(_seen, (a, b))
     if seen and other_seen and ({*gates} - other_seen or {*other_gates} - seen):
         yield from _verdict(gates, other_gates)
     for criterion in sorted(base.keys() & other.keys()):
-        applied = base[criterion], other[criterion]
-        pairs = [(applied[0].thresholds, applied[1].thresholds)]
+        cases, other_cases = base[criterion], other[criterion]
+        pairs = [(_all(cases), _all(other_cases))]
         if any(len(thresholds) > 1 for thresholds in pairs[0]):
-            sides = [of_side.by_case() for of_side in applied]
-            cases = sorted(sides[0].keys() & sides[1].keys(), key=str)
-            pairs = [(sides[0][case], sides[1][case]) for case in cases]
+            common = sorted(cases.keys() & other_cases.keys(), key=str)
+            pairs = [(cases[case], other_cases[case]) for case in common]
         change = next(((before, after) for before, after in pairs if before != after), None)
         if change is not None:
             before, after = map(_thresholds_text, change)
@@ -398,45 +382,28 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
             )
 
 
-class _HeldCases(NamedTuple):
-    """Scores of a criterion that count for a verdict: their cases and kinds."""
-
-    cases: CodedColumn[str | None]
-    kinds: CodedColumn[ScoreKind | None]
-
-    @property
-    def thresholds(self) -> _Thresholds:
-        """The thresholds; None: a score on the scale without one."""
-        return {kind.threshold for kind in self.kinds.used() if kind is not None}
-
-    def by_case(self) -> dict[str | None, _Thresholds]:
-        thresholds: dict[str | None, _Thresholds] = {}
-        for case, kind_index in distinct_pairs(self.cases, self.kinds):
-            if (kind := self.kinds.values[kind_index]) is not None:
-                thresholds.setdefault(self.cases.values[case], set()).add(kind.threshold)
-        return thresholds
-
-
-def _by_criterion(conversations: ConversationColumns) -> dict[str, _HeldCases]:
-    applied: dict[str, _HeldCases] = {}
+def _thresholds_by_case(conversations: ConversationColumns) -> dict[str, dict[str | None, _Thresholds]]:
+    """Returns criterion -> case -> thresholds of scores that count; None: one on the scale without any."""
+    applied: dict[str, dict[str | None, _Thresholds]] = {}
     for name, given in conversations.criteria.items():
-        counts = given.where(lambda kind: kind.has_value and kind.threshold is not None) | given.is_within(
-            scale_of(name)
-        )
-        of_name = _HeldCases(conversations.eval_ids.at(counts), given.kinds.at(counts))
-        if name != STATUS and of_name.thresholds:
-            applied[name] = of_name
+        counts = given.where(lambda kind: kind.has_value and kind.threshold is not None)
+        counts |= given.is_within(scale_of(name))
+        cases, kinds = conversations.eval_ids.at(counts), given.kinds.at(counts)
+        for case, kind_index in distinct_pairs(cases, kinds) if name != STATUS else ():
+            if (kind := kinds.values[kind_index]) is not None:
+                of_case = applied.setdefault(name, {}).setdefault(cases.values[case], set())
+                of_case.add(kind.threshold)
     return applied
+
+
+def _all(cases: Mapping[str | None, _Thresholds]) -> _Thresholds:
+    return set().union(*cases.values())
 
 
 def _seen(conversations: ConversationColumns) -> set[str]:
     """Returns the criteria that gave anything, or that a sample rate left out; without the verdicts."""
     left_out = [*conversations.skipped.used(), *conversations.sampled_out.used()]
     return {*conversations.criteria, *chain.from_iterable(left_out)} - {STATUS}
-
-
-def _gates(applied: Mapping[str, _HeldCases]) -> list[str]:
-    return sorted(name for name, of_name in applied.items() if of_name.thresholds != {None})
 
 
 def _thresholds_text(thresholds: _Thresholds) -> str:

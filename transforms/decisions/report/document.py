@@ -24,7 +24,7 @@ from turnwise.schemas.report import (
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.decisions.comparison.words import criteria_lines
-from turnwise.transforms.decisions.first_page import reasons_of, with_left_out, without_baseline
+from turnwise.transforms.decisions.first_page import reasons_of, without_baseline
 from turnwise.transforms.decisions.report.figures import (
     AnyRow,
     CollectedRuns,
@@ -40,7 +40,7 @@ from turnwise.transforms.decisions.report.figures import (
     outcomes,
     problem_sentences,
     quantile,
-    report_run,
+    report_runs,
     run_names,
     short_names,
     slices,
@@ -48,7 +48,7 @@ from turnwise.transforms.decisions.report.figures import (
     turns_of,
     without_score,
 )
-from turnwise.transforms.decisions.run import REJECTED, Run
+from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.effects.changes import call_text
 from turnwise.transforms.matching.calls import PairedCalls, check_directives, parameter_score
@@ -56,11 +56,7 @@ from turnwise.transforms.review.problems import reading_key, to_read
 
 
 class PlacedChunks(Struct, frozen=True):
-    """Where the chunks of a report are.
-
-    Attributes:
-        chunk_of: PlaceChunks of a conversation -> its chunk; without those that are left out.
-    """
+    """Where the chunks of a report are; `chunk_of`: place of a conversation -> its chunk, if it is kept."""
 
     inline: int
     total: int
@@ -88,7 +84,7 @@ def build_report(
     omitted = len(entries) - len(placed.chunk_of)
     drawn = (sample or set()) if omitted else None
     conversations, names = columns(entries, collected.versions, placed.chunk_of, drawn)
-    infos, versions = _runs(runs, collected), _versions(runs, collected)
+    infos, versions = report_runs(runs, collected), _versions(runs, collected)
     rows = criterion_rows(collected, [run.document for run in runs])
     by_run = [(run, [version for version in versions if version.run == i]) for i, run in enumerate(infos)]
     score_counts = [[0, 0] for _ in infos]
@@ -136,24 +132,12 @@ def _uncompared(
     entries: Sequence[Entry],
     runs: Sequence[ReportRun],
 ) -> FirstPage:
-    passed, failed, missing = (
-        sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
-    )
-    share = passed / (passed + failed) if passed + failed else None
+    verdicts = [sum(getattr(v, name) for v in versions) for name in ("passed", "failed", "no_verdict")]
     figure = next((row.figures[0] for row in rows if row.name == STATUS), None)
     bounds = (figure.low, figure.high) if figure and len(versions) == 1 else (None, None)
-    rejected = [
-        number for run in runs for name in REJECTED if isinstance(number := run.counts.get(name), int)
-    ]
-    page = without_baseline(
-        [version.name for version in versions],
-        None if share is None else (share, *bounds),
-        (passed, failed, missing),
-        to_read([entry.row for entry in entries]),
-        sum(rejected),
-        [entry.row for entry in entries],
-    )
-    return with_left_out(page, *(run.counts for run in runs))
+    names, counts = [version.name for version in versions], [run.counts for run in runs]
+    all_rows = [entry.row for entry in entries]
+    return without_baseline(names, verdicts, bounds, counts, to_read(all_rows), all_rows)
 
 
 def _listed_first(
@@ -168,26 +152,6 @@ def _listed_first(
         if entry.version == candidate
     }
     return [places[row.conversation_id, row.eval_id] for row in page.read_first]
-
-
-def _runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
-    spoken = {entry.version.run for entry in collected.entries if entry.row["transcript"] is not None}
-    silent = {entry.version.run for entry in collected.entries} - spoken
-    repeated: list[set[str]] = [set() for _ in runs]
-    for entry in collected.entries:
-        if entry.is_repeated:
-            repeated[entry.version.run].add(entry.row["conversation_id"])
-    return [
-        report_run(
-            run,
-            run.name or (run.document.run_id if len(runs) > 1 else "This run"),
-            i not in silent,
-            collected.sampled_out[i],
-            collected.idle[i],
-            repeated[i],
-        )
-        for i, run in enumerate(runs)
-    ]
 
 
 def _versions(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportVersion]:
@@ -227,8 +191,7 @@ def read_first(entries: Sequence[Entry]) -> list[int]:
 def _sample_first(entries: Sequence[Entry], seed: str) -> tuple[list[int], set[int]]:
     """Returns places in the order in which a small report keeps them: a random sample, no passes, passes.
 
-    Returns:
-        The places, and those of the random sample: the conversations whose hash with the seed is lowest.
+    Beside them, those of the sample: the conversations whose hash with the seed is lowest.
     """
     named = [f"{seed}\0{entry.identity}".encode("utf-8", "surrogatepass") for entry in entries]
     ranked = sorted(range(len(entries)), key=lambda index: sha256(named[index]).hexdigest())
@@ -411,12 +374,7 @@ _MOST_WRONG = 5
 
 
 class CallPair(NamedTuple):
-    """An expected call and the call that was made instead.
-
-    Attributes:
-        expected: Place among the expected calls; None: the call was not expected.
-        actual: Place among the made calls; None: the call is missing.
-    """
+    """Places of an expected call (None: it was not expected), and of the one made instead (None: missing)."""
 
     expected: int | None
     actual: int | None

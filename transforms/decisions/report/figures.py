@@ -22,7 +22,7 @@ from turnwise.schemas.report import (
     SliceFigure,
     WithoutScore,
 )
-from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
+from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument, redacted_text, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import version_order
@@ -107,39 +107,26 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
         entries += joined
         rows = run.metrics()
         units |= {row["criterion"]: row["unit"] for row in rows}
-        sampled_out.append(_sampled_out(rows))
+        # What sampling left out: of the criterion with most, by version and window.
+        most: dict[tuple[str | None, str | None], int] = {}
         for row in rows:
+            key = row["window_start"], row["app_version"]
+            most[key] = max(most.get(key, 0), row["sampled_out"] or 0)
             low, high = row["pass_rate_low"], row["pass_rate_high"]
             if row["window_start"] is None and low is not None and high is not None:
                 version = VersionKey(number, row["app_version"] or "")
                 bounds[row["criterion"], row["level"] == "conversation", version] = Bounds(low, high)
-        idle.append(_idle(run, {row["criterion"] for row in rows}, joined))
+        sampled_out.append(sum(most.values()))
+        # Nobody asked for the criteria of the default config.
+        is_asked = bool(joined) and run.document.config.get("criteria") != DEFAULT_CRITERIA
+        seen = {row["criterion"] for row in [*rows, *(score for entry in joined for score in entry.scores)]}
+        idle.append([name for name in run.document.thresholds if is_asked and name not in seen])
     first_times: list[dict[str | None, str | None]] = [{} for _ in runs]
     for entry in entries:
         add_first_time(first_times[entry.version.run], entry.row)
     versions = in_display_order({entry.version for entry in entries}, first_times)
     failures = [[dict(row) for row in run.failures()] for run in runs]
     return CollectedRuns(versions, entries, failures, units, sampled_out, idle, bounds)
-
-
-def _sampled_out(rows: Iterable[MetricsByAppVersionRow]) -> int:
-    """Returns how many conversations sampling left out: of the criterion with most, by version and window."""
-    most: dict[tuple[str | None, str | None], int] = {}
-    for row in rows:
-        key = row["window_start"], row["app_version"]
-        most[key] = max(most.get(key, 0), row["sampled_out"] or 0)
-    return sum(most.values())
-
-
-def _idle(run: Run, measured: set[str], entries: Sequence[Entry]) -> list[str]:
-    """Returns the criteria with a threshold that applied to no conversation of a run that has some.
-
-    Those of the default config are left out: nobody asked for them.
-    """
-    if run.document.config.get("criteria") == DEFAULT_CRITERIA:
-        return []
-    seen = measured | {score["criterion"] for entry in entries for score in entry.scores}
-    return [name for name in run.document.thresholds if name not in seen] if entries else []
 
 
 def in_display_order(
@@ -282,12 +269,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 class Compared(Struct, frozen=True):
-    """Pairs of versions.
-
-    Attributes:
-        pages: The first page of each comparison.
-        refused: Why other pairs are not compared, one sentence each.
-    """
+    """Comparisons of pairs of versions with first pages, and why others are refused, a sentence each."""
 
     comparisons: Sequence[Comparison] = ()
     refused: Sequence[str] = ()
@@ -322,33 +304,37 @@ def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_scor
     return f"{run.name}: {text} {', '.join(parts)}.{hidden}"
 
 
-def report_run(
-    run: Run,
-    name: str,
-    has_transcripts: bool,
-    sampled_out: int,
-    idle: Sequence[str],
-    repeated: Collection[str],
-) -> ReportRun:
-    """Returns what a report says about a run."""
-    document = run.document
-    return ReportRun(
-        run_id=document.run_id,
-        name=name,
-        directory=run.directory,
-        date=document.date,
-        settings=settings_digest(document.scoring_settings),
-        create_time=document.create_time,
-        exit_status=document.exit_status,
-        problems=document.problems,
-        counts=document.counts,
-        criteria=document.criteria,
-        judge=document.judge,
-        has_transcripts=has_transcripts,
-        redacted=redacted_text(document.redacted),
-        sampled_out=sampled_out,
-        gaps=[*_gaps(document, name, idle, repeated)],
-    )
+def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
+    """Returns what a report says about its runs."""
+    silent = {entry.version.run for entry in collected.entries}
+    silent -= {entry.version.run for entry in collected.entries if entry.row["transcript"] is not None}
+    repeated: list[set[str]] = [set() for _ in runs]
+    for entry in collected.entries:
+        if entry.is_repeated:
+            repeated[entry.version.run].add(entry.row["conversation_id"])
+    infos = []
+    for i, run in enumerate(runs):
+        document = run.document
+        name = run.name or (document.run_id if len(runs) > 1 else "This run")
+        info = ReportRun(
+            run_id=document.run_id,
+            name=name,
+            directory=run.directory,
+            date=document.date,
+            settings=settings_digest(document.scoring_settings),
+            create_time=document.create_time,
+            exit_status=document.exit_status,
+            problems=document.problems,
+            counts=document.counts,
+            criteria=document.criteria,
+            judge=document.judge,
+            has_transcripts=i not in silent,
+            redacted=redacted_text(document.redacted),
+            sampled_out=collected.sampled_out[i],
+            gaps=[*_gaps(document, name, collected.idle[i], repeated[i])],
+        )
+        infos.append(info)
+    return infos
 
 
 def _gaps(document: RunDocument, name: str, idle: Sequence[str], repeated: Collection[str]) -> Iterator[str]:
@@ -632,125 +618,105 @@ class _Sum(Struct):
         return self.mean if self.share is None else self.share
 
 
-_CriterionSums = dict[tuple[str, bool, VersionKey], _Sum]
-"""(criterion, whether it is of whole conversations, version) -> sum."""
-_TurnSums = dict[tuple[str, VersionKey], dict[int, _Sum]]
-_CaseLists = dict[VersionKey, list[str]]
-"""Version -> the case of each of its conversations."""
-
-
 def criterion_rows(collected: CollectedRuns, documents: Iterable[RunDocument] = ()) -> list[CriterionRow]:
     """Returns the rows of the table, in the order of all tables: verdicts first, then as configured."""
-    sums, turns, cases = _sums(collected.entries)
-    errors = Counter(
-        (row["criterion"], VersionKey(index, row.get("app_version") or ""))
-        for index, rows in enumerate(collected.failures)
-        for row in rows
-        if row.get("stage") == "score" and row.get("criterion")
-    )
+    table = _Table(collected)
     measured = (score["criterion"] for entry in collected.entries for score in entry.scores)
     names = in_table_order([STATUS, *dict.fromkeys(measured)], documents)
-    return [_row(name, collected, sums, turns, cases, errors) for name in names]
+    return [table.row(name) for name in names]
 
 
-def _sums(entries: Iterable[Entry]) -> tuple[_CriterionSums, _TurnSums, _CaseLists]:
-    sums: _CriterionSums = {}
-    turns: _TurnSums = {}
-    cases: _CaseLists = {}
-    by_version: dict[VersionKey, list[Entry]] = {}
-    for entry in entries:
-        by_version.setdefault(entry.version, []).append(entry)
-    for version, sums_of in by_version.items():
-        cases[version] = cases_of([entry.row for entry in sums_of])
-        for entry, case in zip(sums_of, cases[version], strict=True):
-            verdict = entry.row["verdict"]
-            sums.setdefault((STATUS, True, version), _Sum()).add(SHARES.get(verdict), verdict, (), case)
-            for score in entry.scores:
-                name, turn = score["criterion"], score.get("turn_index")
-                kind = CRITERIA.get(name)
-                given = score.get("value"), score.get("outcome"), kind.special_values if kind else ()
-                sums.setdefault((name, turn is None, version), _Sum()).add(*given, case)
-                if turn is not None and 0 <= turn < _MOST_TURNS:
-                    turns.setdefault((name, version), {}).setdefault(turn, _Sum()).add(*given, case)
-    return sums, turns, cases
+class _Table:
+    """Sums of scores: by criterion, whether they are of whole conversations, and version; and by turn."""
 
-
-def _row(
-    name: str,
-    collected: CollectedRuns,
-    sums: _CriterionSums,
-    turns: _TurnSums,
-    cases: _CaseLists,
-    errors: Counter[tuple[str, VersionKey]],
-) -> CriterionRow:
-    # Scores and costs are shown by conversation, latencies and counts by turn, as in the table of a run.
-    kind = CRITERIA.get(name)
-    wanted = name == STATUS or _scale(name) is not None or (kind is not None and kind.unit == "money")
-    is_there = any((name, wanted, version) in sums for version in collected.versions)
-    is_whole = wanted if is_there else not wanted
-    sums_of_versions = [sums.get((name, is_whole, version)) for version in collected.versions]
-    has_outcomes = any(total is not None and total.share is not None for total in sums_of_versions)
-    scale = _SHARE if has_outcomes else _scale(name)
-    figures = [
-        None
-        if total is None
-        else _figure(
-            total,
-            has_outcomes,
-            scale,
-            turns.get((name, version), {}),
-            cases[version],
-            errors[name, version],
-            collected.bounds.get((name, is_whole, version)),
+    def __init__(self, collected: CollectedRuns) -> None:
+        self._collected = collected
+        self._sums: dict[tuple[str, bool, VersionKey], _Sum] = {}
+        self._turns: dict[tuple[str, VersionKey], dict[int, _Sum]] = {}
+        self._cases: dict[VersionKey, list[str]] = {}
+        self._errors = Counter(
+            (row["criterion"], VersionKey(index, row.get("app_version") or ""))
+            for index, rows in enumerate(collected.failures)
+            for row in rows
+            if row.get("stage") == "score" and row.get("criterion")
         )
-        for total, version in zip(sums_of_versions, collected.versions, strict=True)
-    ]
-    low, high = scale or (None, None)
-    level = "conversation" if is_whole else "turn"
-    unit = collected.units.get(name, "score")
-    of_values = (total for total in sums_of_versions if total and total.scored)
-    is_share = has_outcomes or (unit == "score" and all(total.is_binary for total in of_values))
-    about = " ".join((kind.__doc__ or "").partition("\n\n")[0].split()) if kind else ""
-    return CriterionRow(name, unit, level, low, high, figures, about, is_share)
+        by_version: dict[VersionKey, list[Entry]] = {}
+        for entry in collected.entries:
+            by_version.setdefault(entry.version, []).append(entry)
+        for version, entries in by_version.items():
+            self._cases[version] = cases_of([entry.row for entry in entries])
+            for entry, case in zip(entries, self._cases[version], strict=True):
+                verdict = entry.row["verdict"]
+                self._sum(STATUS, True, version).add(SHARES.get(verdict), verdict, (), case)
+                for score in entry.scores:
+                    name, turn = score["criterion"], score.get("turn_index")
+                    kind = CRITERIA.get(name)
+                    given = score.get("value"), score.get("outcome"), kind.special_values if kind else ()
+                    self._sum(name, turn is None, version).add(*given, case)
+                    if turn is not None and 0 <= turn < _MOST_TURNS:
+                        of_turn = self._turns.setdefault((name, version), {}).setdefault(turn, _Sum())
+                        of_turn.add(*given, case)
+
+    def _sum(self, name: str, is_whole: bool, version: VersionKey) -> _Sum:
+        return self._sums.setdefault((name, is_whole, version), _Sum())
+
+    def row(self, name: str) -> CriterionRow:
+        # Scores and costs are shown by conversation, latencies and counts by turn, as in the table of a run.
+        kind, versions = CRITERIA.get(name), self._collected.versions
+        wanted = name == STATUS or _scale(name) is not None or (kind is not None and kind.unit == "money")
+        is_there = any((name, wanted, version) in self._sums for version in versions)
+        is_whole = wanted if is_there else not wanted
+        totals = [self._sums.get((name, is_whole, version)) for version in versions]
+        has_outcomes = any(total is not None and total.share is not None for total in totals)
+        scale = _SHARE if has_outcomes else _scale(name)
+        figures = []
+        for version, total in zip(versions, totals, strict=True):
+            bounds = self._collected.bounds.get((name, is_whole, version)) if has_outcomes else None
+            about_version = name, version, has_outcomes, scale, bounds
+            figures.append(None if total is None else self._figure(total, *about_version))
+        low, high = scale or (None, None)
+        level = "conversation" if is_whole else "turn"
+        unit = self._collected.units.get(name, "score")
+        of_values = (total for total in totals if total and total.scored)
+        is_share = has_outcomes or (unit == "score" and all(total.is_binary for total in of_values))
+        about = " ".join((kind.__doc__ or "").partition("\n\n")[0].split()) if kind else ""
+        return CriterionRow(name, unit, level, low, high, figures, about, is_share)
+
+    def _figure(
+        self,
+        total: _Sum,
+        name: str,
+        version: VersionKey,
+        has_outcomes: bool,
+        scale: tuple[float, float] | None,
+        bounds: Bounds | None,
+    ) -> CriterionFigure:
+        share = total.share if has_outcomes else total.mean if scale == _SHARE and total.is_binary else None
+        if share is not None:
+            # Outcomes, also by another name, have the interval that the metrics of a run give to a share.
+            size, cases = total.passed + total.failed if has_outcomes else total.scored, self._cases[version]
+            trials = independent_trials(size, len({*cases}), len(cases))
+            interval = bounds or wilson_interval(share * trials, trials)
+        else:
+            interval = None if has_outcomes else grouped_mean_interval([*total.values.values()], scale)
+        low, high = interval or (None, None)
+        turns = self._turns.get((name, version), {})
+        in_order = (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))
+        return CriterionFigure(
+            count=total.scored + total.no_score,
+            scored=total.scored,
+            no_score=total.no_score,
+            errors=self._errors[name, version],
+            passed=total.passed,
+            failed=total.failed,
+            mean=total.mean,
+            share=total.share,
+            low=low,
+            high=high,
+            by_turn=[(of_turn.shown, of_turn.scored + of_turn.no_score) for of_turn in in_order],
+        )
 
 
 def _scale(name: str) -> tuple[float, float] | None:
     kind = CRITERIA.get(name)
     return kind.scale if kind else _SHARE
-
-
-def _figure(
-    total: _Sum,
-    has_outcomes: bool,
-    scale: tuple[float, float] | None,
-    turns: dict[int, _Sum],
-    cases: Sequence[str],
-    errors: int,
-    bounds: Bounds | None,
-) -> CriterionFigure:
-    share = total.share if has_outcomes else total.mean if scale == _SHARE and total.is_binary else None
-    if share is not None:
-        # Outcomes, also by another name, have the interval that the metrics of a run give to a share.
-        size = total.passed + total.failed if has_outcomes else total.scored
-        trials = independent_trials(size, len({*cases}), len(cases))
-        interval = (bounds if has_outcomes else None) or wilson_interval(share * trials, trials)
-    else:
-        interval = None if has_outcomes else grouped_mean_interval([*total.values.values()], scale)
-    low, high = interval or (None, None)
-    by_turn = [
-        (of_turn.shown, of_turn.scored + of_turn.no_score)
-        for of_turn in (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))
-    ]
-    return CriterionFigure(
-        count=total.scored + total.no_score,
-        scored=total.scored,
-        no_score=total.no_score,
-        errors=errors,
-        passed=total.passed,
-        failed=total.failed,
-        mean=total.mean,
-        share=total.share,
-        low=low,
-        high=high,
-        by_turn=by_turn,
-    )

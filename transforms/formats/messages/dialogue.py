@@ -25,7 +25,7 @@ from turnwise.transforms.formats.messages.parts import (
     MessageResult,
     SpanMessage,
 )
-from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, HOLDERS, messages_of
+from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, HOLDERS, MEMORY, messages_of
 from turnwise.transforms.matching.calls import answered_calls, pair_responses
 
 TRANSFER = "transfer_to_"
@@ -281,6 +281,8 @@ def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN,
     """
     for value in objects(messages, "messages"):
         list(objects(value.get("tool_calls"), "tool_calls"))
+        if value.get("type") == MEMORY:
+            log.turn.unknown_evidence = "what the agent's memory gave it is not read"
         for message in messages_of(value, role):
             if message.role == SYSTEM:
                 message.add_unread(log.general, by_agent=False)
@@ -314,6 +316,8 @@ def _add(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> 
             log.user(message.text, time, calls)
     elif not by_user:
         _add_steps(message, log, joint, value)
+        if message.hands_to:
+            log.turn.transfers = [*log.turn.transfers, message.hands_to]
     message.add_unread(log.unread, not by_user)
 
 

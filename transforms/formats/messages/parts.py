@@ -110,6 +110,7 @@ class SpanMessage(msgspec.Struct, gc=False):
         keys: Its keys that are not read and may hold calls, results or words.
         stated_role: What a message of an unknown role states as its role or type; None: nothing.
         finish: Finish reason of the choice; None: not stated.
+        hands_to: Agent that takes over with it; None: nobody.
     """
 
     role: str
@@ -120,6 +121,7 @@ class SpanMessage(msgspec.Struct, gc=False):
     keys: list[str] = []
     stated_role: str | None = None
     finish: str | None = None
+    hands_to: str | None = None
     _is_users: bool | None = None
 
     @property
@@ -154,7 +156,7 @@ class SpanMessage(msgspec.Struct, gc=False):
     @property
     def is_empty(self) -> bool:
         """Whether it says and does nothing, and nothing of it is unread."""
-        return not (self.texts or self.calls or self.results) and self.is_read
+        return not (self.texts or self.calls or self.results or self.hands_to) and self.is_read
 
     def add_unread(self, unread: Unread, by_agent: bool | None = None) -> None:
         """Adds what is not read of it, or unknown of it; None: by its role, whether the agent sent it."""

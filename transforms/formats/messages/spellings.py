@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from turnwise.schemas.conversation import ToolResponse
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import VALUES, failure_mark, stated_reason
 from turnwise.transforms.formats.fields import may_hold_work
 from turnwise.transforms.formats.messages import parts
@@ -30,9 +30,18 @@ from turnwise.transforms.formats.messages.kinds import (
 )
 from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 
+# Types of messages of AutoGen: several results; what a model is told; what a source said; who takes over;
+# code that a model wrote, and what it gave; what is no step of a conversation.
 _EXECUTED = ("ToolCallExecutionEvent", "FunctionExecutionResultMessage")
-_THOUGHT, _SPOKEN, _OF_SOURCE = "ThoughtEvent", "TextMessage", "UserMessage"
-"""Types of messages of AutoGen: several results; a thought, what `source` said, and what a model is told."""
+_OF_SOURCE = "UserMessage"
+_SPOKEN = re.compile(r"(?:Text|MultiModal|Stop|ToolCallSummary|Handoff|Structured)Message(?:\[.*\])?")
+_HANDOFF = "HandoffMessage"
+_CODE, _CODE_RESULT = "CodeGenerationEvent", "CodeExecutionEvent"
+MEMORY = "MemoryQueryEvent"
+_ASIDE = ("ThoughtEvent", "ModelClientStreamingChunkEvent", "SelectSpeakerEvent", "SelectorEvent",
+          "UserInputRequestedEvent", MEMORY)  # fmt: skip
+_USERS = frozenset((USER, "userproxy", "userproxyagent", "human"))
+"""Sources of AutoGen that are the user, in small letters; developers name their proxies of users."""
 _LISTS = ("messages", "contents", "input_messages", "new_messages", "generations", "choices", "candidates",
           "output", "message", "new_message", "input", "prompt", "question", "query", "user_input",
           "user_message", "task", "text", "response", "content", "parts", "result", "inputs", "outputs",
@@ -71,7 +80,7 @@ STEPLESS = part_types(RESPONSES_PARTS, THOUGHT)
 _TYPED = (*CALL_ITEMS, *OUTPUTS, "message", "reasoning")
 HOLDERS = ("parts", "contents", "blocks", "content", "text")
 """Keys that hold the content of a message; a list of parts goes before a text that may repeat it."""
-_SKIPPED = (_THOUGHT, *STEPLESS)
+_SKIPPED = (*_ASIDE, *STEPLESS)
 """Types of what is no step of a conversation."""
 _WRAPPERS = key_set("message constructor generation generationchunk chatgeneration chatgenerationchunk")
 """Types of what holds a message, in small letters; they say nothing of whose it is."""
@@ -252,6 +261,11 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
     if _is_pydantic(value):
         return _of_pydantic(value)
     outer, value = value, stated(_inner(value))
+    if isinstance(value.get("source"), str) and isinstance(value.get("type"), str) and "role" not in value:
+        if _SPOKEN.fullmatch(value["type"]):
+            return [_of_autogen(value)]
+        if value["type"] in (_CODE, _CODE_RESULT):
+            return [_code_of_autogen(value)]
     message = parts.SpanMessage(_role(value, outer, role))
     if message.role not in (USER, AGENT, TOOL, SYSTEM):
         message.role, message.stated_role = (
@@ -282,6 +296,42 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
     known = _ITEM_KEYS if message.role == TOOL or kind in _TYPED else _KEYS
     message.keys += [name for name, item in value.items() if name not in known and may_hold_work(name, item)]
     return [message]
+
+
+def _of_autogen(value: JsonObject) -> parts.SpanMessage:
+    """Returns what a source of AutoGen said: a text, an object, or a list of texts and pictures.
+
+    A summary repeats the results of calls, and a hand-off the name of the agent that takes over.
+    """
+    message = parts.SpanMessage(USER if value["source"].lower().replace("_", "") in _USERS else AGENT)
+    content = value.get("content")
+    if value["type"] == _HANDOFF and message.role == AGENT:
+        message.hands_to = value["target"] if isinstance(value.get("target"), str) else None
+        message.parts += [] if message.hands_to else [_HANDOFF]
+        return message
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, dict):
+            is_picture = isinstance(content, list) and part.keys() == {"data"}
+            parts.add_part(message, {"type": "image"} if is_picture else dump_json(part).decode())
+        else:
+            parts.add_text(message, part)
+    return message
+
+
+def _code_of_autogen(value: JsonObject) -> parts.SpanMessage:
+    """Returns the call of a model that wrote code, or its result."""
+    if value["type"] == _CODE:
+        message = parts.SpanMessage(AGENT)
+        parts.add_call(
+            message, {"name": "code_execution", "arguments": {"code_blocks": value.get("code_blocks")}}
+        )
+        return message
+    message, result = parts.SpanMessage(TOOL), as_object(value.get("result"))
+    output, code = result.get("output"), result.get("exit_code")
+    message.results.append(
+        parts.result_of({"name": "code_execution", "content": output, "is_error": bool(code)})
+    )
+    return message
 
 
 def _add_item(message: parts.SpanMessage, item: JsonObject, kind: str) -> None:
@@ -433,9 +483,8 @@ def _inner(value: JsonObject) -> JsonObject:
 
 def _role(value: JsonObject, outer: JsonObject, role: str) -> str:
     """Returns whose a message is: `role` if it does not say, and what it says if that is unknown."""
-    if value.get("type") in (_SPOKEN, _OF_SOURCE) and isinstance(value.get("source"), str):
-        source, is_told = value["source"], value["type"] == _OF_SOURCE
-        return USER if source.lower() == USER else f"{_OF_SOURCE} of {source}" if is_told else AGENT
+    if value.get("type") == _OF_SOURCE and isinstance(source := value.get("source"), str):
+        return USER if source.lower() == USER else f"{_OF_SOURCE} of {source}"
     event, lc = outer.get(_EVENT), outer.get("id")
     if value.get("tool_call_id") and value.get("role") and role_of(value["role"]) != USER:
         return TOOL
@@ -457,8 +506,9 @@ def _is_known(kind: JsonValue) -> bool:
 
 
 def _is_role(kind: JsonValue) -> bool:
-    """Returns whether a type is that of messages; AutoGen has one for texts of anybody."""
-    return kind == _SPOKEN or role_of(kind) is not None
+    """Returns whether a type is that of messages; AutoGen has some for texts of anybody."""
+    is_autogen = isinstance(kind, str) and (kind in (_CODE, _CODE_RESULT) or _SPOKEN.fullmatch(kind))
+    return bool(is_autogen) or role_of(kind) is not None
 
 
 def _is_message(value: JsonObject) -> bool:

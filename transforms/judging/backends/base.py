@@ -17,18 +17,9 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, key_twice
 
 FaultKind = Literal[
-    "blocked",
-    "max_tokens",
-    "empty",
-    "http",
-    "timeout",
-    "connection",
-    "json",
-    "schema",
-    "budget",
-    "batch",
+    "blocked", "max_tokens", "empty", "http", "timeout", "connection", "json", "schema", "budget", "batch",
     "other",
-]
+]  # fmt: skip
 MAX_CANDIDATES = 8
 
 
@@ -62,8 +53,6 @@ class RequestTemplate(Struct, frozen=True, eq=False):
     """Common parts of requests of one kind.
 
     Attributes:
-        model: Name of the model.
-        instructions: The system instruction.
         schema: JSON schema of an answer.
         settings: Generation settings in google-genai's JSON, names in snake_case.
         digest: SHA-256 over these fields, the endpoint and the prompt's version.
@@ -98,7 +87,6 @@ class RawReply(Struct, frozen=True):
 
     Attributes:
         text: The answer without thoughts; None: there is a fault.
-        model: Name of the model.
         tokens_in: Share of the prompt tokens for this reply; None: the API does not state them.
         tokens_out: Answer tokens, including thoughts; None: the API does not state them.
 
@@ -147,18 +135,10 @@ class Backend(Protocol):
     """
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
-        """Makes one call, with retries and a time-out.
+        """Returns `count` replies (1..MAX_CANDIDATES) of one call, with retries and a time-out.
 
-        Args:
-            request: The request.
-            count: Number of candidates, 1..MAX_CANDIDATES.
-
-        Returns:
-            `count` replies, each with a text or a fault.
-
-        Raises:
-            AuthenticationError: The credentials are refused.
-            OneCandidateError: The model does not support several candidates.
+        Each has a text or a fault. Raises AuthenticationError if the credentials are refused,
+        OneCandidateError if the model does not support several candidates.
         """
 
     async def aclose(self) -> None:

@@ -92,18 +92,13 @@ def merged(states):
     return total
 
 
-def counted(opened, name):
-    found = opened.store.earlier.counted(name)
-    return found and [found.revision, found.digest.decode(), found.app_version]
-
-
 def session(opened, name):
-    found = opened.store.earlier.session(name)
+    found = opened.store.conversations.session(name)
     return found and [found.revision, found.events.decode(), found.closed_at]
 
 
 def group(opened, name):
-    found = opened.store.earlier.group(name)
+    found = opened.store.conversations.group(name)
     return found and found.events.decode() and sorted(json.loads(found.events))
 
 
@@ -120,7 +115,7 @@ def conversation(opened, name):
 
 SEEN = {
     **{"results": results, "totals": totals, "failures": failures},
-    **{"counted": counted, "session": session, "group": group, "conversation": conversation},
+    **{"session": session, "group": group, "conversation": conversation},
     "scores": lambda opened: [[*row] for row in opened.live_scores()],
     "settled": lambda opened: [[*place] for place in opened.settled],
     "done": lambda opened: [(done := opened.store.checkpoints.done("logs")).through, sorted(done.beyond)],
@@ -128,7 +123,7 @@ SEEN = {
     "told": lambda opened: stream_counts(opened.store.counts),
     "all_counts": lambda opened: dict(+opened.store.counts),
     "sums": lambda opened: [[*own[:2], own.state.conversations] for own in opened.store.sums.all()],
-    "is_forgotten": lambda opened, name: opened.store.earlier.counted(name).revision > 10**9,
+    "is_forgotten": lambda opened, name: opened.store.conversations.forgotten(name, None) is not None,
     "rows": lambda opened, table: len(opened.select(f"SELECT * FROM {table}")),
     "refused": lambda opened: opened.store.refused_rows(),
 }
@@ -245,7 +240,7 @@ def test_what_lateness_allows_is_pruned(opened):
     assert len(opened.select("SELECT * FROM conversations")) == 20 - len(gone)
     assert len(opened.select("SELECT * FROM digests")) == 1, "of the replaced one that is left"
     assert len(opened.select("SELECT DISTINCT key FROM spans")) == 20 - len(gone)
-    assert [opened.store.earlier.session(f"c{n}").events for n in range(20)] == [
+    assert [opened.store.conversations.session(f"c{n}").events for n in range(20)] == [
         b"" if n in late else b"[1]" for n in range(20)
     ]
     assert opened.store.sums.totals == totals and len(results(opened)) == 20
