@@ -124,12 +124,11 @@ def _expectation(message: ces.GoldenExpectation) -> Expectation:
     kind: Any = next((k for k in ces.GoldenExpectation.ONEOFS[0] if getattr(message, k) is not None), None)
     if kind is None:
         raise ValueError("Evaluation.golden: an expectation sets no condition")
+    is_unasked = (switched_off and comparison is None) or message.no_tool_calls is False
     expectation = Expectation(
         kind=kind,
         comparison=comparison or "SEMANTIC_SIMILARITY",
-        skip=message.skip_evaluation
-        or (switched_off and comparison is None)
-        or message.no_tool_calls is False,
+        skip=message.skip_evaluation or is_unasked,
         parameter_threshold=gate.tool_invocation_parameter_correctness_threshold if gate else None,
         variables=message.updated_variables,
         wire=message.to_value(),
@@ -202,10 +201,8 @@ def _golden_of_rows(rows: Sequence[JsonObject], begun_at: Sequence[int], config:
     """
     if len(begun_at) > 1:
         places = ", ".join(map(str, begun_at[:-1]))
-        raise ValueError(
-            f"the rows {places} and {begun_at[-1]} have the same display_name: state it in the first row "
-            "of an evaluation only, and another one for each evaluation"
-        )
+        remedy = "state it in the first row of an evaluation only, and another one for each evaluation"
+        raise ValueError(f"the rows {places} and {begun_at[-1]} have the same display_name: {remedy}")
     name = rows[0].get("display_name")
     if not name:
         raise ValueError("the first row has no display_name")
@@ -214,10 +211,10 @@ def _golden_of_rows(rows: Sequence[JsonObject], begun_at: Sequence[int], config:
     for row in rows:
         if not row.get("action_type"):
             continue
+        stated = row.get("turn_index")
         try:
-            index = int(str(row.get("turn_index")))
+            index = int(str(stated))
         except ValueError:
-            stated = row.get("turn_index")
             raise ValueError(f"turn_index: a whole number is needed, not {stated!r}") from None
         if turns and index < max(turns):
             raise ValueError(f"turn_index: {index} stands below {max(turns)}")
@@ -281,6 +278,12 @@ def _lists(holder: JsonValue, key: str, name: str) -> bool:
     return any(name in item for item in objects_in(as_object(holder).get(key)))
 
 
+def _is_evaluation(record: JsonObject) -> bool:
+    # The scenario of DeepEval is a text.
+    is_script = any(not isinstance(record[key], str) for key in record.keys() & _SCRIPTS)
+    return is_script or "/evaluations/" in name_of(record)
+
+
 def _wire(value: JsonObject) -> bytes:
     """Returns an Evaluation as the API has it: an export holds statements in place of their names."""
     whole = without_underscores(value)
@@ -310,11 +313,7 @@ register_built_in(
     keys=("displayName", "golden"),
     other_keys=(("displayName", "scenario"),),
     rank=110,
-    # The scenario of DeepEval is a text.
-    recognises=lambda record: (
-        any(not isinstance(record[key], str) for key in record.keys() & _SCRIPTS)
-        or "/evaluations/" in name_of(record)
-    ),
+    recognises=_is_evaluation,
     read_cases=lambda value, record, settings: [eval_case(_wire(value), settings.ces)],
 )
 _EVENT = re.compile(r"<event>(.*)</event>")
@@ -393,10 +392,9 @@ def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
         kind, value = check.get("type"), check.get("value")
         if isinstance(kind, str) and kind in _COMPARED:
             text = Expectation(kind="agent_response", text=as_text(value), comparison=_COMPARED[kind])
-            turn.expectations = [*turn.expectations, text]
+            turn.expectations += [text]
         elif kind == "agent_transfer":
-            transfer = Expectation(kind="agent_transfer", target_agent=as_text(value))
-            turn.expectations = [*turn.expectations, transfer]
+            turn.expectations += [Expectation(kind="agent_transfer", target_agent=as_text(value))]
         elif kind == "tool_called":
             turn.tool_calls = [*(turn.tool_calls or []), ToolCall(name=as_text(value), compare_args=[])]
         elif kind == "tool_input" and turn.tool_calls and isinstance(value, dict):
@@ -406,9 +404,8 @@ def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
         else:
             unread.append(str(kind))
     calls = (Expectation(kind="tool_call", tool_call=call) for call in turn.tool_calls or [])
-    turn.expectations = [*calls, *turn.expectations]
-    if turn.tool_calls == []:
-        turn.expectations = [Expectation(kind="no_tool_calls"), *turn.expectations]
+    none = [Expectation(kind="no_tool_calls")] if turn.tool_calls == [] else []
+    turn.expectations = [*none, *calls, *turn.expectations]
     turn.unread = f"the checks {', '.join(unread)} are not read" if unread else None
     tags = listed(case.get("tags"), "tags")
     return EvalCase(name, dialect="ces", display_name=name, tags=tags, turns=[turn], session_state=state)
