@@ -79,10 +79,7 @@ class HallucinationReply(ReasonedReply):
 
 
 class LocalHallucinationReply(HallucinationReply):
-    """The local judge's answer, with the probability that people call it supported (None: it claims nothing).
-
-    `cannot_tell`: words alone do not refute the answer; the reason says why.
-    """
+    """The local judge's answer; probability None: no claim. `cannot_tell`: words alone do not refute it."""
 
     probability: float | None
     cannot_tell: bool

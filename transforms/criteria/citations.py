@@ -138,10 +138,7 @@ _LONGEST_INDEX = 9
 
 
 class Mark(NamedTuple):
-    """A range of the answer, half-open in bytes as logged, and in code points, that names references.
-
-    It has the distinct indexes of those that exist, and the names of those that do not.
-    """
+    """A half-open range of the answer that names references: indexes of known, names of unknown ones."""
 
     start: int
     end: int

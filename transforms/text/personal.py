@@ -553,10 +553,7 @@ _CARD_GROUPS = ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4])
 
 
 def _is_card(digits: str, groups: Sequence[re.Match[str]], is_other: bool) -> bool:
-    """Returns whether digits are written like a card's number, or are one by their check digit.
-
-    After a word for another number, it must be written like one and have the check digit.
-    """
+    """Returns whether digits are written like a card's or have its check digit; if `is_other`, both."""
     lengths = [len(group[0]) for group in groups]
     starts = {13: "4", 14: "3", 15: "3", 16: "23456"}.get(len(digits), "456")
     are_years = all(re.fullmatch("(?:19|20)\\d\\d", group[0]) for group in groups)

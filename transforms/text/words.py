@@ -59,13 +59,7 @@ _MINUTES_OF_HALF_A_DAY = 720
 
 
 class Numeral(NamedTuple):
-    """Keys of a numeral.
-
-    Attributes:
-        demands: Required keys if it is claimed: the evidence must hold at least one key of every tuple.
-        keys: Keys that it provides as evidence.
-        parts: Keys for comparing it with other numerals.
-    """
+    """Keys of a numeral: demanded of evidence (one of each tuple), provided as such, and compared."""
 
     demands: tuple[Keys, ...]
     keys: Keys
