@@ -604,9 +604,7 @@ _INSPECT_STEPLESS = ("reasoning", "data")
 _CHAT_KEYS = ("role", "tool_calls", "tool_call_id")
 
 
-def _read_inspect(
-    value: JsonValue, record: Record, settings: ReadSettings
-) -> Sequence[Conversation | ValueError]:
+def _samples(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation | ValueError]:
     log = as_object(value)
     about = as_object(log.get("eval"))
     return read_each(objects(log.get("samples"), "samples"), lambda sample: _sample(sample, about))
@@ -676,7 +674,7 @@ register_built_in(
     help="logs of Inspect (`.eval` and `.json`), a conversation a sample",
     rank=22,
     recognises=lambda log: isinstance(log.get("samples"), list) and isinstance(log.get("eval"), dict),
-    read_log=_read_inspect,
+    read_log=_samples,
 )
 
 

@@ -79,9 +79,8 @@ def _line_turn(line: tree.TurnLine, index: int) -> Turn:
 
 def _usage(models: Sequence[tree.SpanNode]) -> Usage | None:
     """Returns the tokens of all model calls; None: not all that ended well report them."""
-    reports = [
-        replace(node.step.usage, model=node.step.name) for node in models if node.step.usage is not None
-    ]
+    steps = [node.step for node in models]
+    reports = [replace(step.usage, model=step.name) for step in steps if step.usage is not None]
     if not reports or _unreported(models):
         return None
     usage = reduce(Usage.plus, reports)
