@@ -23,8 +23,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.ces.evaluation import check_thresholds
-from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
+from turnwise.schemas.ces.evaluation import EvaluationMetricsThresholds, check_thresholds
 from turnwise.schemas.conversation import Settings, ToolSetting
 from turnwise.schemas.jsonio import (
     JsonObject,
@@ -252,7 +251,6 @@ class Cascade(Settings):
     same verdict, or if it states less confidence than is needed.
 
     Attributes:
-        num_samples: Number of its samples per question.
         min_confidence: Lowest stated confidence, 1..100, with which its verdict stands; None: it is not asked
             to state one.
     """
@@ -427,9 +425,6 @@ class CoverageRule(Settings):
 
     What was rejected counts as without a verdict: records and conversations that failed, eval cases that
     could not be read or have no recording.
-
-    Attributes:
-        at_least: The share, 0..1.
     """
 
     rule: Literal["coverage"]
@@ -503,7 +498,6 @@ class AlertRule(Settings):
             of all that has no score; `p50`, `p90`, `p99`: quantiles of latencies, in seconds; `count`: number
             of scores, including those without a value.
         below: Alert if the measure is below this; for `count`, tested at the end of the window.
-        above: Alert if the measure is above this.
         drop: Alert if `mean` or `pass_rate` is significantly worse than in the windows before.
         min_count: Minimum number of values in the window and its baseline; not with `count`.
     """
@@ -665,7 +659,6 @@ class EvalConfig(Settings):
         mapping: Where conversations stand in records of any form; None: only known formats are read.
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
             `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag), `language` or `agent`.
-        gate: Rules by which a run passes or fails.
         redact: What leaves the process as markers; None: everything leaves as it is.
         prices: Prices of models, for `agent_cost` and, beside `judge.prices`, the judge: name as the log says
             it, or glob. The name itself counts, then without what stands before `models/` and without date

@@ -145,7 +145,6 @@ class Registry(Mapping[str, T], Generic[T]):
 
 
 def _import_modules(package: ModuleType) -> None:
-    """Imports the modules of a package and of its packages."""
     for _, name, is_package in iter_modules(getattr(package, "__path__", ()), f"{package.__name__}."):
         module = import_module(name)
         if is_package:

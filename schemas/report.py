@@ -222,7 +222,6 @@ class ReportRun(msgspec.Struct, frozen=True):
         date: Its date (`--date`), as ISO text.
         settings: Digest of what decides its scores: runs with another one were not measured in the same way.
         counts: Numbers of records, conversations and results, as in `run.json`.
-        criteria: Criterion -> its fields.
         judge: Backend, model, usage and cost of the judge, as in `run.json`.
         redacted: What left as markers, as a clause; "": nothing.
         sampled_out: Conversations about which the judge was not asked.

@@ -600,15 +600,14 @@ class _Made(msgspec.Struct, gc=False):
         return getattr(self, column)
 
 
-_DEFAULT = {name: (default,) for name, default in added_columns("scores").items()}
 MadeScoreRow: Any = msgspec.defstruct(
     "MadeScoreRow",
-    [(name, hint, *_DEFAULT.get(name, ())) for name, hint in get_type_hints(ScoreRow).items()],
+    list(get_type_hints(ScoreRow).items()),
     bases=(_Made,),
     module=__name__,
     gc=False,
 )
-"""Makes a `ScoreRow` of the values of its columns in their order; those that were added may be left out."""
+"""Makes a `ScoreRow` of the values of all its columns, in their order."""
 
 
 def plain_rows(rows: Sequence[Any]) -> list[Any]:

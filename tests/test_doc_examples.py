@@ -24,7 +24,7 @@ from turnwise.pipeline.cli.decisions import (
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.run_options import dates_of, parse_options
 from turnwise.pipeline.cli.store import COMMANDS
-from turnwise.pipeline.cli.tools import INSPECT_PARSER, JUDGE_CHECK_PARSER, cases_parser, convert_parser
+from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
 from turnwise.pipeline.service.evaluations import create_evaluation
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import parse_serve_options
@@ -46,10 +46,10 @@ TURNWISE = [
 PARSERS = {
     "report": REPORT_PARSER,
     "calibrate": CALIBRATE_PARSER,
-    "judge-check": JUDGE_CHECK_PARSER,
+    "judge-check": judge_check_parser(),
     "cases": cases_parser(),
     "convert": convert_parser(),
-    "inspect": INSPECT_PARSER,
+    "inspect": inspect_parser(),
     "compare": COMPARE_PARSER,
     "gate": GATE_PARSER,
     "status": STATUS_PARSER,

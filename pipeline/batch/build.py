@@ -65,7 +65,6 @@ class _Outputs(NamedTuple):
     reports: "list[PCollection[tuple[str, Told]]]"
 
     def add(self, step: Any) -> None:
-        """Adds the failures and counts of a step."""
         self.failures.append(step.failures)
         self.reports.append(step.counts)
 
@@ -134,7 +133,6 @@ def build_end(root: beam.Pipeline, scored: Scored, settings: RunSettings, sink: 
 def _conversations(
     root: beam.Pipeline, logs: Source, settings: RunSettings, outputs: _Outputs
 ) -> "dict[str, PCollection[LoggedConversation]]":
-    """Returns the conversations by the name of their part."""
     read = logs.read(root, "Logs")
     outputs.add(read)
     reader = LogReader(settings.input_format, settings.config)
@@ -157,8 +155,6 @@ def _conversations(
 
 
 class _FailureRowsFn(CountingDoFn):
-    """Yields the rows of failures, and counts them by kind."""
-
     def __init__(self, run: RunInfo) -> None:
         super().__init__()
         self._run = run

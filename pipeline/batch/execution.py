@@ -313,7 +313,7 @@ class RemoteRunError(OSError):
 
 
 def run_remotely(pipeline: beam.Pipeline) -> PipelineResult:
-    """Runs a job to its end, or until it is drained; RemoteRunError: one line with its address."""
+    """Runs a job to its end, or until it is drained; raises RemoteRunError, with its address in one line."""
     job: Any = None
     try:
         with _without_tracebacks():
@@ -332,11 +332,10 @@ def run_remotely(pipeline: beam.Pipeline) -> PipelineResult:
 
 
 def _lift_deadline(pipeline: beam.Pipeline) -> None:
-    """Lets a job take longer than a request to the job service may.
+    """Lets a job take longer than a request to the job service may, or raises ConnectionError without one.
 
     Beam gives `job_server_timeout` to the stream of a job's states, too, where the service lets it be opened
-    before the job begins, and stops such a job when the time is over. Raises ConnectionError if the job
-    service did not answer in that time.
+    before the job begins, and stops such a job when the time is over.
     """
     # Imported late: no run in this process needs it.
     from apache_beam.runners.portability.portable_runner import PortableRunner

@@ -96,13 +96,10 @@ class Work(Struct, frozen=True):
 
 
 class Links(NamedTuple):
-    """What connects workers with the process that ends the run.
+    """What connects workers with the process that ends the run: shards, and why a worker failed.
 
-    Attributes:
-        queue: Pipe with the shards.
-        progress: Conversations and turns of all workers, in turn.
-        stop: 1: the workers shall end because one has met an event; `ENDING`: because the run ends.
-        faults: A pipe for each worker, in which it says why it failed.
+    `progress` holds conversations and turns of all workers, in turn; `stop` is 1 if the workers shall end
+    because one has met an event, `ENDING` if the run ends.
     """
 
     queue: Connection
@@ -182,10 +179,10 @@ def _end() -> None:
 def _tell(number: int, links: Links) -> None:
     """Tells the progress, and that all shall stop; learns it from others."""
     links.progress[2 * number : 2 * number + 2] = [PROGRESS.conversations, PROGRESS.turns]
-    if STOPPING.is_asked:
+    if STOPPING.is_set():
         links.stop[0] = links.stop[0] or 1
     elif links.stop[0]:
-        STOPPING.is_asked = True
+        STOPPING.set()
 
 
 _PROCESSES_EVERY = 1.0
@@ -197,8 +194,7 @@ def run_in_workers(
 ) -> None:
     """Runs a batch to its end: worker processes read and score, and this process does the rest.
 
-    Raises RemoteRunError if a worker was killed, or failed for a reason of its own, and the errors of
-    `run_to_the_end`. `sink` has a folder that is chosen.
+    Raises RemoteRunError if a worker failed for a reason of its own, and the errors of `run_to_the_end`.
     """
     # Connections and threads must not outlive a fork.
     close_judges()
@@ -302,7 +298,6 @@ def _wait(
 
 
 def _error(work: Work, receiver: Connection, status: int) -> BaseException:
-    """Returns why a worker failed; with `--verbose`, its traceback is printed."""
     if not receiver.poll():
         name = next((known.name for known in Signals if known == -status), f"signal {-status}")
         killed = f"was killed by {name}{' (out of memory?)' if -status == SIGKILL else ''}"
@@ -325,10 +320,9 @@ _LARGEST_LOOKED_AT = 8 << 20
 def fit_processes(
     settings: RunSettings, stated: int | None, cores: Callable[[], int] = usable_cores
 ) -> RunSettings:
-    """Returns the settings with the number of worker processes; 1: all is done in the process of the command.
+    """Returns the settings with `stated` worker processes (None: as many as pay); 1: none but this one.
 
-    `stated` is `--workers`; None: as many as pay. Raises ConfigError if it is wrong, or for another kind of
-    run.
+    Raises ConfigError if that is wrong, or for another kind of run.
     """
     if stated is not None:
         if stated < 1:

@@ -228,7 +228,6 @@ def _states(rows: Iterable[MetricsByAppVersionRow]) -> dict[str, MetricsState]:
 
 
 def _tally(row: MetricsByAppVersionRow) -> Tally:
-    """Returns sums with the figures of a row."""
     count, mean, stddev = row["scored"], row["mean"] or 0.0, row["stddev"] or 0.0
     total = int(mean * ONE) * count
     squares = (int(stddev**2 * ONE) * ONE * count * (count - 1) + total**2) // (count or 1)
@@ -256,10 +255,9 @@ def _tally(row: MetricsByAppVersionRow) -> Tally:
 
 
 def run(settings: RunSettings, options: PipelineOptions) -> int:
-    """Runs the batch job and reports on it.
+    """Runs the batch job and reports on it; raises ConfigError if options or inputs are wrong.
 
     Returns the exit status: 0, or 1 if the run failed or missed a gate (`--max_failure_ratio`, a rule).
-    Raises ConfigError if the options or inputs are wrong; nothing was run then.
     """
     if not only_translates(options):
         check_access(settings)
@@ -388,7 +386,6 @@ def _discard(places: Sequence[SinkPlace]) -> None:
 
 
 def _listed(settings: RunSettings) -> InputFiles | None:
-    """Returns the input files of a run with a date; raises ConfigError if a path names none."""
     for path in settings.input:
         listed = list_inputs([path])
         if listed is not None and not listed.count:
@@ -423,7 +420,7 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
 
 
 def report_batch(settings: RunSettings) -> int:
-    """Reports on a batch by what it wrote; OSError: it left no run.json, or another run replaced it."""
+    """Reports on a batch by what it wrote; raises OSError if that is not there, or of another run."""
     run_of_batch = settings.run
     document = read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}
     run_id, create_time = document.get("run_id"), document.get("create_time") or ""

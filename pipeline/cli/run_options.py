@@ -95,6 +95,10 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
         raise ConfigError("--direct_num_workers, --direct_running_mode: take --workers N instead")
     raw, stream = raw_options(stated)
     raw = dated(raw, content_digest)
+    service = SINKS.load().get(raw.output_format)
+    if service is not None and service.schemes:
+        where = f"is no format of files: write tables there by {service.option} ({service.help})"
+        raise ConfigError(f"--output_format {raw.output_format}: {where}")
     SINKS.find(raw.output_format, "--output_format ", file_formats())
     if raw.store is not None:
         raw = replace(raw, store=find_service("--store", raw.store).absolute(raw.store))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from time import time_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from turnwise.pipeline.io.terminal import aligned, clipped, complain, counted, names_text, printable, say
 from turnwise.pipeline.settings.options import FLAG, STORE, Subcommand, check_store, run_subcommand
@@ -43,7 +43,18 @@ def _opened(options: Namespace, read_only: bool = False) -> "closing[Store]":
     return closing(open_store(options.store, read_only=read_only))
 
 
-_HEAD = ("state", "day", "run", "results", "pass", "fail", "open", "rejected", "cost", "versions")
+_HEAD = (
+    "state",
+    "day",
+    "run",
+    "results",
+    "pass",
+    "fail",
+    "open",
+    "rejected",
+    "cost",
+    "versions",
+)
 _LONGEST = 48
 
 
@@ -58,22 +69,17 @@ def _list_runs(options: Namespace) -> int:
         return 0
     for app in sorted({run.app for run in runs}):
         say(printable(app))
-        for line in aligned([_HEAD, *(_cells(run) for run in runs if run.app == app)]):
+        lines: list[tuple[str, ...]] = [_HEAD]
+        for run in (run for run in runs if run.app == app):
+            counts = map(str, (run.results, run.passes, run.fails, run.no_verdict, run.rejected))
+            cost = "?" if run.cost is None else amount(run.cost, "mean", "money")
+            versions = names_text([version or "draft" for version in run.app_versions])
+            name = clipped(printable(run.run_id), _LONGEST)
+            lines.append((run.state, run.day or "?", name, *counts, cost, versions))
+        for line in aligned(lines):
             say(f"  {line}")
     say(counted(len(runs), "run"))
     return 0
-
-
-def _cells(run: Any) -> tuple[str, ...]:
-    counts = (run.results, run.passes, run.fails, run.no_verdict, run.rejected)
-    return (
-        run.state,
-        run.day or "?",
-        clipped(printable(run.run_id), _LONGEST),
-        *(str(number) for number in counts),
-        "?" if run.cost is None else amount(run.cost, "mean", "money"),
-        names_text([version or "draft" for version in run.app_versions]),
-    )
 
 
 _DAY_NANOS = 24 * 3600 * 10**9

@@ -73,7 +73,7 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
     Returns 1 if nothing was asked, something was not measured, or `--max_flip` is exceeded, else 0. Raises
     ConfigError.
     """
-    options = JUDGE_CHECK_PARSER.parse_args(argv)
+    options = judge_check_parser().parse_args(argv)
     if options.votes < 3 or options.votes % 2 == 0:
         raise ConfigError(f"--votes {options.votes}: must be an odd number from 3 on, so that votes decide")
     if options.sample < 1:
@@ -133,29 +133,32 @@ def _settings(options: Namespace) -> RunSettings:
     )
 
 
-JUDGE_CHECK_PARSER = OptionParser(
-    (
-        ("--input", {**PATHS, "required": True}, "conversation logs: files, directories, globs (required)"),
-        ("--eval_cases", PATHS, "eval cases: files, directories, globs or URLs of stores"),
-        *reading_options("criteria and the section `judge`: ADK's EvalConfig JSON"),
-        *judge_options(),
-        ("--sample", {"type": int, "default": 20, "metavar": "N"},
-         "conversations to draw, of those about which something is asked (default: 20)"),
-        ("--votes", {"type": int, "default": 3, "metavar": "N"},
-         "how often each question is asked in each form, an odd number (default: 3)"),
-        ("--seed", {"type": int, "default": 0, "metavar": "N"},
-         "another seed draws other conversations (default: 0)"),
-        ("--max_flip", {"type": float, "metavar": "SHARE"},
-         "exit 1 if a larger share (0..1) of a criterion's verdicts changes, or might"),
-        ("--yes", FLAG, "ask the judge; without it only the cost is estimated"),
-        ("--format", FORMAT, "output (default: text)"),
-        ("--output", {"metavar": "DIR"}, f"directory for {_FILE}"),
-    ),
-    prog="turnwise judge-check",
-    description="Asks a judge the questions of a sample of conversations several times: as they are "
-    "(repeat), with what is interchangeable in another order (swap), and with the instructions in other "
-    "words (paraphrase). Says of each criterion how many verdicts change.",
-)  # fmt: skip
+def judge_check_parser() -> OptionParser:
+    """Returns the parser of `turnwise judge-check`; its help names what plugins add."""
+    return OptionParser(
+        (
+            ("--input", {**PATHS, "required": True},
+             "conversation logs: files, directories, globs (required)"),
+            ("--eval_cases", PATHS, "eval cases: files, directories, globs or URLs of stores"),
+            *reading_options("criteria and the section `judge`: ADK's EvalConfig JSON"),
+            *judge_options(),
+            ("--sample", {"type": int, "default": 20, "metavar": "N"},
+             "conversations to draw, of those about which something is asked (default: 20)"),
+            ("--votes", {"type": int, "default": 3, "metavar": "N"},
+             "how often each question is asked in each form, an odd number (default: 3)"),
+            ("--seed", {"type": int, "default": 0, "metavar": "N"},
+             "another seed draws other conversations (default: 0)"),
+            ("--max_flip", {"type": float, "metavar": "SHARE"},
+             "exit 1 if a larger share (0..1) of a criterion's verdicts changes, or might"),
+            ("--yes", FLAG, "ask the judge; without it only the cost is estimated"),
+            ("--format", FORMAT, "output (default: text)"),
+            ("--output", {"metavar": "DIR"}, f"directory for {_FILE}"),
+        ),
+        prog="turnwise judge-check",
+        description="Asks a judge the questions of a sample of conversations several times: as they are "
+        "(repeat), with what is interchangeable in another order (swap), and with the instructions in other "
+        "words (paraphrase). Says of each criterion how many verdicts change.",
+    )  # fmt: skip
 
 
 FAILED, SAMPLE = "failed", "sample"
@@ -252,7 +255,7 @@ def list_tools(argv: Sequence[str]) -> int:
 
     Returns 1 if nothing could be read, or an input not to its end, else 0. Raises ConfigError.
     """
-    options = _TOOLS_PARSER.parse_args(argv)
+    options = _tools_parser().parse_args(argv)
     check_log_format(options.input_format)
     config = read_config(options.config)
     listing = _ToolCollector(call_effects.sort_settings(config.tools))
@@ -273,17 +276,19 @@ def list_tools(argv: Sequence[str]) -> int:
     return 1 if listing.is_cut or (listing.problems and not listing.was_read) else 0
 
 
-_TOOLS_PARSER = OptionParser(
-    (
-        ("log", {"nargs": "+", "metavar": "LOG"}, "logs or eval cases: files, directories or globs"),
-        ("--eval_cases", {"nargs": "+", "default": [], "metavar": "PATH"},
-         "eval cases whose tools are listed too"),
-        *reading_options("config whose `tools` take precedence"),
-    ),
-    prog="turnwise tools",
-    description="Lists the tools of logs and eval cases, with their effects and the source of that "
-    "information, as JSON for the config.",
-)  # fmt: skip
+def _tools_parser() -> OptionParser:
+    """Returns the parser of `turnwise tools`; its help names what plugins add."""
+    return OptionParser(
+        (
+            ("log", {"nargs": "+", "metavar": "LOG"}, "logs or eval cases: files, directories or globs"),
+            ("--eval_cases", {"nargs": "+", "default": [], "metavar": "PATH"},
+             "eval cases whose tools are listed too"),
+            *reading_options("config whose `tools` take precedence"),
+        ),
+        prog="turnwise tools",
+        description="Lists the tools of logs and eval cases, with their effects and the source of that "
+        "information, as JSON for the config.",
+    )  # fmt: skip
 
 
 def _text(tools: dict[str, ToolEffect]) -> str:
@@ -353,10 +358,6 @@ def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
 
 
 _WIDTH = 120
-_NO_CALLS = (
-    "it names no calls, which then count as unknown; if the agent has no tools, and what is not read holds "
-    "no calls and no errors, add tool_calls: `[]` to it"
-)
 
 
 def inspect_files(argv: Sequence[str]) -> int:
@@ -364,7 +365,7 @@ def inspect_files(argv: Sequence[str]) -> int:
 
     Returns 1 if a file holds nothing, or something in it could not be read, else 0. Raises ConfigError.
     """
-    options = INSPECT_PARSER.parse_args(argv)
+    options = inspect_parser().parse_args(argv)
     check_log_format(options.input_format)
     check_places("inspect", options.path)
     config = read_config(options.config)
@@ -413,22 +414,24 @@ def _write_starter(path: str, config: JsonObject) -> None:
     say(f"{path}: {', '.join(config['criteria'])}; judge: {config['judge']['backend']}", sys.stderr)
 
 
-INSPECT_PARSER = OptionParser(
-    (
-        ("path", {"nargs": "+", "metavar": "PATH"}, "logs or eval cases: files, directories or globs"),
-        ("--json", FLAG, "print a JSON document instead of a table"),
-        ("--suggest", FLAG,
-         "propose the config's mapping for the first record that no format fits, and say what it reads"),
-        ("--starter_config", {"metavar": "FILE"},
-         "write a config for logs without eval cases, of the criteria that they can feed, judged by the "
-         "rules of `local` or by the judge that --config names; FILE must not exist"),
-        *reading_options("config: its criteria are tried with their fields, others as default"),
-    ),
-    prog="turnwise inspect",
-    description="Says of files what they hold: format, conversations, turns, calls, what could not be "
-    "read and why, an example, and which criteria could score it. Exit status 1 if a file holds nothing, "
-    "or something in it could not be read.",
-)  # fmt: skip
+def inspect_parser() -> OptionParser:
+    """Returns the parser of `turnwise inspect`; its help names what plugins add."""
+    return OptionParser(
+        (
+            ("path", {"nargs": "+", "metavar": "PATH"}, "logs or eval cases: files, directories or globs"),
+            ("--json", FLAG, "print a JSON document instead of a table"),
+            ("--suggest", FLAG,
+             "propose the config's mapping for the first record that no format fits, and say what it reads"),
+            ("--starter_config", {"metavar": "FILE"},
+             "write a config for logs without eval cases, of the criteria that they can feed, judged by the "
+             "rules of `local` or by the judge that --config names; FILE must not exist"),
+            *reading_options("config: its criteria are tried with their fields, others as default"),
+        ),
+        prog="turnwise inspect",
+        description="Says of files what they hold: format, conversations, turns, calls, what could not be "
+        "read and why, an example, and which criteria could score it. Exit status 1 if a file holds nothing, "
+        "or something in it could not be read.",
+    )  # fmt: skip
 
 
 def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[FileInspection]:
@@ -456,24 +459,11 @@ def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int
         ways = "write a `mapping` by hand (docs/input-formats.md, Any JSON), read the records by a --plugin"
         say(f"no mapping can be proposed: {proposal}; {ways}, or {NEXT_STEP}", sys.stderr)
         return 1
-    say(json.dumps({"mapping": proposal.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
-    read = f"{counted(proposal.conversations, 'conversation')}, {counted(proposal.turns, 'turn')}"
-    rejected = counted(proposal.rejected, "record")
-    say(f"proposed by names of keys; it reads {read}, and leaves {rejected} unread", sys.stderr)
-    if proposal.unread:
-        names = ", ".join(map(printable, proposal.unread))
-        say(f"not read by it: {names}; name in `ignored` what holds neither words nor calls", sys.stderr)
-    if proposal.left_out:
-        names = ", ".join(map(printable, proposal.left_out))
-        say(f"left out by it, as nobody's words: {names}; other roles are a finding", sys.stderr)
-    if "reverse(" in proposal.mapping.content:
-        say("by their times its messages are written newest first, so that it reverses them", sys.stderr)
-    elif proposal.may_be_reversed:
-        what = "with it the agent begins and the user ends every conversation"
-        say(f"{what}: if messages are written newest first, put reverse(...) around their list", sys.stderr)
-    if not proposal.has_calls:
-        say(_NO_CALLS, sys.stderr)
-    return 0 if proposal.turns and not proposal.rejected else 1
+    mapping, lines, is_whole = proposal
+    say(json.dumps({"mapping": mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
+    for line in lines:
+        say(line, sys.stderr)
+    return 0 if is_whole else 1
 
 
 def convert(argv: Sequence[str]) -> int:

@@ -229,7 +229,6 @@ class BigQueryChanges:
         return [RefusedRow(row.row["change_id"], f"--store {self._url}: {_lost_text(row)}") for row in lost]
 
     def _append_rows(self, table: str, rows: Sequence[JsonObject]) -> list[_Lost]:
-        """Appends rows of a flat table; returns those that it does not take."""
         return [_Lost(table, *refusal) for refusal in self._append(stream_table(table), rows)]
 
     def _append(self, name: str, rows: Sequence[JsonObject]) -> list[tuple[JsonObject, str]]:
@@ -272,8 +271,7 @@ class BigQueryChanges:
             except (GoogleAPIError, GoogleAuthError) as error:
                 if not isinstance(error, _PASSING) and not getattr(error, "retryable", False):
                     raise OSError(f"{what}: {google_error(error)}") from None
-                if not waiting.again(google_error(error)):
-                    raise OSError(waiting.gave_up(google_error(error))) from None
+                waiting.again(google_error(error))
             else:
                 waiting.end()
                 return refusals
@@ -293,8 +291,7 @@ class BigQueryChanges:
 def try_stream(sink_place: SinkPlace) -> None:
     """Makes the tables to which streams append, and the views that show their present rows.
 
-    Raises ConfigError if they cannot be made or appended to, tables of batches have the names of the views,
-    or a stream with the run's id is there.
+    Raises ConfigError if that fails, also because of a batch's tables or a stream with the run's id.
     """
     dataset = parse_dataset(sink_place.url)
     with refused(sink_place.url):
@@ -481,7 +478,6 @@ def _started(client: "Client", start: Callable[..., "LoadJob"], *given: Any, **o
 
 
 def _replace_rows(client: "Client", dataset: Dataset, loaded: dict[str, str], run_id: str) -> None:
-    """Removes the run's rows from every table, and inserts the loaded ones, in one transaction."""
     lines = ["BEGIN TRANSACTION"]
     for table in WAREHOUSE_TABLES:
         lines.append(f"DELETE FROM `{dataset.table(table)}` WHERE run_id = @run_id")
@@ -517,13 +513,14 @@ class Waiting:
         self._deadline = self._start + patience
         self._is_told = self._is_stopping = False
 
-    def again(self, reason: str) -> bool:
-        """Waits before the next attempt, and says once that there is no answer; False: the time is over."""
+    def again(self, reason: str) -> None:
+        """Waits before the next attempt, and says once that there is no answer; raises OSError in the end."""
         now = time.monotonic()
         if self._stop.is_set() and not self._is_stopping:
             self._is_stopping, self._deadline = True, min(self._deadline, now + _AFTER_STOP_S)
         if now > self._deadline:
-            return False
+            hint = "nothing is lost: the same command goes on"
+            raise OSError(f"{self._what}: {reason}; no answer since {self._since}; {hint}") from None
         if now > self._start + _TOLD_AFTER_S and not self._is_told:
             self._is_told = True
             complain(f"{self._what} has not answered since {self._since}, and is asked again: {reason}")
@@ -533,17 +530,11 @@ class Waiting:
         else:
             self._stop.wait(pause)
         self._pause = min(2 * self._pause, _LONGEST_PAUSE_S)
-        return True
 
     def end(self) -> None:
         """Says that there is an answer, if it was said that there is none."""
         if self._is_told:
             complain(f"{self._what} answers again")
-
-    def gave_up(self, reason: str) -> str:
-        """Returns what is said when the time is over."""
-        hint = "nothing is lost: the same command goes on"
-        return f"{self._what}: {reason}; no answer since {self._since}; {hint}"
 
     @property
     def _since(self) -> str:
@@ -600,7 +591,6 @@ def stream_tables() -> dict[str, tuple[Column, ...]]:
 
 
 def _view_statements(dataset: Dataset) -> Iterator[str]:
-    """Yields the SQL of the views, in order."""
     current = dataset.table(CURRENT)
     yield _CURRENT_SQL.format(current=current, changes=dataset.table(CHANGES))
     for table in WAREHOUSE_TABLES:

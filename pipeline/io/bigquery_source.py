@@ -178,7 +178,7 @@ def find_table(address: RowsAddress, patience: float = PATIENCE) -> "Table":
 
 
 def day_condition(table: "Table", day: date) -> str:
-    """Returns the condition that a row is of a day (UTC); ConfigError: no partitions of time."""
+    """Returns the condition that a row is of a day (UTC); raises ConfigError: no partitions of time."""
     partitioning = table.time_partitioning
     if partitioning is None:
         raise ConfigError(f"{table.reference}: is not partitioned by time; select the rows by ?query=SQL")

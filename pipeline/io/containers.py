@@ -198,10 +198,8 @@ class _CheckedLoader(yaml.SafeLoader):
         event, before = self.peek_event(), self._size
         if isinstance(event, yaml.AliasEvent):
             self._count(event)
-        elif isinstance(event, yaml.ScalarEvent):
-            self._size += 1 + len(event.value)
         else:
-            self._size += 1
+            self._size += 1 + len(getattr(event, "value", ""))
         node = super().compose_node(parent, index)
         if not isinstance(event, yaml.AliasEvent) and event.anchor is not None:
             self._sizes[event.anchor] = self._size - before
@@ -368,8 +366,7 @@ def _session_texts(path: str, file: Any, limit: int) -> Texts:
 def database_texts(url: str) -> Texts:
     """Yields the sessions of a PostgreSQL database as they are at one time, each as JSON.
 
-    Raises ConfigError if the URL is wrong, or the driver is not installed, StoreError if the database does
-    not answer, and ValueError if it holds no sessions.
+    Raises ConfigError for the URL or driver, StoreError without an answer, ValueError without sessions.
     """
     with _postgresql(url) as database:
         for record in _session_reader(database)(database):
@@ -410,7 +407,6 @@ def _postgresql(url: str) -> Iterator[_Database]:
 
 
 def _listed(columns: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    """Returns the columns of each table, of pairs of a table and a column."""
     tables: dict[str, list[str]] = {}
     for table, column in columns:
         tables.setdefault(table, []).append(column)

@@ -66,7 +66,7 @@ WORKER = "worker "
 
 
 def file_patterns(option: str, paths: Sequence[str]) -> list[str]:
-    """Returns the paths and globs that an option names; ConfigError: one is absent, unreadable or binary."""
+    """Returns paths and globs of an option; raises ConfigError: one is absent, unreadable or binary."""
     patterns: list[str] = []
     for path in paths:
         try:
@@ -520,7 +520,7 @@ def other_files(paths: Sequence[str]) -> list[str]:
 
 
 def matches(pattern: str) -> Iterator[Seen]:
-    """Yields the files of a glob: `*` within a name, `**` over directories; ConfigError: a wrong range."""
+    """Yields the files of a glob, `*` in a name, `**` over directories; raises ConfigError: a wrong range."""
     root = glob_root(pattern)
     prefix = "" if root else f"{os.curdir}{os.sep}"
     pattern = prefix + pattern

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from threading import Event
 from time import time_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -128,17 +128,18 @@ class _SendEventsFn(beam.DoFn):
             yield lost
 
 
-class OtlpSink:
+class OtlpSink(NamedTuple):
     """Sends the scores of a run; other tables have no event."""
 
-    def __init__(self, sink_place: SinkPlace) -> None:
-        self._url = sink_place.url
+    sink_place: SinkPlace
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
         """Adds the step that sends lists of rows."""
         if table != "scores":
             return None
-        lost: PCollection[str] = rows | f"Otlp_{table}{part}" >> beam.ParDo(_SendEventsFn(self._url))
+        lost: PCollection[str] = rows | f"Otlp_{table}{part}" >> beam.ParDo(
+            _SendEventsFn(self.sink_place.url)
+        )
         return lost
 
 

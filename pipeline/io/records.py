@@ -67,8 +67,12 @@ class ArrayText:
         while (part := self._part()).ends_at:
             yield part
             if part.ends_at == "]":
-                yield self._rest()
-                return
+                self._pass_space()
+                # What follows the array: as much of it as a failure keeps.
+                while len(self._text) - self._position < KEPT_RECORD_BYTES and self._more():
+                    pass
+                part = ArrayPart(_bytes(self._text[self._position :]), "")
+                break
         yield part
 
     def _part(self) -> ArrayPart:
@@ -100,7 +104,6 @@ class ArrayText:
         return self._ended(text, behind.start())._replace(is_valid=True, value=value)
 
     def _long(self, held: bytes, marks: "_Marks") -> ArrayPart:
-        """Passes the rest of a text that is over the limit."""
         text = held[: max(self._limit + 1, KEPT_RECORD_BYTES)]
         end = -1
         while end < 0:
@@ -113,13 +116,6 @@ class ArrayText:
     def _ended(self, text: bytes, end: int) -> ArrayPart:
         self._position = end + 1
         return ArrayPart(text, "," if self._text[end] == "," else "]")
-
-    def _rest(self) -> ArrayPart:
-        """Returns what follows the array: as much of it as a failure keeps."""
-        self._pass_space()
-        while len(self._text) - self._position < KEPT_RECORD_BYTES and self._more():
-            pass
-        return ArrayPart(_bytes(self._text[self._position :]), "")
 
     def _pass_space(self) -> None:
         while (char := _NO_SPACE.search(self._text, self._position)) is None:
@@ -297,7 +293,7 @@ class SizedPath(NamedTuple):
 
 
 def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Failure]:
-    """Yields the records of a path or URL; IncompleteReadError: it is shorter than when it was listed."""
+    """Yields the records of a path or URL; raises IncompleteReadError: it is shorter than when listed."""
     if is_store_url(path):
         yield from contained_records(database_texts(path), limit)
         return
@@ -363,10 +359,9 @@ def unread_rest(stage: Stage, error: Exception, source: str) -> Failure:
 
 
 def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
-    """Returns the records of an open file, read by its suffix as Avro, one JSON text, or JSON Lines.
+    """Returns the records of an open file by its suffix: Avro, one JSON text (or array), or JSON Lines.
 
-    A JSON array yields its elements. A record larger than `limit` bytes is a failure; reading continues.
-    Raises NotTextError if the file is of a known binary format, EmptyFileError if it must not be empty.
+    A record larger than `limit` bytes is a failure; reading continues. Raises NotTextError or EmptyFileError.
     """
     if path.endswith(".avro"):
         return _avro_records(path, file)
@@ -584,7 +579,6 @@ def _are_one_record(elements: Sequence[bytes | ArrayFault]) -> bool:
 
 
 def _apart(path: str, position: int, text: bytes | ArrayFault, limit: int) -> Record | Failure:
-    """Returns an element of an array as a record, or its failure."""
     if isinstance(text, ArrayFault):
         return record_failure("read", text.error, Record(path, position, text.text))
     return Record(path, position, text) if len(text) <= limit else _oversized(path, position, text, limit)

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain, groupby, pairwise
 from math import inf
 from operator import gt
+from threading import Event
 from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
 
 import apache_beam as beam
@@ -16,7 +17,6 @@ from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTr
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.core import RestrictionProvider
 from apache_beam.transforms.window import GlobalWindows
-from msgspec import Struct
 
 from turnwise.pipeline.io.bigquery_source import RowsPart, RowsQuery, part_records, result_parts
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER, EventJoin, listed_files
@@ -56,10 +56,9 @@ class FileRange(NamedTuple):
 
 
 def file_ranges(start: bytes, patterns: list[str]) -> list[FileRange | Failure]:
-    """Returns the files that paths and globs name, large ones in ranges, and failures of unreadable paths.
+    """Returns the files that paths and globs name, large ones in ranges of 1 to 64 MiB, and failures.
 
-    The more there is to read, the longer is a range: 1 to 64 MiB. Nothing is opened here, so a range may
-    turn out to lie in a file that must be read as a whole.
+    Nothing is opened here, so a range may turn out to lie in a file that must be read as a whole.
     """
     return _divided_files(listed_files(patterns), _RANGES)
 
@@ -185,7 +184,6 @@ class _ReadingFn(CountingDoFn):
         self._limit, self._rejected, self._named = max_record_bytes, rejected, named
 
     def whole(self, file: SizedPath | Failure) -> Iterator[Any]:
-        """Yields the records and failures of one of the `listed_files`."""
         unread = partial(self.count, UNREAD_FILES)
         return self._tagged(file_records(file, self._limit, named=self._named, unread=unread))
 
@@ -234,7 +232,6 @@ class _RangesFn(_ReadingFn):
     """Reads ranges; counts records by worker."""
 
     def start_bundle(self) -> None:
-        """Names the worker."""
         super().start_bundle()
         self._worker = f"{WORKER}{socket.gethostname()}/{os.environ.get('WORKER_ID') or os.getpid()}"
 
@@ -255,25 +252,22 @@ class _RangesFn(_ReadingFn):
 
 
 class _ReadRangesFn(_RangesFn):
-    """Reads ranges, which a runner may divide further while they are read."""
-
     def process(self, part: FileRange | Failure, tracker: Any = _TRACKER) -> Iterator[Any]:
         return self.read(part, tracker.current_restriction().start, tracker.try_claim)
 
 
-class FileSource:
+class FileSource(NamedTuple):
     """Reads JSON, JSON Lines and Avro files, gzipped or not; `rejected` names a counter of records."""
 
-    def __init__(
-        self, patterns: list[str], max_record_bytes: int, rejected: str, is_distributed: bool = False
-    ) -> None:
-        self.patterns, self.limit, self.rejected = patterns, max_record_bytes, rejected
-        self._is_distributed = is_distributed
+    patterns: list[str]
+    limit: int
+    rejected: str
+    is_distributed: bool = False
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that find the files and read each one once."""
         start: PCollection[Any] = root | f"{name}Start" >> beam.Impulse()
-        if not self._is_distributed:
+        if not self.is_distributed:
             return _read(start, f"{name}Read", _ReadFn(self.patterns, self.limit, self.rejected))
         # Flink takes what was once spread for spread, until it is grouped: of two Reshuffles in a row, it
         # leaves out the second.
@@ -311,13 +305,8 @@ _OVER, _WHOLE = -1, -1
 _SHARDS_EACH = 32
 
 
-class Stopping(Struct):
-    """Whether this process shall read no further record, because nothing of this attempt is kept."""
-
-    is_asked: bool = False
-
-
-STOPPING = Stopping()
+STOPPING = Event()
+"""Set: this process shall read no further record, because nothing of this attempt is kept."""
 
 
 class Shards(NamedTuple):
@@ -344,10 +333,9 @@ def divided_among(files: Sequence[SizedPath | Failure], workers: int) -> list[Fi
 
 
 def put_shards(queue: int, shards: Shards, workers: int) -> None:
-    """Writes all shards into a pipe, and what tells each worker that there are no more.
+    """Writes all shards into a pipe, and what tells each worker that there are no more; ends without workers.
 
-    Lines are counted meanwhile: the number of lines before a range is part of its entry. It ends when no
-    worker is left.
+    Lines are counted meanwhile: the number of lines before a range is part of its entry.
     """
     with suppress(BrokenPipeError):
         for entry in _numbered_shards(shards):
@@ -396,7 +384,7 @@ class _ReadShardsFn(_RangesFn):
         for part in take_shards(self._queue, self._parts):
             first, stop = (part.start, part.stop) if isinstance(part, FileRange) else (0, 0)
             for item in self.read(part, first, partial(gt, stop or inf)):
-                if STOPPING.is_asked:
+                if STOPPING.is_set():
                     return
                 yield item
 
@@ -418,32 +406,27 @@ class _ReadPartFn(_ReadingFn):
         return self._tagged(part_records(part, self._limit))
 
 
-class BigQuerySource:
-    """Reads the rows of queries, and the records of another source."""
+class BigQuerySource(NamedTuple):
+    """Reads the rows of queries, and the records of another source; else as `FileSource`."""
 
-    def __init__(
-        self,
-        queries: Sequence[RowsQuery],
-        other: Source | None,
-        max_record_bytes: int,
-        rejected: str,
-        is_distributed: bool,
-    ) -> None:
-        self._queries, self._other, self._limit = list(queries), other, max_record_bytes
-        self._rejected, self._is_distributed = rejected, is_distributed
+    queries: list[RowsQuery]
+    other: Source | None
+    limit: int
+    rejected: str
+    is_distributed: bool
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that run the queries and read their results."""
-        queries = root | f"{name}Queries" >> beam.Create(self._queries, reshuffle=False)
-        most = 0 if self._is_distributed else 1
+        queries = root | f"{name}Queries" >> beam.Create(self.queries, reshuffle=False)
+        most = 0 if self.is_distributed else 1
         parts = queries | f"{name}RunQueries" >> beam.FlatMap(partial(result_parts, most=most))
-        if self._is_distributed:
+        if self.is_distributed:
             parts = parts | f"{name}SpreadParts" >> beam.Reshuffle()
-        read = _ReadPartFn(self._limit, self._rejected, frozenset())
+        read = _ReadPartFn(self.limit, self.rejected, frozenset())
         rows = _read(parts, f"{name}ReadRows", read)
-        if self._other is None:
+        if self.other is None:
             return rows
-        pairs = zip(ReadRecords._fields, rows, self._other.read(root, name), strict=True)
+        pairs = zip(ReadRecords._fields, rows, self.other.read(root, name), strict=True)
         return ReadRecords(*((a, b) | f"{name}All_{field}" >> beam.Flatten() for field, a, b in pairs))
 
 
@@ -454,7 +437,6 @@ class ParseAndJoinFn(CountingDoFn):
     """Yields the conversations of records, and in the end those that events make."""
 
     def __init__(self, reader: LogReader, is_alone: bool = True) -> None:
-        """Sets the reader, and whether this process reads all records; else an event stops the reading."""
         super().__init__()
         self._reader, self._is_alone = reader, is_alone
         self._joining: EventJoin | None = None
@@ -467,7 +449,7 @@ class ParseAndJoinFn(CountingDoFn):
             if not isinstance(content, ConversationEvent):
                 outputs.append(TaggedOutput(FAILURES, content) if isinstance(content, Failure) else content)
             elif not self._is_alone:
-                STOPPING.is_asked = True
+                STOPPING.set()
             else:
                 if self._has_joined:
                     raise RuntimeError("events came in several bundles: the runner is not the in-process one")

@@ -64,17 +64,18 @@ def staged_columns(table: str, by_version: bool) -> tuple[Column, ...]:
     return tuple(column for column in of_table if column.name != VERSION) if by_version else (DATE, *of_table)
 
 
-class StagingSink:
+class StagingSink(NamedTuple):
     """Writes the flat tables of a run as files of a folder that nobody reads yet."""
 
-    def __init__(self, folder: str, day: str, by_version: bool) -> None:
-        self._folder, self._day, self._by_version = folder, day, by_version
+    folder: str
+    day: str
+    by_version: bool
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
         """Adds the steps that write lists of rows; yields what was written."""
         if table not in WAREHOUSE_TABLES:
             return None
-        stage = _StageFn(self._folder, table, self._day, self._by_version)
+        stage = _StageFn(self.folder, table, self.day, self.by_version)
         staged: PCollection[Any] = rows | f"Stage_{table}{part}" >> beam.ParDo(stage)
         return staged
 

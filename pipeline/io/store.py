@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import closing
 from time import time_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -81,17 +81,17 @@ class _StoreFn(beam.DoFn):
             store.write(lambda connection: touch(connection, execution, time_ns()))
 
 
-class StoreSink:
+class StoreSink(NamedTuple):
     """Writes the tables of a run to the store."""
 
-    def __init__(self, url: str, execution: Execution) -> None:
-        self._url, self._execution = url, execution
+    url: str
+    execution: Execution
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
         """Adds the steps that write lists of rows."""
         if table not in ROW_TABLES:
             return None
-        write = _StoreFn(self._url, self._execution, table)
+        write = _StoreFn(self.url, self.execution, table)
         written: PCollection[Any] = rows | f"Store_{table}{part}" >> beam.ParDo(write)
         return written
 
@@ -175,21 +175,24 @@ def replaced_in_store(sink_place: SinkPlace, results: int) -> int | None:
         return None
 
 
-class StoreSource:
-    """Reads the evaluations of stores, each in one transaction, and the records of another source."""
+class StoreSource(NamedTuple):
+    """Reads the evaluations of stores, each in one transaction, and the records of another source.
 
-    def __init__(self, urls: Sequence[str], app: str, other: Source | None) -> None:
-        """Creates a source of the evaluations of an app ("": of all apps) in stores, and of another one."""
-        self._urls, self._app, self._other = list(urls), app, other
+    `app` is the one whose evaluations are read; "": those of all.
+    """
+
+    urls: list[str]
+    app: str
+    other: Source | None
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the reading steps to a pipeline."""
-        urls = root | f"{name}Stores" >> beam.Create(self._urls, reshuffle=False)
-        records = urls | f"{name}ReadStores" >> beam.FlatMap(store_records, self._app)
-        if self._other is None:
+        urls = root | f"{name}Stores" >> beam.Create(self.urls, reshuffle=False)
+        records = urls | f"{name}ReadStores" >> beam.FlatMap(store_records, self.app)
+        if self.other is None:
             nothing = [root | f"{name}No{what}" >> beam.Create([]) for what in ("Failures", "Counts")]
             return ReadRecords(records, *nothing)
-        others = self._other.read(root, name)
+        others = self.other.read(root, name)
         return others._replace(records=(records, others.records) | f"{name}OfAllKinds" >> beam.Flatten())
 
 

@@ -15,7 +15,6 @@ from typing import TextIO
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Invisible letters and marks: fillers, the grapheme joiner, an empty Braille cell.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-_CUT = "…"
 LONGEST_NAME = 60
 LONGEST_LINE = 4000
 LONGEST_PLACE = 160
@@ -38,7 +37,7 @@ def printable(text: str, width: int = LONGEST_LINE) -> str:
         return "".join(shown)
     head = _fitting(shown, (width - 1) // 2)
     tail = _fitting(shown[::-1], width - 1 - columns("".join(head)))
-    return "".join([*head, _CUT, *tail[::-1]])
+    return "".join([*head, "…", *tail[::-1]])
 
 
 def _shown(char: str) -> str:

@@ -7,7 +7,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from threading import Thread
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -311,18 +311,14 @@ def _report(failures: list[Failure], on_failure: OnFailure | None) -> None:
         on_failure(row)
 
 
-class Receiver(Protocol):
-    """Receives scored conversations and failed samples."""
-
-    def add(self, scored: ScoredConversation) -> None:
-        """Receives a scored conversation."""
-
-    def reject(self, sample: Sample, error: BaseException) -> None:
-        """Receives a sample whose scoring raised an exception."""
+Add: TypeAlias = Callable[[ScoredConversation], None]
+"""Takes a scored conversation."""
+Reject: TypeAlias = Callable[[Sample, BaseException], None]
+"""Takes a sample whose scoring raised an exception."""
 
 
 async def score_all(
-    samples: Iterable[Sample], selection: Selection, ask: Ask, most: int, receiver: Receiver
+    samples: Iterable[Sample], selection: Selection, ask: Ask, most: int, add: Add, reject: Reject
 ) -> None:
     """Scores samples and passes them on in order; `most` wait for the judge at the same time.
 
@@ -332,14 +328,14 @@ async def score_all(
 
     async def hand_over() -> None:
         await waiting[0][1]
-        receiver.add(waiting.popleft()[0])
+        add(waiting.popleft()[0])
 
     try:
         for sample in samples:
             try:
                 scored, asking = evaluate_sample(sample, selection.of(sample), ask)
             except RAISED as error:
-                receiver.reject(sample, error)
+                reject(sample, error)
                 continue
             waiting.append((scored, asyncio.create_task(asking or _nothing())))
             await asyncio.sleep(0)
@@ -454,12 +450,13 @@ async def evaluate_async(
     except (SystemExit, GeneratorExit) as error:
         raise _no_end(error) from error
     collected = Collected(settings)
-    usage = await score_with_judge(collected.samples(logs, given), settings, collected)
+    samples = collected.samples(logs, given)
+    usage = await score_with_judge(samples, settings, collected.add, collected.reject)
     return collected.result(usage)
 
 
 async def score_with_judge(
-    samples: Iterable[Sample], settings: RunSettings, receiver: Receiver
+    samples: Iterable[Sample], settings: RunSettings, add: Add, reject: Reject
 ) -> UsageByModel:
     """Scores samples by the criteria and the judge of the settings, and returns the judge's usage.
 
@@ -473,7 +470,7 @@ async def score_with_judge(
         raise type(error)(in_python(str(error))) from error
     judge = build_judge(settings.judge, os.environ, counts)
     try:
-        await score_all(samples, settings.selection, judge, settings.judge.most_waiting, receiver)
+        await score_all(samples, settings.selection, judge, settings.judge.most_waiting, add, reject)
     finally:
         await close_judge(judge)
     return counts.take()

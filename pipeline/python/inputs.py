@@ -190,8 +190,7 @@ class Table(list[Row]):
 
         Types are pandas' nullable `string`, `Int64` and `Float64`; lists and JSON objects are `object`.
 
-        Raises:
-            ImportError: pandas is not installed.
+        Raises ImportError if pandas is not installed.
         """
         try:
             import pandas
@@ -206,8 +205,7 @@ class Table(list[Row]):
     def to_arrow(self) -> "pyarrow.Table":
         """Returns an Arrow table; JSON objects are JSON texts.
 
-        Raises:
-            ImportError: pyarrow is not installed.
+        Raises ImportError if pyarrow is not installed.
         """
         try:
             import pyarrow
@@ -322,8 +320,7 @@ class RunResult(Struct, frozen=True):
         There are axes for the shares that pass, and for the means of each unit, with the figures of the
         report. A notebook shows the result; `.savefig(path)` writes it.
 
-        Raises:
-            ImportError: matplotlib is not installed.
+        Raises ImportError if matplotlib is not installed.
         """
         return _drawn(self._run("Python"))
 

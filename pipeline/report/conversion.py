@@ -232,17 +232,17 @@ def write_cases(
 
 def _write(candidate: Candidate, name: str, target: Target, file: RecordFile, done: Conversion) -> None:
     try:
-        made = made_case(candidate, name, file.stem)
-        written = converted(made.case, target)
+        case, notes = made_case(candidate, name, file.stem)
+        written = converted(case, target)
         if "tags" in written.not_held:
-            case = made_case(candidate, f"{TO_APPROVE}-{made.case.eval_id}", file.stem).case
+            case = made_case(candidate, f"{TO_APPROVE}-{case.eval_id}", file.stem)[0]
             case.tags = []
             written = converted(case, target)
         file.add(written.record)
     except ValueError as error:
         add_rejected(done, candidate.source, candidate.position, " ".join(str(error).split()))
         return
-    done.notes = dict(Counter(done.notes) + made.notes)
+    done.notes = dict(Counter(done.notes) + notes)
     del written.not_held["eval_set_id"]  # that is the file itself
     add_differences(done, written)
 

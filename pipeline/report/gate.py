@@ -2,7 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -55,7 +55,6 @@ from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import last_parts
 from turnwise.transforms.decisions.first_page import (
     two_versions,
-    with_left_out,
     without_baseline,
 )
 from turnwise.transforms.decisions.gate import (
@@ -63,14 +62,13 @@ from turnwise.transforms.decisions.gate import (
     NO_BASELINE,
     BaselineState,
     GatedVersion,
-    Rejected,
     apply_rules,
     gate_fault,
     held_criteria,
     rejected_of,
     unrecorded_cases,
 )
-from turnwise.transforms.decisions.run import REJECTED, Run, problems_of, read_versions
+from turnwise.transforms.decisions.run import Run, problems_of, read_versions
 from turnwise.transforms.review.problems import to_read, type_sizes
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -89,22 +87,28 @@ def gate_report(
     """
     run.check_results()
     failures = list(run.failures())
+    # What a whole record, conversation or eval case was rejected by.
+    gone = [row for row in failures if row["stage"] in _READING or (row["stage"], row["criterion"]) == _WHOLE]
+    # A record that names several cases cannot be read so far as to tell which is its own.
+    of_rows = ({*_CASE_NAME.findall(row["record"] or "")} for row in gone)
+    lost_cases = {name for names in of_rows if len(names) == 1 for name in names}
     comparison, state, chosen = _against(run, rules, named)
     compared = {} if comparison is None else {comparison.candidate.app_versions[0]: comparison}
-    gated = gated_versions(run, failures, compared, state)
+    gated = gated_versions(run, lost_cases, compared, state)
     counts, names = run.document.counts, list(unused)
-    rejected = rejected_of_run(counts, failures, gated, names)
+    # A case without a recording does not count beside a rejected record that names it: it is the same loss.
+    lost_cases -= {name for version in gated for name in version.conversations.eval_ids.used()}
+    others = [_EVAL_CASE.format(name) for name in names if name not in lost_cases]
+    number = max(0, (counts.get("unused_cases") or 0) - len(lost_cases))
+    rejected = rejected_of({**counts, "unused_cases": number}, [*_places(gone), *others])
     gated = [version for version in gated if not compared or version.app_version in compared]
     not_allowed = rejected
     if run.document.max_failure_ratio is not None:
-        of_cases = (row for row in failures if row["stage"] in _READING_CASES)
-        not_allowed = rejected_of(
-            counts, [*_places(of_cases), *map(_EVAL_CASE.format, names)], only_cases=True
-        )
-    page = None
-    if comparison is not None:
-        # The columns of the gate hold the rows already: a second reading would parse all transcripts.
-        page = two_versions(comparison, rules.primary, gated[0].rows, chosen)
+        unread = (row for row in failures if row["stage"] in _READING_CASES)
+        of_cases = [*_places(unread), *map(_EVAL_CASE.format, names)]
+        not_allowed = rejected_of(counts, of_cases, only_cases=True)
+    # The columns of the gate hold the rows already: a second reading would parse all transcripts.
+    page = two_versions(comparison, rules.primary, gated[0].rows, chosen) if comparison else None
     results = apply_rules(rules, gated, rejected, not_allowed)
     problems, statuses = _own_problems(run), {rule.status for rule in results}
     # What is inconclusive does not pass.
@@ -120,9 +124,7 @@ def gate_report(
         rules=results,
         checks=list(checks_of(gated)),
         problems=problems,
-        rejected=[
-            RejectedRecord(place=_where(row), message=row["message"]) for row in rejected_rows(failures)
-        ],
+        rejected=[RejectedRecord(place=_where(row), message=row["message"]) for row in gone],
         to_read=[convert(row, GatedConversation) for row in first],
         comparison=comparison,
         page=page,
@@ -154,18 +156,10 @@ def page_of_versions(
     verdict_rows = [row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"]
     if not verdict_rows:
         return None
-    passed, failed, missing = (
-        sum(row[name] for row in verdict_rows) for name in ("pass_count", "fail_count", "no_score")
-    )
-    passing = None
-    if len(verdict_rows) == 1 and (share := verdict_rows[0]["pass_rate"]) is not None:
-        passing = share, verdict_rows[0]["pass_rate_low"], verdict_rows[0]["pass_rate_high"]
-    elif len(verdict_rows) > 1 and passed + failed:
-        passing = passed / (passed + failed), None, None
-    rejected = sum(counts.get(name) or 0 for name in REJECTED)
-    verdicts = passed, failed, missing
-    page = without_baseline(versions, passing, verdicts, first_rows, rejected, conversations, why)
-    return with_left_out(page, counts)
+    verdicts = [sum(row[name] for row in verdict_rows) for name in ("pass_count", "fail_count", "no_score")]
+    row, is_alone = verdict_rows[0], len(verdict_rows) == 1
+    bounds = (row["pass_rate_low"], row["pass_rate_high"]) if is_alone else (None, None)
+    return without_baseline(versions, verdicts, bounds, [counts], first_rows, conversations, why)
 
 
 def run_rules(run: Run, config: str | None) -> GateConfig:
@@ -308,7 +302,9 @@ def unknown_sides(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow])
     return problems
 
 
-_READING_CASES = ("read", "parse_case")
+_READING_CASES, _READING = ("read", "parse_case"), ("read", "parse", "parse_case", "assemble", "match")
+_WHOLE = ("score", None)
+_CASE_NAME = re.compile(r'"eval_?[iI]d"\s*:\s*"([^"\\]+)"')
 _EVAL_CASE = "eval case {}"
 _STATUSES: dict[str, RuleStatus] = {"PASS": "passed", "FAIL": "failed"}
 
@@ -389,27 +385,6 @@ def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
                 )
 
 
-def rejected_of_run(
-    counts: JsonObject,
-    failures: Sequence[FailureRow],
-    versions: Sequence[GatedVersion],
-    unused: Iterable[str] = (),
-) -> Rejected:
-    """Returns what was rejected, with source and position of records and the names of eval cases.
-
-    A case without a recording is not counted where a record was rejected that names it: it is the same loss.
-    `unused` are eval cases without a recording, as far as their names are known.
-    """
-    scored = {name for version in versions for name in version.conversations.eval_ids.used()}
-    gone = rejected_names(failures) - scored
-    other = max(0, (counts.get("unused_cases") or 0) - len(gone))
-    names = [
-        *_places(rejected_rows(failures)),
-        *(_EVAL_CASE.format(name) for name in unused if name not in gone),
-    ]
-    return rejected_of({**counts, "unused_cases": other}, names)
-
-
 def _places(rows: Iterable[FailureRow]) -> Iterator[str]:
     return (_where(row) for row in rows if row["source"] is not None)
 
@@ -420,13 +395,13 @@ def _where(row: FailureRow) -> str:
 
 def gated_versions(
     run: Run,
-    failures: Sequence[FailureRow],
+    rejected_cases: Container[str],
     comparisons: Mapping[str | None, Comparison],
     baseline: BaselineState,
 ) -> list[GatedVersion]:
     """Returns the app versions of a run, with their comparisons with the baseline, if there is one."""
     rows: list[ConversationRow] = [{**row, "transcript": None} for row in run.conversations()]
-    unrecorded = unrecorded_cases(rows, rejected_names(failures))
+    unrecorded = unrecorded_cases(rows, rejected_cases)
     conversations, calibration = read_versions(run, tells_why=True).conversations, run.calibration()
     return [
         GatedVersion(
@@ -440,26 +415,6 @@ def gated_versions(
         )
         for version in sorted(conversations, key=lambda name: name or "")
     ]
-
-
-_READING = ("read", "parse", "parse_case", "assemble", "match")
-_CASE_NAME = re.compile(r'"eval_?[iI]d"\s*:\s*"([^"\\]+)"')
-
-
-def rejected_rows(failures: Iterable[FailureRow]) -> list[FailureRow]:
-    """Returns the failures that a whole record, conversation or eval case was rejected by."""
-    return [
-        row
-        for row in failures
-        if row["stage"] in _READING or (row["stage"] == "score" and row["criterion"] is None)
-    ]
-
-
-def rejected_names(failures: Iterable[FailureRow]) -> set[str]:
-    """Returns the eval cases that rejected records name."""
-    named = ({*_CASE_NAME.findall(row["record"] or "")} for row in rejected_rows(failures))
-    # A record that names several cannot be read so far as to tell which is its own.
-    return {name for names in named if len(names) == 1 for name in names}
 
 
 _JUNIT_LONGEST = 4000

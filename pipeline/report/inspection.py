@@ -6,7 +6,6 @@ from glob import escape, glob
 from itertools import islice
 from shlex import quote
 from textwrap import wrap
-from typing import NamedTuple
 
 from msgspec.structs import replace
 from pydantic_core import from_json
@@ -265,26 +264,19 @@ def _copied(command: str, width: int) -> list[str]:
     return [*(f"{line} \\" for line in lines[:-1]), *lines[-1:]]
 
 
-class Suggestion(NamedTuple):
-    """A proposed mapping, what it reads, keys that it does not read, and roles whose words it leaves out.
-
-    It `may_be_reversed` where the agent begins and the user ends all conversations that are read.
-    """
-
-    mapping: MappingConfig
-    conversations: int
-    turns: int
-    rejected: int
-    has_calls: bool
-    unread: list[str]
-    left_out: list[str]
-    may_be_reversed: bool
+_NO_CALLS = (
+    "it names no calls, which then count as unknown; if the agent has no tools, and what is not read holds "
+    "no calls and no errors, add tool_calls: `[]` to it"
+)
 
 
-def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> Suggestion | str:
+def suggest_mapping(
+    paths: Sequence[str], reader: AnyReader, config: EvalConfig
+) -> tuple[MappingConfig, list[str], bool] | str:
     """Returns a mapping for the first record that no format fits, or why none can be proposed.
 
-    Raises ConfigError if a path names nothing, or cannot be read.
+    Beside it: what is to be said of it, one line each, and whether it reads everything. Raises ConfigError if
+    a path names nothing, or cannot be read.
     """
     records = list(islice(_unknown(paths, reader), _MOST_RECORDS))
     if not records:
@@ -292,7 +284,7 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
     proposal = suggested_mapping(records)
     if isinstance(proposal, str):
         return proposal
-    mapping = proposal.mapping
+    mapping, roles = proposal
     if reader.read(Record("", 0, dump_json(records[0]))).format is not None:  # the mapping has to go first
         mapping = mapping.model_copy(update={"when": mapping.content.partition("[")[0]})
     mapped = AnyReader(config=config.model_copy(update={"mapping": mapping}))
@@ -313,17 +305,21 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
         return f"{len(unmapped)} of the records cannot be read as names of keys propose: {unmapped[0]}"
     if conversations and not has_words:
         return f"no words are read with the mapping that names of keys propose ({mapping.content})"
-    unread = dict.fromkeys(key for record in records for key in unread_keys(record, mapping))
-    return Suggestion(
-        mapping,
-        conversations,
-        turns,
-        rejected,
-        "tool_calls: " in mapping.content or "{" not in mapping.content,
-        [key for key in unread if "{" in mapping.content or "[]" not in key],
-        proposal.left_out,
-        conversations == reversible > 0,
-    )
+    content = mapping.content
+    read = f"{counted(conversations, 'conversation')}, {counted(turns, 'turn')}"
+    lines = [f"proposed by names of keys; it reads {read}, and leaves {counted(rejected, 'record')} unread"]
+    keys = dict.fromkeys(key for record in records for key in unread_keys(record, mapping))
+    if unread := ", ".join(printable(key) for key in keys if "{" in content or "[]" not in key):
+        lines.append(f"not read by it: {unread}; name in `ignored` what holds neither words nor calls")
+    if left_out := ", ".join(map(printable, roles)):
+        lines.append(f"left out by it, as nobody's words: {left_out}; other roles are a finding")
+    if "reverse(" in content:
+        lines.append("by their times its messages are written newest first, so that it reverses them")
+    elif conversations == reversible > 0:
+        what = "with it the agent begins and the user ends every conversation"
+        lines.append(f"{what}: if messages are written newest first, put reverse(...) around their list")
+    lines += [] if "tool_calls: " in content or "{" not in content else [_NO_CALLS]
+    return mapping, lines, bool(turns and not rejected)
 
 
 _MOST_RECORDS = 200

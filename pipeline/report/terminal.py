@@ -146,7 +146,19 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Iterable[Metric
     if kind.answer:
         is_asked = settings.selection.judged or (kind.is_judging and settings.eval_cases)
         return kind.note if is_asked else ""
-    lines = [f"judge: {model}: {_usage_text(used)}" for model, used in sorted(usage.items())]
+    lines = []
+    for model, used in sorted(usage.items()):
+        answers = used.samples - used.unusable["batch"] - used.unusable["budget"]
+        parts = [
+            f"{answers:,} answers ({used.cached:,} cached) by {used.calls:,} calls",
+            f"{used.tokens_in:,} + {used.tokens_out:,} tokens",
+            *([f"{used.uncounted:,} calls without figures of tokens"] if used.uncounted else []),
+            *([f"{used.latency_ms / used.calls / 1000:.1f} s each"] if used.calls else []),
+            *([f"{used.retries:,} retries"] if used.retries else []),
+            *([f"{used.asked_again:,} asked once more"] if used.asked_again else []),
+            *(f"{number:,} unusable: {fault}" for fault, number in sorted(used.unusable.items())),
+        ]
+        lines.append(f"judge: {model}: {', '.join(parts)}")
     jobs = ", ".join(f"{job} ({printable(status)})" for job, status in JUDGING.jobs.items())
     lines += [f"judge: batch jobs: {jobs}"] if jobs else []
     lines += _money_lines("cost", usage, settings.judge)
@@ -156,24 +168,6 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Iterable[Metric
         if used.voted
     )
     return "\n".join([*lines, *([f"judge: verdicts that flip between votes: {flips}"] if flips else [])])
-
-
-def _usage_text(usage: JudgeUsage) -> str:
-    answers = usage.samples - usage.unusable["batch"] - usage.unusable["budget"]
-    parts = [
-        f"{answers:,} answers ({usage.cached:,} cached) by {usage.calls:,} calls",
-        f"{usage.tokens_in:,} + {usage.tokens_out:,} tokens",
-    ]
-    if usage.uncounted:
-        parts.append(f"{usage.uncounted:,} calls without figures of tokens")
-    if usage.calls:
-        parts.append(f"{usage.latency_ms / usage.calls / 1000:.1f} s each")
-    if usage.retries:
-        parts.append(f"{usage.retries:,} retries")
-    if usage.asked_again:
-        parts.append(f"{usage.asked_again:,} asked once more")
-    faults = sorted(usage.unusable.items())
-    return ", ".join([*parts, *(f"{number:,} unusable: {kind}" for kind, number in faults)])
 
 
 def estimate_text(settings: RunSettings, usage: UsageByModel) -> str:
@@ -298,38 +292,28 @@ def joint_text(joint: JsonObject) -> str:
         for name, figures in joint.get(INAPPLICABLE, {}).items()
         if figures[INAPPLICABLE]
     )
-    panels = (f"panel: {name}: {_panel_text(figures)}" for name, figures in joint.get("panels", {}).items())
-    cascades = (
-        f"cascade: {name}: {_cascade_text(figures)}" for name, figures in joint.get("cascades", {}).items()
-    )
     lines = [f"judge: not applicable: {inapplicable}"] if inapplicable else []
-    return "\n".join([*lines, *panels, *cascades])
-
-
-def _panel_text(figures: JsonObject) -> str:
-    parts = [f"{figures['decided']:,} of {figures['questions']:,} questions decided"]
-    if figures["agreement"] is not None:
-        parts.append(f"agreement {figures['agreement']:.0%}")
-    parts.append("alpha not defined" if figures["alpha"] is None else f"alpha {figures['alpha']:.2f}")
-    members = []
-    for model, member in figures["members"].items():
-        bias = "bias unknown" if member["bias"] is None else f"bias {member['bias']:+.0%}"
-        unmeasured = f", {member['unmeasured']:,} without a verdict" if member["unmeasured"] else ""
-        members.append(f"{model} {bias}{unmeasured}")
-    return f"{', '.join(parts)}; {'; '.join(members)}"
-
-
-def _cascade_text(figures: JsonObject) -> str:
-    doubts = ((kind.replace("_", " "), number) for kind, number in figures["unsure"].items())
-    unsure = ", ".join(f"{number:,} {kind}" for kind, number in doubts if number)
-    saved = []
-    for kind, number in figures["saved"].items():
-        if number is None:
-            saved.append(f"{kind} unknown")
-        else:
-            saved.append(f"cost {number:,.2f}" if kind == "cost" else f"{number:,} {kind}")
-    went_on = f"{figures['went_on']:,} of {figures['questions']:,} questions went on"
-    return f"{went_on}{f' ({unsure})' if unsure else ''}; saved about {', '.join(saved)}"
+    for name, figures in joint.get("panels", {}).items():
+        parts = [f"{figures['decided']:,} of {figures['questions']:,} questions decided"]
+        parts += [] if figures["agreement"] is None else [f"agreement {figures['agreement']:.0%}"]
+        parts.append("alpha not defined" if figures["alpha"] is None else f"alpha {figures['alpha']:.2f}")
+        members = []
+        for model, member in figures["members"].items():
+            bias = "bias unknown" if member["bias"] is None else f"bias {member['bias']:+.0%}"
+            unmeasured = f", {member['unmeasured']:,} without a verdict" if member["unmeasured"] else ""
+            members.append(f"{model} {bias}{unmeasured}")
+        lines.append(f"panel: {name}: {', '.join(parts)}; {'; '.join(members)}")
+    for name, figures in joint.get("cascades", {}).items():
+        doubts = ((kind.replace("_", " "), number) for kind, number in figures["unsure"].items())
+        unsure = ", ".join(f"{number:,} {kind}" for kind, number in doubts if number)
+        saved = []
+        for kind, number in figures["saved"].items():
+            amount = f"cost {number or 0:,.2f}" if kind == "cost" else f"{number or 0:,} {kind}"
+            saved.append(f"{kind} unknown" if number is None else amount)
+        went_on = f"{figures['went_on']:,} of {figures['questions']:,} questions went on"
+        doubted = f" ({unsure})" if unsure else ""
+        lines.append(f"cascade: {name}: {went_on}{doubted}; saved about {', '.join(saved)}")
+    return "\n".join(lines)
 
 
 _REASONS_SHOWN = 3
@@ -692,18 +676,13 @@ def gate_problems(
         problems.append(f"{problem}: an unknown number of records is missing; {_see(settings, 'failures')}")
     has_given = settings.eval_cases or counts["rejected_cases"]
     if has_given and not counts["cases"] and not settings.is_streaming:
-        problems.append(f"no eval case was read: {_why_no_case(settings, counts)}")
+        kinds = [kind for kind in counts["failures"] if kind.startswith(OF_CASES) and kind in NEXT_STEPS]
+        why = f"{'--eval_cases' if settings.output else 'cases'} holds none"
+        if counts["rejected_cases"]:
+            why = f"{counts['rejected_cases']} rejected; {_see(settings, 'failures')}"
+        steps = "; ".join(with_step(kind, counts["failures"][kind]) for kind in kinds)
+        problems.append(f"no eval case was read: {steps or why}")
     return problems
-
-
-def _why_no_case(settings: RunSettings, counts: RunCounts) -> str:
-    failures = counts["failures"].items()
-    steps = [with_step(k, n) for k, n in failures if k.startswith(OF_CASES) and k in NEXT_STEPS]
-    if steps:
-        return "; ".join(steps)
-    if counts["rejected_cases"]:
-        return f"{counts['rejected_cases']} rejected; {_see(settings, 'failures')}"
-    return f"{'--eval_cases' if settings.output else 'cases'} holds none"
 
 
 def _see(settings: RunSettings, table: str) -> str:

@@ -165,7 +165,6 @@ def _document(directory: str) -> RunDocument:
 
 
 def _no_run(directory: str) -> str:
-    """Returns why a directory holds no finished run."""
     if is_local(directory) and not Path(directory).is_dir():
         return "is no output directory of a run: there is no such directory"
     if RUN_FOLDER.fullmatch(directory.rstrip("/").rsplit("/", 1)[-1]):

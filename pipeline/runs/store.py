@@ -256,8 +256,7 @@ class StoredRuns:
                 is_own = np.asarray([value == version for value in records.versions.values], np.bool_)
                 records = records.at(is_own[records.versions.places])
             if evaluations is not None:
-                of_them = np.asarray([name in evaluations for name in records.evaluations.values], np.bool_)
-                records = records.at(of_them[records.evaluations.places])
+                records = records.of_evaluations(evaluations)
             if len(records):
                 return records.last_runs()
         what = "no result of this version or run"
@@ -393,6 +392,11 @@ class RecordColumns(Struct, frozen=True):
         columns: list[Any] = [c.at(rows) if isinstance(c, CodedColumn) else c[rows] for c in astuple(self)]
         return RecordColumns(*columns)
 
+    def of_evaluations(self, names: Collection[str]) -> "RecordColumns":
+        """Returns those of some evaluations."""
+        is_own = np.asarray([name in names for name in self.evaluations.values], np.bool_)
+        return self.at(is_own[self.evaluations.places])
+
     def last_runs(self) -> "RecordColumns":
         """Returns each conversation in its last run only."""
         if self.conversations.counts().max(initial=0) <= 1:
@@ -421,12 +425,10 @@ class RecordColumns(Struct, frozen=True):
 
 
 def _ids(records: RecordColumns) -> Iterator[tuple[str, str, str | None]]:
-    """Yields run, conversation and version."""
     return zip(records.runs, records.conversations, records.versions, strict=True)
 
 
 def _records(runs: Mapping[str, summaries.RunColumns]) -> RecordColumns:
-    """Returns the records of several runs."""
     of_runs = [*runs.values()]
     sizes = [len(columns.nanos) for columns in of_runs]
     conversations = [columns.conversations for columns in of_runs]

@@ -17,7 +17,7 @@ from turnwise.pipeline.service.computed_fields import check_lists
 from turnwise.pipeline.service.http import Workers, may_write
 from turnwise.pipeline.service.serve import ServiceError, message_error
 from turnwise.schemas.ces import tools
-from turnwise.schemas.ces.metric_settings import EvaluationMetricsConfig, EvaluationMetricsThresholds
+from turnwise.schemas.ces.evaluation import EvaluationMetricsConfig, EvaluationMetricsThresholds
 from turnwise.schemas.ces.result import (
     AggregatedMetrics,
     Evaluation,

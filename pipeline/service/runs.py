@@ -132,9 +132,9 @@ def listed(
     paging = read_paging(request.page_size, request.page_token, *identity)
 
     def work(connection: Connection) -> JsonObject:
-        page = read_page(connection, listing, paging.after, paging.size)
-        values = entries(connection, page.rows)
-        return ({key: values} if values else {}) | next_token(paging, page.end)
+        rows, end = read_page(connection, listing, paging.after, paging.size)
+        values = entries(connection, rows)
+        return ({key: values} if values else {}) | next_token(paging, end)
 
     return service.store.read(work)
 
@@ -281,7 +281,6 @@ def _unknown(kind: str, name: str, known: set[str] | list[str]) -> ServiceError:
 def _run(
     row: RowMapping, summary: JsonObject, metrics: Sequence[VersionMetric], wanted: _Wanted
 ) -> JsonObject:
-    """Returns a TrendRun in proto3 JSON."""
     state = stored_runs.RunState.of(row)
     if state.is_counted and metrics:
         return {"run": summary, "points": list(_points(row, metrics, wanted))}
@@ -328,7 +327,6 @@ def _points(row: RowMapping, metrics: Sequence[VersionMetric], wanted: _Wanted) 
 
 
 def _point(metric: VersionMetric) -> JsonObject:
-    """Returns the TrendPoint of stored figures in proto3 JSON."""
     interval, gap = None, ""
     if metric["mean"] is not None and metric["stddev"] is not None:
         interval = mean_interval(SampleMoments(metric["scored"], metric["mean"], metric["stddev"] ** 2))

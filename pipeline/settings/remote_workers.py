@@ -32,7 +32,7 @@ from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import is_local, is_postgresql_url, is_sqlite_url, is_store_url, shown_url
 from turnwise.schemas.registry import is_file
 from turnwise.transforms.judging.backends.base import one_line
-from turnwise.transforms.judging.judges import Access, JudgeKind, Routes, find_judge
+from turnwise.transforms.judging.judges import Access, Routes, find_judge
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
 
 _IN_PROCESS = (
@@ -116,25 +116,28 @@ def fit_workers(
         )
     routes = Routes(settings.judge.config, environ, settings.judge.kind)
     urls = (settings.store, settings.judge.config.cache or "", *settings.input, *settings.eval_cases)
-    of_judges = {kind.extra for kind in _judges(settings, routes) if kind.extra}
+    # None is asked if only estimates are made.
+    models = () if settings.judge.only_estimates else settings.judged_models
+    asked = list(dict.fromkeys(routes.find(model).kind for model in models))
+    of_judges = {judge.extra for judge in asked if judge.extra}
     # Beyond what turnwise itself installs.
     extras = (*(["postgres"] if any(map(is_postgresql_url, urls)) else []), *sorted(of_judges))
     check_package(options, kind, extras)
     cache = settings.judge.config.cache
     shared = {"cache": cache if cache and is_postgresql_url(cache) else None}
-    access = _access(settings, routes, kind, environ)
-    if access is None:
+    judge = settings.judge.kind
+    for other in asked:
+        if other.name != judge.name:
+            raise ConfigError(
+                f"judge: the key of {other.name} is in this machine's environment, which workers of {kind} "
+                f"do not have; name {other.name} as judge.backend, with judge.api_key_secret"
+            )
+    if judge.access is None or judge not in asked:  # nothing is needed for it
         return _with_judge(settings, **shared)
+    access = judge.access(settings.judge.config, environ)
     _check_credentials(access, settings.judge.config, kind, environ)
     stated = {"project": access.project, "location": access.location, "base_url": access.base_url}
     return _with_judge(settings, **shared, **stated)
-
-
-def _judges(settings: RunSettings, routes: Routes) -> list[JudgeKind]:
-    """Returns the judges that workers ask; none if only estimates are made."""
-    if settings.judge.only_estimates:
-        return []
-    return list(dict.fromkeys(routes.find(model).kind for model in settings.judged_models))
 
 
 def _with_judge(settings: RunSettings, **fields: str | None) -> RunSettings:
@@ -169,18 +172,6 @@ def _is_here(path: str) -> bool:
     parts = urlsplit(path)
     hosts = [parts.hostname or "", *parse_qs(parts.query).get("host", [])]
     return not any(host and not host.startswith("/") and not is_loopback(host) for host in hosts)
-
-
-def _access(settings: RunSettings, routes: Routes, runner: str, environ: Mapping[str, str]) -> Access | None:
-    """Returns how workers reach the run's judge; None: it is not asked, or nothing is needed for it."""
-    asked, judge = _judges(settings, routes), settings.judge.kind
-    for kind in asked:
-        if kind.name != judge.name:
-            raise ConfigError(
-                f"judge: the key of {kind.name} is in this machine's environment, which workers of {runner} "
-                f"do not have; name {kind.name} as judge.backend, with judge.api_key_secret"
-            )
-    return judge.access(settings.judge.config, environ) if judge.access and judge in asked else None
 
 
 def _check_credentials(access: Access, config: JudgeConfig, kind: str, environ: Mapping[str, str]) -> None:

@@ -655,13 +655,6 @@ class Position(NamedTuple):
     name: str
 
 
-class Page(NamedTuple):
-    """Rows of a page, and the position after which the next page starts (None: last page)."""
-
-    rows: Sequence[Row[Any]]
-    end: Position | None
-
-
 class Listing(NamedTuple):
     """A query: columns, beside those of the order, of the rows of a table that meet all conditions."""
 
@@ -671,8 +664,10 @@ class Listing(NamedTuple):
     order_by: OrderBy
 
 
-def read_page(connection: Connection, listing: Listing, after: Position | None, size: int) -> Page:
-    """Returns at most `size` rows after a position (None: from the start)."""
+def read_page(
+    connection: Connection, listing: Listing, after: Position | None, size: int
+) -> tuple[Sequence[Row[Any]], Position | None]:
+    """Returns at most `size` rows after a position (None: the start), and where the next page starts."""
     table = listing.table
     time = None if listing.order_by == "name" else table.c[_COLUMNS[listing.order_by]]
     wanted = dict.fromkeys(("name", *listing.columns, *(() if time is None else (time.name,))))
@@ -686,9 +681,9 @@ def read_page(connection: Connection, listing: Listing, after: Position | None, 
         )
     rows = connection.execute(query.limit(size + 1)).all()
     if len(rows) <= size:
-        return Page(rows, None)
+        return rows, None
     last = rows[size - 1]
-    return Page(rows[:size], Position(0 if time is None else getattr(last, time.name), last.name))
+    return rows[:size], Position(0 if time is None else getattr(last, time.name), last.name)
 
 
 # Builds full resource names from the short names of a run.

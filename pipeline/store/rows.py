@@ -136,14 +136,6 @@ def conversation_name(row: ConversationRow | ScoreRow, app: str) -> str:
     return f"{run}/conversations/c-{sha256(ids.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
-class ReadFirst(NamedTuple):
-    """A conversation to read, its name in the store, and how many are of the same problem type."""
-
-    name: str
-    row: ConversationRow
-    problem_type_size: int
-
-
 def verdict_counts(connection: Connection, run: str, version: str | None = None) -> dict[str, int]:
     """Returns verdict ("": none) -> number of conversations of a run, or a version (its id) of it."""
     column = CONVERSATIONS.c.verdict
@@ -153,10 +145,11 @@ def verdict_counts(connection: Connection, run: str, version: str | None = None)
 
 def conversations_to_read(
     connection: Connection, run: str, version: str | None = None, most: int = MOST_READ
-) -> list[ReadFirst]:
+) -> list[tuple[str, ConversationRow, int]]:
     """Returns the conversations of a run, or a version of it, to read first.
 
-    They are chosen from the first 10,000 in the order of reading, as `to_read` does.
+    Each has its name in the store, and the number of those of its problem type. They are chosen from the
+    first 10,000 in the order of reading, as `to_read` does.
     """
     of_run = _of_version(run, version)
     held, problem_type = CONVERSATIONS.c, CONVERSATIONS.c.problem_type
@@ -171,7 +164,7 @@ def conversations_to_read(
     sizes: dict[str, int] = {name: count for name, count in counts}
     chosen = [row["name"] for row in to_read(rows, most)]  # type: ignore[typeddict-item]
     read = [(name, find_conversation(connection, name)) for name in chosen]
-    return [ReadFirst(name, row, sizes[row["problem_type"] or ""]) for name, row in read if row is not None]
+    return [(name, row, sizes[row["problem_type"] or ""]) for name, row in read if row is not None]
 
 
 def _of_version(run: str, version: str | None) -> list[ColumnElement[bool]]:

@@ -303,7 +303,6 @@ def delete_forgotten(store: Store, name: str) -> None:
 
 
 def _delete_rows(store: Store, table: Table, name: str, is_old: ColumnElement[bool]) -> None:
-    """Deletes rows in small pieces."""
     keys = select(table.c.name, table.c.execution).where(table.c.evaluation_run == name, is_old)
     piece = tuple_(table.c.name, table.c.execution).in_(keys.limit(_PIECE))
     while store.write(lambda connection: connection.execute(delete(table).where(piece)).rowcount):

@@ -32,7 +32,7 @@ from turnwise.transforms.beam.windows import (
     RecordOutcome,
     WindowMetrics,
 )
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, RowWindow
 from turnwise.transforms.text.dates import rfc3339
 
 
@@ -79,7 +79,8 @@ def _thing(key: int) -> str:
 
 def window_change(metrics: WindowMetrics, run_id: str) -> StreamChange:
     """Returns the change of a window and app version."""
-    entry, window = (metrics.app_version, metrics.state), metrics.row_window
+    entry = metrics.app_version, metrics.state
+    window = RowWindow(metrics.window_start, metrics.window_end, metrics.pane, metrics.revision)
     rows = {table: rows_of(entry, run_id, window) for table, rows_of in METRIC_ROWS.items()}
     thing = _window(rfc3339(metrics.window_start), metrics.app_version)
     return StreamChange(run_id, thing, metrics.revision, metrics.window_start, rows)
@@ -141,7 +142,6 @@ class FileAlertSink:
             raise AlertError(f"{self._path}: {error.strerror or error}") from None
 
     def _append(self, alerts: Sequence[Alert]) -> None:
-        """Appends alerts and syncs the file to disk."""
         if not alerts:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -245,9 +245,8 @@ class PubSubAlertSink:
 def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
     """Returns the sink for a URI: a path, `https://...`, `http://...` or `pubsub:projects/P/topics/T`.
 
-    Without a URI it is the default path, a file for alerts. With a webhook or a topic, that file records
-    which alerts were sent, so that a restart does not send them again. Raises ConfigError if the URI is
-    invalid, or a package that it needs is missing, in one line without secrets.
+    Without one it is the default path; with a webhook or a topic, that file records which alerts were sent,
+    so that a restart does not send them again. Raises ConfigError, in one line without secrets.
     """
     if uri is None:
         if default_path is None:

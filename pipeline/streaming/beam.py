@@ -20,7 +20,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from turnwise.pipeline.batch.execution import made_pipeline, only_translates, run_to_the_end, translate
 from turnwise.pipeline.io.case_book import case_places, worker_cases
-from turnwise.pipeline.io.records import SUFFIXES, read_records, unread_rest
+from turnwise.pipeline.io.records import SUFFIXES, file_records
 from turnwise.pipeline.io.run_writer import publish, write_partial
 from turnwise.pipeline.io.sinks import ChangeWriter, StreamChange, open_changes, prepare_service
 from turnwise.pipeline.settings.options import SinkPlace, check_extra
@@ -70,13 +70,10 @@ _SCAN_SECONDS = 10.0
 def read_arrivals(
     root: beam.Pipeline, inputs: Sequence[str], options: SourceOptions
 ) -> "tuple[PCollection[Arrival], PCollection[Failure]]":
-    """Reads a stream with Beam's connectors; raises ConfigError if an input cannot be read on this runner.
+    """Reads a stream with Beam's connectors, at event times, and what cannot be read; raises ConfigError.
 
-    An input is `pubsub:…`, `kafka://…`, or a path on any filesystem that the runner supports: a glob, a file,
-    or a directory that ends in `/`. A file is read once, when it is first seen, so it must be complete when
-    it appears. Kafka needs Java on the machine that starts the pipeline.
-
-    Returns the records, each at its event time, and the failures of reading.
+    An input is `pubsub:…`, `kafka://…` (which needs Java here), or a path on any filesystem of the runner: a
+    glob, a file, or a directory that ends in `/`. A file must be complete when it appears: it is read once.
     """
     arrivals: list[PCollection[Arrival]] = []
     failures: list[PCollection[Failure]] = []
@@ -145,7 +142,6 @@ class _ArriveFn(CountingDoFn):
         return TimestampedValue(Arrival(record.source, record.position, record.data, time), time)
 
     def reject(self, failure: Failure) -> Any:
-        """Counts a rejected record and returns its failure for the tagged output."""
         self.count(_REJECTED)
         return beam.pvalue.TaggedOutput(FAILURES, failure)
 
@@ -158,14 +154,11 @@ class FileArrivalsFn(_ArriveFn):
         name = file.path.rsplit("/", 1)[-1]
         if name.startswith(".") or not name.endswith(SUFFIXES):
             return
-        try:
-            for record in read_records(file.path, self._limit):
-                if isinstance(record, Failure):
-                    yield self.reject(record)
-                else:
-                    yield self.arrive(record, None, file.last_updated_in_seconds)
-        except Exception as error:
-            yield self.reject(unread_rest("read", error, file.path))
+        for record in file_records(file.path, self._limit):
+            if isinstance(record, Failure):
+                yield self.reject(record)
+            else:
+                yield self.arrive(record, None, file.last_updated_in_seconds)
 
 
 class MessageArrivalsFn(_ArriveFn):
@@ -377,8 +370,6 @@ class _OutcomeLinesFn(beam.DoFn):
 
 
 class _MetricLinesFn(beam.DoFn):
-    """Yields the rows of a window as lines, keyed by table."""
-
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
 
@@ -400,17 +391,12 @@ class _WriteFn(beam.DoFn):
 
 
 class _WriteBundleFn(_WriteFn):
-    """Writes what came in a bundle."""
-
     def start_bundle(self) -> None:
-        """Begins without lines."""
         self._lines: dict[str, list[bytes]] = {}
 
     def process(self, line: _Line) -> None:  # type: ignore[override]
-        """Keeps a line."""
         self._lines.setdefault(line[0].partition("/")[0], []).append(line[1])
 
     def finish_bundle(self) -> None:
-        """Writes a file a table."""
         for table, lines in self._lines.items():
             super().process((table, lines))

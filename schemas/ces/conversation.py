@@ -1,6 +1,8 @@
-"""Conversations of an app; the same in v1 and v1beta."""
+"""Conversations of an app, the same in v1 and v1beta; what sessions take and give."""
 
 from turnwise.schemas.proto.message import (
+    AnyMessage,
+    Bool,
     Bytes,
     Duration,
     Implicit,
@@ -170,3 +172,101 @@ class CesConversation(Message, proto="Conversation"):
     app_version: Text = field()
     language_code: Text = field()
     messages: Repeated[ConversationMessage] = field("Older flat list; `turns` has them too.")
+
+
+class ToolResponses(Message):
+    """Answers of client-side tools."""
+
+    tool_responses: Repeated[CesToolResponse] = field("The answers.")
+
+
+class SessionEvent(Message, proto="Event"):
+    """An event."""
+
+    REQUIRED = ("event",)
+
+    event: Text = field("Name of the event.")
+
+
+class SessionInput(Message):
+    """An input of a user or a client."""
+
+    ONEOFS = (("text", "dtmf", "audio", "tool_responses", "image", "blob", "variables", "event"),)
+
+    text: Text | None = field("Text.")
+    dtmf: Text | None = field("Telephone digits.")
+    audio: Bytes | None = field("Audio bytes.")
+    tool_responses: ToolResponses | None = field("Answers of the client's tools.")
+    image: Image | None = field("Image.")
+    blob: Blob | None = field("Binary data.")
+    variables: Struct | None = field("Session variables.")
+    event: SessionEvent | None = field("Named event.")
+    will_continue: Bool = field("Whether it is a fragment of a longer input.")
+
+
+class ToolCalls(Message):
+    """Calls for tools of the client."""
+
+    tool_calls: Repeated[CesToolCall] = field()
+
+
+class CitedChunk(Message, proto="Citations.CitedChunk"):
+    """A source of an agent's text."""
+
+    uri: Text = field()
+    title: Text = field()
+    text: Text = field()
+    requires_attribution: Bool = field()
+
+
+class Citations(Message):
+    """Sources of an agent's text."""
+
+    cited_chunks: Repeated[CitedChunk] = field()
+
+
+class WebSearchQuery(Message):
+    """A suggested search."""
+
+    query: Text = field()
+    uri: Text = field()
+
+
+class GoogleSearchSuggestions(Message):
+    """Search suggestions to be shown with an answer."""
+
+    htmls: Repeated[Text] = field()
+    web_search_queries: Repeated[WebSearchQuery] = field()
+
+
+class EndSession(Message):
+    """End of the session; the metadata holds the reason."""
+
+    metadata: Struct | None = field()
+
+
+class DiagnosticInfo(Message, proto="SessionOutput.DiagnosticInfo"):
+    """Messages and trace of a turn."""
+
+    messages: Repeated[ConversationMessage] = field()
+    root_span: Span | None = field()
+
+
+class SessionOutput(Message):
+    """One output of a session."""
+
+    ONEOFS = (
+        ("text", "audio", "tool_calls", "citations", "google_search_suggestions", "end_session", "payload"),
+    )
+
+    text: Text | None = field()
+    audio: Bytes | None = field()
+    tool_calls: ToolCalls | None = field()
+    citations: Citations | None = field()
+    google_search_suggestions: GoogleSearchSuggestions | None = field()
+    end_session: EndSession | None = field()
+    payload: Struct | None = field()
+    turn_index: Int32 = field("1-based.")
+    turn_completed: Bool = field()
+    diagnostic_info: DiagnosticInfo | None = field()
+    context: Repeated[AnyMessage] = field()

@@ -1,4 +1,4 @@
-"""CES's evaluations: golden conversations, scenarios and their limits."""
+"""CES's evaluations: golden conversations, scenarios, and the settings of their metrics."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -11,21 +11,13 @@ from turnwise.schemas.ces.conversation import (
     CesToolResponse,
     Chunk,
     ConversationMessage,
-    Span,
-)
-from turnwise.schemas.ces.metric_settings import (
-    EvaluationMetricsConfig,
-    EvaluationMetricsThresholds,
-    ExpectationLevelMetricsThresholds,
-    HallucinationMetricBehavior,
-    HallucinationMetricsConfig,
-    SemanticSimilarityMetricsConfig,
     SessionInput,
-    TurnLevelMetricsThresholds,
+    Span,
 )
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.message import (
     Bool,
+    Float32,
     Implicit,
     Int32,
     Message,
@@ -37,6 +29,161 @@ from turnwise.schemas.proto.message import (
     WireError,
     field,
 )
+
+HIGHEST_SIMILARITY = 4
+
+
+class SemanticSimilarityChannel(OpenEnum):
+    """Compared channel; unspecified: TEXT."""
+
+    SEMANTIC_SIMILARITY_CHANNEL_UNSPECIFIED = 0
+    TEXT = 1
+    AUDIO = 2
+
+
+class TurnLevelMetricsThresholds(
+    Message, proto="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.TurnLevelMetricsThresholds"
+):
+    """Thresholds per turn."""
+
+    RANGES = (
+        ("semantic_similarity_success_threshold", 0, HIGHEST_SIMILARITY),
+        ("overall_tool_invocation_correctness_threshold", 0, 1),
+    )
+
+    semantic_similarity_success_threshold: Int32 | None = field("Lowest similarity that passes; absent: 3.")
+    overall_tool_invocation_correctness_threshold: Float32 | None = field(
+        "Lowest share of expected tools that passes; absent: 1."
+    )
+    semantic_similarity_channel: Implicit[SemanticSimilarityChannel] = field(
+        "Whether text or audio is compared."
+    )
+
+
+class ExpectationLevelMetricsThresholds(
+    Message,
+    proto="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.ExpectationLevelMetricsThresholds",
+):
+    """Threshold per tool-call expectation."""
+
+    RANGES = (("tool_invocation_parameter_correctness_threshold", 0, 1),)
+
+    tool_invocation_parameter_correctness_threshold: Float32 | None = field(
+        "Lowest share of expected parameters that passes; absent: 1."
+    )
+
+
+class ExtraToolCallBehavior(OpenEnum):
+    """Effect of an unexpected call; unspecified: FAIL."""
+
+    EXTRA_TOOL_CALL_BEHAVIOR_UNSPECIFIED = 0
+    FAIL = 1
+    ALLOW = 2
+
+
+class ToolMatchingSettings(Message, proto="EvaluationMetricsThresholds.ToolMatchingSettings"):
+    """Matching of tool calls."""
+
+    extra_tool_call_behavior: Implicit[ExtraToolCallBehavior] = field(
+        "Effect of a call that nothing expects."
+    )
+
+
+class GoldenEvaluationMetricsThresholds(
+    Message, proto="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds"
+):
+    """Thresholds of golden cases."""
+
+    turn_level_metrics_thresholds: TurnLevelMetricsThresholds | None = field("Per turn.")
+    expectation_level_metrics_thresholds: ExpectationLevelMetricsThresholds | None = field(
+        "Per expected call."
+    )
+    tool_matching_settings: ToolMatchingSettings | None = field("Effect of unexpected calls.")
+
+
+class HallucinationMetricBehavior(OpenEnum):
+    """Whether hallucinations affect the verdict; they are always evaluated."""
+
+    HALLUCINATION_METRIC_BEHAVIOR_UNSPECIFIED = 0
+    DISABLED = 1
+    ENABLED = 2
+
+
+class EvaluationMetricsThresholds(Message):
+    """Thresholds of an app; every result has a copy."""
+
+    DEPRECATED = frozenset({"hallucination_metric_behavior"})
+
+    golden_evaluation_metrics_thresholds: GoldenEvaluationMetricsThresholds | None = field(
+        "Thresholds of goldens."
+    )
+    hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
+        "Older form of goldenHallucinationMetricBehavior."
+    )
+    golden_hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
+        "Whether a hallucination fails a golden."
+    )
+    scenario_hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
+        "Whether a hallucination fails a scenario."
+    )
+
+
+class SemanticSimilarityMetricsConfig(
+    Message, proto="EvaluationMetricsConfig.SemanticSimilarityMetricsConfig"
+):
+    """Switch of semantic similarity."""
+
+    enable_semantic_similarity_metrics: Bool = field("Whether it is computed.")
+
+
+class ToolCorrectnessMetricsConfig(Message, proto="EvaluationMetricsConfig.ToolCorrectnessMetricsConfig"):
+    """Switch of a tool check."""
+
+    enable_tool_correctness_metrics: Bool = field("Whether it is computed.")
+
+
+class GoldenMetricsConfig(Message, proto="EvaluationMetricsConfig.GoldenMetricsConfig"):
+    """Metrics of golden cases."""
+
+    semantic_similarity_metrics_config: SemanticSimilarityMetricsConfig | None = field("Semantic similarity.")
+    tool_correctness_metrics_config: ToolCorrectnessMetricsConfig | None = field(
+        "Correctness of calls per turn."
+    )
+    step_tool_correctness_metrics_config: ToolCorrectnessMetricsConfig | None = field(
+        "Correctness of calls per step."
+    )
+
+
+class UserGoalMetMetricsConfig(Message, proto="EvaluationMetricsConfig.UserGoalMetMetricsConfig"):
+    """Switch of user goal satisfaction."""
+
+    enable_user_goal_met_metrics: Bool = field("Whether it is computed.")
+
+
+class ExpectationsMetMetricsConfig(Message, proto="EvaluationMetricsConfig.ExpectationsMetMetricsConfig"):
+    """Switch of scenario expectations."""
+
+    enable_expectations_met_metrics: Bool = field("Whether it is computed.")
+
+
+class ScenarioMetricsConfig(Message, proto="EvaluationMetricsConfig.ScenarioMetricsConfig"):
+    """Metrics of scenario cases."""
+
+    user_goal_met_metrics_config: UserGoalMetMetricsConfig | None = field("Satisfaction of the user's goal.")
+    expectations_met_metrics_config: ExpectationsMetMetricsConfig | None = field("Scenario expectations.")
+
+
+class EvaluationMetricsConfig(Message):
+    """Switches of metrics; an absent message means the default."""
+
+    golden_metrics_config: GoldenMetricsConfig | None = field("Metrics of goldens.")
+    scenario_metrics_config: ScenarioMetricsConfig | None = field("Metrics of scenarios.")
+
+
+class HallucinationMetricsConfig(Message, proto="EvaluationMetricsConfig.HallucinationMetricsConfig"):
+    """Switch of the hallucination check of one response."""
+
+    enable_hallucination_metrics: Bool = field("Whether it is computed.")
 
 
 class ComparisonType(OpenEnum):

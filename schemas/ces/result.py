@@ -7,8 +7,14 @@ from turnwise.schemas.ces.conversation import (
     ConversationMessage,
     ToolsetTool,
 )
-from turnwise.schemas.ces.evaluation import CaseContent, CesUserFact, GoldenExpectation, ScenarioExpectation
-from turnwise.schemas.ces.metric_settings import HIGHEST_SIMILARITY, EvaluationMetricsThresholds
+from turnwise.schemas.ces.evaluation import (
+    HIGHEST_SIMILARITY,
+    CaseContent,
+    CesUserFact,
+    EvaluationMetricsThresholds,
+    GoldenExpectation,
+    ScenarioExpectation,
+)
 from turnwise.schemas.proto.message import (
     AnyMessage,
     Bool,

@@ -309,7 +309,6 @@ def _camel(key: str) -> str:
 
 
 def _unknown_values(value: object, path: str) -> Iterator[str]:
-    """Yields the unknown enum values below a path."""
     if isinstance(value, Message):
         for name, field in type(value).model_fields.items():
             yield from _unknown_values(getattr(value, name), f"{path}.{field.alias or name}")

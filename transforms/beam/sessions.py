@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from math import ceil, inf
 from typing import Any, NamedTuple, TypeAlias
 
@@ -368,10 +367,6 @@ class Sessions(msgspec.Struct, array_like=True):
         forgotten = (time + FORGOTTEN_SECONDS for time in self.forgotten.values())
         return min(self.due, *closed, *forgotten, inf)
 
-    def is_empty(self) -> bool:
-        """Returns whether there are no sessions and no removed ids."""
-        return not (self.open or self.closed or self.forgotten)
-
     def _keep(self, name: str, closed: ClosedSession, rules: StreamRules) -> None:
         earlier = self.closed.pop(name, None)
         self.closed_bytes += len(closed.events) - (len(earlier.events) if earlier else 0)
@@ -459,7 +454,6 @@ class _SessionsFn(CountingDoFn):
         return rejected
 
     def _sessions(self, key: str, state: Any) -> Sessions:
-        """Returns the sessions of a key for modification in this bundle."""
         sessions = self._of_bundle.get(key)
         if sessions is None:
             stored = state.read()
@@ -470,15 +464,13 @@ class _SessionsFn(CountingDoFn):
         visit = sessions.next_visit(self.rules)
         if visit < MAX_TIMESTAMP.seconds():
             timer.set(firing_time(visit))
-        if sessions.is_empty():
-            state.clear()
-        else:
+        if sessions.open or sessions.closed or sessions.forgotten:
             state.write(_ENCODE(sessions))
+        else:
+            state.clear()
 
 
 class _AssembleFn(_SessionsFn):
-    """Joins the events of conversations."""
-
     def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
         content = sessions.joined(name, session, self.rules)
         self.count("conversations")
@@ -543,11 +535,6 @@ def NameStreamGroups(
     return grouped | "KeyGroups" >> beam.Map(_as_session) | "NameGroups" >> name
 
 
-@cache
-def _decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
-    return msgspec.msgpack.Decoder(kind)
-
-
 class MessagePackCoder(Coder):
     """Encodes values of one type, which msgspec can convert."""
 
@@ -560,4 +547,4 @@ class MessagePackCoder(Coder):
 
     def decode(self, encoded: bytes) -> Any:
         """Returns the decoded value."""
-        return _decoder(self._kind).decode(encoded)
+        return msgspec.msgpack.decode(encoded, type=self._kind)

@@ -42,7 +42,6 @@ from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.matching.sample import CaseIndex, Sample, match_case
 from turnwise.transforms.metrics.state import (
     MetricsState,
-    RowWindow,
     Tally,
     failure_rows,
     packed,
@@ -75,11 +74,6 @@ class WindowMetrics(NamedTuple):
     pane: str
     revision: int
     state: MetricsState
-
-    @property
-    def row_window(self) -> RowWindow:
-        """Window columns of its rows."""
-        return RowWindow(self.window_start, self.window_end, self.pane, self.revision)
 
 
 class _AccumulatePanesFn(InspectedDoFn):
@@ -275,10 +269,6 @@ class Counted(msgspec.Struct, frozen=True, array_like=True):
     statistics: bytes
 
 
-CountedLookup: TypeAlias = Callable[[str], Counted | None]
-"""Returns the contribution that earlier processes counted, by name; None: none."""
-
-
 class SumsChange(NamedTuple):
     """Sums that are added to (`sign` 1) or subtracted from (-1) the window of an event time."""
 
@@ -330,11 +320,9 @@ class _CountOnceFn(InspectedDoFn):
 
     @on_timer(FORGET)
     def forget(self, known: Any = beam.DoFn.StateParam(KNOWN)) -> None:
-        """Removes a conversation whose window cannot change any more."""
         known.clear()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yields the changes of the bundle, one entry per app version and window."""
         for (version, start), change in self._sums.items():
             if change != MetricsState():
                 yield WindowedValue((version, change), Timestamp.of(start), (GlobalWindow(),))
@@ -365,8 +353,6 @@ OUTCOMES = "outcomes"
 
 
 class _Outcomes:
-    """Emits one outcome per conversation."""
-
     def __init__(self, run: RunInfo) -> None:
         self._run = run
 
@@ -381,7 +367,6 @@ class _Outcomes:
         return TaggedOutput(OUTCOMES, failed_outcome(failure, self._run))
 
     def other(self, content: Failure | RejectedConversation | Ignored) -> Any:
-        """Returns the outcome of what is no conversation."""
         if isinstance(content, Failure):
             return self.rejected(content)
         if isinstance(content, RejectedConversation):
@@ -637,8 +622,6 @@ _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class _Finding(NamedTuple):
-    """A met condition of a rule."""
-
     kind: str
     threshold: float
     baseline_value: float | None = None
@@ -720,7 +703,6 @@ def _measured(rule: AlertRule, tally: Tally) -> tuple[float | None, int]:
 def _dropped(
     rule: AlertRule, level: ScoreLevel, tally: Tally, baseline: MetricsState | None, number: int
 ) -> _Finding | None:
-    """Tests a value against the windows before."""
     if rule.drop is None or baseline is None:
         return None
     base = _level_tally(baseline, rule, level)

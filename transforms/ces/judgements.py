@@ -1,6 +1,6 @@
 """CES: judged scores, expectations and the verdict of a conversation; AggregatedMetrics of many."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -273,7 +273,7 @@ def ces_verdict(scored: ScoredConversation) -> Verdict:
     return decide(scored.sample, Judgements(scored.scores))
 
 
-def golden_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict:
+def golden_verdict(sample: Sample, judgements: Judgements) -> Verdict:
     """Decides a golden case: FAIL if a check failed; PASS if all passed; none where a judgement lacks.
 
     Checks: every expectation outcome (SKIPPED does not count), every turn's tool score and similarity,
@@ -299,21 +299,15 @@ def golden_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict
         why = judgements.why(names[0], open_turns) or judgements.why(names[1], open_turns)
         turns = "1 turn needs" if len(open_turns) == 1 else f"{len(open_turns)} turns need"
         reasons.append(f"{turns} a judge to compare meaning{why}")
-    reasons += _open_statements(sample, judgements)
     unchecked = [
         pair.index
         for pair in pairs
         if hallucination_gates(sample, pair) and is_clean(pair, judgements) is None
     ]
-    if unchecked:
-        reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
-    if reasons:
-        return Verdict(None, tuple(reasons))
     is_checked = any(o.outcome == "PASS" for of_turn in outcomes for o in of_turn) or any(
         judgements.similarity(sample, pair) or hallucination_gates(sample, pair) for pair in pairs
     )
-    stated = sample.eval_case.evaluation_expectations if sample.eval_case else ()
-    return Verdict("PASS") if is_checked or stated else Verdict(None, ("the golden checks nothing",))
+    return _not_failed(sample, judgements, reasons, unchecked, is_checked)
 
 
 def _turn_failed(sample: Sample, pair: TurnPair, judgements: Judgements) -> bool:
@@ -333,15 +327,24 @@ def _statement_failed(judgements: Judgements) -> bool:
     return any(statement.score == 0.0 for statement in judgements.statements())
 
 
-def _open_statements(sample: Sample, judgements: Judgements) -> Iterator[str]:
-    stated = len(sample.eval_case.evaluation_expectations) if sample.eval_case else 0
+def _not_failed(
+    sample: Sample, judgements: Judgements, reasons: list[str], unchecked: Sequence[int], is_checked: bool
+) -> Verdict:
+    """Returns PASS, or no verdict for these reasons, missing judgements, and where nothing was checked."""
+    case = sample.eval_case
+    stated = len(case.evaluation_expectations) if case else 0
     missing = stated - sum(statement.score is not None for statement in judgements.statements())
     if missing:
         need = "expectation needs" if missing == 1 else "expectations need"
-        yield f"{missing} evaluation {need} a judge{judgements.why(EvaluationExpectations.name)}"
+        reasons.append(f"{missing} evaluation {need} a judge{judgements.why(EvaluationExpectations.name)}")
+    if unchecked:
+        reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
+    if not (reasons or is_checked or stated):
+        reasons.append(f"the {case.kind if case else 'golden'} checks nothing")
+    return Verdict(None, tuple(reasons)) if reasons else Verdict("PASS")
 
 
-def scenario_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict:
+def scenario_verdict(sample: Sample, judgements: Judgements) -> Verdict:
     """Decides a scenario by its expectations, the user goal, hallucinations if they count, and statements."""
     outcomes = judgements.scenario_outcomes(sample)
     goal = judgements.user_goal()
@@ -359,17 +362,9 @@ def scenario_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdi
     has_goal = case is not None and case.user_goal_enabled and case.user_goal != "IGNORED"
     if has_goal and (goal is None or goal.outcome is None):
         reasons.append("the user goal needs a judge" + judgements.why(UserGoalSatisfaction.name))
-    reasons += _open_statements(sample, judgements)
     unchecked = [index for index, verdict in justified.items() if verdict is None]
-    if unchecked:
-        reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
-    if reasons:
-        return Verdict(None, tuple(reasons))
-    stated = sample.eval_case.evaluation_expectations if sample.eval_case else ()
-    is_checked = any(o.outcome == "PASS" for o in outcomes) or (goal is not None and goal.outcome == "PASS")
-    if is_checked or stated or checked:
-        return Verdict("PASS")
-    return Verdict(None, ("the scenario checks nothing",))
+    has_passed = any(o.outcome == "PASS" for o in outcomes) or (goal is not None and goal.outcome == "PASS")
+    return _not_failed(sample, judgements, reasons, unchecked, has_passed or bool(checked))
 
 
 def _failed(outcomes: Iterable[ExpectationOutcome]) -> bool:

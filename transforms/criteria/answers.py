@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
-from unicodedata import normalize
 
 from msgspec.structs import asdict
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -23,6 +22,7 @@ from turnwise.transforms.criteria.citations import (
 )
 from turnwise.transforms.matching.calls import answered_calls
 from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.cleaning import plain
 
 RatingLevel = Literal["NEGLIGIBLE", "LOW", "MEDIUM", "HIGH"]
 RatingCategory = Literal[
@@ -295,23 +295,19 @@ class RedundantRelatedQuestions(AnswerFaults):
         questions, redundant = answer.related_questions, list[JsonObject]()
         if not questions:
             return None
-        asked = None if turn.user is None else _plain(turn.user)
+        asked = None if turn.user is None else plain(turn.user).strip(_MARKS)
         earlier: set[str] = set()
         for index, question in enumerate(questions):
-            plain = _plain(question)
-            faults = {"blank": not plain, "asked": plain == asked, "repeated": plain in earlier}
+            bare = plain(question).strip(_MARKS)
+            faults = {"blank": not bare, "asked": bare == asked, "repeated": bare in earlier}
             why = next((name for name, holds in faults.items() if holds), None)
             if why:
                 redundant.append({"question": index, "text": question[:_QUOTED], "why": why})
-            earlier.add(plain)
+            earlier.add(bare)
         details = {"questions": len(questions), **listed(redundant, "redundant")}
         if asked is None:
             return Score(None, reason="the log lacks the user's question", details=details)
         return fault_share(len(redundant), len(questions), "related questions offer nothing new", details)
-
-
-def _plain(text: str) -> str:
-    return " ".join(normalize("NFKC", text).casefold().split()).strip(_MARKS)
 
 
 class EmptySearches(AnswerFaults):

@@ -1,7 +1,6 @@
 """CES's criteria: of a turn (tool invocation, similarity, hallucination), and of a whole conversation."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median_low
 from typing import ClassVar, Literal, NamedTuple, TypeVar
 
@@ -16,7 +15,7 @@ from turnwise.schemas.score import CriterionSeverityReason, Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, RestsOn, calls_text
 from turnwise.transforms.effects.changes import value_text
 from turnwise.transforms.effects.equivalence import OpenPair
-from turnwise.transforms.judging.ask import Ask, Question, ask_all
+from turnwise.transforms.judging.ask import Answers, Ask, Question, ask_all
 from turnwise.transforms.judging.prompts import (
     MAX_SECTION,
     JudgedSection,
@@ -57,12 +56,11 @@ from turnwise.transforms.text.sentences import sentences
 
 NO_CLAIM = -1
 HALLUCINATION_LABELS = {1: "Justified", 0: "Not Justified", NO_CLAIM: "No Claim To Assess"}
-"""CES's labels of the scores."""
 UNDECIDED = "Undecided"
 """Label of a value of the local judge that no number or negation decides, and that is not probable."""
 
 Justification = Literal["justified", "not_justified", "no_claim"]
-_CLAIM_SCORES: dict[Justification, int] = {"not_justified": 0, "no_claim": NO_CLAIM, "justified": 1}
+_CLAIM_SCORES = {"not_justified": 0, "no_claim": NO_CLAIM, "justified": 1}
 
 
 class HallucinationReply(ReasonedReply):
@@ -81,10 +79,7 @@ class HallucinationReply(ReasonedReply):
 
 
 class LocalHallucinationReply(HallucinationReply):
-    """The local judge's answer, with the probability that people call it supported (None: it claims nothing).
-
-    `cannot_tell`: words alone do not refute the answer; the reason says why.
-    """
+    """The local judge's answer; probability None: no claim. `cannot_tell`: words alone do not refute it."""
 
     probability: float | None
     cannot_tell: bool
@@ -132,16 +127,12 @@ class Hallucination(JudgedCriterion):
         answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)
-        verdicts = [reply.verdict for reply in answers.replies]
-        verdict = most_frequent(verdicts, _CLAIM_SCORES)
-        reply, value = answers.replies[verdicts.index(verdict)], _CLAIM_SCORES[verdict]
-        label = HALLUCINATION_LABELS[value]
-        score = reply_score(answers, reply, float(value), label, verdicts=verdicts)
+        score, reply = _most_frequent(answers, _CLAIM_SCORES, HALLUCINATION_LABELS)
         if isinstance(reply, LocalHallucinationReply) and reply.cannot_tell:
             score.value, score.label, score.explanation, score.reason = None, None, None, reply.reason
         elif isinstance(reply, LocalHallucinationReply) and reply.probability is not None:
             score.details = {**(score.details or {}), "probability": reply.probability}
-            if value == NO_CLAIM:
+            if score.value == NO_CLAIM:
                 score.value, score.label = reply.probability, UNDECIDED
         return score
 
@@ -265,13 +256,9 @@ class ToolInvocation(MeasuredCriterion):
         """Returns the expected tools that were not called."""
         why = super().why_failed(sample, pair, score)
         outcomes = sample.replay(pair).outcomes if pair is not None else []
-        missed = [
-            o.expectation.tool_call
-            for o in outcomes
-            if o.expectation is not None and o.expectation.tool_call is not None and o.observed is None
-        ]
+        missed = [o.expectation.tool_call for o in outcomes if o.expectation and o.observed is None]
         made = pair.actual.tool_calls if pair is not None and pair.actual is not None else []
-        return f"{why} Not called: {calls_text(missed)}. Made: {calls_text(made)}."
+        return f"{why} Not called: {calls_text([*filter(None, missed)])}. Made: {calls_text(made)}."
 
 
 SIMILARITY_LABELS = (
@@ -281,7 +268,6 @@ SIMILARITY_LABELS = (
     "Mostly Consistent",
     "Fully Consistent",
 )
-"""CES's labels of the scores 0 to 4."""
 
 
 class SimilarityReply(ReasonedReply):
@@ -472,11 +458,9 @@ class SemanticMatch(JudgedCriterion):
 
 # Whole conversations: expectations, rubrics and user goal.
 
-T = TypeVar("T")
 _Goal = Literal["satisfied", "not_satisfied", "unspecified"]
-_GOAL_SCORES: dict[_Goal, int] = {"not_satisfied": 0, "unspecified": -1, "satisfied": 1}
+_GOAL_SCORES = {"not_satisfied": 0, "unspecified": -1, "satisfied": 1}
 GOAL_LABELS = {1: "User Task Satisfied", 0: "User Task Not Satisfied", -1: "User Task Unspecified"}
-"""CES's labels of the user goal's scores."""
 
 
 class RubricGrade(ReasonedReply):
@@ -580,11 +564,8 @@ class UserGoalSatisfaction(JudgedCriterion):
         answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)
-        verdicts = [reply.verdict for reply in answers.replies]
-        verdict = most_frequent(verdicts, _GOAL_SCORES)
-        reply, value = answers.replies[verdicts.index(verdict)], _GOAL_SCORES[verdict]
-        score = reply_score(answers, reply, float(value), GOAL_LABELS[value], verdicts=verdicts)
-        is_wanted = verdict == ("satisfied" if scenario.user_goal == "SATISFIED" else "not_satisfied")
+        score, reply = _most_frequent(answers, _GOAL_SCORES, GOAL_LABELS)
+        is_wanted = reply.verdict == ("satisfied" if scenario.user_goal == "SATISFIED" else "not_satisfied")
         score.outcome = "PASS" if is_wanted else "FAIL"
         if scenario.user_goal == "IGNORED":
             score.outcome = "SKIPPED"
@@ -593,10 +574,17 @@ class UserGoalSatisfaction(JudgedCriterion):
         return score
 
 
-def most_frequent(verdicts: Sequence[T], worst_first: Iterable[T]) -> T:
-    """Returns the most frequent verdict, and of equally frequent ones the worst."""
-    counts = Counter(verdicts)
-    return max(worst_first, key=counts.__getitem__)
+V = TypeVar("V", HallucinationReply, GoalReply)
+
+
+def _most_frequent(
+    answers: Answers[V], worst_first: Mapping[str, int], labels: Mapping[int, str]
+) -> tuple[Score, V]:
+    """Returns the score of the most frequent verdict, of equally frequent ones the worst, and its reply."""
+    verdicts: list[JsonValue] = [reply.verdict for reply in answers.replies]
+    verdict = max(worst_first, key=verdicts.count)
+    reply, value = answers.replies[verdicts.index(verdict)], worst_first[verdict]
+    return reply_score(answers, reply, float(value), labels[value], verdicts=verdicts), reply
 
 
 # Judged items of CES's criteria: statements, answers, rubrics and values, with their scores.

@@ -138,10 +138,7 @@ _LONGEST_INDEX = 9
 
 
 class Mark(NamedTuple):
-    """A range of the answer, half-open in bytes as logged, and in code points, that names references.
-
-    It has the distinct indexes of those that exist, and the names of those that do not.
-    """
+    """A half-open range of the answer that names references: indexes of known, names of unknown ones."""
 
     start: int
     end: int
@@ -282,18 +279,15 @@ class CitedSource(NamedTuple):
     source: int | None
 
     @property
-    def marks_text(self) -> bool:
-        """Whether the source exists and the citation marks text."""
-        return self.source is not None and self.mark.span.problem is None
+    def why_nothing(self) -> str | None:
+        """Why it supports nothing; None: the source exists and the citation marks text."""
+        if self.source is None:
+            return "The reference does not exist."
+        return "The citation marks no text." if self.mark.span.problem else None
 
     def details(self) -> JsonObject:
         """Returns the details of a score."""
         return {"citation": self.citation, **self.mark.offsets(), "reference": self.name}
-
-
-def why_nothing(cited: CitedSource) -> str:
-    """Returns why a cited source supports nothing."""
-    return "The reference does not exist." if cited.source is None else "The citation marks no text."
 
 
 class Grounds:
@@ -329,8 +323,8 @@ class Grounds:
 
     def by_record(self, cited: CitedSource) -> Support | None:
         """Returns the support of a cited source by the record; None: the record does not state it."""
-        if not cited.marks_text:
-            return Support(False, "record", why_nothing(cited))
+        if cited.why_nothing:
+            return Support(False, "record", cited.why_nothing)
         claims = [(mark, claim) for mark, claim in self._claims if mark.overlaps(cited.mark)]
         if not claims:
             return None
@@ -504,9 +498,9 @@ class JudgedCitationPrecision(JudgedCriterion):
         cited = grounds.cited_sources() if grounds else []
         if grounds is None or not cited:
             return None
-        asked = [source for source in cited if source.marks_text]
+        asked = [source for source in cited if not source.why_nothing]
         if not asked:
-            return Score(0.0, explanation=why_nothing(cited[0]))
+            return Score(0.0, explanation=cited[0].why_nothing)
         if len(asked) > MAX_SENTENCES:
             return Score(None, f"{len(asked)} cited references; at most {MAX_SENTENCES} are judged")
         sections = [Section("request", pair.actual.user or "" if pair.actual else "")]
@@ -522,7 +516,7 @@ class JudgedCitationPrecision(JudgedCriterion):
         verdicts: Iterator[JsonObject] = iter(judged)
         items = [
             source.details()
-            | (next(verdicts) if source.marks_text else {"score": 0.0, "reason": why_nothing(source)})
+            | ({"score": 0.0, "reason": source.why_nothing} if source.why_nothing else next(verdicts))
             for source in cited
         ]
         return share_score(items, vote, "citations", self.threshold)
@@ -575,7 +569,16 @@ def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:
     for i, mark in enumerate(marks.citations):
         if not mark.sources and not mark.unknown:
             problems[NO_SOURCE].append(f"citations[{i}]: names no reference")
-    _add_repeated(marks.citations, problems)
+    places = [(c.start, c.end, i) for i, c in enumerate(marks.citations) if c.span.problem is None]
+    meanings = [(c.start, c.end, frozenset((*c.sources, *c.unknown))) for c in marks.citations]
+    furthest, holder = -1, -1
+    for start, end, i in sorted(places):
+        if start < furthest and meanings[i] == meanings[holder]:
+            problems[DUPLICATE].append(f"citations[{i}]: equals citations[{holder}]")
+        elif start < furthest:
+            problems[OVERLAP].append(f"citations[{i}]: overlaps citations[{holder}]")
+        if end >= furthest:
+            furthest, holder = end, i
     for i, citation in enumerate(answer.citations):
         if len(set(citation.sources)) < len(citation.sources):
             problems[DUPLICATE].append(f"citations[{i}]: names a reference twice")
@@ -586,19 +589,6 @@ def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:
         if not is_score(score):
             problems[OUT_OF_RANGE].append(f"{name}: {score}")
     yield from (Problem.of(kind, messages) for kind, messages in problems.items())
-
-
-def _add_repeated(citations: Sequence[Mark], problems: dict[str, list[str]]) -> None:
-    places = [(c.start, c.end, i) for i, c in enumerate(citations) if c.span.problem is None]
-    meanings = [(c.start, c.end, frozenset((*c.sources, *c.unknown))) for c in citations]
-    furthest, holder = -1, -1
-    for start, end, i in sorted(places):
-        if start < furthest and meanings[i] == meanings[holder]:
-            problems[DUPLICATE].append(f"citations[{i}]: equals citations[{holder}]")
-        elif start < furthest:
-            problems[OVERLAP].append(f"citations[{i}]: overlaps citations[{holder}]")
-        if end >= furthest:
-            furthest, holder = end, i
 
 
 def is_score(value: float | None) -> bool:

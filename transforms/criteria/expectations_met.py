@@ -152,22 +152,7 @@ class SpokenText:
         self._texts, self._language = texts, language
         known = language or guessed_language("\n".join(texts)[:_LONGEST_SEARCHED])
         self._is_english = language_root(known) in ("", "en")
-
-    @cached_property
-    def _all(self) -> str:
-        return _words("\n".join(self._texts))
-
-    @cached_property
-    def _values(self) -> list[Passage]:
-        return [read_passage(_without_list_numbers(text), self._language) for text in self._spellings]
-
-    @cached_property
-    def _passages(self) -> list[Passage]:
-        return [read_passage(text, self._language) for text in self._spellings]
-
-    @cached_property
-    def _passages_in_digits(self) -> list[Passage]:
-        return [read_passage(text, self._language, False) for text in self._spellings]
+        self._all = _words("\n".join(texts))
 
     @cached_property
     def _spellings(self) -> list[str]:
@@ -195,11 +180,17 @@ class SpokenText:
         if passage is None or not passage.mentions:
             return _has_words(self._all, _words(wanted), self._is_english)
         if not any(map(str.isalpha, "".join(passage.between))):
-            return any(_contains(stated, passage, self._is_english) for stated in self._values)
-        if any(_contains(stated, passage, self._is_english) for stated in self._passages):
-            return True
-        in_digits = read_passage(wanted, self._language, False)
-        return any(_contains(stated, in_digits, self._is_english) for stated in self._passages_in_digits)
+            values = (read_passage(_without_list_numbers(text), self._language) for text in self._spellings)
+            return any(_contains(stated, passage, self._is_english) for stated in values)
+        return any(
+            _contains(
+                read_passage(text, self._language, with_words),
+                read_passage(wanted, self._language, with_words),
+                self._is_english,
+            )
+            for with_words in (True, False)
+            for text in self._spellings
+        )
 
     def nearest_sentence(self, wanted: str) -> str:
         """Returns the sentence most similar to a text, or the last sentence; "": there are no messages."""

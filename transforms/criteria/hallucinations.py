@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from turnwise.schemas.conversation import ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
@@ -324,7 +325,7 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         scores = [self._agreement(reply, sample, catalog) for reply in answers.replies]
         measured = [score for score in scores if score.value is not None]
         unknown = [score for score in scores if score.value is None and score.details is not None]
-        if measured and len(measured) > len(unknown):
+        if len(measured) > len(unknown):
             score = sorted(measured, key=lambda score: score.value or 0.0)[(len(measured) - 1) // 2]
         else:
             score = [*scores, *unknown][-1] if scores else Score(None, reason=answers.reason)
@@ -411,22 +412,18 @@ class ReportedFailures(MeasuredCriterion, UsesToolEffects):
         """Compares the failed calls of a turn with what the agent says in it."""
         if pair.actual is None:
             return None
-        catalog, calls = self.catalog(sample), list(answered_calls(pair.actual))
-        has_gone_wrong = [
-            has_failed(response, called_tool(call), call.args)
-            if response is not None
-            else catalog.effect_of(call).effect != "handoff"
-            for call, response in calls
-        ]
-        open_calls = [
-            (call, response)
-            for i, (call, response) in enumerate(calls)
-            if has_gone_wrong[i]
-            and not any(
-                call_key(calls[later][0]) == call_key(call) and not has_gone_wrong[later]
-                for later in range(i + 1, len(calls))
-            )
-        ]
+        catalog = self.catalog(sample)
+        open_calls: list[tuple[ToolCall, ToolResponse | None]] = []
+        repeated = set()
+        for call, response in reversed(list(answered_calls(pair.actual))):
+            if response is None:
+                is_wrong = catalog.effect_of(call).effect != "handoff"
+            else:
+                is_wrong = has_failed(response, called_tool(call), call.args)
+            if not is_wrong:
+                repeated.add(call_key(call))
+            elif call_key(call) not in repeated:
+                open_calls.insert(0, (call, response))
         if not open_calls:
             return None
         language = sample.conversation.language

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from operator import ge, gt, le, lt
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from msgspec import Struct, field
 
@@ -219,15 +219,8 @@ TO_WRITE = "[to be written: the recorded answer failed]"
 _OF_USERS = (STRANGER, MISSING_HISTORY)
 
 
-class MadeCase(NamedTuple):
-    """An eval case, and what a person should look at in it -> number of turns."""
-
-    case: EvalCase
-    notes: Counter[str]
-
-
-def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> MadeCase:
-    """Returns the case that expects what a conversation holds.
+def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> tuple[EvalCase, Counter[str]]:
+    """Returns the case that expects what a conversation holds, and what is to be decided -> number of turns.
 
     A turn for which a person stated expectations keeps those. An answer that failed is not expected: a text
     stands in its place that no agent says, and its calls are not stated. Raises ValueError if the log holds
@@ -244,7 +237,7 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> MadeCase:
     marks = [TO_APPROVE, *([FROM_FAILED] if candidate.failed else [])]
     marks.append(f"conversation:{candidate.conversation.conversation_id}")
     case.tags = [*case.tags, *(mark for mark in marks if mark not in case.tags)]
-    return MadeCase(case, notes)
+    return case, notes
 
 
 def _expected_turn(turn: Turn, recorded: ExpectedTurn, has_failed: bool, notes: Counter[str]) -> ExpectedTurn:

@@ -5,7 +5,7 @@ Every surface shows what this module says.
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -43,7 +43,7 @@ from turnwise.transforms.decisions.comparison.words import (
     unmeasured_numbers,
     value_text,
 )
-from turnwise.transforms.decisions.run import cases_of, shared_reason
+from turnwise.transforms.decisions.run import REJECTED, cases_of, shared_reason
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_OF_A_TYPE, MOST_READ, to_read
 
@@ -59,27 +59,19 @@ _REASONS_SHOWN = 3
 _NAMES_SHOWN = 3
 
 
-class Leading(NamedTuple):
-    """The criterion that the headline is about, and why it is this one."""
-
-    name: str
-    why: str
-
-
-def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[str] = ()) -> Leading:
-    """Returns the criterion that leads, of those that have a value on every side.
+def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[str] = ()) -> tuple[str, str]:
+    """Returns the criterion that leads, of those that have a value on every side, and why it is this one.
 
     `stating` are criteria that some case fails, so that they say something about these cases.
     """
     for name in primary:
         if name in measured:
-            return Leading(name, "the config calls it primary")
+            return name, "the config calls it primary"
     if RecordedReward.name in measured:
-        return Leading(RecordedReward.name, "the log holds it")
+        return RecordedReward.name, "the log holds it"
     if ToolEffects.name in measured and ToolEffects.name in stating:
-        return Leading(ToolEffects.name, "the eval cases state actions")
-    why = "no primary criterion is compared" if primary else "no criterion is called primary"
-    return Leading(STATUS, why)
+        return ToolEffects.name, "the eval cases state actions"
+    return STATUS, "no primary criterion is compared" if primary else "no criterion is called primary"
 
 
 def two_versions(
@@ -94,13 +86,13 @@ def two_versions(
         result.criterion: result for result in comparison.criteria if result.overall.difference is not None
     }
     stating = [ToolEffects.name] if _effects_tell(by_name) else []
-    lead = leading(primary, list(by_name), stating)
-    result = by_name.get(lead.name)
+    lead, why_lead = leading(primary, list(by_name), stating)
+    result = by_name.get(lead)
     has_outcomes = result is not None and result.measure == "pass_rate"
-    counts_by = lead.name if has_outcomes else STATUS
+    counts_by = lead if has_outcomes else STATUS
     counts = by_name.get(counts_by)
     details = _details(result, comparison) if result else []
-    if primary and lead.name not in primary:
+    if primary and lead not in primary:
         # Another criterion leads, and answers nothing about the one that was asked for.
         why = comparison.not_compared.get(primary[0], "it has no value on both sides")
         details.insert(0, f"The primary criterion {primary[0]} is not compared: {why}.")
@@ -114,9 +106,9 @@ def two_versions(
     return FirstPage(
         headline=headline(result, comparison) if result else _nothing(comparison),
         detail=" ".join(details),
-        criterion=lead.name,
+        criterion=lead,
         counts_by=counts_by,
-        chosen=f"{'The verdict' if lead.name == STATUS else lead.name} leads, because {lead.why}; {chosen}",
+        chosen=f"{'The verdict' if lead == STATUS else lead} leads, because {why_lead}; {chosen}",
         baseline=comparison.baseline.name,
         candidate=comparison.candidate.name,
         regressed=counts.regressed if counts else None,
@@ -144,25 +136,23 @@ def _effects_tell(by_name: Mapping[str, CriterionComparison]) -> bool:
 
 def without_baseline(
     versions: Sequence[str],
-    passing: tuple[float, float | None, float | None] | None,
-    counts: tuple[int, int, int],
+    verdicts: Sequence[int],
+    bounds: tuple[float | None, float | None],
+    counts: Sequence[Mapping[str, Any]],
     first_rows: Sequence[Mapping[str, Any]],
-    rejected: int,
     rows: Sequence[ConversationRow] | None,
     why: str = "",
 ) -> FirstPage:
     """Returns the first page of app versions ("": not stated) that are not compared, of most runs one.
 
-    `passing` is the share of the conversations with a verdict that pass, 0..1, and its interval; `counts` are
-    those that passed, that failed, and without a verdict; `rows` are all of their conversations (None: too
+    `verdicts` are the conversations that passed, that failed, and without a verdict, `bounds` the interval of
+    the share that passes, 0..1, `counts` those of the runs; `rows` are all of their conversations (None: too
     many to be read again); `why` several are not compared, where nothing else says it.
     """
-    share = ""
-    if passing is not None:
-        value, low, high = passing
-        bounds = "" if low is None or high is None else f" ({share_text(low)} to {share_text(high)})"
-        share = f"{share_text(value)} pass{bounds}, "
-    passed, failed, missing = counts
+    passed, failed, missing = verdicts
+    low, high = bounds
+    between = "" if low is None or high is None else f" ({share_text(low)} to {share_text(high)})"
+    share = f"{share_text(passed / (passed + failed))} pass{between}, " if passed + failed else ""
     short = last_parts((version or "(no version)" for version in versions), LONGEST_NAME).values()
     names = " and ".join(short) if len(short) <= _NAMES_SHOWN else f"{len(short)} app versions"
     few = of_cases = ""
@@ -179,7 +169,7 @@ def without_baseline(
             few = f"Only {counted(number, noun)} {has} a verdict: {more}."
     return FirstPage(
         headline=f"{only} {share}{passed + failed:,} with a verdict{of_cases}, {missing:,} without.",
-        detail=few,
+        detail=" ".join(filter(None, (few, *left_out(*counts)))),
         criterion=STATUS,
         counts_by=STATUS,
         chosen="The verdict leads, because there is no other version to compare",
@@ -190,7 +180,7 @@ def without_baseline(
         still_failing=failed,
         no_verdict=missing,
         open_reasons=open_reasons(rows or ()),
-        rejected=rejected,
+        rejected=sum(of_run.get(name) or 0 for of_run in counts for name in REJECTED),
         destructive=None if rows is None else count_destructive(rows),
         read_first=listed(first_rows),
     )
@@ -220,9 +210,9 @@ def left_out(*counts: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-def with_left_out(page: FirstPage, *counts: Mapping[str, Any]) -> FirstPage:
-    """Returns a first page that says what was left out of runs with these counts."""
-    return replace(page, detail=" ".join(filter(None, (page.detail, *left_out(*counts)))))
+def with_left_out(page: FirstPage, counts: Mapping[str, Any]) -> FirstPage:
+    """Returns a first page that says what was left out of a run with these counts."""
+    return replace(page, detail=" ".join(filter(None, (page.detail, *left_out(counts)))))
 
 
 def count_destructive(rows: Iterable[ConversationRow]) -> int:

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import jmespath
 
@@ -98,17 +98,10 @@ _DEEPEST = 3
 _WORD = re.compile(r"\w+")
 
 
-class Proposal(NamedTuple):
-    """A proposed mapping; `left_out`: values of the role whose words it leaves out."""
-
-    mapping: MappingConfig
-    left_out: list[str]
-
-
-def suggested_mapping(records: Sequence[JsonObject]) -> Proposal | str:
+def suggested_mapping(records: Sequence[JsonObject]) -> tuple[MappingConfig, list[str]] | str:
     """Returns a mapping that finds words of a user and of an agent in the first records, or why none does.
 
-    It is a proposal by names: a person has to look at what it reads.
+    It is a proposal by names: a person has to look at what it reads. Beside it: roles that it leaves out.
     """
     why = "no key names words of both a user and an agent"
     for record in records:
@@ -119,7 +112,7 @@ def suggested_mapping(records: Sequence[JsonObject]) -> Proposal | str:
             mapping |= {"order": _order(record, records)} if is_part else {}
             stated = {name: path for name, path in mapping.items() if path is not None}
             if not is_part or "conversation_id" in stated:
-                return Proposal(MappingConfig.model_validate({**stated, key: expression}), left_out)
+                return MappingConfig.model_validate({**stated, key: expression}), left_out
             why = (
                 f"each row is a {key}, and no key known as an id of conversations has a value that rows share"
             )
@@ -476,7 +469,6 @@ class FileCollector:
         for turn in conversation.turns:
             inspection.calls += len(turn.tool_calls)
             inspection.results += len(turn.tool_responses)
-        for turn in conversation.turns:
             for problem in turn.findings:
                 message = f"{turn_name(turn.turn_index)}: {problem.message}"
                 noted = Noted(problem.kind, message, 0, logged.record.source, logged.record.position)

@@ -216,7 +216,6 @@ _ADK_RESULTS_MADE = frozenset(
 
 
 def _case_result(run: RunOfConversation) -> JsonObject:
-    """Returns a scored conversation as an EvalCaseResult."""
     conversation = run.conversation
     overall = [row for row in run.scores if row["turn_index"] is None]
     pairs = [
@@ -560,7 +559,12 @@ def _recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObjec
 def _step_contents(turn: Turn) -> list[JsonObject]:
     """Returns the calls of a turn and their results as Contents."""
     calls = [{"function_call": _adk_call(call)} for call in turn.tool_calls]
-    answers = [{"function_response": _adk_answer(response)} for response in turn.tool_responses]
+    answers = []
+    for response in turn.tool_responses:
+        # An answer that is no object stands under `result`, as in google-adk.
+        value = response.response
+        answer = value if isinstance(value, dict | None) else {"result": value}
+        answers.append({"function_response": _stated(id=response.id, name=response.name, response=answer)})
     stated = (("model", calls), ("user", answers))
     return [content(role, *parts) for role, parts in stated if parts]
 
@@ -617,10 +621,3 @@ def _adk_usage(usage: Usage) -> JsonObject:
 
 def _adk_call(call: ToolCall) -> JsonObject:
     return _stated(id=call.id, name=call.name, args=call.args)
-
-
-def _adk_answer(response: ToolResponse) -> JsonObject:
-    """Returns a FunctionResponse; an answer that is no object stands under `result`, as in google-adk."""
-    value = response.response
-    answer = value if isinstance(value, dict | None) else {"result": value}
-    return _stated(id=response.id, name=response.name, response=answer)

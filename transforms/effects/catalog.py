@@ -251,10 +251,7 @@ _ENDING = ENDING | _ENDING_LAST
 
 
 class Lexicon(NamedTuple):
-    """Words of tool names in all languages, in lower case and without accents; see the English lists.
-
-    Facts are those of other languages, of which one may stand first; `last`: verbs that may stand at the end.
-    """
+    """Words of tool names in all languages, in lower case and without accents; see the English lists."""
 
     reading: frozenset[str]
     idempotent: frozenset[str]
@@ -262,8 +259,8 @@ class Lexicon(NamedTuple):
     destructive: frozenset[str]
     nouns: frozenset[str]
     asked: frozenset[str]
-    facts: frozenset[str]
-    last: frozenset[str]
+    facts: frozenset[str]  # of other languages; one may stand first
+    last: frozenset[str]  # verbs that may stand at the end
     unspaced: frozenset[str]
 
 

@@ -221,8 +221,7 @@ def _action(turn: int, call: ToolCall, response: ToolResponse | None) -> Action:
 
 def find_quote(quote: str, turn: int, conversation: Conversation) -> MessageRange | None:
     """Finds a quote in the agent's messages, in the stated turn first; None: it is not there."""
-    turns = range(len(conversation.turns))
-    for index in (*(i for i in turns if i == turn), *(i for i in turns if i != turn)):
+    for index in sorted(range(len(conversation.turns)), key=lambda index: index != turn):
         for message, text in enumerate(turn_texts(conversation.turns[index])):
             if (span := find_span(quote, text)) is not None:
                 return MessageRange(index, message, *span)

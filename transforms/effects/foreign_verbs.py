@@ -1,9 +1,8 @@
 """Lists words of tool names by effect, in other languages than English."""
 
-import re
 from collections.abc import Callable, Iterable
 
-from turnwise.transforms.text.words import word_set
+from turnwise.transforms.text.words import word_set, words_by_name
 
 
 def _iberian(verb: str) -> Iterable[str]:
@@ -360,13 +359,11 @@ FORMS: dict[str, Callable[[str], Iterable[str]]] = {
 }
 """Language -> the forms of a verb that names of tools have; of the others, the base form."""
 VERB_LAST = word_set("de nl tr ja ko")
-"""Languages in which the verb stands at the end."""
 
 
-def words_of(language: str, kind: str) -> list[str]:
+def words_of(language: str, kind: str) -> frozenset[str]:
     """Returns the words of a kind; a language may have none."""
-    _, *lists = re.split(r"(\w+):", LANGUAGES[language])
-    return dict(zip(lists[::2], lists[1::2], strict=True)).get(kind, "").split()
+    return words_by_name(LANGUAGES[language]).get(kind, frozenset())
 
 
 # Forms that are other words more often.

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from turnwise.transforms.text.cleaning import (
@@ -40,7 +40,6 @@ MONEY_NAMES = {
     **dict.fromkeys(("yuan", "元"), "cny"),
     **dict.fromkeys(("cent", "cents"), "cent"),
 }
-"""Name or sign of a currency in lower case -> its code."""
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -154,6 +153,7 @@ class Passage(NamedTuple):
     mentions: list[Mention]
 
 
+@lru_cache(maxsize=1024)
 def read_passage(text: str, language: str | None, with_words: bool = True) -> Passage:
     """Splits a text into values and the texts between them.
 
@@ -316,7 +316,6 @@ NUMBERS_IN_WORDS = {
     "one": 1,
     "hundert": 100,
 }
-"""Number word in lower case -> its value."""
 
 LARGE_NUMBERS = {
     **{word: 10**power for word, power in SCALES.items() if len(word) > 1},

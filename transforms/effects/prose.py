@@ -45,6 +45,7 @@ from turnwise.transforms.text.words import (
     without_accents,
     word_set,
     words,
+    words_by_name,
 )
 
 _PROSE_WORDS = 6
@@ -455,28 +456,25 @@ def _denials(text: str) -> int:
     )
 
 
-_ARTICLES = {
-    "en": word_set("a an the"),
-    "de": word_set("der die das den dem des ein eine einen einem einer eines"),
-    "fr": word_set("le la les l un une des"),
-    "es": word_set("el la los las un una unos unas"),
-    "it": word_set("il lo la i gli le un una uno l"),
-    "pt": word_set("o a os as um uma"),
-    "nl": word_set("de het een"),
-}
+_ARTICLES = words_by_name("""en: a an the
+    de: der die das den dem des ein eine einen einem einer eines
+    fr: le la les l un une des
+    es: el la los las un una unos unas
+    it: il lo la i gli le un una uno l
+    pt: o a os as um uma
+    nl: de het een""")
 _CASES: dict[object, str] = {
     article: articles[-1]
     for articles in ("der das ein einer r", "die eine e", "den einen n", "dem einem m", "des eines s")
     for article in articles.split()[:-1]
 }
-_DETERMINERS = {
-    "en": word_set("this that these those my your his her its our their please kindly also very really"),
-    "de": word_set("""mein meine meinen meinem meiner dein deine ihr ihre ihren ihrem ihrer sein seine seinen
-        seinem seiner unser unsere unseren diese dieser dieses diesen diesem bitte"""),
-    "fr": word_set("ce cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs"),
-    "es": word_set("este esta estos estas mi mis tu tus su sus nuestro nuestra"),
-    "pt": word_set("este esta seu sua seus suas"),
-}
+_DETERMINERS = words_by_name("""en: this that these those my your his her its our their please kindly also
+    very really
+    de: mein meine meinen meinem meiner dein deine ihr ihre ihren ihrem ihrer sein seine seinen seinem seiner
+    unser unsere unseren diese dieser dieses diesen diesem bitte
+    fr: ce cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs
+    es: este esta estos estas mi mis tu tus su sus nuestro nuestra
+    pt: este esta seu sua seus suas""")
 """Language -> determiners and polite words, which change nothing where one text leaves them out."""
 _DROPPED = re.compile(
     r"(?<=[^\W\d_])-(?=[^\W_])|[.,;:!¿¡…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
@@ -649,7 +647,18 @@ def _values_differ(wanted: _TextReading, made: _TextReading) -> bool:
     if kinds or (named & others) - {"unit"}:
         return True
     ours, theirs = (set(_addresses(reading.text)) for reading in (wanted, made))
-    return bool(ours - theirs and theirs - ours) or _names_differ(wanted, made)
+    if ours - theirs and theirs - ours:
+        return True
+    # Whether a name stands in the place of another one, in texts with much in common.
+    names, others = wanted.names(), made.names()
+    only, instead = names - others, others - names
+    if not only or not instead or common_content(wanted.text, made.text) < 0.5:
+        return False
+    # An abbreviation (`NYC`) may stand for a name, and names may be shortened.
+    if any(map(str.isupper, only)) != any(map(str.isupper, instead)):
+        return False
+    pairs = (sorted((_bare(name), _bare(other)), key=len) for name in only for other in instead)
+    return not any(long.startswith(shorter) or long[:4] == shorter[:4] for shorter, long in pairs)
 
 
 def _without_partner(values: Sequence[_TextValue], others: Sequence[_TextValue]) -> list[_TextValue]:
@@ -658,19 +667,6 @@ def _without_partner(values: Sequence[_TextValue], others: Sequence[_TextValue])
     left = list({value.key: value for value in values if value.key not in known}.values())[:_MOST_VALUES]
     rest = list(known.values())[:_MOST_COMPARED]
     return [value for value in left if not any(map(value.may_be, rest))]
-
-
-def _names_differ(wanted: _TextReading, made: _TextReading) -> bool:
-    """Returns whether a name stands in the place of another one, in texts with much in common."""
-    names, others = wanted.names(), made.names()
-    missing, extra = names - others, others - names
-    if not missing or not extra or common_content(wanted.text, made.text) < 0.5:
-        return False
-    # An abbreviation (`NYC`) may stand for a name, and names may be shortened.
-    if any(map(str.isupper, missing)) != any(map(str.isupper, extra)):
-        return False
-    pairs = (sorted((_bare(name), _bare(other)), key=len) for name in missing for other in extra)
-    return not any(long.startswith(shorter) or long[:4] == shorter[:4] for shorter, long in pairs)
 
 
 # Compares the names and other words that an agent states with those of an argument.

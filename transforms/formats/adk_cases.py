@@ -71,9 +71,7 @@ def _legacy_eval_case(value: JsonValue, eval_set_id: str | None = None) -> EvalC
             ExpectedTurn(
                 user=row.query,
                 response=row.reference or None,
-                tool_calls=[
-                    ToolCall(name=use.tool_name, args=use.tool_input) for use in row.expected_tool_use
-                ],
+                tool_calls=[ToolCall(use.tool_name, use.tool_input) for use in row.expected_tool_use],
                 intermediate_responses=[words.text for words in row.expected_intermediate_agent_responses],
             )
             for row in case.data
@@ -168,9 +166,8 @@ def _unread_content(
                 if (item := getattr(part, name)) is not None:
                     media = str(item.get("mime_type") or item.get("mimeType") or "")
                     may_speak = media.startswith(("audio/", "video/"))
-                    if is_heard and may_speak:
-                        continue
-                    unread.ignored.part(name, by_agent and (may_speak or not has_text))
+                    if not (is_heard and may_speak):
+                        unread.ignored.part(name, by_agent and (may_speak or not has_text))
         if part.model_extra:
             is_read = part.text is not None or part.function_call or part.function_response
             for name, item in part.model_extra.items():
@@ -194,8 +191,8 @@ def _usage(events: Sequence[adk.InvocationEvent]) -> Usage | None:
         return None
     usages = (
         Usage(
-            input_tokens=_sum((report.prompt_token_count, report.tool_use_prompt_token_count)),
-            output_tokens=_sum((report.candidates_token_count, report.thoughts_token_count)),
+            input_tokens=_sum(report.prompt_token_count, report.tool_use_prompt_token_count),
+            output_tokens=_sum(report.candidates_token_count, report.thoughts_token_count),
             cached_tokens=report.cached_content_token_count,
             reasoning_tokens=report.thoughts_token_count,
             model=model or None,
@@ -205,7 +202,7 @@ def _usage(events: Sequence[adk.InvocationEvent]) -> Usage | None:
     return reduce(Usage.plus, usages)
 
 
-def _sum(counts: Iterable[int | None]) -> int | None:
+def _sum(*counts: int | None) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
@@ -272,14 +269,12 @@ def invocation_expected(invocation: adk.Invocation) -> ExpectedTurn:
 
 def turn_context(invocations: Sequence[adk.Invocation]) -> JsonObject:
     """Returns `app_details` (the agents) and `grounding` (sources) by turn; absent if no turn states it."""
-    agents = [
-        app
-        and {
-            name: {"instructions": agent.instructions, "tool_declarations": agent.tool_declarations}
-            for name, agent in app.agent_details.items()
-        }
-        for app in (invocation.app_details for invocation in invocations)
-    ]
+
+    def described(agent: adk.AgentDetails) -> JsonObject:
+        return {"instructions": agent.instructions, "tool_declarations": agent.tool_declarations}
+
+    apps = (invocation.app_details for invocation in invocations)
+    agents = [app and {name: described(held) for name, held in app.agent_details.items()} for app in apps]
     steps = (_steps(invocation.intermediate_data) for invocation in invocations)
     sources = [[step.grounding_metadata for step in turn if step.grounding_metadata] for turn in steps]
     return {key: by_turn for key, by_turn in ((APP_DETAILS, agents), (GROUNDING, sources)) if any(by_turn)}

@@ -114,8 +114,7 @@ _OF_EVENTS = spelt("content", "actions", "invocation_id", "error_code")
 
 
 def _has(*names: str) -> Callable[[JsonObject], bool]:
-    """Returns a test for records with one of some keys, in either spelling."""
-    keys = spelt(*names)
+    keys = spelt(*names)  # in either spelling
     return lambda record: not keys.isdisjoint(record)
 
 

@@ -66,24 +66,15 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
                 state |= {key: item for key, item in change.items() if not key.startswith(_TEMPORARY)}
     if faults and not events:
         raise ValueError(faults[0])
-    conversation = session_conversation(
-        {
-            "id": session_id,
-            "app_name": _last(values, "app_name"),
-            "user_id": _last(values, "user_id"),
-            "state": state,
-            "events": events,
-        }
-    )
+    named = {name: _last(values, name) for name in ("app_name", "user_id")}
+    conversation = session_conversation({"id": session_id, **named, "state": state, "events": events})
     fields.gaps(fields.UNREAD, faults).add_to_all(conversation.turns)
     end = endings.stated_end(_last(values, endings.ENDED), _last(values, endings.DETAIL))
     if end != endings.UNKNOWN:
-        findings = (finding for turn in conversation.turns for finding in turn.findings)
-        has_crashed = any(finding.kind == fields.AGENT_ERROR for finding in findings)
-        before = (
-            endings.End(conversation.ended, conversation.ended_detail) if has_crashed else endings.UNKNOWN
-        )
-        conversation.ended, conversation.ended_detail = endings.agreed_end(end, before)
+        kinds = {finding.kind for turn in conversation.turns for finding in turn.findings}
+        before = endings.End(conversation.ended, conversation.ended_detail)
+        ends = (end, before) if fields.AGENT_ERROR in kinds else (end,)
+        conversation.ended, conversation.ended_detail = endings.agreed_end(*ends)
     return conversation
 
 
@@ -255,10 +246,10 @@ def _event(row: JsonObject) -> JsonObject:
     value = row.get("timestamp")  # seconds, or a text in UTC without its zone
     time = time_seconds(value.replace(" ", "T") if isinstance(value, str) else value)
     if whole := _object(row.get("event_data")):
-        return {
-            **stated({"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": time}),
-            **whole,
-        }
+        return (
+            stated({"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": time})
+            | whole
+        )
     event = {key: decoded(item) for key, item in row.items() if key not in _OF_ROWS and item is not None}
     event["timestamp"] = time
     for key in ("partial", "turn_complete", "interrupted"):
@@ -371,11 +362,8 @@ def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int
     # Of calls that were answered again later, only the last result counts.
     calls = Counter(call.id for call in turn.tool_calls)
     last = {response.id: number for number, response in enumerate(turn.tool_responses)}
-    kept = [
-        response
-        for number, response in enumerate(turn.tool_responses)
-        if response.id is None or calls[response.id] != 1 or last[response.id] == number
-    ]
+    numbered = enumerate(turn.tool_responses)
+    kept = [r for i, r in numbered if r.id is None or calls[r.id] != 1 or last[r.id] == i]
     if earlier := len(turn.tool_responses) - len(kept):
         message = f"{earlier} results of calls that were answered again later are left out"
         turn.tool_responses = kept
@@ -406,11 +394,11 @@ def _invocation(events: Sequence[adk.AdkEvent]) -> adk.Invocation:
         elif by_user(event):
             answers = [adk.Part(function_response=part.function_response) for part in _parts(event)]
             steps.append(_step(event, [part for part in answers if part.function_response]))
-        elif event.grounding_metadata or any(
-            part.text or part.function_call or part.function_response or part.inline_data
-            for part in _parts(event)
-        ):
-            steps.append(_step(event, _parts(event)))
+        else:
+            kept = [
+                p for p in _parts(event) if p.text or p.function_call or p.function_response or p.inline_data
+            ]
+            steps += [_step(event, _parts(event))] if kept or event.grounding_metadata else []
     asked = [part for event in events if by_user(event) for part in _parts(event)]
     return adk.Invocation(
         user_content=adk.Content(parts=asked),
@@ -527,9 +515,8 @@ def _session_end(events: Sequence[adk.AdkEvent]) -> endings.End:
         return endings.End(None, "the user's last words have no answer")
     is_complete = any(event.turn_complete for event in events[events.index(last) :])
     if last.partial and not is_complete:
-        return endings.End(
-            None, "of the last message only pieces are logged: nothing says whether it is whole"
-        )
+        why = "of the last message only pieces are logged: nothing says whether it is whole"
+        return endings.End(None, why)
     if by_user(last):
         return endings.End("agent_error", "the user's last message has no answer")
     if not _is_final(last) and not (last.actions.escalate or last.actions.end_of_agent):
@@ -573,9 +560,8 @@ def _add_crashes(
         goes_on = bool(last.invocation_id) and lasts.get(last.invocation_id, group) is not group
         is_answered = goes_on or (_is_final(last) and cases.text(last.content))
         if end.ended in BROKEN and (has_error or not is_answered):
-            fields.gaps(
-                fields.AGENT_ERROR, [f"the agent failed: {end.detail}"], calls=False, words=False
-            ).add_to(turn)
+            why = f"the agent failed: {end.detail}"
+            fields.gaps(fields.AGENT_ERROR, [why], calls=False, words=False).add_to(turn)
             crash = crash or endings.End(end.ended, f"turn {number}: {end.detail}")
     return crash
 
@@ -634,14 +620,10 @@ def is_spoken(event: adk.AdkEvent) -> bool:
 
 
 class _Words:
-    """Joins pieces of words; a run of them ends where somebody else speaks, and at a call.
-
-    Attributes:
-        events: Events in order; None in place of pieces.
-    """
+    """Joins pieces of words; a run of them ends where somebody else speaks, and at a call."""
 
     def __init__(self) -> None:
-        self.events: list[adk.AdkEvent | None] = []
+        self.events: list[adk.AdkEvent | None] = []  # None in place of pieces
         self._runs: dict[_Key, list[list[_Fragment]]] = {}
         self._speaker = ""
         self._whole: tuple[_Key, str, bool] | None = None
@@ -677,7 +659,6 @@ class _Words:
         self.events[index] = _with_text(event, text or joined, key[1])
 
     def pause(self) -> None:
-        """Lets the next piece begin a run of its own."""
         self._speaker, self._whole = "", None
 
     def close(self, invocation: str | None, but: str = "") -> None:

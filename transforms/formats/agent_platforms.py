@@ -43,8 +43,7 @@ def _locate(value: JsonObject) -> tuple[str, int]:
 
 
 def _join_dialogflow(session_id: str, values: Sequence[JsonObject]) -> Conversation:
-    log, end = Dialogue(), UNKNOWN
-    leaps: list[tuple[int, int, int]] = []
+    log, end, leaps = Dialogue(), UNKNOWN, list[tuple[int, int, int]]()
     last: int | None = None
     for row in values:
         position = _locate(row)[1]
@@ -245,13 +244,13 @@ def _history(value: JsonObject, record: Record) -> Conversation:
     )
 
 
-def _is_history(record: JsonObject) -> bool:
-    is_named = bool(_HISTORY.search(name_of(record)))
-    listed = kinds.objects_in(record.get("interactions"))
-    return is_named or any({"request", "response"} & item.keys() for item in listed)
-
-
 _HISTORY = re.compile(r"/agents/[^/]+/conversations/[^/]+$")
+
+
+def _is_history(record: JsonObject) -> bool:
+    listed = kinds.objects_in(record.get("interactions"))
+    is_named = bool(_HISTORY.search(name_of(record)))
+    return is_named or any({"request", "response"} & item.keys() for item in listed)
 
 
 # For example {"name": ".../agents/a/conversations/c", "interactions": [{"request": {...}, ...}]}
@@ -321,13 +320,16 @@ def _insights(value: JsonObject, record: Record) -> Conversation:
         else:
             log.unread.role(speaker)
     listed = held.get("labels")
-    labels = {
-        str(item.get("key")): item.get("value") for item in kinds.objects_in(listed)
-    } or kinds.as_object(listed)
+    pairs = kinds.objects_in(listed)
+    labels = {str(pair.get("key")): pair.get("value") for pair in pairs} or kinds.as_object(listed)
     start = kinds.first_of(held, ("start_time", "start_timestamp", "start_timestamp_utc"))
     seconds = time_seconds(start)
     about = ("agent_id", "medium", "dialogflow_conversation_profile_id")
-    version = _agent_version(held)
+    # The version of the automated agent stands in the quality metadata, or in a row's column `agents`.
+    agents = _plain(held.get("quality_metadata")).get("agent_info") or held.get("agents")
+    about_agents = map(_plain, kinds.objects_in(agents))
+    versions = (kinds.first_of(agent, ("version_id", "version_display_name")) for agent in about_agents)
+    version = as_text(next(filter(None, versions), None))
     return log.conversation(
         name_of(held) or as_text(held.get("conversation_name")) or record_place(record),
         "insights_conversation",
@@ -335,8 +337,7 @@ def _insights(value: JsonObject, record: Record) -> Conversation:
         user_id=as_text(held.get("obfuscated_user_id")),
         language=as_text(held.get("language_code")),
         start_time=None if seconds is None else rfc3339(seconds),
-        meta={key: held[key] for key in about if held.get(key)}
-        | ({"agent_version": version} if version else {}),
+        meta={key: held[key] for key in about if held.get(key)} | kinds.stated({"agent_version": version}),
         labels=labels,
     )
 
@@ -348,14 +349,6 @@ def _time(segment: JsonObject) -> float | None:
         return float(value or 0) / _UNITS[key] or None if key in _UNITS else time_seconds(value)
     except (TypeError, ValueError):
         return None
-
-
-def _agent_version(held: JsonObject) -> str | None:
-    """Returns the version of the automated agent, from the quality metadata or a row's column `agents`."""
-    listed = _plain(held.get("quality_metadata")).get("agent_info") or held.get("agents")
-    agents = map(_plain, kinds.objects_in(listed))
-    versions = (kinds.first_of(agent, ("version_id", "version_display_name")) for agent in agents)
-    return as_text(next(filter(None, versions), None))
 
 
 _OF_INSIGHTS = kinds.key_set("transcript sentences entries")
@@ -514,9 +507,8 @@ def _add_calls(given: JsonObject, log: Dialogue) -> None:
         elif kind == "codeInterpreterInvocationInput":
             log.call("code_interpreter", {"code": step.get("code")})
         elif kind == "agentCollaboratorInvocationInput":
-            log.call(
-                step.get("agentCollaboratorName"), {"input": kinds.as_object(step.get("input")).get("text")}
-            )
+            given_text = kinds.as_object(step.get("input")).get("text")
+            log.call(step.get("agentCollaboratorName"), {"input": given_text})
         elif isinstance(held, dict):
             log.unread.part(kind)
 

@@ -20,11 +20,8 @@ from turnwise.transforms.formats.identity import OF_CES
 from turnwise.transforms.formats.messages.kinds import as_object, objects_in, snake, stated
 from turnwise.transforms.formats.registry import register_built_in
 
-PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
+_PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
 """Replacement for an unreadable offset, which is outside every text."""
-UNREADABLE = "UnreadableField"
-ANSWERS_UNKNOWN = "UnknownEnumValue"
-BACKWARDS = "NegativeDuration"
 _SEARCH = ("searchAction", "search_action")
 _NANOS_PER_MS = 1_000_000
 _PART = re.compile(r"(?:Answer|Session\.turns\[\d+\]\.detailed_?[aA]nswer)\.(\w+)(?:\[\d+\])?(?:\.(\w+))?")
@@ -38,13 +35,12 @@ def _answer_turn(
     tool_name: str,
     raw: JsonObject,
 ) -> Turn:
-    latency = None
+    latency, problems = None, _read_problems(problems_found)
     if answer.create_time is not None and answer.complete_time is not None:
         nanos = timestamp_nanos(answer.complete_time) - timestamp_nanos(answer.create_time)
         latency = nanos / _NANOS_PER_MS
-    problems = _read_problems(problems_found)
     if latency is not None and latency < 0:
-        problems.append(Problem(BACKWARDS, f"completeTime is {-latency:g} ms before createTime"))
+        problems.append(Problem("NegativeDuration", f"completeTime is {-latency:g} ms before createTime"))
         latency = None
     # Parts of which something could not be read are named two names deep at most.
     matches = (_PART.match(message) for message in problems_found.unreadable)
@@ -85,7 +81,7 @@ def _add_action(
 
 
 def _read_problems(problems_found: ReadProblems) -> list[Problem]:
-    kinds = ((UNREADABLE, problems_found.unreadable), (ANSWERS_UNKNOWN, problems_found.unknown))
+    kinds = (("UnreadableField", problems_found.unreadable), ("UnknownEnumValue", problems_found.unknown))
     return [Problem.of(kind, messages) for kind, messages in kinds if messages]
 
 
@@ -233,7 +229,6 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
 
 
 def _end(answers: Sequence[GroundedAnswer]) -> End:
-    """Returns the end of a conversation: a failed last answer, or an unknown state."""
     states = [answer.state for answer in answers]
     if states and states[-1] == grounded.FAILED:
         return End("agent_error", "the state of the last answer is FAILED")
@@ -248,7 +243,7 @@ def _session(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
     made: list[Turn] = []
     for index, raw in enumerate(turns):
         label, logged = f"Session.turns[{index}]", as_object(raw)
-        message, problems = read_lenient(engine.SessionTurn, logged, label, PLACEHOLDERS)
+        message, problems = read_lenient(engine.SessionTurn, logged, label, _PLACEHOLDERS)
         if not isinstance(raw, dict):
             problems.unreadable.append(f"{label}: a message must be a JSON object")
         asked = message.query.text if message.query else None
@@ -261,7 +256,7 @@ def _session(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
 def _of_session(value: JsonObject, turns: list[Turn]) -> Conversation:
     """Returns the conversation of a session with its turns; its problems become those of the first one."""
     header = {key: item for key, item in value.items() if key != "turns"}
-    session, problems = read_lenient(engine.AnswerSession, header, "Session", PLACEHOLDERS)
+    session, problems = read_lenient(engine.AnswerSession, header, "Session", _PLACEHOLDERS)
     first = turns[0].grounded if turns else None
     if first is not None:
         first.problems = _read_problems(problems) + first.problems
@@ -277,11 +272,10 @@ def _of_session(value: JsonObject, turns: list[Turn]) -> Conversation:
 
 
 def _single(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
-    """Reads an Answer, or a reply that holds one."""
     body = value["answer"] if isinstance(value.get("answer"), dict) else value
     if body is value and not any(to_camel(str(key)) in _FIELDS for key in value):
         raise ValueError("neither an Answer, nor a reply or a session that holds one")
-    answer, problems = read_lenient(engine.Answer, body, "Answer", PLACEHOLDERS)
+    answer, problems = read_lenient(engine.Answer, body, "Answer", _PLACEHOLDERS)
     session = as_object(value.get("session"))
     asked = _question(value, session, answer.name)
     made = _of_session(session, [_answer_turn(0, asked, answer, problems, config.tool_name, body)])
@@ -345,16 +339,7 @@ def _as_reply(value: JsonObject) -> JsonObject:
             }
             for claim in _objects(value.get("claims"))
         ],
-        "references": [
-            {
-                "chunkInfo": {
-                    "content": reference.get("content"),
-                    "relevanceScore": reference.get("relevance"),
-                    "documentMetadata": {"uri": reference.get("uri"), "title": reference.get("title")},
-                }
-            }
-            for reference in references
-        ],
+        "references": [{"chunkInfo": _chunk(reference)} for reference in references],
         "groundingScore": labels.get("support_score") if isinstance(labels, dict) else None,
     }
     return {"query": value.get("query"), "answer": answer}
@@ -363,6 +348,12 @@ def _as_reply(value: JsonObject) -> JsonObject:
 def _objects(value: JsonValue) -> list[JsonObject]:
     """Returns the elements of a list; an element that is no object is an empty one."""
     return [item if isinstance(item, dict) else {} for item in value] if isinstance(value, list) else []
+
+
+def _chunk(reference: JsonObject) -> JsonObject:
+    about = {"uri": reference.get("uri"), "title": reference.get("title")}
+    relevance = reference.get("relevance")
+    return {"content": reference.get("content"), "relevanceScore": relevance, "documentMetadata": about}
 
 
 def _marked(value: JsonObject, places: dict[str, str]) -> JsonObject:

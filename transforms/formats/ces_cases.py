@@ -9,28 +9,19 @@ import msgspec
 from turnwise.schemas import case as canonical
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces import evaluation as ces
-from turnwise.schemas.ces.metric_settings import (
-    EvaluationMetricsThresholds,
-    ExtraToolCallBehavior,
-    HallucinationMetricBehavior,
-)
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, Record, Rubric, ToolCall, TurnThresholds
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
-from turnwise.transforms.formats import ces_conversations as log
 from turnwise.transforms.formats.ces_conversations import (
-    conversation,
     message_text,
     tool_call,
     tool_response,
-    wire_evaluation,
     without_underscores,
 )
 from turnwise.transforms.formats.endings import as_text, name_of, spelt
 from turnwise.transforms.formats.fields import read_each
-from turnwise.transforms.formats.identity import OF_CES
 from turnwise.transforms.formats.messages.kinds import as_object, key_set, listed, objects, objects_in
-from turnwise.transforms.formats.registry import EventReader, ReadSettings, register_built_in
+from turnwise.transforms.formats.registry import ReadSettings, register_built_in
 from turnwise.transforms.matching.calls import check_directives
 
 Behavior = Literal["ENABLED", "DISABLED"]
@@ -61,14 +52,24 @@ def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
         _add_scenario(case, message.scenario)
     else:
         raise ValueError("Evaluation: neither golden nor scenario is set")
-    _add_switches(case, message)
+    config_override = message.evaluation_metrics_config_override
+    scenario = config_override.scenario_metrics_config if config_override else None
+    goal = scenario.user_goal_met_metrics_config if scenario else None
+    case.user_goal_enabled = goal is None or goal.enable_user_goal_met_metrics
+    golden = config_override.golden_metrics_config if config_override else None
+    if golden is not None:
+        similarity, tools = golden.semantic_similarity_metrics_config, golden.tool_correctness_metrics_config
+        steps = golden.step_tool_correctness_metrics_config
+        case.similarity_enabled = similarity is None or similarity.enable_semantic_similarity_metrics
+        case.tool_correctness_enabled = tools is None or tools.enable_tool_correctness_metrics
+        case.step_tool_correctness_enabled = steps is None or steps.enable_tool_correctness_metrics
     return case
 
 
 def _thresholds(message: ces.CaseContent, config: CesConfig) -> canonical.CaseThresholds:
     """Merges the thresholds of the app (config) and of the case, field by field; the case's win."""
     thresholds = canonical.CaseThresholds(unexpected_response=config.unexpected_response)
-    app = EvaluationMetricsThresholds.from_value(config.evaluation_metrics_thresholds)
+    app = ces.EvaluationMetricsThresholds.from_value(config.evaluation_metrics_thresholds)
     for level in filter(None, (app, message.evaluation_metrics_threshold_override)):
         golden = level.golden_evaluation_metrics_thresholds
         turn = golden.turn_level_metrics_thresholds if golden else None
@@ -84,25 +85,10 @@ def _thresholds(message: ces.CaseContent, config: CesConfig) -> canonical.CaseTh
             "scenario_hallucination": _BEHAVIORS.get(level.scenario_hallucination_metric_behavior),
         }
         if extra:
-            stated["extra_tool_calls"] = "ALLOW" if extra == ExtraToolCallBehavior.ALLOW else "FAIL"
+            stated["extra_tool_calls"] = "ALLOW" if extra == ces.ExtraToolCallBehavior.ALLOW else "FAIL"
         given = {name: value for name, value in stated.items() if value is not None}
         thresholds = msgspec.structs.replace(thresholds, **given)
     return thresholds
-
-
-def _add_switches(case: canonical.EvalCase, message: ces.CaseContent) -> None:
-    config = message.evaluation_metrics_config_override
-    scenario = config.scenario_metrics_config if config else None
-    goal = scenario.user_goal_met_metrics_config if scenario else None
-    case.user_goal_enabled = goal is None or goal.enable_user_goal_met_metrics
-    golden = config.golden_metrics_config if config else None
-    if golden is None:
-        return
-    similarity, tools = golden.semantic_similarity_metrics_config, golden.tool_correctness_metrics_config
-    steps = golden.step_tool_correctness_metrics_config
-    case.similarity_enabled = similarity is None or similarity.enable_semantic_similarity_metrics
-    case.tool_correctness_enabled = tools is None or tools.enable_tool_correctness_metrics
-    case.step_tool_correctness_enabled = steps is None or steps.enable_tool_correctness_metrics
 
 
 def _golden_turn(message: ces.GoldenTurn) -> ExpectedTurn:
@@ -113,7 +99,7 @@ def _golden_turn(message: ces.GoldenTurn) -> ExpectedTurn:
     texts = [e.text for e in checked if e.text and e.comparison != "CONTAINS"]
     behavior = message.hallucination_metric_behavior_override
     stated, thresholds = message.turn_level_metrics_thresholds_override, None
-    if stated is not None or behavior != HallucinationMetricBehavior(0):
+    if stated is not None or behavior != ces.HallucinationMetricBehavior(0):
         thresholds = TurnThresholds(
             semantic_similarity=stated.semantic_similarity_success_threshold if stated else None,
             tool_invocation=stated.overall_tool_invocation_correctness_threshold if stated else None,
@@ -138,12 +124,11 @@ def _expectation(message: ces.GoldenExpectation) -> Expectation:
     kind: Any = next((k for k in ces.GoldenExpectation.ONEOFS[0] if getattr(message, k) is not None), None)
     if kind is None:
         raise ValueError("Evaluation.golden: an expectation sets no condition")
+    is_unasked = (switched_off and comparison is None) or message.no_tool_calls is False
     expectation = Expectation(
         kind=kind,
         comparison=comparison or "SEMANTIC_SIMILARITY",
-        skip=message.skip_evaluation
-        or (switched_off and comparison is None)
-        or message.no_tool_calls is False,
+        skip=message.skip_evaluation or is_unasked,
         parameter_threshold=gate.tool_invocation_parameter_correctness_threshold if gate else None,
         variables=message.updated_variables,
         wire=message.to_value(),
@@ -216,10 +201,8 @@ def _golden_of_rows(rows: Sequence[JsonObject], begun_at: Sequence[int], config:
     """
     if len(begun_at) > 1:
         places = ", ".join(map(str, begun_at[:-1]))
-        raise ValueError(
-            f"the rows {places} and {begun_at[-1]} have the same display_name: state it in the first row "
-            "of an evaluation only, and another one for each evaluation"
-        )
+        remedy = "state it in the first row of an evaluation only, and another one for each evaluation"
+        raise ValueError(f"the rows {places} and {begun_at[-1]} have the same display_name: {remedy}")
     name = rows[0].get("display_name")
     if not name:
         raise ValueError("the first row has no display_name")
@@ -228,10 +211,10 @@ def _golden_of_rows(rows: Sequence[JsonObject], begun_at: Sequence[int], config:
     for row in rows:
         if not row.get("action_type"):
             continue
+        stated = row.get("turn_index")
         try:
-            index = int(str(row.get("turn_index")))
+            index = int(str(stated))
         except ValueError:
-            stated = row.get("turn_index")
             raise ValueError(f"turn_index: a whole number is needed, not {stated!r}") from None
         if turns and index < max(turns):
             raise ValueError(f"turn_index: {index} stands below {max(turns)}")
@@ -288,25 +271,30 @@ register_built_in(
 
 _OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")
 _SCRIPTS = frozenset(("golden", "scenario"))
-_TURN, _DIAGNOSIS = spelt("turn_index"), spelt("diagnostic_info")
-
-
-def _is_session_output(record: JsonObject) -> bool:
-    labels = record.get("labels")
-    logged = "jsonPayload" in record and isinstance(labels, dict) and "session_id" in labels
-    return logged or bool(record.keys() & _TURN and record.keys() & _DIAGNOSIS)
-
-
-def _is_conversation(record: JsonObject) -> bool:
-    turns = record.get("turns")
-    holders = [record, *turns] if isinstance(turns, list) else [record]
-    has_chunks = any(_lists(holder, "messages", "chunks") for holder in holders)
-    return has_chunks or "/conversations/" in name_of(record)
 
 
 def _lists(holder: JsonValue, key: str, name: str) -> bool:
     """Returns whether an object lists, under a key, any object with a name in it."""
     return any(name in item for item in objects_in(as_object(holder).get(key)))
+
+
+def _is_evaluation(record: JsonObject) -> bool:
+    # The scenario of DeepEval is a text.
+    is_script = any(not isinstance(record[key], str) for key in record.keys() & _SCRIPTS)
+    return is_script or "/evaluations/" in name_of(record)
+
+
+def _wire(value: JsonObject) -> bytes:
+    """Returns an Evaluation as the API has it: an export holds statements in place of their names."""
+    whole = without_underscores(value)
+    for script in ("golden", "scenario"):
+        inner = whole.get(script)
+        for items in inner.values() if isinstance(inner, dict) else ():
+            for i, item in enumerate(items if isinstance(items, list) else ()):
+                statement = as_object(item)
+                criteria = as_object(statement.get("llmCriteria") or statement.get("llm_criteria"))
+                items[i] = criteria.get("prompt") or item
+    return dump_json(whole)
 
 
 # For example {"goldenResult": {"turnReplayResults": [...]}, "evaluationStatus": "COMPLETED"}
@@ -325,43 +313,9 @@ register_built_in(
     keys=("displayName", "golden"),
     other_keys=(("displayName", "scenario"),),
     rank=110,
-    # The scenario of DeepEval is a text.
-    recognises=lambda record: (
-        any(not isinstance(record[key], str) for key in record.keys() & _SCRIPTS)
-        or "/evaluations/" in name_of(record)
-    ),
-    read_cases=lambda value, record, settings: [eval_case(wire_evaluation(value), settings.ces)],
+    recognises=_is_evaluation,
+    read_cases=lambda value, record, settings: [eval_case(_wire(value), settings.ces)],
 )
-# For example {"labels": {"session_id": "s"}, "jsonPayload": {"turnIndex": 1, "text": "Hello"}}
-register_built_in(
-    name="ces_session_output",
-    source="ces",
-    places=(("labels", OF_CES), ("", OF_CES)),
-    help="CES session log entries, as Cloud Logging stores them",
-    keys=("jsonPayload", "labels"),
-    other_keys=(("turnIndex", "diagnosticInfo"),),
-    rank=120,
-    recognises=_is_session_output,
-    events=EventReader(
-        locate=log.entry_session,
-        is_end=log.ends_session,
-        own_id=lambda value: value.get("insertId"),
-        join=log.joined_conversation,
-    ),
-)
-# For example {"name": ".../conversations/c", "turns": [{"messages": [{"role": "user", "chunks": [...]}]}]}
-register_built_in(
-    name="ces_conversation",
-    source="ces",
-    places=(("", OF_CES), ("labels", OF_CES)),
-    help="CES Conversation (proto3 JSON)",
-    keys=("name", "startTime", "turns"),
-    rank=130,
-    recognises=_is_conversation,
-    read_log=lambda value, record, settings: [conversation(without_underscores(value))],
-)
-
-
 _EVENT = re.compile(r"<event>(.*)</event>")
 _GREETING = "welcome"
 _TRANSFER = "transfer_to_agent"
@@ -438,10 +392,9 @@ def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
         kind, value = check.get("type"), check.get("value")
         if isinstance(kind, str) and kind in _COMPARED:
             text = Expectation(kind="agent_response", text=as_text(value), comparison=_COMPARED[kind])
-            turn.expectations = [*turn.expectations, text]
+            turn.expectations += [text]
         elif kind == "agent_transfer":
-            transfer = Expectation(kind="agent_transfer", target_agent=as_text(value))
-            turn.expectations = [*turn.expectations, transfer]
+            turn.expectations += [Expectation(kind="agent_transfer", target_agent=as_text(value))]
         elif kind == "tool_called":
             turn.tool_calls = [*(turn.tool_calls or []), ToolCall(name=as_text(value), compare_args=[])]
         elif kind == "tool_input" and turn.tool_calls and isinstance(value, dict):
@@ -451,9 +404,8 @@ def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
         else:
             unread.append(str(kind))
     calls = (Expectation(kind="tool_call", tool_call=call) for call in turn.tool_calls or [])
-    turn.expectations = [*calls, *turn.expectations]
-    if turn.tool_calls == []:
-        turn.expectations = [Expectation(kind="no_tool_calls"), *turn.expectations]
+    none = [Expectation(kind="no_tool_calls")] if turn.tool_calls == [] else []
+    turn.expectations = [*none, *calls, *turn.expectations]
     turn.unread = f"the checks {', '.join(unread)} are not read" if unread else None
     tags = listed(case.get("tags"), "tags")
     return EvalCase(name, dialect="ces", display_name=name, tags=tags, turns=[turn], session_state=state)

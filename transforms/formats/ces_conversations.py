@@ -8,16 +8,17 @@ from typing import Literal
 
 from turnwise.schemas import conversation as canonical
 from turnwise.schemas.ces import conversation as ces
-from turnwise.schemas.ces.conversation import Span
-from turnwise.schemas.ces.metric_settings import SessionOutput
+from turnwise.schemas.ces.conversation import SessionOutput, Span
 from turnwise.schemas.conversation import Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import duration_nanos, timestamp_nanos
 from turnwise.transforms.formats import endings
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, add_leap, gaps
-from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, stated
+from turnwise.transforms.formats.identity import OF_CES
+from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, objects_in, stated
+from turnwise.transforms.formats.registry import EventReader, register_built_in
 from turnwise.transforms.text.dates import rfc3339, time_seconds
 
 _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
@@ -46,7 +47,7 @@ _NO_CALLS = "the trace shows {} tool calls, and the messages hold {}"
 _NO_SUCH_CALL = "the trace shows a call of {!r}, which no message holds"
 
 
-def conversation(value: JsonObject) -> canonical.Conversation:
+def _conversation(value: JsonObject) -> canonical.Conversation:
     """Converts a CES Conversation, read leniently.
 
     `evaluation`, `tools` and how it ended (`ended`, `ended_detail`), no CES fields, are read too.
@@ -259,7 +260,7 @@ _ENTRY_KEYS = key_set(
 _NO_DETAILS = "the log entry has no diagnosticInfo.messages, which hold the calls"
 
 
-def entry_session(value: JsonObject) -> tuple[str, int]:
+def _entry_session(value: JsonObject) -> tuple[str, int]:
     """Returns session id and 0-based turn index (-1: unknown) of a log entry; raises ValueError for none."""
     payload, labels = _payload(value), as_object(value.get("labels"))
     named = endings.text_of(labels, "session_id") or endings.text_of(value, "session")
@@ -279,17 +280,12 @@ def _stated_index(payload: JsonObject) -> int | None:
     return index if 0 <= index <= _LARGEST_INDEX else None
 
 
-def ends_session(value: JsonObject) -> bool:
-    """Returns whether a log entry states the end of its session."""
-    return _end_metadata(_payload(value)) is not None
-
-
 def _payload(value: JsonObject) -> JsonObject:
     payload = value.get("jsonPayload", value)
     return payload if isinstance(payload, dict) else {}
 
 
-def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canonical.Conversation:
+def _joined(session_id: str, entries: Sequence[JsonObject]) -> canonical.Conversation:
     """Joins the log entries of one session, in turn order, into a conversation.
 
     The last entry of a turn with diagnostics defines the whole turn; without one, the texts of its entries
@@ -297,7 +293,7 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
     """
     turns: dict[int, list[JsonObject]] = {}
     for entry in entries:
-        turns.setdefault(entry_session(entry)[1], []).append(entry)
+        turns.setdefault(_entry_session(entry)[1], []).append(entry)
     labels: JsonObject = {}
     for entry in entries:
         labels |= as_object(entry.get("labels"))
@@ -322,10 +318,8 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
 
 def _entry_turn(index: int, entries: Sequence[JsonObject]) -> canonical.Turn:
     payloads = [_payload(entry) for entry in entries]
-    outputs = [
-        SessionOutput.from_value({k: v for k, v in p.items() if k in _OUTPUT_KEYS}, lenient=True)
-        for p in payloads
-    ]
+    given = ({key: p[key] for key in p if key in _OUTPUT_KEYS} for p in payloads)
+    outputs = [SessionOutput.from_value(output, lenient=True) for output in given]
     pairs = reversed([(o.diagnostic_info, p) for o, p in zip(outputs, payloads, strict=True)])
     details, payload = next(((d, p) for d, p in pairs if d is not None), (None, {}))
     unread = Unread()
@@ -361,9 +355,7 @@ def _repeats_calls(payload: JsonObject, turn: canonical.Turn) -> bool:
     return not wanted - Counter(str(call.name) for call in turn.tool_calls)
 
 
-_STRUCTS = frozenset(
-    ("args", "response", "variables", "updatedVariables", "updated_variables", "attributes", "payload")
-)
+_STRUCTS = key_set("args response variables updatedVariables updated_variables attributes payload")
 
 
 def without_underscores(value: JsonValue) -> JsonValue:
@@ -372,25 +364,10 @@ def without_underscores(value: JsonValue) -> JsonValue:
         return [without_underscores(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {
-        ("type" if key == "type_" and "type" not in value else key): (
-            item if key in _STRUCTS else without_underscores(item)
-        )
-        for key, item in value.items()
-    }
-
-
-def wire_evaluation(value: JsonObject) -> bytes:
-    """Returns an Evaluation as the API has it: an export holds statements in place of their names."""
-    whole = without_underscores(value)
-    for script in ("golden", "scenario"):
-        inner = whole.get(script)
-        for items in inner.values() if isinstance(inner, dict) else ():
-            for i, item in enumerate(items if isinstance(items, list) else ()):
-                statement = as_object(item)
-                criteria = as_object(statement.get("llmCriteria") or statement.get("llm_criteria"))
-                items[i] = criteria.get("prompt") or item
-    return dump_json(whole)
+    inner = {key: item if key in _STRUCTS else without_underscores(item) for key, item in value.items()}
+    if "type" in inner or "type_" not in inner:
+        return inner
+    return {"type" if key == "type_" else key: item for key, item in inner.items()}
 
 
 END_SESSION = "end_session"
@@ -420,3 +397,50 @@ def _end_metadata(output: JsonObject) -> JsonObject | None:
     end = stated(output).get("endSession", output.get("end_session"))
     metadata = end.get("metadata") if isinstance(end, dict) else None
     return None if end is None else metadata if isinstance(metadata, dict) else {}
+
+
+_TURN, _DIAGNOSIS = endings.spelt("turn_index"), endings.spelt("diagnostic_info")
+
+
+def _is_session_output(record: JsonObject) -> bool:
+    labels = record.get("labels")
+    logged = "jsonPayload" in record and isinstance(labels, dict) and "session_id" in labels
+    return logged or bool(record.keys() & _TURN and record.keys() & _DIAGNOSIS)
+
+
+def _is_conversation(record: JsonObject) -> bool:
+    turns = record.get("turns")
+    holders = [record, *turns] if isinstance(turns, list) else [record]
+    messages = (item for held in holders for item in objects_in(as_object(held).get("messages")))
+    has_chunks = any("chunks" in message for message in messages)
+    return has_chunks or "/conversations/" in endings.name_of(record)
+
+
+# For example {"labels": {"session_id": "s"}, "jsonPayload": {"turnIndex": 1, "text": "Hello"}}
+register_built_in(
+    name="ces_session_output",
+    source="ces",
+    places=(("labels", OF_CES), ("", OF_CES)),
+    help="CES session log entries, as Cloud Logging stores them",
+    keys=("jsonPayload", "labels"),
+    other_keys=(("turnIndex", "diagnosticInfo"),),
+    rank=120,
+    recognises=_is_session_output,
+    events=EventReader(
+        locate=_entry_session,
+        is_end=lambda value: _end_metadata(_payload(value)) is not None,
+        own_id=lambda value: value.get("insertId"),
+        join=_joined,
+    ),
+)
+# For example {"name": ".../conversations/c", "turns": [{"messages": [{"role": "user", "chunks": [...]}]}]}
+register_built_in(
+    name="ces_conversation",
+    source="ces",
+    places=(("", OF_CES), ("labels", OF_CES)),
+    help="CES Conversation (proto3 JSON)",
+    keys=("name", "startTime", "turns"),
+    rank=130,
+    recognises=_is_conversation,
+    read_log=lambda value, record, settings: [_conversation(without_underscores(value))],
+)

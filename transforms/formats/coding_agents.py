@@ -1,4 +1,4 @@
-"""Session logs of coding agents: Claude Code and Codex, one JSON object a line, a file a session."""
+"""Logs of agents: Claude Code, Codex and Anthropic's managed agents, a file a session; Inspect's samples."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,9 +6,19 @@ from pathlib import PurePosixPath
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
-from turnwise.transforms.formats.endings import End, as_text, failure_mark, length, text_of, token_counts
+from turnwise.transforms.formats.endings import (
+    UNKNOWN,
+    End,
+    as_text,
+    error_end,
+    failure_mark,
+    length,
+    text_of,
+    token_counts,
+)
+from turnwise.transforms.formats.fields import read_each
 from turnwise.transforms.formats.identity import ANY, Paths
-from turnwise.transforms.formats.messages.dialogue import Dialogue, counted
+from turnwise.transforms.formats.messages.dialogue import Dialogue, counted, read_dialogue
 from turnwise.transforms.formats.messages.kinds import (
     as_blocks,
     as_object,
@@ -16,9 +26,11 @@ from turnwise.transforms.formats.messages.kinds import (
     kind_of,
     objects,
     objects_in,
+    stated,
 )
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.model_apis import is_anthropic_block, read_anthropic, read_items
+from turnwise.transforms.formats.messages.parts import result_of
 from turnwise.transforms.formats.registry import ReadSettings, record_place, register_built_in
 from turnwise.transforms.text.dates import time_seconds
 
@@ -114,7 +126,7 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
     if entry["type"] == "user":
         _add_user(blocks, log, timestamp)
         return
-    _add_agent(blocks, log)
+    read_anthropic([{"role": "assistant", "content": blocks or None}], log)
     log.finish = as_object(entry.get("message")).get("stop_reason")
     if entry.get("isApiErrorMessage"):
         log.failure = str(content)[:200]
@@ -175,14 +187,11 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
 
 class _StreamReader:
     def __init__(self) -> None:
-        self.log = Dialogue()
-        self.about: JsonObject = {}
+        self.log, self.about = Dialogue(), JsonObject()
         self.session: str | None = None
-        self.is_over = True
-        self.inner = 0
+        self.is_over, self.inner = True, 0
 
     def add(self, entry: JsonObject) -> None:
-        """Adds a line."""
         kind, log = kind_of(entry), self.log
         if entry.get("session_id") not in (None, "default"):
             self.session = as_text(entry["session_id"])
@@ -196,7 +205,8 @@ class _StreamReader:
                 log.open()
                 log.unread.add(MISSING_HISTORY, NO_REQUEST)
                 self.is_over = False
-            _add_agent(as_blocks(_content_of(entry)), log)
+            blocks = as_blocks(_content_of(entry))
+            read_anthropic([{"role": "assistant", "content": blocks or None}], log)
             log.failure = entry.get("error") or log.failure
         elif kind == "result":
             self._result(entry)
@@ -224,7 +234,6 @@ class _StreamReader:
         self.is_over = True
 
     def conversation(self, fallback_id: str) -> Conversation:
-        """Returns the conversation of the lines."""
         log = self.log
         if self.inner:
             log.general.add("SubAgent", f"{self.inner} calls and results of sub-agents are left out")
@@ -307,14 +316,6 @@ def _add_user(blocks: Sequence[JsonObject], log: Dialogue, timestamp: JsonValue)
     return bool(typed or not blocks)
 
 
-def _add_agent(blocks: list[JsonObject], log: Dialogue) -> None:
-    read_anthropic([{"role": "assistant", "content": blocks or None}], log)
-
-
-CLEAR = "<command-name>/clear"
-SPOKEN = ("user", "assistant")
-
-
 def _content_of(entry: JsonObject) -> JsonValue:
     return as_object(entry.get("message")).get("content")
 
@@ -325,7 +326,7 @@ def _segments(entries: Sequence[JsonObject]) -> Iterator[list[JsonObject]]:
     session: JsonValue = None
     for entry in entries:
         content, session_id = _content_of(entry), entry.get("sessionId") or session
-        cleared = isinstance(content, str) and CLEAR in content
+        cleared = isinstance(content, str) and "<command-name>/clear" in content
         if segment and (cleared or (session is not None and session_id != session)):
             yield segment
             segment = []
@@ -348,8 +349,7 @@ def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
     by_id = {entry["uuid"]: entry for entry in given}
     before = {entry["uuid"]: last for last, entry in zip([None, *given], given, strict=False)}
     ends = [entry for entry in given if not entry.get("isMeta") and not entry.get("teamName")]
-    kept: set[str] = set()
-    at = ends[-1] if ends else None
+    kept, at = set[str](), ends[-1] if ends else None
     while at is not None and at["uuid"] not in kept:
         kept.add(at["uuid"])
         parent = at.get("parentUuid") or at.get("logicalParentUuid")
@@ -364,7 +364,11 @@ def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
         are_known = all(isinstance(call_id, str) and call_id in called for call_id in answered)
         if blocks and are_known and all(map(is_anthropic_block, blocks)):
             kept.add(entry["uuid"])
-    beside = [e for e in given if e["uuid"] not in kept and e.get("type") in SPOKEN and not e.get("isMeta")]
+    beside = [
+        e
+        for e in given
+        if e["uuid"] not in kept and e.get("type") in ("user", "assistant") and not e.get("isMeta")
+    ]
     return [entry for entry in given if entry["uuid"] in kept], len(beside)
 
 
@@ -393,10 +397,6 @@ def _is_codex_line(value: JsonObject) -> bool:
     return kind in _EXEC and ("item" in value or "thread_id" in value or kind.startswith("turn."))
 
 
-def _is_codex_log(record: JsonObject) -> bool:
-    return _is_codex_line(record) or any(map(_is_codex_line, objects_in(record.get("events"))[:3]))
-
-
 def _read_codex(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
     given = value.get("events") if isinstance(value, dict) else value
     if given is None:
@@ -413,7 +413,7 @@ def _read_codex(value: JsonValue, record: Record, settings: ReadSettings) -> lis
 
 class _RolloutReader:
     def __init__(self, lines: list[JsonObject]) -> None:
-        self.log, self.about = Dialogue(), dict[str, JsonValue]()
+        self.log, self.about = Dialogue(), JsonObject()
         payloads = [as_object(line.get("payload")) for line in lines]
         self.typed = [str(p.get("message")).strip() for p in payloads if p.get("type") == "user_message"]
         self.only_typed = _only_typed(payloads)
@@ -424,7 +424,7 @@ class _RolloutReader:
         self.started: dict[str, str] = {}
 
     def add(self, line: JsonObject, payload: JsonObject) -> None:
-        """Adds a line of a rollout; events repeat what items hold, but only they tell what the user typed."""
+        # Events repeat what items hold, but only they tell what the user typed.
         kind, log = kind_of(line), self.log
         if kind == "session_meta":
             self.about = self.about or payload
@@ -463,7 +463,7 @@ class _RolloutReader:
             log.undo(payload["num_turns"])
 
     def add_event(self, line: JsonObject) -> None:
-        """Adds an event of `codex exec`, which does not hold what the user wrote."""
+        # The events of `codex exec` do not hold what the user wrote.
         kind, log = kind_of(line), self.log
         if kind == "thread.started":
             self.about = {"id": line.get("thread_id")}
@@ -487,7 +487,6 @@ class _RolloutReader:
             log.failure = line.get("error") or "turn.failed"
 
     def conversation(self, fallback_id: str) -> Conversation:
-        """Returns the conversation of the lines."""
         if self.is_running and not self.end:
             self.log.check_end()
         for kind in self.started.values():
@@ -508,7 +507,7 @@ register_built_in(
     keys=("timestamp", "type", "payload"),
     help="session logs of Codex, one file a session",
     rank=28,
-    recognises=_is_codex_log,
+    recognises=lambda record: any(map(_is_codex_line, [record, *objects_in(record.get("events"))[:3]])),
     read_log=_read_codex,
     is_list=_is_codex_line,
     is_lines=_is_codex_line,
@@ -529,9 +528,7 @@ def _only_typed(payloads: Sequence[JsonObject]) -> set[int]:
 
     An item repeats one event: the one between the same two steps of the agent, or else one that is left.
     """
-    events: list[tuple[int, JsonObject, str]] = []
-    items: list[tuple[int, JsonObject, str]] = []
-    step = 0
+    events, items, step = list[tuple[int, JsonObject, str]](), list[tuple[int, JsonObject, str]](), 0
     for payload in payloads:
         is_message = payload.get("type") == "message"
         if payload.get("type") == "user_message":
@@ -598,3 +595,175 @@ def is_typed(payload: JsonObject, typed: Sequence[str]) -> bool:
 def _texts(payload: JsonObject) -> list[str]:
     content = payload.get("content")
     return [content] if isinstance(content, str) else [str(p.get("text") or "") for p in objects_in(content)]
+
+
+# Logs of Inspect: samples of an evaluation, each a conversation.
+
+_ATTACHED = "attachment://"
+_INSPECT_STEPLESS = ("reasoning", "data")
+_CHAT_KEYS = ("role", "tool_calls", "tool_call_id")
+
+
+def _samples(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation | ValueError]:
+    log = as_object(value)
+    about = as_object(log.get("eval"))
+    return read_each(objects(log.get("samples"), "samples"), lambda sample: _sample(sample, about))
+
+
+def _sample(sample: JsonObject, about: JsonObject) -> Conversation:
+    log = Dialogue()
+    attached = as_object(sample.get("attachments"))
+    messages = objects(sample.get("messages"), "messages")
+    read_dialogue([_as_chat(message, attached) for message in messages], log)
+    output = as_object(sample.get("output"))
+    choices = output.get("choices")
+    first = as_object(choices[0]) if isinstance(choices, list) and choices else {}
+    # Agents take their call of `submit` out of the last message.
+    is_submitted = first.get("stop_reason") == "tool_calls" and log.last == "agent"
+    log.finish = None if is_submitted else first.get("stop_reason")
+    error, limit, end = sample.get("error"), sample.get("limit"), None
+    if error:
+        end = error_end(as_object(error).get("message") or error)
+    elif limit:
+        end = End("limit", str(as_object(limit).get("type") or limit))
+    elif not log.steps:
+        end = UNKNOWN
+    # The log states tokens and times of the sample, not of its turns.
+    reports = as_object(sample.get("model_usage")) or {str(about.get("model") or ""): output.get("usage")}
+    for model, usage in reports.items() if len(log.turns) == 1 else ():
+        log.usage(usage, model)
+    seconds = sample.get("total_time")
+    if len(log.turns) == 1 and isinstance(seconds, int | float) and not isinstance(seconds, bool):
+        log.turn.latency_ms = length(seconds * 1000)
+    scores = as_object(sample.get("scores"))
+    names = (about.get("run_id"), sample.get("id"), sample.get("epoch"))
+    return log.conversation(
+        "/".join(str(name) for name in names if name is not None),
+        "inspect",
+        end,
+        start_time=as_text(about.get("created")),
+        labels={name: as_object(score).get("value") for name, score in scores.items()},
+        meta={"task_id": sample.get("id"), "trial": sample.get("epoch")}
+        | {key: about.get(key) for key in ("task", "model")},
+    )
+
+
+def _as_chat(message: JsonObject, attached: JsonObject) -> JsonObject:
+    """Returns a message whose text may name an attachment that holds it, in the spelling of chats."""
+    parts: list[JsonValue] = []
+    for part in as_blocks(message.get("content")):
+        prefix, _, name = str(part.get("text")).rpartition(_ATTACHED)
+        text = attached.get(name) if name and not prefix else None
+        if kind_of(part) not in _INSPECT_STEPLESS:
+            parts.append({**part, "text": text} if isinstance(text, str) else part)
+    error = as_object(message.get("error"))
+    words = error.get("message") or error.get("type")
+    return {
+        **{key: item for key, item in message.items() if key in _CHAT_KEYS},
+        "content": parts,
+        "name": message.get("function"),
+        "error": words or message.get("error"),
+    }
+
+
+# For example {"eval": {"task": "t"}, "samples": [{"id": 1, "messages": [{"role": "user", "content": "Hi"}]}]}
+register_built_in(
+    name="inspect_log",
+    places=(("eval.revision", Paths(app_version=("commit",))), ("eval.metadata", ANY)),
+    keys=("eval", "samples", "version"),
+    help="logs of Inspect (`.eval` and `.json`), a conversation a sample",
+    rank=22,
+    recognises=lambda log: isinstance(log.get("samples"), list) and isinstance(log.get("eval"), dict),
+    read_log=_samples,
+)
+
+
+# Anthropic's managed agents, whose log is of a session, too.
+
+LINE = "line"
+"""Key of a line that is an array, as an object."""
+_MANAGED_CLIENT = "client.beta.sessions"
+_MANAGED_CALLS = ("agent.tool_use", "agent.custom_tool_use", "agent.mcp_tool_use")
+_MANAGED_RESULTS = ("agent.tool_result", "user.custom_tool_result", "agent.mcp_tool_result")
+_MANAGED_OWN = ("user.message", "agent.message", *_MANAGED_CALLS, *_MANAGED_RESULTS)
+_MANAGED_STEPLESS = ("session.", "span.", "agent.thinking", "user.interrupt", "user.tool_confirmation",
+                     "agent.thread_")  # fmt: skip
+
+
+def _is_managed(value: JsonObject) -> bool:
+    held = value.get(LINE)
+    if isinstance(held, list) and len(held) == 2:
+        return isinstance(held[0], str) and held[0].startswith(_MANAGED_CLIENT)
+    return kind_of(value) in (*_MANAGED_OWN, "session.status_running") and "processed_at" in value
+
+
+def _read_managed(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+    if not isinstance(value, list):
+        raise ValueError("one line of a session's log; such a log is read as a whole file")
+    log, session, starts = Dialogue(), JsonObject(), dict[str, float]()
+    for line in objects(value, "lines"):
+        held = line.get(LINE)
+        event = held[1] if isinstance(held, list) and len(held) == 2 else line
+        if not isinstance(event, dict):
+            continue  # What the client sent comes again as an event with an id.
+        event = stated(event)
+        if "agent" in event and "environment_id" in event:
+            session = event
+        else:
+            _add_managed(event, log, starts)
+    agent = as_object(session.get("agent"))
+    return [
+        log.conversation(
+            as_text(session.get("id")) or record_place(record),
+            "anthropic_managed_agent",
+            app_version=as_text(agent.get("version")),
+            start_time=as_text(session.get("created_at")),
+            meta={"agent": agent["name"]} if "name" in agent else {},
+        )
+    ]
+
+
+def _add_managed(event: JsonObject, log: Dialogue, starts: dict[str, float]) -> None:
+    kind, time = kind_of(event), time_seconds(event.get("processed_at"))
+    if kind in ("user.message", "agent.message"):
+        role = "assistant" if kind == "agent.message" else "user"
+        content = event.get("content")
+        read_dialogue([{"role": role, "content": content, "timestamp": event.get("processed_at")}], log)
+        start = time_seconds(log.turn.timestamp) if role == "assistant" else None
+        if start is not None and time is not None:
+            log.turn.latency_ms = length((time - start) * 1000)
+    elif kind in _MANAGED_CALLS:
+        server = as_text(event.get("mcp_server_name")) or ""
+        log.call(event.get("name"), event.get("input"), event.get("id"), server)
+    elif kind in _MANAGED_RESULTS:
+        names = ("tool_use_id", "custom_tool_use_id", "mcp_tool_use_id")
+        call_id = next((event[name] for name in names if event.get(name)), None)
+        result = result_of({**event, "id": call_id})
+        log.result(result.response, call_id, error=result.error)
+    elif kind == "session.error":
+        log.failure = event.get("error") or "session.error"
+    elif kind == "session.status_idle":
+        log.finish = as_object(event.get("stop_reason")).get("type")
+    elif kind.startswith("span.model_request") and time is not None:
+        begun = as_text(event.get("model_request_start_id"))
+        if begun is None:
+            starts[as_text(event.get("id")) or ""] = time
+            return
+        log.usage(event.get("model_usage"))
+        if log.turns and begun in starts:
+            log.turn.model_ms = length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
+    elif not kind.startswith(_MANAGED_STEPLESS):
+        log.unread.part(kind or "an event without a type")
+
+
+# For example {"id": "1", "type": "user.message", "content": [{"type": "text", ...}], "processed_at": "..."}
+register_built_in(
+    name="anthropic_managed_agent",
+    keys=("id", "type", "processed_at"),
+    help="event logs of Anthropic's managed agents, one file a session",
+    rank=29,
+    recognises=_is_managed,
+    read_log=_read_managed,
+    is_list=_is_managed,
+    is_lines=_is_managed,
+)

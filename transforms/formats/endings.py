@@ -21,7 +21,7 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.failures import states_failure
 from turnwise.transforms.formats.fields import UNREAD, Unread
-from turnwise.transforms.formats.messages.kinds import as_object, decoded, first_of, key_set, stated
+from turnwise.transforms.formats.messages.kinds import as_object, decoded, first_of, key_set, snake, stated
 from turnwise.transforms.matching.calls import pair_responses
 
 ENDED, DETAIL, TERMINATION = "ended", "ended_detail", "termination_reason"
@@ -73,10 +73,9 @@ def stated_end(word: JsonValue, detail: JsonValue = None) -> End:
 
     An unknown word becomes the detail only. Case, blanks and hyphens do not matter, booleans are ignored.
     """
-    text = _line(detail)
+    text, name = _line(detail), _line(word) or ""
     if word is None or isinstance(word, bool) or word == "":
         return End(None, text)
-    name = _line(word) or ""
     ended = _BY_WORD.get(_plain(name))
     if ended is None:
         return End(None, f"{name}: {text}" if text else name)
@@ -233,7 +232,6 @@ _METHODS: dict[str, Effect] = {
     **dict.fromkeys(("get", "head", "options", "trace", "query"), "read"),
     **dict.fromkeys(("post", "put", "patch", "delete"), "write"),
 }
-_IDEMPOTENT_METHODS = ("get", "head", "options", "trace", "query", "put", "delete")
 _FUNCTION_LISTS = ("function_declarations", "functionDeclarations")
 _CES_TOOLS = ("clientFunction", "pythonFunction", "mcpTool", "openApiTool", "connectorTool", "systemTool",
               "dataStoreTool", "googleSearchTool", "fileSearchTool", "widgetTool", "agentTool")  # fmt: skip
@@ -299,8 +297,8 @@ def _declared(tool: JsonValue, origin: str) -> Iterator[ToolDeclaration]:
     declared.description = description if isinstance(description, str) else None
     _add_annotations(declared, tool.get("annotations"))
     if verb in _METHODS:
-        declared.effect = _METHODS[verb]
-        declared.idempotent, declared.destructive = verb in _IDEMPOTENT_METHODS, verb == "delete"
+        declared.effect, declared.destructive = _METHODS[verb], verb == "delete"
+        declared.idempotent = declared.effect == "read" or verb in ("put", "delete")
     effect = str(tool.get("effect")).lower()
     if effect in get_args(Effect):
         declared.effect = effect  # type: ignore[assignment]
@@ -317,12 +315,9 @@ def _add_annotations(declared: ToolDeclaration, annotations: JsonValue) -> None:
     """
     if not isinstance(annotations, dict):
         return
-    names = (("readOnlyHint", "read_only_hint"), ("destructiveHint", "destructive_hint"),
-             ("idempotentHint", "idempotent_hint"))  # fmt: skip
-    reads, destroys, repeats = (
-        next((annotations[name] for name in pair if isinstance(annotations.get(name), bool)), None)
-        for pair in names
-    )
+    pairs = ((f"{name}Hint", snake(f"{name}Hint")) for name in ("readOnly", "destructive", "idempotent"))
+    stated_hints = ([annotations.get(name) for name in pair] for pair in pairs)
+    reads, destroys, repeats = (next((h for h in held if isinstance(h, bool)), None) for held in stated_hints)
     if reads is None and not destroys:
         declared.destructive, declared.idempotent = destroys, repeats
     elif reads:
@@ -408,21 +403,19 @@ def split_actions(actions: Sequence[JsonValue]) -> tuple[list[JsonValue], list[J
     return by_agent, by_user
 
 
-TOKENS = {
-    "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens", "promptTokens", "prompt_token_count",
-                     "input", "prompt"),
-    "output_tokens": ("output_tokens", "completion_tokens", "outputTokens", "completionTokens",
-                      "candidates_token_count", "output", "completion"),
-    "cached_tokens": ("cached_tokens", "cache_read_input_tokens", "cacheReadInputTokens",
-                      "cached_input_tokens", "cachedInputTokens", "cached_content_token_count",
-                      "input_tokens_cache_read", "cache_read.input_tokens", "details.cache_read_tokens",
-                      "prompt_details.cache_read", "input_cache_read", "input_cached_tokens", "cache_read",
-                      "cached"),
-    "reasoning_tokens": ("reasoning_tokens", "reasoning_output_tokens", "reasoningTokens",
-                         "reasoning.output_tokens", "details.reasoning_tokens", "thoughts_token_count",
-                         "completion_details.reasoning", "output_reasoning", "output_reasoning_tokens",
-                         "thoughts"),
-}  # fmt: skip
+_TOKEN_NAMES = {
+    "input_tokens": "input_tokens prompt_tokens inputTokens promptTokens prompt_token_count input prompt",
+    "output_tokens": "output_tokens completion_tokens outputTokens completionTokens candidates_token_count "
+    "output completion",
+    "cached_tokens": "cached_tokens cache_read_input_tokens cacheReadInputTokens cached_input_tokens "
+    "cachedInputTokens cached_content_token_count input_tokens_cache_read cache_read.input_tokens "
+    "details.cache_read_tokens prompt_details.cache_read input_cache_read input_cached_tokens cache_read "
+    "cached",
+    "reasoning_tokens": "reasoning_tokens reasoning_output_tokens reasoningTokens reasoning.output_tokens "
+    "details.reasoning_tokens thoughts_token_count completion_details.reasoning output_reasoning "
+    "output_reasoning_tokens thoughts",
+}
+TOKENS = {field: tuple(names.split()) for field, names in _TOKEN_NAMES.items()}
 """Field of `Usage` -> its names in reports of tokens, of files and of spans."""
 _DETAILS = {
     "cached_tokens": (("prompt_tokens_details", "input_tokens_details", "input_token_details"),
@@ -462,17 +455,14 @@ def usage_fields(usage: JsonObject) -> JsonObject:
 
 def known_tokens(counts: JsonObject) -> JsonObject:
     """Returns token counts; where one is negative, none of them is known."""
-    return dict.fromkeys(counts) if any(map(_is_negative, counts.values())) else counts
-
-
-def _is_negative(value: JsonValue) -> bool:
-    return isinstance(value, int | float) and value < 0
+    return dict.fromkeys(counts) if wrong_tokens(counts) else counts
 
 
 def wrong_tokens(usage: JsonValue) -> str | None:
     """Returns the first negative count of a report of tokens, with its name; None: there is none."""
     counts = usage.items() if isinstance(usage, dict) else ()
-    return next((f"{name}: {count}" for name, count in counts if _is_negative(count)), None)
+    negative = ((name, count) for name, count in counts if isinstance(count, int | float) and count < 0)
+    return next((f"{name}: {count}" for name, count in negative), None)
 
 
 def error_mark(error: JsonValue) -> bool | str | None:

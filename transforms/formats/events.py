@@ -28,13 +28,11 @@ class ConversationEvent(NamedTuple):
     """One event of a conversation, to be joined with its other events.
 
     Attributes:
-        session_id: Id of the conversation.
         turn_index: 0-based; -1: unknown.
         event_time: Seconds since the epoch; None: not stated.
         event_id: The record's own id, or else a digest of its text: equal ones are the same event twice.
         is_end: Whether it states the end of the conversation.
         kind: Name of its format.
-        record: The raw record.
         watermark: The source's watermark when it was read; 0.0: unknown.
         group: Group of events that share their conversations, which not all of them name; "": none.
     """

@@ -130,6 +130,7 @@ def _cases_of_tau2(
     def case(task: JsonObject) -> EvalCase:
         wanted = as_object(task.get("evaluation_criteria"))
         by_agent, by_user = split_actions(wanted.get("actions") or [])
+        unread = "env_assertions of tau2, which need its environment"
         fields = {
             "eval_id": as_text(task.get("id")),
             "eval_set_id": as_text(domain),
@@ -137,9 +138,7 @@ def _cases_of_tau2(
             "user_actions": by_user,
             "outputs": wanted.get("communicate_info") or [],
             "evaluation_expectations": wanted.get("nl_assertions") or [],
-            "unread": "env_assertions of tau2, which need its environment"
-            if wanted.get("env_assertions")
-            else None,
+            "unread": unread if wanted.get("env_assertions") else None,
         }
         return canonical(EvalCase, fields, "not a task of tau2")
 
@@ -229,9 +228,7 @@ def _of_chatgpt(export: JsonObject) -> Iterator[JsonObject]:
         "conversation_id": first_of(export, ("conversation_id", "id")),
         "messages": messages,
         "start_time": as_text(export.get("create_time")),
-        "other_branches": [
-            name for name in nodes if name not in seen and as_object(nodes[name]).get("message")
-        ],
+        "other_branches": [n for n in nodes if n not in seen and as_object(nodes[n]).get("message")],
     }
 
 
@@ -245,9 +242,9 @@ def _chatgpt_text(content: JsonObject) -> JsonValue:
         return first_of(content, ("text", "result"))
     if all(isinstance(part, str) for part in parts):
         return "\n".join(parts)
+    types = (str(as_object(part).get("content_type")).partition("_")[0] for part in parts)
     return [
-        p if isinstance(p, str) else {"type": str(as_object(p).get("content_type")).partition("_")[0]}
-        for p in parts
+        part if isinstance(part, str) else {"type": kind} for part, kind in zip(parts, types, strict=True)
     ]
 
 
@@ -296,11 +293,9 @@ def _of_gemini_cli(session: JsonObject) -> Iterator[JsonObject]:
                 messages.append(_result(output, call.get("id"), answer.get("error") or state))
     # Whether each turn ends with words, of which an error takes nothing away.
     answered: list[bool] = []
-    for made_message in messages:
-        if made_message["role"] == "user" or not answered:
-            answered.append(False)
-        answered[-1] = bool(made_message["content"]) and not made_message.get("tool_calls")
-        answered[-1] = answered[-1] and made_message["role"] == "assistant"
+    for entry in messages:
+        is_answer = entry["role"] == "assistant" and bool(entry["content"]) and not entry.get("tool_calls")
+        answered = [*(answered if entry["role"] == "user" else answered[:-1]), is_answer]
     ends = ((index, text, any(answered[index : index + 1])) for index, text in failed)
     errors = [JsonObject(turn=index, text=text, is_answered=is_answered) for index, text, is_answered in ends]
     at_end = (e["text"] for e in errors if e["turn"] == len(answered) - 1 and not e["is_answered"])

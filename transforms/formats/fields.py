@@ -24,13 +24,7 @@ _NONE: Extra = {}
 
 
 class UnknownField(NamedTuple):
-    """A key that is no field of its model.
-
-    Attributes:
-        path: Path with the key itself.
-        value: Value of the key.
-        fields: Known keys at this path.
-    """
+    """A key, with its path and value, that is no field of its model, and the known keys at this path."""
 
     path: str
     value: JsonValue

@@ -241,7 +241,6 @@ def _text(value: JsonValue) -> str | None:
 
 
 def _objects(value: JsonValue, steps: Sequence[str]) -> Iterator[JsonObject]:
-    """Yields the objects at a path."""
     for held in _values(value, steps):
         held = json_structure(held) if isinstance(held, str) else held
         held = key_values(held) if _are_pairs(held) else held
@@ -251,7 +250,6 @@ def _objects(value: JsonValue, steps: Sequence[str]) -> Iterator[JsonObject]:
 
 
 def _are_pairs(value: JsonValue) -> bool:
-    """Returns whether a value is OTLP's list of keys and values."""
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "key" in value[0]
 
 
@@ -260,12 +258,11 @@ def _values(value: JsonValue, steps: Sequence[str]) -> Iterator[JsonValue]:
     if not steps:
         yield value
         return
-    if isinstance(value, str):
-        value = json_structure(value)
+    value = json_structure(value) if isinstance(value, str) else value
     if isinstance(value, list):
         if steps[0].isdecimal():
-            index = int(steps[0])
-            yield from _values(value[index], steps[1:]) if index < len(value) else ()
+            for item in value[int(steps[0]) :][:1]:
+                yield from _values(item, steps[1:])
         elif _are_pairs(value):
             value = key_values(value)
         else:

@@ -413,14 +413,12 @@ def recognise(value: JsonValue, is_table: bool = False) -> str:
         try:
             recognise(page[0])
         except registry.UnknownFormatError as error:
-            raise registry.UnknownFormatError(
-                f"a page of a list of {len(page)} {_listed(value) or 'log events'}: {error}"
-            ) from None
+            what = f"a page of a list of {len(page)} {_listed(value) or 'log events'}"
+            raise registry.UnknownFormatError(f"{what}: {error}") from None
     if isinstance(record, dict) and isinstance(record.get("criteria"), dict):
         raise registry.ConfigInLogsError("a config of criteria, no log; give it with --config")
-    raise (registry.UnknownTableError if is_table else registry.UnknownFormatError)(
-        _refusal(value, record, is_table)
-    )
+    kind_of_error = registry.UnknownTableError if is_table else registry.UnknownFormatError
+    raise kind_of_error(_refusal(value, record, is_table))
 
 
 NEXT_PAGE = ("nextPageToken", "next_page_token", "nextToken")
@@ -509,8 +507,10 @@ def _is_message(value: JsonValue) -> bool:
     return isinstance(value, dict) and "role" in value
 
 
-def is_chat(record: JsonObject) -> bool:
-    """Returns whether a record holds a list of messages."""
+def _is_chat(record: JsonObject) -> bool:
+    """Returns whether a record holds a list of messages, and is in no other format."""
+    if dialects_of(record) or registry.foreign_format(record):
+        return False
     messages = record.get("messages", record.get("traj"))
     if messages == [] and "task_id" in record:  # a run of a task that failed before its first message
         return bool(as_object(record.get("info")).get("error"))
@@ -523,9 +523,7 @@ registry.register_built_in(
     help=CHAT.help,
     keys=CHAT.keys[0],
     rank=140,
-    recognises=lambda record: (
-        is_chat(record) and not dialects_of(record) and not registry.foreign_format(record)
-    ),
+    recognises=_is_chat,
     read_log=lambda value, record, settings: [chat_conversation(value, registry.record_place(record))],
     is_list=_is_message,
 )

@@ -319,9 +319,9 @@ def registering(make: Callable[P, T], add: Callable[[T], object]) -> Callable[P,
     """Returns a function that makes an implementation of its fields, adds it and returns it."""
 
     def register(*args: P.args, **fields: P.kwargs) -> T:
-        made = make(*args, **fields)
-        add(made)
-        return made
+        item = make(*args, **fields)
+        add(item)
+        return item
 
     return register
 

@@ -235,11 +235,9 @@ class Ask(Protocol):
     """
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Asks a question once for every number in `samples`, all at once.
+        """Asks a question once for every number in `samples`, all at once; returns the samples in order.
 
-        Returns:
-            One sample per number, in order. A failed call or an invalid reply is an unusable sample with its
-            reason; it raises nothing.
+        A failed call or an invalid reply is an unusable sample with its reason; it raises nothing.
         """
 
 

@@ -10,8 +10,7 @@ import logging
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter, defaultdict, deque
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import count, filterfalse
 from secrets import randbits
@@ -33,7 +32,7 @@ from turnwise.transforms.judging.backends.base import (
     Request,
     one_line,
 )
-from turnwise.transforms.judging.backends.calling import ApiBackend, BatchError
+from turnwise.transforms.judging.backends.calling import ApiBackend, BatchApi, CallError, T
 from turnwise.transforms.judging.judges import JUDGING, Connections
 from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace, ReplyRow
 
@@ -238,16 +237,15 @@ class Batches:
             yield part
 
     async def _made(self, job: _Job) -> None:
-        """Makes a job, and waits for its end."""
         self._jobs.append(job)
         try:
             await self._keep(job)
             job.record.job = await self._submitted(job)
             await self._keep(job)
-        except (BatchError, PlaceError) as error:
+        except (CallError, PlaceError) as error:
             JUDGING.jobs[job.record.name] = f"not made: {error}"
             self._refuse(job, one_line(f"{BATCH_JOB}was not made: {error}"))
-            if isinstance(error, BatchError) and not error.may_pass:
+            if isinstance(error, CallError) and not error.may_pass:
                 job.replies = {}  # nothing of it can come
             return
         except (AuthenticationError, OneCandidateError):
@@ -256,48 +254,44 @@ class Batches:
         await self._watched(job)
 
     async def _submitted(self, job: _Job) -> str:
-        """Makes a job once: before it is tried again, it is looked for; raises BatchError."""
-        backend, record = self._backend(job.record.judge), job.record
+        """Makes a job once: before it is tried again, it is looked for; raises CallError."""
+        record = job.record
         requests = {key: (waiting.request, waiting.count) for key, waiting in job.waiting.items()}
         pause = self._delay_s
         while True:
             try:
-                submit = partial(backend.batch_api.submit, record.name, requests)
-                return await backend.about_job(submit, record.model, 1)
-            except BatchError as error:
+                return await self._sent(job, lambda api: api.submit(record.name, requests), 1)
+            except CallError as error:
                 if not error.may_pass or time.monotonic() + pause > self._deadline:
                     raise
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
-            if made := await self._known_job(job):
+            if made := await self._sent(job, lambda api: api.find_job(record.name)):
                 return made
-
-    async def _known_job(self, job: _Job) -> str | None:
-        backend, record = self._backend(job.record.judge), job.record
-        return await backend.about_job(partial(backend.batch_api.find_job, record.name), record.model, None)
 
     async def _watched(self, job: _Job) -> None:
         """Waits for the end of a job, as long as the run waits, and gives its answers."""
-        backend, pause = self._backend(job.record.judge), self._delay_s
+        pause, record = self._delay_s, job.record
         while True:
             try:
-                if not job.record.job and not (made := await self._known_job(job)):
-                    return await self._end(job, BatchState("not made", is_ended=True))
-                job.record.job = job.record.job or made or ""
-                look = partial(backend.batch_api.job, job.record.job, job.record.requests)
-                state = await backend.about_job(look, job.record.model, None)
-            except BatchError as error:
+                if not record.job:
+                    made = await self._sent(job, lambda api: api.find_job(record.name))
+                    if not made:
+                        return await self._end(job, BatchState("not made", is_ended=True))
+                    record.job = made
+                state = await self._sent(job, lambda api: api.job(record.job, record.requests))
+            except CallError as error:
                 # A job that was just made may not be there at once.
-                is_new = time.time() - job.record.made < _NEW_S
+                is_new = time.time() - record.made < _NEW_S
                 state = BatchState("lost", is_ended=not (error.may_pass or is_new), why=str(error))
-            JUDGING.jobs[job.record.job or job.record.name] = state.status
+            name = record.job or record.name
+            JUDGING.jobs[name] = state.status
             if state.is_ended:
                 return await self._end(job, state)
             left = self._deadline - time.monotonic()
             if left <= 0:
                 is_lost = state.status == "lost"
                 status = f"does not answer: {state.why}" if is_lost else "is still running"
-                name = job.record.job or job.record.name
                 why = f"{BATCH_JOB}{name} {status}; {LATER}"
                 self.owed |= {waiting.request.key: why for waiting in job.waiting.values()}
                 return self._refuse(job, why, tokens=None)
@@ -305,7 +299,6 @@ class Batches:
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
     async def _end(self, job: _Job, state: BatchState) -> None:
-        """Gives the answers of a job that has ended."""
         backend = self._backend(job.record.judge)
         replies = {}
         for key in job.record.requests:
@@ -380,13 +373,18 @@ class Batches:
     async def _end_record(self, job: _Job) -> None:
         await asyncio.to_thread(self._reply_place.write, [(_JOBS, job.number, "", job.record.model, 0, 0)])
         if job.record.job:
-            backend = self._backend(job.record.judge)
             try:
-                discard = partial(backend.batch_api.discard, job.record.job)
-                await backend.about_job(discard, job.record.model, 2)
-            except (BatchError, ConfigError) as error:
+                await self._sent(job, lambda api: api.discard(job.record.job), 2)
+            except (CallError, ConfigError) as error:
                 if not getattr(error, "is_gone", False):
                     _LOG.warning("the batch job %s stays at its provider: %s", job.record.job, error)
+
+    async def _sent(
+        self, job: _Job, ask: Callable[[BatchApi], Coroutine[Any, Any, T]], most: int | None = None
+    ) -> T:
+        """Makes a request about a job with `most` attempts; raises what `ApiBackend.sent` raises."""
+        backend = self._backend(job.record.judge)
+        return await backend.sent(lambda: ask(backend.batch_api), job.record.model, most)
 
     def _backend(self, judge: str) -> ApiBackend:
         backend = self._connections.backend(judge)

@@ -48,11 +48,9 @@ class JudgeUsage(Struct):
         retries: Requests beyond the first one of each call.
         asked_again: Samples that were requested again because the first reply was unusable.
         latency_ms: Total milliseconds of all calls, with retries.
-        tokens_in: Prompt tokens.
         tokens_out: Answer tokens, including thoughts.
         samples: Returned samples, usable or not.
         cached: Samples without a call: from the cache, or shared with a call in flight.
-        tokens_saved: Tokens saved by cached samples.
         uncounted: Calls whose tokens the API did not state; they are in no other figure of tokens.
         unusable: Kind of fault -> samples.
     """

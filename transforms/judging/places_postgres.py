@@ -11,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import shown_url
-from turnwise.transforms.judging.shared_places import Dialect, PlaceError, ReplyPlace, T
+from turnwise.transforms.judging.shared_places import PlaceError, ReplyPlace, SqlDialect, T
 
 # psycopg also warns of a connection that broke; what was lost is told once, by its error.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
@@ -47,7 +47,7 @@ class PostgresPlace(ReplyPlace):
     """
 
     is_needed = True
-    dialect = Dialect("judge_", "%s", ", created = now()", ", changed = now()")
+    dialect = SqlDialect("judge_", "%s", ", created = now()", ", changed = now()")
 
     def __init__(self, url: str, patience_s: float):
         """Connects, and makes the tables where they are missing; raises ConfigError if that fails."""

@@ -90,7 +90,7 @@ _KINDS = (bytes, int, str, str, int, int)
 T = TypeVar("T")
 
 
-class Dialect(NamedTuple):
+class SqlDialect(NamedTuple):
     """What differs: start of names of tables, mark of a parameter, and what notes the time of a change."""
 
     prefix: str = ""
@@ -109,7 +109,7 @@ class ReplyPlace(ABC):
 
     shown: str
     is_needed = False
-    dialect = Dialect()
+    dialect = SqlDialect()
 
     @abstractmethod
     def _run(self, work: Callable[[Any], T], may_repeat: bool = True) -> T:

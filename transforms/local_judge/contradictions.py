@@ -104,8 +104,9 @@ def contradiction(claim: Claim, span: EvidenceSpan, source: str) -> str | None:
     difference = only_difference(_without_answer(claim.text), around)
     if difference is None:
         return None
-    if difference.stated:
-        return f"{source} says {quoted_names([difference.held])}, not {quoted_names([difference.stated])}."
+    stated, value = difference
+    if stated:
+        return f"{source} says {quoted_names([value])}, not {quoted_names([stated])}."
     return f"{source} says the contrary: “{span.quote}”."
 
 
@@ -162,7 +163,6 @@ _COLONS = re.compile(r"\\?[\"”]?\s{0,4}(?:(?<!\d)[:：]|[:：](?!\d))")
 _ENDS = re.compile(r"\.(?=[\s*_]|$)|[!?。！？\n]")
 _PUNCTUATION = re.compile(r",(?=[\s*_]|$)|[;；،、，{}\[\]()|\"“”«»—–]")
 PRONOUNS = word_set("it he she they er sie il elle")
-"""Kinds of tokens of pronouns."""
 _ADVERBS = (
     "unfortunately currently generally strictly absolutely definitely sadly leider derzeit aktuell momentan"
     " grundsätzlich generell malheureusement actuellement lamentablemente desafortunadamente actualmente"
@@ -256,15 +256,8 @@ _TOO_MUCH = 2 * _UNALIGNED
 _LEAST_ALIGNED, _LEAST_OF_A_PRONOUN = 2, 4
 
 
-class OneDifference(NamedTuple):
-    """The values in which a claim and the evidence differ; "": one of both is negated."""
-
-    stated: str = ""
-    held: str = ""
-
-
-def only_difference(claimed: str, held: str) -> OneDifference | None:
-    """Returns the only difference between a claim and the part of the evidence that says the same."""
+def only_difference(claimed: str, held: str) -> tuple[str, str] | None:
+    """Returns the only values in which a claim and evidence of the same differ; "": one is negated."""
     if len(claimed) > _LONGEST:
         return None
     claim, evidence = AlignedText(claimed.strip(_AROUND)), AlignedText(held)
@@ -291,7 +284,7 @@ def only_difference(claimed: str, held: str) -> OneDifference | None:
     if not others and before is not None and (after is not None or claim.is_negated):
         denying = [token for token in unaligned if token.kind not in fillers()]
         if len(denying) + before + (after or 0) == 1 and all(token.kind == NOT for token in denying):
-            return OneDifference()
+            return "", ""
     if len(others) != 1 or before != 0 or any(_cost(token) > _FILLED for token in unaligned):
         return None
     ((claimed_value, i),) = others
@@ -300,7 +293,7 @@ def only_difference(claimed: str, held: str) -> OneDifference | None:
     kind, near = tokens[i].kind, [*tokens[max(0, i - _NEAR) : i], *tokens[i + 1 : i + 1 + _NEAR]]
     if kind in _LISTED and any(token.kind == kind for token in near):  # as in `Monday to Friday`
         return None
-    return OneDifference(claim.names[claimed_value.value], evidence.names[tokens[i].value])
+    return claim.names[claimed_value.value], evidence.names[tokens[i].value]
 
 
 def _cost(token: AlignedToken) -> int:

@@ -2,12 +2,11 @@
 
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise
 from math import fsum
-from operator import attrgetter
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim, read_claim, says_absence
@@ -35,11 +34,9 @@ from turnwise.transforms.text.words import (
 
 _BLOCK = 24
 WINDOW = 2 * _BLOCK
-"""Number of words in a window."""
 _LEAST_PROSE = 0.1
 _MOST_KEYS = 0.2
 _LONGEST_CACHED = 16_384
-_weight = attrgetter("weight")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？؟।\n;{}]")
 
 _LONGEST_SHOWN = 2_000
@@ -117,18 +114,13 @@ class _Piece:
         # Prose has many function words, and few keys of records.
         size, grammar = len(self.words), sum([not word.is_content for word in self.words])
         self.is_prose = grammar >= _LEAST_PROSE * size and len(self.flags) <= _MOST_KEYS * size
-        self.windows_of: dict[str, list[int]] = {}
+        self.windows_of: defaultdict[str, dict[int, None]] = defaultdict(dict)
         self._keys_near: dict[int, set[str]] = {}
         for number, start in enumerate(range(0, len(self.words), _BLOCK)):
             block = self.words[start : start + _BLOCK]
             for key in chain.from_iterable([word.keys for word in block if word.is_content]):
-                windows = self.windows_of.get(key)
-                if windows is None:
-                    self.windows_of[key] = [number - 1, number]
-                elif windows[-1] == number - 1:
-                    windows.append(number)
-                elif windows[-1] != number:
-                    windows += number - 1, number
+                windows = self.windows_of[key]
+                windows[number - 1] = windows[number] = None
 
     def best_window(self, content: Mapping[str, float]) -> tuple[float, int]:
         """Returns the weight of a claim that the best window covers, and the number of that window."""
@@ -266,7 +258,7 @@ class Evidence:
         """Returns the best passage of each piece that covers any of a claim, the best first."""
         best = ((piece, *piece.best_window(content)) for piece in self.pieces)
         passages = [EvidencePassage(weight, piece, window) for piece, weight, window in best if weight > 0]
-        return sorted(passages, key=_weight, reverse=True)
+        return sorted(passages, key=lambda passage: passage.weight, reverse=True)
 
     def look_up(self, content: Mapping[str, float]) -> EvidenceSpan | None:
         """Returns the sentence that covers most of a claim; None: nothing is covered."""

@@ -222,9 +222,8 @@ def _refuting(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage]
 
 
 LOG_ODDS_OF_NOTHING = -9.19
-"""Log odds where the coverage is 0. Both constants are those of `python -m benchmarks.local_judge_fit`."""
 LOG_ODDS_OF_ALL = 2.22
-"""Log odds where the coverage is 1."""
+"""Log odds where the coverage is 0 and 1, by `python -m benchmarks.local_judge_fit`."""
 _FULL_WEIGHT = 3 * WORD_WEIGHT  # of a claim that counts wholly among the sentences of an answer
 _CREDIT = 2 * WORD_WEIGHT
 _GRAMMAR = 2
@@ -341,33 +340,20 @@ def _in_place_of(
         same_number.update(numbers.of.get(key, ())[: _MOST_PLACES + 1])
         if len(same_number) > _MOST_PLACES:
             return None
-    if any(_has_its_name(claimed, position, held, number, others) for number in same_number):
+    around = {i: _words_around(claimed, position, held, i) for i in (*others, *same_number)}
+    # The number follows the same name, such as `double` in `double 149`, as in the claim.
+    most = max(1, *(around[other][0] for other in others))
+    if claimed[position - 1].is_content and any(around[number][0] >= most for number in same_number):
         return None
-    same, best = max((sum(_words_around(claimed, position, held, other)), -other) for other in others)
-    if any(_has_its_place(claimed, position, held, number, -best) for number in same_number):
-        return None
-    around = [sum(_words_around(claimed, position, held, number)) + 1 for number in same_number]
-    return held[-best].lower if same >= max(*around, _LEAST_WORDS, 0) else None
-
-
-def _has_its_name(
-    claimed: Sequence[Word], position: int, held: Sequence[Word], number: int, others: Sequence[int]
-) -> bool:
-    """Returns whether a number follows the same name, such as `double` in `double 149`, as in the claim."""
-    if not claimed[position - 1].is_content:
-        return False
-    before, _ = _words_around(claimed, position, held, number)
-    return before > 0 and all(before >= _words_around(claimed, position, held, other)[0] for other in others)
-
-
-def _has_its_place(
-    claimed: Sequence[Word], position: int, held: Sequence[Word], number: int, other: int
-) -> bool:
-    """Returns whether a number fits a side of the claim better than another one, or wholly."""
-    around, others = (_words_around(claimed, position, held, i) for i in (number, other))
-    sides = zip(around, others, (position, len(claimed) - position - 1), strict=True)
-    # Both numbers of `3 euros for adults and 2 euros for children` fit wholly.
-    return any(mine > another or 0 < side == mine == another for mine, another, side in sides)
+    same, best = max((sum(around[other]), -other) for other in others)
+    sides = position, len(claimed) - position - 1
+    for number in same_number:
+        # It fits a side better than the other one, or wholly (`3 euros for adults and 2 euros for kids`).
+        places = zip(around[number], around[-best], sides, strict=True)
+        if any(mine > other or 0 < side == mine == other for mine, other, side in places):
+            return None
+    least = max(_LEAST_WORDS, 0, *(sum(around[number]) + 1 for number in same_number))
+    return held[-best].lower if same >= least else None
 
 
 def _words_around(

@@ -1,7 +1,6 @@
 """Months, weekdays, halves of the day, units and codes as values of which one may replace another."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain, takewhile
 from math import fsum
@@ -84,7 +83,6 @@ _FOUND = re.compile(
     re.IGNORECASE,
 )
 _VERBS = ("may", "march", "mar", "sept", "dec", "jan")
-_MARK = "zq{}{:02}"
 
 
 def mark_named_values(text: str, names: dict[str, str]) -> str:
@@ -95,7 +93,7 @@ def mark_named_values(text: str, names: dict[str, str]) -> str:
         if match["word"] and name in _VERBS:
             return match[0]
         value = _DAYS.get(match[4] or match[5] or "") or _WORDS.get(name.lower()) or _OF_NUMBERS[name.lower()]
-        token = _MARK.format(value.kind, value.number)
+        token = f"zq{value.kind}{value.number:02}"
         names.setdefault(token, name.lower())
         return f"{match['number'] or ''} {token} "
 
@@ -219,36 +217,18 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 class SpelledText:
-    """A text without the spaces, hyphens and brackets between runs of letters and digits."""
+    """A text in which codes are found whatever spaces, hyphens and brackets they are spelled with."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._starts: list[int] = []
-        self._ends: dict[int, int] = {}
-        self._places: list[int] = []
-        parts, size, last = list[str](), 0, 0
-        for run in _RUN.finditer(text):
-            if last and not _GAP.fullmatch(text, last, run.start()):
-                parts.append(" ")
-                size += 1
-            self._starts.append(size)
-            self._places.append(run.start())
-            parts.append(run[0])
-            size, last = size + len(run[0]), run.end()
-            self._ends[size] = last
-        self._compact = "".join(parts)
+        self._text, self._compact = text, "".join(_RUN.findall(text))
 
     def find(self, code: str) -> str | None:
-        """Returns how the text spells a code without spaces and hyphens; None: it has no such code."""
-        starts, start = self._starts, self._compact.find(code)
-        while start >= 0:
-            index, end = bisect_left(starts, start), start + len(code)
-            is_start = index < len(starts) and starts[index] == start
-            if is_start and end in self._ends:
-                return self._text[self._places[index] : self._ends[end]]
-            index += is_start
-            start = self._compact.find(code, starts[index]) if index < len(starts) else -1
-        return None
+        """Returns how the text spells a code of ASCII letters and digits; None: it has no such code."""
+        if code not in self._compact:  # as nearly always: no pattern is compiled
+            return None
+        spelled = f"(?:{_GAP.pattern})?".join(code)
+        match = re.search(f"(?<![A-Za-z0-9]){spelled}(?![A-Za-z0-9])", self._text)
+        return match[0] if match else None
 
     def ending_in(self, digits: str) -> str | None:
         """Returns a number of the text that ends in some digits; None: it has none."""

@@ -78,11 +78,7 @@ def _alert_problem(rule: AlertRule, criteria: JsonObject) -> str | None:
 
 
 def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
-    """Returns the criteria of a config in its order.
-
-    Raises:
-        ConfigError: A name, field or value is wrong, or there is no criterion.
-    """
+    """Returns the criteria of a config in order; raises ConfigError for a wrong one, or if there is none."""
     if not config.criteria:
         raise ConfigError("config: criteria: names no criterion")
     try:

@@ -367,7 +367,12 @@ class Redactor:
                 longer = self._of_longer(kind, text, start, end) if mark == self._marker else None
                 marker = longer or mark(kind, key, text[start:end])
                 spans += [(*ends, marker) for ends in places]
-                is_cued = kind in _CUED or (kind == "PHONE" and self._is_named_phone(plain[start:end]))
+                number = plain[start:end]  # of a phone, which only the word beside it may tell
+                is_cued = kind in _CUED or (
+                    kind == "PHONE"
+                    and number not in self._literals
+                    and not any(find(number, ("phone",), self._config.regions))
+                )
                 if is_cued and mark == self._marker and places == [(start, end)]:
                     self._repeat(text[start:end], marker)
         return sorted(spans)
@@ -389,10 +394,6 @@ class Redactor:
             self._findings[options] = _findings(*options)
         return self._findings[options]
 
-    def _is_named_phone(self, number: str) -> bool:
-        """Returns whether only the word beside a number tells that it is a phone's."""
-        return number not in self._literals and not any(find(number, ("phone",), self._config.regions))
-
     def _repeat(self, value: str, marker: str) -> None:
         """Gives a value its marker where it stands without the word that says what it is."""
         digits = "".join(filter(str.isdigit, value)) if marker.startswith("<PHONE_") else value
@@ -410,7 +411,6 @@ class Redactor:
                 self._spelled[part] = marker
 
     def _by_patterns(self, text: str) -> Iterator[Finding]:
-        """Yields what the patterns of the config match."""
         readable = text if text.isascii() else _HALVES.sub("?", text)
         for name, pattern in self._config.patterns.items():
             for match in compiled(pattern).finditer(readable):
@@ -566,7 +566,6 @@ def _lasting(marker: str, raw: str) -> str:
 
 
 def _is_version(text: str, start: int, end: int, marker: str) -> bool:
-    """Returns whether what a detector took for a value is written like a version."""
     kind = marker[1:].rpartition("_")[0].lower()
     return kind in REDACTED_KINDS and _OF_VERSION.fullmatch(text, start, end) is not None
 

@@ -5,7 +5,7 @@ generator: Salmon, Moraes, Dror and Shaw 2011). So the result is the same on eve
 order cases come.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 from math import isclose, sqrt
@@ -107,7 +107,13 @@ class CaseMeans:
         self.variance = 0.0 if self.is_constant else float(numbers.var(ddof=1))
         self._means: Numbers | None = None
         if self.size >= _BOOTSTRAPPED and not self.is_constant:
-            self._means = _replicate_means(cases, deviations, seed)
+            replicates = replicates_for(self.size)
+            sums, counts = np.zeros(replicates), np.zeros(replicates)
+            for case, deviation in zip(cases, deviations, strict=True):
+                weights = resampling_weights(seed, case, replicates)
+                sums += weights * deviation
+                counts += weights
+            self._means = np.sort(sums[counts > 0] / counts[counts > 0])
             self._cubes = float((deviations**3).sum()) / (6 * float((deviations**2).sum()) ** 1.5)
 
     def interval(self, level: float = LEVEL) -> Bounds | None:
@@ -136,17 +142,6 @@ def interpolated_quantile(ordered: Numbers, share: float) -> float:
     low, high = float(ordered[before]), float(ordered[min(before + 1, len(ordered) - 1)])
     part = rank - before
     return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
-
-
-def _replicate_means(cases: Sequence[str], values: Numbers, seed: int) -> Numbers:
-    """Returns the sorted means of the replicates."""
-    replicates = replicates_for(len(cases))
-    sums, counts = np.zeros(replicates), np.zeros(replicates)
-    for case, value in zip(cases, values, strict=True):
-        weights = resampling_weights(seed, case, replicates)
-        sums += weights * value
-        counts += weights
-    return np.sort(sums[counts > 0] / counts[counts > 0])
 
 
 def sign_flip_p(differences: Mapping[str, float], seed: int) -> float:

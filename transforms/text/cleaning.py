@@ -2,9 +2,10 @@
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from itertools import accumulate
+from itertools import compress, count
 from typing import NamedTuple, TypeVar
 from unicodedata import category, normalize
 
@@ -209,7 +210,6 @@ _NUMBER = re.compile(
     r"|[1-9]\d*)(?:\.\d+)?|\.\d+)(?P<after> ?(?:[$€£¥₩₹]|[a-z]{3}))?"
 )
 CURRENCIES = dict(zip("$€£¥₩₹", ("usd", "eur", "gbp", "jpy", "krw", "inr"), strict=True))
-"""Sign of a currency -> its code."""
 CURRENCY_NAMES = {
     "eur": "euro euros ユーロ 유로",
     "usd": "dollar dollars dólar dólares ドル 달러",
@@ -217,12 +217,10 @@ CURRENCY_NAMES = {
     "jpy": "yen 円",
     "krw": "won 원",
 }
-"""Code of a currency -> its names."""
 CURRENCY_CODES = re.compile(
     "aed|ars|aud|bgn|brl|cad|chf|clp|cny|cop|czk|dkk|egp|eur|gbp|hkd|huf|idr|ils|inr|isk|jpy|krw|mxn|myr"
     "|nok|nzd|php|pln|qar|ron|rub|sar|sek|sgd|thb|try|twd|uah|usd|vnd|zar"
 )
-"""Matches the code of a currency."""
 
 
 class Amount(NamedTuple):
@@ -284,8 +282,8 @@ OUTSIDE = "OffsetOutsideText"
 INSIDE = "OffsetInsideCharacter"
 EMPTY = "EmptyRange"
 
-_CONTINUATION = bytes(range(0x80, 0xC0))
-_BLOCK = 1024
+_IS_INSIDE = bytes(0x80 <= byte < 0xC0 for byte in range(256))
+"""Whether a byte continues a character."""
 
 
 class TextRange(NamedTuple):
@@ -302,29 +300,18 @@ class Utf8Text:
     def __init__(self, text: str) -> None:
         self.text = text
         self.data = text.encode("utf-8", "surrogatepass")
-        blocks = range(0, len(self.data), _BLOCK)
-        lengths = (self._characters(start, start + _BLOCK) for start in blocks)
-        self._before = [] if self.text.isascii() else [0, *accumulate(lengths)]
+        self._inside = [] if text.isascii() else list(compress(count(), self.data.translate(_IS_INSIDE)))
 
-    def _characters(self, start: int, end: int) -> int:
-        return len(self.data[start:end].translate(None, _CONTINUATION))
-
-    def code_point(self, offset: int) -> int | None:
-        """Returns the code-point offset of a byte offset; None: inside a character or outside the text."""
-        if not 0 <= offset <= len(self.data):
-            return None
-        if not self._before:
-            return offset
-        if offset < len(self.data) and 0x80 <= self.data[offset] < 0xC0:
-            return None
-        block = offset // _BLOCK
-        return self._before[block] + self._characters(block * _BLOCK, offset)
+    def _code_point(self, offset: int) -> int | None:
+        """Returns the code-point offset of a byte offset; None: it is inside a character."""
+        inside = bisect_left(self._inside, offset)
+        return None if self._inside[inside : inside + 1] == [offset] else offset - inside
 
     def text_range(self, start: int, end: int) -> TextRange:
         """Returns a byte range in code points."""
         if not (0 <= start <= len(self.data) and 0 <= end <= len(self.data)):
             return TextRange(None, None, OUTSIDE)
-        first, after = self.code_point(start), self.code_point(end)
+        first, after = self._code_point(start), self._code_point(end)
         if first is None or after is None:
             return TextRange(None, None, INSIDE)
         return TextRange(first, after) if start < end else TextRange(None, None, EMPTY)

@@ -235,7 +235,8 @@ def rfc3339(timestamp: str | float) -> str | None:
         return timestamp
     seconds = epoch_seconds(timestamp)
     try:
-        return None if seconds is None else nanos_timestamp(round(seconds * 1e9))
+        # A number of today has no more than microseconds; further digits are those of its binary form.
+        return None if seconds is None else nanos_timestamp(round(seconds * 1e6) * 1000)
     except ValueError:
         return None
 

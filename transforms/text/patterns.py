@@ -41,7 +41,7 @@ def glob_matches(glob: str, name: str) -> bool:
 
 
 def path_glob_matches(glob: str, path: str) -> bool:
-    """Returns whether a glob matches a path as Beam reads it (`*` within a name); raises ValueError."""
+    """Returns whether a glob matches a path, in which only `**` crosses directories; raises ValueError."""
     return _compiled_glob(glob, _IN_NAME).search(_encodable(path)) is not None
 
 

@@ -8,7 +8,7 @@ wrong. A text is searched in a copy in which digits, signs and spaces of all scr
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from ipaddress import ip_address, ip_network
@@ -527,7 +527,10 @@ def _cards_in(text: str, lines: str = "") -> Iterator[tuple[int, int, str]]:
     """Yields numbers of cards; with `lines`, only those that a break of a line divides."""
     for start, run in _runs(text, 13):
         groups, taken = list(_GROUP.finditer(run)), set[int]()
-        for first, last in _ranges(len(groups)):
+        # Digits one by one, or up to ten groups, the longer ones first.
+        count = len(groups)
+        sizes = [*([count] if 10 < count < 20 else []), *range(min(count, 10), 0, -1)]
+        for first, last in ((i, i + size - 1) for size in sizes for i in range(count - size + 1)):
             # Of a table of numbers one in ten has a right check digit.
             is_formed = first == last or [len(group[0]) for group in groups[first : last + 1]] in _CARD_GROUPS
             if taken and not (is_formed and taken.isdisjoint((first, last))):
@@ -550,10 +553,7 @@ _CARD_GROUPS = ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4])
 
 
 def _is_card(digits: str, groups: Sequence[re.Match[str]], is_other: bool) -> bool:
-    """Returns whether digits are written like a card's number, or are one by their check digit.
-
-    After a word for another number, it must be written like one and have the check digit.
-    """
+    """Returns whether digits are written like a card's or have its check digit; if `is_other`, both."""
     lengths = [len(group[0]) for group in groups]
     starts = {13: "4", 14: "3", 15: "3", 16: "23456"}.get(len(digits), "456")
     are_years = all(re.fullmatch("(?:19|20)\\d\\d", group[0]) for group in groups)
@@ -776,15 +776,6 @@ def _is_cased(char: str) -> bool:
     return char.isalpha() and char.lower() != char.upper()
 
 
-def _ranges(count: int) -> Iterator[tuple[int, int]]:
-    """Yields first and last of groups of digits that may be one number: longer ones first."""
-    if 10 < count < 20:  # digits one by one
-        yield 0, count - 1
-    for length in range(min(count, 10), 0, -1):
-        for first in range(count - length + 1):
-            yield first, first + length - 1
-
-
 def _compact(text: str) -> str:
     return "".join(filter(str.isalnum, text)).upper()
 
@@ -804,7 +795,6 @@ _FINDERS: dict[str, Finder] = {
 # They add kinds of their own, such as names of persons. Both see the words as they are; Google's is a
 # service.
 
-Detector = Callable[[str], Iterator[Finding]]
 _PACKAGES = {"presidio": "presidio_analyzer", "google": "google.cloud.dlp_v2"}
 
 
@@ -829,34 +819,27 @@ def service_findings(config: RedactConfig, text: str) -> Iterator[Finding]:
 
 
 @cache
-def _detector(backend: str, project: str) -> Detector:
+def _detector(backend: str, project: str) -> Callable[[str], Iterator[Finding]]:
     if backend == "presidio":
         from presidio_analyzer import AnalyzerEngine
 
-        return presidio_detector(AnalyzerEngine())
+        return partial(presidio_findings, AnalyzerEngine())
     from google.cloud.dlp_v2 import DlpServiceClient
 
-    return google_detector(DlpServiceClient(), project if "/" in project else f"projects/{project}")
+    parent = project if "/" in project else f"projects/{project}"
+    return partial(google_findings, DlpServiceClient(), parent)
 
 
-def presidio_detector(engine: Any) -> Detector:
-    """Returns a detector that asks an AnalyzerEngine of Presidio for all entities that it knows."""
-
-    def find(text: str) -> Iterator[Finding]:
-        for entity in engine.analyze(text=text, language="en"):
-            yield Finding(entity.start, entity.end, entity.entity_type, text[entity.start : entity.end])
-
-    return find
+def presidio_findings(engine: Any, text: str) -> Iterator[Finding]:
+    """Yields all entities that an AnalyzerEngine of Presidio knows."""
+    for entity in engine.analyze(text=text, language="en"):
+        yield Finding(entity.start, entity.end, entity.entity_type, text[entity.start : entity.end])
 
 
-def google_detector(client: Any, parent: str) -> Detector:
-    """Returns a detector that asks a DlpServiceClient, which counts in code points as Python does."""
-
-    def find(text: str) -> Iterator[Finding]:
-        config = {"min_likelihood": "POSSIBLE", "limits": {"max_findings_per_request": 0}}
-        request = {"parent": parent, "inspect_config": config, "item": {"value": text}}
-        for finding in client.inspect_content(request=request).result.findings:
-            span = finding.location.codepoint_range
-            yield Finding(span.start, span.end, finding.info_type.name, text[span.start : span.end])
-
-    return find
+def google_findings(client: Any, parent: str, text: str) -> Iterator[Finding]:
+    """Yields what a DlpServiceClient finds, which counts in code points as Python does."""
+    config = {"min_likelihood": "POSSIBLE", "limits": {"max_findings_per_request": 0}}
+    request = {"parent": parent, "inspect_config": config, "item": {"value": text}}
+    for finding in client.inspect_content(request=request).result.findings:
+        span = finding.location.codepoint_range
+        yield Finding(span.start, span.end, finding.info_type.name, text[span.start : span.end])

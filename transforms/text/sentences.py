@@ -8,7 +8,7 @@ from typing import NamedTuple
 import sentencex
 
 from turnwise.transforms.text.cleaning import sanitize
-from turnwise.transforms.text.words import word_set
+from turnwise.transforms.text.words import word_set, words_by_name
 
 _BULLET = re.compile(r"[ \t]*(?:(?P<sign>[-*+•‣◦·–—]|[#♯]{1,6})|[0-9]{1,3}[.)]|[A-Za-z][.)])[ \t]+")
 _END = re.compile(r"[.!?:;。！？：；۔؟।…][\"'”’)\]]*$")
@@ -50,24 +50,18 @@ def sentences(text: str, language: str | None) -> list[SentenceSpan]:
     return [span for span in stripped if any(map(str.isalnum, shown[slice(*span)]))]
 
 
-def _blocks(text: str) -> Iterator[SentenceSpan]:
-    block: SentenceSpan | None = None
-    is_fenced = False
-    end = -1
+def _blocks(text: str) -> list[SentenceSpan]:
+    blocks, is_fenced, start = list[SentenceSpan](), False, 0
     for line_text in text.split("\n"):
-        line = SentenceSpan(end + 1, end + 1 + len(line_text))
-        end = line.end
-        fence = text.startswith("```", _stripped(text, line).start)
-        if block is not None and (is_fenced or (not fence and _goes_on(text, block, line))):
-            block = SentenceSpan(block.start, line.end)
+        line = SentenceSpan(start, start + len(line_text))
+        start = line.end + 1
+        is_fence = text.startswith("```", _stripped(text, line).start)
+        if blocks and (is_fenced or (not is_fence and _goes_on(text, blocks[-1], line))):
+            blocks[-1] = SentenceSpan(blocks[-1].start, line.end)
         else:
-            if block is not None:
-                yield block
-            block = line
-        if fence:
-            is_fenced = not is_fenced
-    if block is not None:
-        yield block
+            blocks.append(line)
+        is_fenced ^= is_fence
+    return blocks
 
 
 def _goes_on(text: str, block: SentenceSpan, line: SentenceSpan) -> bool:
@@ -163,36 +157,29 @@ def single_spaced(text: str, enough: int) -> str:
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH_AM = re.compile(r"(?:\bi|\d)\s*am\b|\bam\s+(?:i|not)\b")
 
-FUNCTION_WORDS_BY_LANGUAGE: Mapping[str, frozenset[str]] = {
-    "cs": word_set("""a nebo ale je jsou byl byla není my vy se pro s v na do od po to ten že pokud prosím
-        děkuji jste"""),
-    "da": word_set("""og eller men er var har ikke jeg vi du din deres for med på af fra til i det den en et
-        som at tak"""),
-    "de": word_set("""der die das den dem des ein eine einen einem einer und oder aber ist sind war wird
-        werden wurde hat haben habe hatte kann können nicht kein keine keinen ich wir sie ihr ihre ihren ihnen
-        es er mit für auf von vom zum zur im am um bei beim aus nach bis auch noch nur wie wenn dann dass
-        bitte danke gern gerne uns mir mich so in an zu dieser diese dieses vielen möchten wann was wo alle
-        als ab seit vor gemäß laut siehe"""),
-    "en": word_set("""the a an and or but is are was were be been has have had will can could would should not
-        no i we you he she it they his her your our their my with for on of from to at by this that these
-        those there what when if please thanks thank me us am may do does did in as so then never"""),
-    "es": word_set("""el la los las un una y o pero es son fue ha no yo usted ustedes su sus nuestro para con
-        en por de del al este esta que si gracias se lo"""),
-    "fi": word_set("ja tai mutta on ovat oli ei minä me te sinun teidän se että jos kiitos kun myös"),
-    "fr": word_set("""le la les des un une et ou mais est sont a ont pas ne je nous vous il elle ils votre vos
-        notre pour avec dans sur par de du au aux ce cette que qui si merci"""),
-    "it": word_set("""il lo la gli le un una e o ma è sono ha non io noi lei suo sua per con in di del della
-        da al alla questo che se grazie si"""),
-    "nl": word_set("""de het een en of maar is zijn was heeft niet geen ik wij we u uw je jouw voor met op van
-        naar bij in dat die dit als dank ook nog om"""),
-    "pl": word_set("""i lub ale jest są nie my pan pani się dla z w na do od po to ten ta że jeśli proszę
-        dziękuję o"""),
-    "pt": word_set("""o a os as um uma e ou mas é são foi não eu você seu sua para com em por de do da no na
-        este que se"""),
-    "ru": word_set("и в на не что вы мы для с по от до это если пожалуйста спасибо к о у за из ваш как"),
-    "sv": word_set("""och eller men är var har inte jag vi du ni din er för med på av från till i det den en
-        ett som att"""),
-}
+FUNCTION_WORDS_BY_LANGUAGE = words_by_name("""cs: a nebo ale je jsou byl byla není my vy se pro s v na do od
+    po to ten že pokud prosím děkuji jste
+    da: og eller men er var har ikke jeg vi du din deres for med på af fra til i det den en et som at tak
+    de: der die das den dem des ein eine einen einem einer und oder aber ist sind war wird werden wurde hat
+    haben habe hatte kann können nicht kein keine keinen ich wir sie ihr ihre ihren ihnen es er mit für auf
+    von vom zum zur im am um bei beim aus nach bis auch noch nur wie wenn dann dass bitte danke gern gerne uns
+    mir mich so in an zu dieser diese dieses vielen möchten wann was wo alle als ab seit vor gemäß laut siehe
+    en: the a an and or but is are was were be been has have had will can could would should not no i we you
+    he she it they his her your our their my with for on of from to at by this that these those there what
+    when if please thanks thank me us am may do does did in as so then never
+    es: el la los las un una y o pero es son fue ha no yo usted ustedes su sus nuestro para con en por de del
+    al este esta que si gracias se lo
+    fi: ja tai mutta on ovat oli ei minä me te sinun teidän se että jos kiitos kun myös
+    fr: le la les des un une et ou mais est sont a ont pas ne je nous vous il elle ils votre vos notre pour
+    avec dans sur par de du au aux ce cette que qui si merci
+    it: il lo la gli le un una e o ma è sono ha non io noi lei suo sua per con in di del della da al alla
+    questo che se grazie si
+    nl: de het een en of maar is zijn was heeft niet geen ik wij we u uw je jouw voor met op van naar bij in
+    dat die dit als dank ook nog om
+    pl: i lub ale jest są nie my pan pani się dla z w na do od po to ten ta że jeśli proszę dziękuję o
+    pt: o a os as um uma e ou mas é são foi não eu você seu sua para com em por de do da no na este que se
+    ru: и в на не что вы мы для с по от до это если пожалуйста спасибо к о у за из ваш как
+    sv: och eller men är var har inte jag vi du ni din er för med på av från till i det den en ett som att""")
 """Language -> frequent function words, in lower case."""
 
 _LANGUAGES_OF: dict[str, list[str]] = {}
@@ -200,22 +187,20 @@ for _language, _words in FUNCTION_WORDS_BY_LANGUAGE.items():
     for _function_word in _words:
         _LANGUAGES_OF.setdefault(_function_word, []).append(_language)
 
-ABBREVIATIONS: Mapping[str, frozenset[str]] = {
-    "da": word_set("bl.a f.eks inkl ekskl tlf"),
-    "de": word_set("""abs abzgl allg art.-nr aufl bd bes best.-nr bspw bzw ca d.h dipl einschl entspr evtl
-        exkl fa geb gem gest ggf hr hrn inkl insb insbes kap kto max mind nr nrn rd sog tel tel.-nr tgl u.a
-        urspr versch vgl vorauss z.b zzgl"""),
-    "en": word_set("approx excl incl mr mrs ms"),
-    "es": word_set("aprox avda núm pág sr sra"),
-    "fi": word_set("esim klo ks nro puh"),
-    "fr": word_set("c.-à-d env m mlle mme n° p.ex tél"),
-    "it": word_set("dott p.es sig sig.ra"),
-    "nl": word_set("bijv d.w.z dhr evt excl incl mevr o.a tel"),
-    "pl": word_set("godz m.in mln np tel tj tys tzn ul"),
-    "pt": word_set("aprox av nº núm p.ex pág sr sra"),
-    "ru": word_set("т.е им ул тел"),
-    "sv": word_set("bl.a dvs exkl inkl kl t.ex tel"),
-}
+ABBREVIATIONS = words_by_name("""da: bl.a f.eks inkl ekskl tlf
+    de: abs abzgl allg art.-nr aufl bd bes best.-nr bspw bzw ca d.h dipl einschl entspr evtl exkl fa geb gem
+    gest ggf hr hrn inkl insb insbes kap kto max mind nr nrn rd sog tel tel.-nr tgl u.a urspr versch vgl
+    vorauss z.b zzgl
+    en: approx excl incl mr mrs ms
+    es: aprox avda núm pág sr sra
+    fi: esim klo ks nro puh
+    fr: c.-à-d env m mlle mme n° p.ex tél
+    it: dott p.es sig sig.ra
+    nl: bijv d.w.z dhr evt excl incl mevr o.a tel
+    pl: godz m.in mln np tel tj tys tzn ul
+    pt: aprox av nº núm p.ex pág sr sra
+    ru: т.е им ул тел
+    sv: bl.a dvs exkl inkl kl t.ex tel""")
 """Language -> abbreviations that do not end a sentence, in lower case, without their last dot."""
 
 ANY_ABBREVIATION = frozenset().union(*ABBREVIATIONS.values()) - word_set("""abs art av bd env fa gem kap m max

@@ -59,13 +59,7 @@ _MINUTES_OF_HALF_A_DAY = 720
 
 
 class Numeral(NamedTuple):
-    """Keys of a numeral.
-
-    Attributes:
-        demands: Required keys if it is claimed: the evidence must hold at least one key of every tuple.
-        keys: Keys that it provides as evidence.
-        parts: Keys for comparing it with other numerals.
-    """
+    """Keys of a numeral: demanded of evidence (one of each tuple), provided as such, and compared."""
 
     demands: tuple[Keys, ...]
     keys: Keys
@@ -436,6 +430,12 @@ def _open(syllable: str) -> str:
 def word_set(*texts: str) -> frozenset[str]:
     """Returns the words of texts, split at white space."""
     return frozenset(word for text in texts for word in text.split())
+
+
+def words_by_name(text: str) -> dict[str, frozenset[str]]:
+    """Returns the lists of words of a text, each of which stands behind its name and a colon."""
+    _, *parts = re.split(r"(\w+):", text)
+    return {name: word_set(words) for name, words in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def by_place(*lists: str) -> dict[str, int]:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from turnwise.pipeline.io.terminal import printable
@@ -84,14 +83,31 @@ def assert_conversation(
     for name in allow_no_score:
         if name not in known:
             raise ConfigError(f"allow_no_score: {name}: it can be {', '.join(known)}")
-    kept = _Kept()
-    finished(score_with_judge([_sample(conversation, case, config)], settings, kept))
-    scored = kept.scored
+    kept: list[ScoredConversation] = []
+    finished(score_with_judge([_sample(conversation, case, config)], settings, kept.append, _raise))
+    (scored,) = kept
     scored.scores = [result for result in scored.scores if not _is_let_off(result, allow_no_score)]
     verdict = conversation_verdict(scored, RULES)
-    checked = _Checked(scored, verdict, frozenset(allow_no_score), settings.criteria)
-    if not checked.is_passed:
-        raise AssertionError("\n".join(map(printable, _lines(checked))))
+    failed = [
+        result
+        for result in scored.scores
+        if result.criterion.threshold is not None
+        and result.overall is not None
+        and result.overall.outcome == "FAIL"
+    ]
+    no_score = [
+        result
+        for result in scored.scores
+        if result.errors or (_has_no_score(result) and result.criterion.name not in allow_no_score)
+    ]
+    is_decided = verdict.status == "PASS" or (verdict.status is None and STATUS in allow_no_score)
+    if failed or no_score or not is_decided:
+        lines = _lines(scored, verdict, failed, no_score, settings.criteria)
+        raise AssertionError("\n".join(map(printable, lines)))
+
+
+def _raise(sample: Sample, error: BaseException) -> None:
+    raise error
 
 
 def _sample(conversation: ConversationInput, case: CaseInput | None, config: Config | None) -> Sample:
@@ -112,59 +128,6 @@ def _only(what: str, read: list[_T]) -> list[_T]:
     return read
 
 
-class _Checked(Struct, frozen=True):
-    """A scored and decided conversation.
-
-    Attributes:
-        scored: Its scores, without those that may have no score and are.
-        allowed: Criteria that may have no score; `verdict`: the verdict.
-    """
-
-    scored: ScoredConversation
-    verdict: Verdict
-    allowed: frozenset[str]
-    criteria: tuple[Criterion, ...]
-
-    @property
-    def failed(self) -> list[CriterionScores]:
-        """The criteria with a threshold that the conversation fails."""
-        return [
-            result
-            for result in self.scored.scores
-            if result.criterion.threshold is not None
-            and result.overall is not None
-            and result.overall.outcome == "FAIL"
-        ]
-
-    @property
-    def no_score(self) -> list[CriterionScores]:
-        """The criteria that raised an error, or have no score somewhere and must."""
-        return [
-            result
-            for result in self.scored.scores
-            if result.errors or (_has_no_score(result) and result.criterion.name not in self.allowed)
-        ]
-
-    @property
-    def is_passed(self) -> bool:
-        """Whether nothing failed, and nothing lacks a score or verdict that must have one."""
-        if self.failed or self.no_score or self.verdict.status == "FAIL":
-            return False
-        return self.verdict.status == "PASS" or STATUS in self.allowed
-
-
-class _Kept:
-    """Receives the scored conversation."""
-
-    scored: ScoredConversation
-
-    def add(self, scored: ScoredConversation) -> None:
-        self.scored = scored
-
-    def reject(self, sample: Sample, error: BaseException) -> None:
-        raise error
-
-
 def _is_let_off(result: CriterionScores, allowed: Collection[str]) -> bool:
     """Returns whether a criterion has no score and may have none: it failed nowhere, and raised no error."""
     is_allowed = result.criterion.name in allowed and not result.errors
@@ -176,7 +139,6 @@ def _scores(result: CriterionScores) -> list[Score]:
 
 
 def _fails(result: CriterionScores) -> bool:
-    """Returns whether a criterion fails somewhere."""
     return any(score.outcome == "FAIL" for score in _scores(result))
 
 
@@ -189,28 +151,34 @@ def _has_no_score(result: CriterionScores) -> bool:
     return any(score.value is None and score.outcome is None for score in _scores(result))
 
 
-def _lines(checked: _Checked) -> Iterator[str]:
-    sample = checked.scored.sample
+def _lines(
+    scored: ScoredConversation,
+    verdict: Verdict,
+    failed: Sequence[CriterionScores],
+    no_score: Sequence[CriterionScores],
+    criteria: Sequence[Criterion],
+) -> Iterator[str]:
+    sample = scored.sample
     held = f", eval case {sample.eval_case.eval_id}" if sample.eval_case else ""
-    status = "FAIL" if checked.failed or checked.verdict.status == "FAIL" else "no verdict"
+    status = "FAIL" if failed or verdict.status == "FAIL" else "no verdict"
     yield f"conversation {sample.conversation.conversation_id}{held}: {status}"
-    names = tuple(f"{result.criterion.name}: " for result in checked.no_score)
-    yield from (f"  {reason}" for reason in checked.verdict.reasons if not reason.startswith(names))
-    failing = checked.failed or [r for r in checked.scored.scores if status == "FAIL" and _fails(r)]
+    names = tuple(f"{result.criterion.name}: " for result in no_score)
+    yield from (f"  {reason}" for reason in verdict.reasons if not reason.startswith(names))
+    failing = failed or [r for r in scored.scores if status == "FAIL" and _fails(r)]
     for result in failing:
         yield from _criterion_lines(result, "FAIL")
-    for result in checked.no_score:
+    for result in no_score:
         if result not in failing:
             yield from _criterion_lines(result, None)
     if status == "FAIL" and sample.eval_case is not None and sample.eval_case.dialect == "ces":
-        for turn, text in unmet_turns(checked.scored, checked.verdict):
+        for turn, text in unmet_turns(scored, verdict):
             yield f"  {turn_name(sample.pairs[turn].index)}: {text}"
-    for failure in checked.scored.failures:
+    for failure in scored.failures:
         if failure.stage == "score":
             at = "" if failure.turn_index is None else f" at {turn_name(failure.turn_index)}"
             yield f"  {failure.criterion} raised {failure.error_type}{at}: {failure.message}"
     if any(result.criterion.needs_expected_calls for result in failing) or (status == "FAIL" and not failing):
-        yield from _call_lines(checked)
+        yield from _call_lines(sample, criteria)
 
 
 def _criterion_lines(result: CriterionScores, outcome: str | None) -> Iterator[str]:
@@ -238,10 +206,10 @@ def _why(score: Score) -> str:
     return f": {' '.join(texts)}" if texts else ""
 
 
-def _call_lines(checked: _Checked) -> Iterator[str]:
+def _call_lines(sample: Sample, criteria: Sequence[Criterion]) -> Iterator[str]:
     """Yields where calls differ from the expected ones: turns in order, then the whole conversation."""
-    kinds = [criterion for criterion in checked.criteria if isinstance(criterion, ToolTrajectory)]
-    sample, compare = checked.scored.sample, kinds[0] if kinds else ToolTrajectory()
+    kinds = [criterion for criterion in criteria if isinstance(criterion, ToolTrajectory)]
+    compare = kinds[0] if kinds else ToolTrajectory()
     calls: list[tuple[str, Sequence[ToolCall], Sequence[ToolCall]]] = []
     for pair in sample.pairs:
         if pair.expected.tool_calls is not None if pair.expected else pair.label is not None:

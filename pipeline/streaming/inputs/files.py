@@ -1,6 +1,5 @@
 """Watches directories and files, and reads their records as they appear."""
 
-import contextlib
 import glob
 import json
 import os
@@ -83,7 +82,7 @@ class LinesSource(StreamSource):
         return items
 
     def _run(self) -> None:
-        splitter, number = LineSplitter(self._limit), self._file.fileno()
+        splitter, number = _LineSplitter(self._limit), self._file.fileno()
         try:
             while not self._is_closed:
                 if select.select([number], [], [], _POLL_SECONDS)[0]:
@@ -99,7 +98,7 @@ class LinesSource(StreamSource):
         with self._changed:
             for line in lines:
                 self._changed.wait_for(lambda: self._held < _HELD_BYTES or self._is_closed)
-                error = oversized_error(self._limit) if isinstance(line, OversizedLine) else None
+                error = oversized_error(self._limit) if isinstance(line, _OversizedLine) else None
                 if error is None:
                     line = line.removeprefix(BOM).rstrip(b"\r")
                     if not line or line.isspace():
@@ -140,7 +139,7 @@ def may_be_complete(text: bytes) -> bool:
         return False
 
 
-class Labels:
+class _Labels:
     """Assigns names to files as sources: the path, or `path (2)` for the second file at that path.
 
     The identity of a file is its inode with its first line, or with its size and time.
@@ -155,7 +154,6 @@ class Labels:
         return facts
 
     def save(self, identity: str, **facts: Any) -> None:
-        """Saves the progress of a file."""
         self.checkpoints.set_note(identity, json.dumps(facts))
 
     def new(self, path: str) -> str:
@@ -169,7 +167,7 @@ class Labels:
 class _WatchedFile:
     """A watched file: its last known path, size and time of change (seconds since the epoch)."""
 
-    def __init__(self, labels: Labels, limit: int) -> None:
+    def __init__(self, labels: _Labels, limit: int) -> None:
         self._labels, self._limit = labels, limit
         self.path, self.source = "", ""  # there is no label until the file is identified
         self.size, self._inode, self._mtime_ns = -1, 0, 0
@@ -185,7 +183,6 @@ class _WatchedFile:
         return True
 
     def is_quiet(self, now: float, seconds: float = QUIET_SECONDS) -> bool:
-        """Returns whether the file has been unchanged for `seconds`."""
         return now - self.changed_at >= seconds
 
     def close(self) -> None:
@@ -198,18 +195,18 @@ _LONGEST_HEAD = 1 << 16
 _COMPARED = 256
 
 
-class GzipFoundError(Exception):
+class _GzipFoundError(Exception):
     """The file is compressed."""
 
 
-class LineFile(_WatchedFile):
+class _LineFile(_WatchedFile):
     """A file whose lines are returned once each; an unterminated line when it is a complete JSON text.
 
     A position is the number of the line. The end of an unterminated line that was returned is stored as a
     cut, so that a later process counts the same lines. A file whose text was replaced gets a new label.
     """
 
-    def __init__(self, labels: Labels, limit: int) -> None:
+    def __init__(self, labels: _Labels, limit: int) -> None:
         super().__init__(labels, limit)
         self._file: BinaryIO | None = None
         self._identity = ""
@@ -221,12 +218,11 @@ class LineFile(_WatchedFile):
     def _start(self, offset: int, line: int, cuts: list[int], head: bytes = b"", tail: bytes = b"") -> None:
         self._offset, self._line, self._cuts = offset, line, cuts
         self._saved = (offset, line, _digest(tail))
-        self._splitter = LineSplitter(self._limit, is_after_cut=offset in cuts)
+        self._splitter = _LineSplitter(self._limit, is_after_cut=offset in cuts)
         self._head, self._tail = head, tail
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds a file descriptor."""
         return self._file is not None
 
     @property
@@ -235,14 +231,12 @@ class LineFile(_WatchedFile):
         return max(self.size - self._offset, 0) + sum(len(item.data) for item in self._items)
 
     def observe(self, path: str, stat: stat_result, now: float) -> bool:
-        """Records size and time of the file; returns whether it changed."""
         if not super().observe(path, stat, now):
             return False
         self._is_changed, self._is_tried = True, False
         return True
 
     def observe_open(self, now: float) -> None:
-        """Records size and time of a removed file that is still open."""
         if self._file:
             self.observe(self.path, os.fstat(self._file.fileno()), now)
 
@@ -259,7 +253,7 @@ class LineFile(_WatchedFile):
         return bool(self.source) and self._splitter.is_between_lines
 
     def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
-        """Returns at most `limit` items, and the bytes read; raises OSError, NotTextError, GzipFoundError."""
+        """Returns at most `limit` items, and the bytes read; raises OSError, or an error: it is no text."""
         is_quiet = self.is_quiet(now)
         file = self._opened()
         if self._is_changed:
@@ -310,7 +304,7 @@ class LineFile(_WatchedFile):
         """Identifies the file by its first line, if that is complete, and seeks to the saved position."""
         line, is_whole = _first_line(file)
         if line.startswith(GZIP_MAGIC):
-            raise GzipFoundError
+            raise _GzipFoundError
         check_text(line[:KIND_BYTES])
         is_ended = (is_quiet or is_last) and line.strip() and may_be_complete(line)
         if not is_whole and not is_ended:
@@ -372,7 +366,7 @@ class LineFile(_WatchedFile):
             self._line += 1
             if self._line in self._done:
                 continue
-            if isinstance(data, OversizedLine):
+            if isinstance(data, _OversizedLine):
                 error = oversized_error(self._limit)
                 self._items.append(SourceRecord(self.source, self._line, bytes(data), error=error))
             elif data and not data.isspace():
@@ -413,7 +407,6 @@ class LineFile(_WatchedFile):
         return f"line {line} breaks off after {len(rest)} bytes, without a line end"
 
     def close(self) -> None:
-        """Closes the file."""
         if self._file:
             self._file.close()
             self._file = None
@@ -439,14 +432,14 @@ _KINDS = {kind.__name__: kind for kind in (OversizedRecordError, IncompleteReadE
 """Errors that keep their type; of the others in a document the message alone is kept."""
 
 
-class Document(_WatchedFile):
+class _Document(_WatchedFile):
     """A file whose records are returned once it is complete. A file that changes later gets a new label.
 
     A position is the number of the record in the file. The number of records is stored, so that a file is not
     opened again when all of them are settled.
     """
 
-    def __init__(self, labels: Labels, limit: int) -> None:
+    def __init__(self, labels: _Labels, limit: int) -> None:
         super().__init__(labels, limit)
         self._items: Iterator[SourceRecord] | None = None
         self._is_read = self._is_tried = False
@@ -457,14 +450,12 @@ class Document(_WatchedFile):
         return 0 if self._is_read else self.size
 
     def observe(self, path: str, stat: stat_result, now: float) -> bool:
-        """Records size and time of the file; returns whether it changed."""
         if not super().observe(path, stat, now):
             return False
         self._items, self._is_read, self._is_tried = None, False, False
         return True
 
     def is_readable(self, now: float) -> bool:
-        """Returns whether a read is in progress, or the file may be complete."""
         quiet_for = GIVEN_UP_SECONDS if self._is_tried else QUIET_SECONDS
         return not self._is_read and (self._items is not None or self.is_quiet(now, quiet_for))
 
@@ -498,7 +489,7 @@ class Document(_WatchedFile):
         return f"the text breaks off after {self.size} bytes"
 
     def _looks_complete(self) -> bool:
-        """Returns whether a document looks complete. Compressed and very large ones count as complete."""
+        """Returns whether it may be complete, as compressed and very large ones may."""
         if not self.size:
             return False
         if self.size > self._limit or not self.path.endswith(".json"):
@@ -542,11 +533,11 @@ class Document(_WatchedFile):
             yield SourceRecord(source, position + 1, b"", error=reading_error(error))
 
 
-class OversizedLine(bytes):
+class _OversizedLine(bytes):
     """The start of a line that exceeds the limit."""
 
 
-class LineSplitter:
+class _LineSplitter:
     """Splits a text into lines, independent of its chunks. Buffers at most one line."""
 
     def __init__(self, limit: int, is_after_cut: bool = False) -> None:
@@ -563,7 +554,6 @@ class LineSplitter:
 
     @property
     def is_between_lines(self) -> bool:
-        """Whether no line is buffered or being dropped."""
         return not self._parts and not self._is_dropping
 
     def add(self, chunk: bytes) -> list[bytes]:
@@ -573,7 +563,7 @@ class LineSplitter:
         if others:
             lines += self._end()
             whole = others[:-1]
-            lines += (x if len(x) <= self._limit else OversizedLine(x[:KEPT_RECORD_BYTES]) for x in whole)
+            lines += (x if len(x) <= self._limit else _OversizedLine(x[:KEPT_RECORD_BYTES]) for x in whole)
             lines += self._hold(others[-1])
         return lines
 
@@ -589,7 +579,7 @@ class LineSplitter:
         self._parts.append(part)
         self._held += len(part)
         if self._held > self._limit:
-            yield OversizedLine(self.pending[:KEPT_RECORD_BYTES])
+            yield _OversizedLine(self.pending[:KEPT_RECORD_BYTES])
             self._parts, self._held, self._is_dropping = [], 0, True
 
     def _end(self) -> list[bytes]:
@@ -655,15 +645,14 @@ _MOST_OPEN = 256
 _DOCUMENTS = (".json", ".gz", ".avro", ".parquet")
 
 _FileKey = tuple[int, int]
-_File = LineFile | Document
+_File = _LineFile | _Document
 
 
 class DirectorySource(StreamSource):
     """Reads the records of files as they appear and grow, each record once.
 
     A file is identified by its inode: a renamed file continues, and a file that replaces another is new.
-    `.json`, `.gz`, `.avro` and `.parquet` are read when they are complete; all other files line by line as
-    they grow.
+    `.json`, `.gz`, `.avro` and `.parquet` are read when they are complete, others line by line as they grow.
     """
 
     def __init__(
@@ -675,12 +664,12 @@ class DirectorySource(StreamSource):
     ) -> None:
         """Checks the paths (files, directories or globs), which the first poll reads; raises ConfigError."""
         check_paths(paths)
-        self._paths, self._labels = paths, Labels(checkpoints)
+        self._paths, self._labels = paths, _Labels(checkpoints)
         self._limit, self._clock = max_record_bytes, clock
         self._files: dict[_FileKey, _File] = {}
         self._ready: deque[_FileKey] = deque()
         self._waiting: set[_FileKey] = set()
-        self._open: dict[_FileKey, LineFile] = {}
+        self._open: dict[_FileKey, _LineFile] = {}
         self._refused: dict[_FileKey, int] = {}
         self._reported: set[str] = set()
         self._compressed: set[str] = set()
@@ -734,7 +723,7 @@ class DirectorySource(StreamSource):
         return [failure for root in gone for failure in self._unreadable(root, error)]
 
     def _file_at(self, key: _FileKey, path: str) -> _File:
-        kind = Document if path.endswith(_DOCUMENTS) or path in self._compressed else LineFile
+        kind = _Document if path.endswith(_DOCUMENTS) or path in self._compressed else _LineFile
         file = self._files.get(key)
         if not isinstance(file, kind):
             self._forget(key)
@@ -747,7 +736,6 @@ class DirectorySource(StreamSource):
             self._waiting.add(key)
 
     def _read_removed(self, key: _FileKey, now: float) -> None:
-        """Reads a removed file to its end, while it is open."""
         file = self._open.get(key)
         if file is None:
             self._forget(key)
@@ -773,16 +761,14 @@ class DirectorySource(StreamSource):
             return [], 0
         try:
             items, cost = file.read(limit, now)
-        except FileNotFoundError:
-            self._forget(key)
-            return [], 0
-        except GzipFoundError:
-            self._compressed.add(file.path)
+        except (FileNotFoundError, _GzipFoundError) as error:
+            if isinstance(error, _GzipFoundError):
+                self._compressed.add(file.path)
             self._forget(key)
             return [], 0
         except Exception as error:
             return self._refuse(key, file, error), 0
-        if isinstance(file, LineFile) and file.is_open:
+        if isinstance(file, _LineFile) and file.is_open:
             # The most recently read files stay open, so that reading continues after a rename.
             self._open.pop(key, None)
             self._open[key] = file
@@ -793,7 +779,7 @@ class DirectorySource(StreamSource):
     def _refuse(self, key: _FileKey, file: _File, error: Exception) -> list[SourceRecord]:
         """Reports an unreadable file once and skips it until it changes."""
         self._forget(key)
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             self._refused[key] = os.stat(file.path).st_ctime_ns
         return self._unreadable(file.path, error)
 
@@ -817,7 +803,7 @@ class DirectorySource(StreamSource):
     def _last_items(self, key: _FileKey, file: _File, now: float) -> list[SourceRecord]:
         try:
             return file.last_items(now)
-        except (FileNotFoundError, GzipFoundError):
+        except (FileNotFoundError, _GzipFoundError):
             return []
         except Exception as error:
             return self._refuse(key, file, error)
@@ -826,7 +812,7 @@ class DirectorySource(StreamSource):
         """Returns the files that break off, one line each. A later process reads them when complete."""
         lines = []
         for file in self._files.values():
-            with contextlib.suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):
                 problem = file.unfinished()
                 lines += [f"{shown_path(file.path)}: {problem}"] if problem else []
         return sorted(lines)

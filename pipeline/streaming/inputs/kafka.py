@@ -1,7 +1,7 @@
 """Reads a Kafka topic."""
 
 import contextlib
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import Any
@@ -25,9 +25,8 @@ _POLL_INTERVAL_MS = 3_600_000
 class KafkaSource(StreamSource):
     """Reads the records of a topic as one consumer of a group.
 
-    A source is `topic[partition]`, a position is the offset. The committed offset is the one before which all
-    records are settled. Records of a revoked partition are dropped. Tombstones (no value) are settled at
-    once.
+    A source is `topic[partition]`, a position the offset; the offset before which all records are settled is
+    committed. Records of a revoked partition are dropped, tombstones (no value) settled at once.
     """
 
     def __init__(self, uri: str, max_record_bytes: int) -> None:
@@ -66,7 +65,6 @@ class KafkaSource(StreamSource):
         return consumer
 
     def _find_topic(self, consumer: Consumer) -> None:
-        """Raises KafkaException if the topic does not exist or no broker answers."""
         for further in reversed(range(_START_ATTEMPTS)):
             try:
                 topic = consumer.list_topics(self._uri.topic, timeout=1.0).topics[self._uri.topic]
@@ -181,26 +179,21 @@ class OffsetTracker:
     """
 
     def __init__(self) -> None:
-        self._given: deque[int] = deque()
-        self._open: set[int] = set()
-        self.committed = 0
-        self.next = 0
+        self._open: OrderedDict[int, None] = OrderedDict()
+        self.committed = self.next = 0
 
     def add(self, offset: int) -> None:
         """Adds the offset of a record that was read."""
-        self._given.append(offset)
-        self._open.add(offset)
+        self._open[offset] = None
         self.next = offset + 1
 
     def settle(self, offset: int) -> None:
         """Marks a record as settled; ignores offsets that were not added."""
-        self._open.discard(offset)
+        self._open.pop(offset, None)
 
     def commit(self) -> int | None:
         """Returns the offset before which all records are settled; None if it has not moved."""
-        while self._given and self._given[0] not in self._open:
-            self._given.popleft()
-        offset = self._given[0] if self._given else self.next
+        offset = next(iter(self._open), self.next)
         if offset <= self.committed:
             return None
         self.committed = offset

@@ -221,7 +221,6 @@ def _decode(signal: Signal, content_type: str, body: bytes) -> tuple[Export | No
 
 
 def _value(signal: Signal, content_type: str, body: bytes) -> JsonObject:
-    """Returns a request as OTLP/JSON."""
     if content_type == PROTOBUF:
         try:
             request = signal.request.FromString(body)

@@ -44,7 +44,7 @@ class Export(NamedTuple):
 
 
 def refused_before(options: SourceOptions, checkpoints: Checkpoints) -> list[str]:
-    """Returns how many spans earlier processes refused; ConfigError: received ones wait to be read."""
+    """Returns how many spans earlier processes refused; raises ConfigError: received ones wait to be read."""
     path = options.directory / RECEIVED_FILE
     if not path.is_file():
         return []

@@ -161,6 +161,5 @@ def _connect(uri: str) -> tuple[Any, str]:
 
 
 def _refusal(uri: str, error: BaseException | None) -> str:
-    """Returns a one-line message for an error of Pub/Sub."""
     text = " ".join(str(getattr(error, "message", "") or error or "the stream has ended").split())
     return f"--input {uri}: {type(error).__name__}: {text[:500]}"

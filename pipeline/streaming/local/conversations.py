@@ -14,7 +14,7 @@ from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import dump_json
 from turnwise.transforms.beam.sessions import MAX_EVENTS, ClosedSession, closed_session
 from turnwise.transforms.beam.windows import Contribution
-from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
+from turnwise.transforms.metrics.state import packed
 
 
 class StoredConversation(NamedTuple):
@@ -35,11 +35,6 @@ class StoredConversation(NamedTuple):
     packed: bytes
     counts: str
     digest: bytes
-
-    @property
-    def statistics(self) -> MetricsState:
-        """What it added to the metrics."""
-        return unpacked(self.packed)
 
     @property
     def counted(self) -> Counter[str]:

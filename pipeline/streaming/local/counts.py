@@ -153,11 +153,6 @@ class Watermark:
         before, self.value = self.value, max(self.value, min(self._latest + idle, self._now()) - _SLACK)
         return self.value > before
 
-    @property
-    def micros(self) -> int:
-        """The value in microseconds."""
-        return int(self.value * 1e6)
-
     def pass_over(self, seconds: float) -> None:
         """Advances to `seconds` after the latest event, at the end of a stream."""
         self.value = max(self.value, self._newest) + seconds

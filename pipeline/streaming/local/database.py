@@ -265,37 +265,34 @@ def _tail_digest(tail: bytes) -> bytes:
 
 
 class Segments:
-    """The growing files of a directory; what stands beyond a committed length was never committed."""
+    """The growing files of a directory; what stands beyond a committed length was never committed.
+
+    `lengths` are those of all files in bytes, with rows that are not yet committed.
+    """
 
     def __init__(self, directory: Path, committed: Mapping[SegmentId, int]) -> None:
-        """Truncates the files to their committed lengths and removes uncommitted files."""
         self._directory = directory
-        self._lengths: dict[SegmentId, int] = dict(committed)
+        self.lengths: dict[SegmentId, int] = dict(committed)
         for path in directory.iterdir():
             name = _NAME.fullmatch(path.name)
-            if name and SegmentId(name[1], int(name[2])) not in self._lengths:
+            if name and SegmentId(name[1], int(name[2])) not in self.lengths:
                 path.unlink()
         self._current = {table: SegmentId(table, 0) for table in TABLES}
-        self._current |= {segment.table: segment for segment in sorted(self._lengths)}
+        self._current |= {segment.table: segment for segment in sorted(self.lengths)}
         self._tails = dict[SegmentId, bytes]()
-        for segment in self._lengths.keys() - self._current.values():
+        for segment in self.lengths.keys() - self._current.values():
             with (directory / segment.name).open("rb") as file:
-                self._tails[segment] = _tail_of(file, self._lengths[segment])
+                self._tails[segment] = _tail_of(file, self.lengths[segment])
         self._files = {table: self._open(segment) for table, segment in self._current.items()}
 
     def _open(self, segment: SegmentId) -> BinaryIO:
         path = self._directory / segment.name
-        length = self._lengths.setdefault(segment, 0)
+        length = self.lengths.setdefault(segment, 0)
         file = path.open("r+b" if path.exists() else "w+b")
         file.truncate(length)
         self._tails[segment] = _tail_of(file, length)
         file.seek(length)
         return file
-
-    @property
-    def lengths(self) -> Mapping[SegmentId, int]:
-        """Length of every file in bytes, with rows that are not yet committed."""
-        return self._lengths
 
     def tail(self, segment: SegmentId) -> bytes:
         """Returns the digest of the last 4,096 bytes of a file, by which it is recognised."""
@@ -306,15 +303,15 @@ class Segments:
         if not rows:
             return None
         segment = self._current[table]
-        if self._lengths[segment] >= _LARGEST:
+        if self.lengths[segment] >= _LARGEST:
             segment = self._current[table] = SegmentId(table, segment.number + 1)
             self._sync_one(table)
             self._files[table].close()
             self._files[table] = self._open(segment)
         text = score_lines(rows) if table == SCORES else b"\n".join(map(dump_json, rows)) + b"\n"
         self._files[table].write(text)
-        span = RowRange(segment, self._lengths[segment], len(text))
-        self._lengths[segment] += len(text)
+        span = RowRange(segment, self.lengths[segment], len(text))
+        self.lengths[segment] += len(text)
         self._tails[segment] = (self._tails[segment] + text[-_COMPARED:])[-_COMPARED:]
         return span
 
@@ -334,15 +331,15 @@ class Segments:
         path = self._directory / segment.name
         with path.open("rb") as source, (self._directory / new.name).open("wb") as target:
             starts = [0, *(start + size for start, size in dead)]
-            ends = [*(start for start, _ in dead), self._lengths[segment]]
+            ends = [*(start for start, _ in dead), self.lengths[segment]]
             for start, end in zip(starts, ends, strict=True):
                 source.seek(start)
                 while start < end:
                     start += target.write(source.read(min(end - start, _COPIED_AT_ONCE)))
-            self._lengths[new] = target.tell()
+            self.lengths[new] = target.tell()
             target.flush()
             os.fsync(target.fileno())
-        del self._lengths[segment], self._tails[segment]
+        del self.lengths[segment], self._tails[segment]
         self._files[segment.table].close()
         self._files[segment.table] = self._open(new)
         self._current[segment.table] = new

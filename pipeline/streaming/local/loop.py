@@ -67,13 +67,9 @@ StreamEvent: TypeAlias = Elements | AdvanceWatermark | AdvanceClock
 
 
 class _OpenWindow(Struct):
-    """A window of an app version: its sums as of the last pane, and the changes since then.
-
-    `due` is the time of the clock at which the next early pane is due; infinity: none.
-    """
+    """A window of an app version; `due` is the clock's time of its next early pane, infinity: none."""
 
     sums: MetricsState
-    changes: MetricsState
     panes: int = 0
     due: float = inf
 
@@ -92,25 +88,21 @@ class Windows:
         self._clock, self._watermark = 0.0, -inf
         self._changed: set[tuple[float, str]] = set()
         self._next_end = inf
-        for start, version, state in earlier:
-            self._add(window_start(start, self._length), version, state, 1)
+        self.add(SumsChange(1, *entry) for entry in earlier)
 
     def add(self, changes: Iterable[SumsChange]) -> None:
         """Adds what contributions change; dropped where the lateness of a window is over."""
         for change in changes:
-            start = window_start(change.event_time, self._length)
-            self._add(start, change.app_version, change.statistics, change.sign)
-
-    def _add(self, start: float, version: str, sums: MetricsState, sign: int) -> None:
-        end = start + self._length
-        if self._watermark > end + self._lateness:
-            return
-        window = self._windows.setdefault((start, version), _OpenWindow(MetricsState(), MetricsState()))
-        window.changes.merge(sums, sign)
-        self._changed.add((start, version))
-        self._next_end = min(self._next_end, end)
-        if window.due == inf:
-            window.due = self._clock + self._pane_every
+            key = window_start(change.event_time, self._length), change.app_version
+            end = key[0] + self._length
+            if self._watermark > end + self._lateness:
+                continue
+            window = self._windows.setdefault(key, _OpenWindow(MetricsState()))
+            window.sums.merge(change.statistics, change.sign)
+            self._changed.add(key)
+            self._next_end = min(self._next_end, end)
+            if window.due == inf:
+                window.due = self._clock + self._pane_every
 
     def panes(self, watermark: float, clock: float) -> Iterator[WindowMetrics]:
         """Yields the panes that are due, and forgets windows that accept no more changes."""
@@ -129,10 +121,9 @@ class Windows:
             if timing:
                 self._changed.discard((start, version))
                 sums = MetricsState()
-                for part in (window.sums, window.changes):
-                    sums.merge(part)
+                sums.merge(window.sums)
                 pane = WindowMetrics(start, end, version, timing, window.panes, sums)
-                window.sums, window.changes, window.due = sums, MetricsState(), inf
+                window.due = inf
                 window.panes += 1
                 yield pane
             if watermark > end + self._lateness:
@@ -151,7 +142,6 @@ class StreamLoop:
     """Runs a stream in the calling thread. A bundle that fails ends it: the next process reads it again."""
 
     def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[WindowSum]) -> None:
-        """Creates a loop; `sums` are the metrics of earlier processes."""
         self._rules, self._runtime, self._run = settings.stream.rules, runtime, settings.run
         self._reader = LogReader(settings.input_format, settings.config)
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
@@ -287,7 +277,9 @@ class Engine:
         self._store, self._in_flight, self._cases = runtime.store, runtime.in_flight, runtime.cases
         self._watermark = Watermark(patience=stream.rules.longest_wait)
         self._started = self._ticked = monotonic()
-        self._scored_before = self._scored()
+        seconds, most = stream.max_run_time, stream.stop_after
+        self._seconds = inf if seconds is None else seconds
+        self._last = inf if most is None else self._scored() + most
         self.problem: Exception | None = None
 
     def close(self) -> None:
@@ -315,10 +307,8 @@ class Engine:
             raise self.problem
 
     def _live(self) -> Iterator[StreamEvent]:
-        most = self._stream.stop_after
         while not self._must_end():
-            scored = self._scored() - self._scored_before
-            room = _BUNDLE if most is None else min(_BUNDLE, most - scored)
+            room = int(min(_BUNDLE, self._last - self._scored()))
             items = yield from self._in_worker(partial(self._source.poll, room))
             if items:
                 yield from self._admit(items)
@@ -328,7 +318,6 @@ class Engine:
             yield from self._tick()
 
     def _refresh_cases(self) -> Iterator[StreamEvent]:
-        """Reads eval cases that changed, and stores the failures of those that cannot be read."""
         if self._cases is None or not self._cases.is_due:
             return
         failures = (yield from self._in_worker(self._cases.refresh)) or ()
@@ -351,12 +340,8 @@ class Engine:
         return result.result()
 
     def _must_end(self) -> bool:
-        seconds, conversations = self._stream.max_run_time, self._stream.stop_after
-        if self._stop.is_set() or self._source.is_finished:
-            return True
-        if seconds is not None and monotonic() - self._started >= seconds:
-            return True
-        return conversations is not None and self._scored() - self._scored_before >= conversations
+        is_over = monotonic() - self._started >= self._seconds or self._scored() >= self._last
+        return self._stop.is_set() or self._source.is_finished or is_over
 
     def _scored(self) -> int:
         counts = self._store.counts
@@ -385,22 +370,20 @@ class Engine:
             yield Elements(elements)
 
     def _tick(self) -> Iterator[StreamEvent]:
-        """Advances the pipeline's clock and watermark."""
         now = monotonic()
         if now - self._ticked < _TICK:
             return
         if self._watermark.advance():
             self._store.now = max(self._store.now, self._watermark.value)
-            yield AdvanceWatermark(Timestamp(micros=self._watermark.micros))
+            yield AdvanceWatermark(Timestamp.of(self._watermark.value))
         yield AdvanceClock(now - self._ticked)
         self._ticked = now
 
     def _drain(self) -> Iterator[StreamEvent]:
-        """Completes the records that were read: open sessions end."""
         if self._stream.stop_after is None:
             yield from self._admit((yield from self._in_worker(self._source.last_items)) or ())
         self._watermark.pass_over(self._stream.rules.longest_wait)
-        yield AdvanceWatermark(Timestamp(micros=self._watermark.micros))
+        yield AdvanceWatermark(Timestamp.of(self._watermark.value))
         if waiting := self._in_flight.waiting:
             raise IncompleteError(
                 f"{waiting} records were not completed; start the stream again to read them again"

@@ -155,7 +155,7 @@ def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, s
             complain(WAITING)
         close_judges()
         engine.close()
-    late = runtime.complete_windows(stream.rules)
+    late = metrics.complete(store.sums.all(), stream.rules.window)
     runtime.write_metrics()
     engine.check()
     return late
@@ -283,7 +283,6 @@ class LiveView:
                 self._tell()
 
     def _tell_alerts(self) -> None:
-        """Prints the alerts that have not been printed; a screen is gone when the stream ends."""
         before, self._told = self._told, len(self._runtime.alerts)
         for alert in self._runtime.alerts[before : self._told]:
             complain(f"alert: {alert}")

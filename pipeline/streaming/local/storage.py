@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock, RLock
@@ -62,7 +62,7 @@ from turnwise.transforms.beam.windows import (
     in_place_of_another,
     too_late,
 )
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, unpacked
 from turnwise.transforms.text.dates import rfc3339
 
 _PRUNED_EVERY = 2_000
@@ -86,7 +86,6 @@ class StreamStorage:
     """
 
     def __init__(self, directory: Path, rules: StreamRules) -> None:
-        """Opens the database and files of a directory; raises ValueError or OSError."""
         self.run = RunInfo("", "")
         self.service: ChangeWriter | None = None
         self._changes: list[StreamChange] = []
@@ -262,13 +261,13 @@ class StreamStorage:
         self.conversations.drop(known)
         if known.key != key_of(name):
             self._change(gone_change(known.key, self.run.run_id, written))
-        statistics = known.statistics
+        statistics = unpacked(known.packed)
         if statistics.conversations:
             self.sums.changes.append(SumsChange(-1, known.event_time, known.app_version, statistics))
 
     def _is_first(self, key: Place) -> bool:
         """Returns whether a record is settled for the first time. Tracked sources never repeat a record."""
-        if self.checkpoints.is_tracked(key[0]):
+        if key[0] in self.checkpoints.tracked:
             return True
         insert = "INSERT OR IGNORE INTO settled VALUES (?, ?, ?)"
         return self._connection.execute(insert, (*key, time())).rowcount > 0
@@ -308,14 +307,14 @@ def _rows(outcome: RecordOutcome, revision: int) -> Mapping[str, Sequence[Any]]:
 
 
 class SourceCheckpoints:
-    """The progress of sources that can be read again, written in the transaction of the outcomes."""
+    """The progress of `tracked` sources, which can be read again, written with the outcomes."""
 
     def __init__(self, connection: sqlite3.Connection, lock: RLock) -> None:
         self._connection, self._lock = connection, lock
         self._through: dict[str, int] = {}
         self._beyond: defaultdict[str, set[int]] = defaultdict(set)
         self._notes: dict[str, str] = {}
-        self._tracked: set[str] = set()
+        self.tracked: set[str] = set()
         self._empty: defaultdict[str, set[int]] = defaultdict(set)
         for source, through, note in connection.execute("SELECT source, through, note FROM sources"):
             self._through[source] = through
@@ -327,12 +326,8 @@ class SourceCheckpoints:
     def done(self, source: str) -> SettledPositions:
         """Returns the settled positions of a source, and tracks the source from now on."""
         with self._lock:
-            self._tracked.add(source)
+            self.tracked.add(source)
             return SettledPositions(self._through.get(source, 0), frozenset(self._beyond[source]))
-
-    def is_tracked(self, source: str) -> bool:
-        """Returns whether the settled positions of a source are stored."""
-        return source in self._tracked
 
     def skip(self, source: str, positions: Iterable[int]) -> None:
         """Settles positions without a record; written with the next settled positions."""
@@ -357,7 +352,7 @@ class SourceCheckpoints:
         """Writes settled places. The caller holds a transaction."""
         by_source, self._empty = self._empty, defaultdict(set)
         for source, position in places:
-            if source in self._tracked:
+            if source in self.tracked:
                 by_source[source].add(position)
         write = self._connection.executemany
         for source, positions in by_source.items():
@@ -391,15 +386,18 @@ class MetricsFiles:
         """Reads the rows, without those of windows that are not known; ConfigError: a file cannot be read."""
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
         keys = [_window_key(entry.start, entry.app_version) for entry in known]
-        self._rows = {table: _grouped(_read(directory / f"{table}.jsonl"), keys) for table in SINGLE_FILES}
+        self._rows: dict[str, dict[_WindowKey, list[JsonObject]]] = {table: {} for table in SINGLE_FILES}
+        self._changes: dict[_WindowKey, StreamChange] = {}
+        for table, of_table in self._rows.items():
+            for row in _read(directory / f"{table}.jsonl"):
+                if (key := (row["window_start"], row["app_version"])) in keys:
+                    of_table.setdefault(key, []).append(row)
+                elif table == BY_VERSION:
+                    self._changes[key] = gone_window(*key, run_id, row["revision"] + 1)
         # A window whose rows are gone has no state here: `complete` writes it anew.
         written = self._rows[BY_VERSION]
         self._states = {key: entry.state for key, entry in zip(keys, known, strict=True) if key in written}
         self.send: Callable[[Sequence[StreamChange]], None] | None = None
-        self._changes: dict[_WindowKey, StreamChange] = {}
-        for row in _read(directory / f"{BY_VERSION}.jsonl"):
-            if (key := (row["window_start"], row["app_version"])) not in keys:
-                self._changes[key] = gone_window(*key, run_id, row["revision"] + 1)
         self._is_changed, self._aggregated = True, -1
 
     def put(self, metrics: WindowMetrics) -> None:
@@ -415,13 +413,6 @@ class MetricsFiles:
             self._states[key], self._changes[key] = metrics.state, change
             self._is_changed = True
 
-    def missing(self, sums: Iterable[WindowSum]) -> int:
-        """Returns how many of the stored conversations are not in the rows of their windows."""
-        with self._lock:
-            written = self._rows[BY_VERSION]
-            pairs = ((state.conversations, written.get(_window_key(s, v))) for s, v, state in sums)
-            return sum(max(0, stored - (rows[0]["conversations"] if rows else 0)) for stored, rows in pairs)
-
     def last_windows(self, most: int) -> list[MetricsByAppVersionRow]:
         """Returns the rows by app version of the newest windows, the oldest of them first."""
         with self._lock:
@@ -430,11 +421,19 @@ class MetricsFiles:
             newest = [entry for entry in sorted(written.items(), key=_order) if entry[0][0] in shown]
             return cast("list[MetricsByAppVersionRow]", [row for _, rows in newest for row in rows])
 
-    def complete(self, sums: Iterable[WindowSum], length: float) -> None:
-        """Replaces the rows of windows that differ from the stored sums; `length` in seconds."""
+    def complete(self, sums: Iterable[WindowSum], length: float) -> int:
+        """Replaces the rows of windows of `length` seconds that differ from the stored sums.
+
+        Returns how many of the stored conversations were not in them: those that came too late.
+        """
+        late = 0
         for start, version, state in sums:
-            if self._states.get(_window_key(start, version)) != state:
+            key = _window_key(start, version)
+            rows = self._rows[BY_VERSION].get(key)
+            late += max(0, state.conversations - (rows[0]["conversations"] if rows else 0))
+            if self._states.get(key) != state:
                 self.put(WindowMetrics(start, start + length, version, "LATE", 0, state))
+        return late
 
     def write(self, totals: dict[str, MetricsState], changes: int) -> None:
         """Writes the files that changed; `totals`: metrics by app version, `changes`: their number."""
@@ -478,15 +477,6 @@ def _read(path: Path) -> list[JsonObject]:
     return rows
 
 
-def _grouped(rows: Iterable[JsonObject], keys: Container[_WindowKey]) -> dict[_WindowKey, list[JsonObject]]:
-    groups: dict[_WindowKey, list[JsonObject]] = {}
-    for row in rows:
-        key = (row["window_start"], row["app_version"])
-        if key in keys:
-            groups.setdefault(key, []).append(row)
-    return groups
-
-
 class Runtime(Struct, frozen=True):
     """The storage, records in flight, metrics files, eval cases and alerts (sentences) of a local stream."""
 
@@ -495,13 +485,6 @@ class Runtime(Struct, frozen=True):
     metrics: MetricsFiles
     cases: CaseBook | None = None
     alerts: list[str] = field(default_factory=list)
-
-    def complete_windows(self, rules: StreamRules) -> int:
-        """Adds conversations that came too late to their windows; returns how many there were."""
-        sums = self.store.sums.all()
-        late = self.metrics.missing(sums)
-        self.metrics.complete(sums, rules.window)
-        return late
 
     def write_metrics(self) -> None:
         """Writes the metrics files if something changed; raises OSError."""

@@ -109,14 +109,13 @@ def test_a_store_holds_the_conversations_and_scores_of_the_files(stored_sample, 
     assert run is not None and run.startswith(f"{app}/evaluationRuns/")
     read = store.read(lambda c: conversations_to_read(c, run, "v2"))
     own = [row for row in written if (row["app_version"] or "").endswith("v2")]
-    assert [each.row for each in read] == to_read(own)
+    assert [row for _, row, _ in read] == to_read(own)
     sizes = type_sizes(own)
-    assert [each.problem_type_size for each in read] == [
-        sizes[each.row["problem_type"] or ""] for each in read
-    ]
+    assert [size for *_, size in read] == [sizes[row["problem_type"] or ""] for _, row, _ in read]
     assert sum(store.read(lambda c: verdict_counts(c, run, "v2")).values()) == len(own)
-    (name,) = store.read(lambda c: names_of(c, app, read[0].row["conversation_id"], run))
-    expected = [r for r in done.rows("scores") if r["conversation_id"] == read[0].row["conversation_id"]]
+    first = read[0][1]["conversation_id"]
+    (name,) = store.read(lambda c: names_of(c, app, first, run))
+    expected = [r for r in done.rows("scores") if r["conversation_id"] == first]
     found_scores = store.read(lambda c: scores_of(c, name))
     assert {s["score_id"] for s in found_scores} == {s["score_id"] for s in expected}
     turns = [s["turn_index"] for s in found_scores]

@@ -11,15 +11,13 @@ from turnwise.transforms.decisions.first_page import counts_text, headline, lead
 
 
 def test_one_version():
-    found = without_baseline(["v1"], (0.78, 0.58, 0.9), (18, 5, 7), [], 2, None)
-    assert found.headline == "One version only: 78.0% pass (58.0% to 90.0%), 23 with a verdict, 7 without."
+    found = without_baseline(["v1"], (18, 5, 7), (0.58, 0.9), [{"rejected_records": 2}], [], None)
+    assert found.headline == "One version only: 78.3% pass (58.0% to 90.0%), 23 with a verdict, 7 without."
     assert counts_text(found) == "failed 5, no verdict 7, rejected 2" and found.baseline is None
     assert found.destructive is None, "the conversations are not read"
-    nothing = without_baseline(["v1"], None, (0, 0, 7), [], 0, None)
+    nothing = without_baseline(["v1"], (0, 0, 7), (None, None), [], [], None)
     assert nothing.headline == "One version only: 0 with a verdict, 7 without.", "no share is no 0 %"
-    several = without_baseline(
-        ["", "v1"], (0.5, None, None), (5, 5, 7), [], 0, None, "No baseline is named: "
-    )
+    several = without_baseline(["", "v1"], (5, 5, 7), (None, None), [], [], None, "No baseline is named: ")
     told = "No baseline is named: (no version) and v1 are not compared; 50.0% pass, 10 with a verdict, 7"
     assert several.headline == f"{told} without." and several.baseline is None
 
@@ -30,11 +28,11 @@ def test_the_criterion_that_leads(primary, measured, stating, name, why):
 
 
 def test_few_verdicts_of_one_version_ask_for_more():
-    few, enough = (without_baseline(["v1"], None, (n, 0, 2), [], 0, None) for n in (1, 10))
+    few, enough = (without_baseline(["v1"], (n, 0, 2), (None, None), [], [], None) for n in (1, 10))
     text = "Only 1 conversation has a verdict: 99 more conversations tell the pass rate to within 10 points."
     assert (few.detail, enough.detail) == (text, "")
     rows = [row(i % 3, severity_score=0.0, conversation_id=f"c{i}", transcript=None) for i in range(12)]
-    found = without_baseline(["v1"], None, (0, 12, 0), [], 0, rows)
+    found = without_baseline(["v1"], (0, 12, 0), (None, None), [], [], rows)
     assert "12 with a verdict (of 3 cases), 0 without" in found.headline
     assert (
         found.detail == "Only 3 cases have a verdict: 97 more cases tell the pass rate to within 10 points."

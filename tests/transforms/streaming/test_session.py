@@ -204,7 +204,7 @@ def test_a_key_is_visited_to_be_forgotten():
     late = T + GAP + RULES.allowed_lateness
     assert kept.next_visit(RULES) == late
     kept.take_due(late, RULES)
-    assert kept.next_visit(RULES) == late + FORGOTTEN_SECONDS and not kept.is_empty()
+    assert kept.next_visit(RULES) == late + FORGOTTEN_SECONDS and kept.forgotten
 
 
 def test_an_explicit_end_closes_at_once_also_what_comes_later():

@@ -9,7 +9,7 @@ import pytest
 
 from tests.transforms.text.labelled import LABELLED, figures, labelled, replaced, table
 from turnwise.schemas.config import REDACTED_KINDS
-from turnwise.transforms.text.personal import google_detector, presidio_detector
+from turnwise.transforms.text.personal import google_findings, presidio_findings
 
 LANGUAGES = {"en", "de", "es", "fr", "it", "pt", "nl", "pl", "other"}
 
@@ -52,7 +52,7 @@ def test_presidio():
     registry = presidio.RecognizerRegistry(supported_languages=["en"])
     registry.add_recognizer(presidio.PatternRecognizer("TICKET", deny_list=["T-77"]))
     engine = presidio.AnalyzerEngine(registry=registry, nlp_engine=Blank(), supported_languages=["en"])
-    assert [(one.kind, one.key) for one in presidio_detector(engine)("see T-77")] == [("TICKET", "T-77")]
+    assert [(one.kind, one.key) for one in presidio_findings(engine, "see T-77")] == [("TICKET", "T-77")]
 
 
 def test_google():
@@ -78,7 +78,7 @@ def test_google():
         threading.Thread(target=server.handle_request, daemon=True).start()
         host = f"127.0.0.1:{server.server_port}"
         transport = DlpServiceRestTransport(host=host, url_scheme="http", credentials=AnonymousCredentials())
-        found = list(google_detector(dlp.DlpServiceClient(transport=transport), "projects/p")("Ich Jörg"))
+        found = list(google_findings(dlp.DlpServiceClient(transport=transport), "projects/p", "Ich Jörg"))
     assert [(one.kind, one.key) for one in found] == [("PERSON_NAME", "Jörg")]
     assert asked[0][0].startswith("/v2/projects/p/content:inspect") and asked[0][1]["item"] == {
         "value": "Ich Jörg"

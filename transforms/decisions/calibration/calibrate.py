@@ -176,7 +176,6 @@ class _Labelled(NamedTuple):
         return _Labelled(self.values[chosen], self.people[chosen], cases, self.weights[chosen])
 
     def costs(self, threshold: float, costs: ErrorCosts) -> Numbers:
-        """Returns the cost of each score."""
         passed, cost = self.values >= threshold, np.where(self.people, costs.false_fail, costs.false_pass)
         return np.where(passed != self.people, cost, 0.0)
 
@@ -421,7 +420,6 @@ class _ScoreGroup(NamedTuple):
     name: str | None
 
     def holds(self, score: JudgedScore) -> bool:
-        """Returns whether a score is of the group."""
         if self.kind == "app_version":
             return score.app_version == self.name
         return self.kind == "all" or self.name in score.slices

@@ -205,7 +205,6 @@ def _joined(
 
 
 def _scored(scores: Sequence[ScoreRow]) -> ComparedConversation:
-    """Returns a conversation with what criteria gave it."""
     first, whole = scores[0], (row for row in scores if row["turn_index"] is None)
     by_criterion: dict[str, list[ScoreRow]] = {}
     for row in scores:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 import numpy as np
@@ -253,16 +254,15 @@ def _compare_parts(
         for measure in measures
     )
     parts = [part for part in of_slices if part.estimate.baseline_count or part.estimate.candidate_count]
-    parts += [part for measure in measures for part in _of_turns(matched, measure, options)]
-    with_p = [part for part in parts if part.estimate.p is not None]
-    q_values = benjamini_hochberg([part.estimate.p or 0.0 for part in with_p])
-    q_of = {id(part): q for part, q in zip(with_p, q_values, strict=True)}
+    for measure in measures:
+        parts += islice(_of_turns(matched, measure, options), MOST_TURNS)
+    q_values = iter(benjamini_hochberg([p for part in parts if (p := part.estimate.p) is not None]))
     overall = {measure.criterion: whole for measure, whole in measured}
     shrunk = _shrunk([part for part in parts if part.slice], overall, options)
     differences: list[SliceDifference] = []
     turns: dict[str, list[TurnDifference]] = {}
     for part in parts:
-        q = q_of.get(id(part))
+        q = None if part.estimate.p is None else next(q_values)
         # A part is better or worse where it stands out.
         scaled = None if q is None else q * options.alpha / options.q
         difference = part.estimate.as_part(word_for(part.estimate, scaled, part.measure, options))
@@ -348,7 +348,6 @@ def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: Compar
         (side if is_paired else side.alone).turn_runs(measure)
         for side in (matched.baseline, matched.candidate)
     )
-    number = 0
     for turn in sorted(a.keys() & b.keys()):
         base_runs, other = a[turn], b[turn]
         if not is_paired:
@@ -363,9 +362,6 @@ def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: Compar
                 PairedRuns(names, base_runs.at(kept), other.at(kept)), measure, options
             )
         yield _Part(measure, estimated, "", turn)
-        number += 1
-        if number == MOST_TURNS:
-            return
 
 
 def _shrunk(

@@ -341,11 +341,9 @@ class _Cases:
             self._digests[case].add(side.case_digests.values[code])
 
     def of(self, names: Sequence[str]) -> CaseRows:
-        """Returns the rows of some cases."""
         return self.rows.take([self.places[name] for name in names])
 
     def digests(self, name: str) -> set[str | None]:
-        """Returns the digests of what is expected in a case."""
         return self._digests[self.places[name]]
 
 

@@ -301,7 +301,6 @@ class _Given:
             self._outcome_places.append(self._outcomes.setdefault(outcome, len(self._outcomes)))
 
     def column(self, size: int) -> CriterionColumn:
-        """Returns what it gave so many conversations."""
         rows = _integers(self._rows)
 
         def at_rows(numbers: "array[int]") -> Integers:
@@ -465,9 +464,6 @@ class CaseRows:
     def __getitem__(self, case: int) -> list[int]:
         start = int(self._starts[case])
         return self.rows[start : start + int(self.sizes[case])].tolist()
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return map(self.__getitem__, range(len(self)))
 
     def take(self, cases: Sequence[int] | Integers) -> "CaseRows":
         """Returns the rows of some cases, in their order."""

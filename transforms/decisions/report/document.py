@@ -24,7 +24,7 @@ from turnwise.schemas.report import (
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.decisions.comparison.words import criteria_lines
-from turnwise.transforms.decisions.first_page import reasons_of, with_left_out, without_baseline
+from turnwise.transforms.decisions.first_page import reasons_of, without_baseline
 from turnwise.transforms.decisions.report.figures import (
     AnyRow,
     CollectedRuns,
@@ -48,7 +48,7 @@ from turnwise.transforms.decisions.report.figures import (
     turns_of,
     without_score,
 )
-from turnwise.transforms.decisions.run import REJECTED, Run
+from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.effects.changes import call_text
 from turnwise.transforms.matching.calls import PairedCalls, check_directives, parameter_score
@@ -132,24 +132,12 @@ def _uncompared(
     entries: Sequence[Entry],
     runs: Sequence[ReportRun],
 ) -> FirstPage:
-    passed, failed, missing = (
-        sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
-    )
-    share = passed / (passed + failed) if passed + failed else None
+    verdicts = [sum(getattr(v, name) for v in versions) for name in ("passed", "failed", "no_verdict")]
     figure = next((row.figures[0] for row in rows if row.name == STATUS), None)
     bounds = (figure.low, figure.high) if figure and len(versions) == 1 else (None, None)
-    rejected = [
-        number for run in runs for name in REJECTED if isinstance(number := run.counts.get(name), int)
-    ]
-    page = without_baseline(
-        [version.name for version in versions],
-        None if share is None else (share, *bounds),
-        (passed, failed, missing),
-        to_read([entry.row for entry in entries]),
-        sum(rejected),
-        [entry.row for entry in entries],
-    )
-    return with_left_out(page, *(run.counts for run in runs))
+    names, counts = [version.name for version in versions], [run.counts for run in runs]
+    all_rows = [entry.row for entry in entries]
+    return without_baseline(names, verdicts, bounds, counts, to_read(all_rows), all_rows)
 
 
 def _listed_first(

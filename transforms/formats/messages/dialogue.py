@@ -40,7 +40,6 @@ class Dialogue:
     """The turns of a conversation; a reader adds what each message says.
 
     Attributes:
-        turns: The turns so far.
         general: What is not read, and belongs to no turn.
         steps: What was said and done, in order, to compare two dialogues.
         finish: The model's last finish reason; None: not stated.
@@ -120,8 +119,8 @@ class Dialogue:
 
     def call(self, name: JsonValue, args: JsonValue, call_id: JsonValue = None, resource: str = "") -> None:
         """Adds a call; arguments may be an object or its JSON text."""
-        call = MessageCall(endings.as_text(name), args, endings.as_text(call_id), resource=resource)
-        self.made(_tool_call(call))
+        text, made_id = endings.as_text(name), endings.as_text(call_id)
+        self.made(ToolCall(text, decoded_arguments(args), made_id, resource=resource or None))
 
     def made(self, call: ToolCall, result: ToolResponse | None = None) -> None:
         """Adds a call that is read already, and may hold its own result."""
@@ -225,10 +224,8 @@ class Dialogue:
             turn.agent, turn.agent_messages = (texts[-1] if texts else ""), (texts if len(texts) > 1 else [])
             turn.speakers += [""] * (len(texts) - len(turn.speakers)) if turn.speakers else []
             turn.usage = None if index in self.uncounted else turn.usage
-            held, users = (
-                [self._own.get(id(call)) for call in calls]
-                for calls in (turn.tool_calls, turn.user_tool_calls)
-            )
+            sides = turn.tool_calls, turn.user_tool_calls
+            held, users = ([self._own.get(id(call)) for call in calls] for calls in sides)
             endings.add_own_results(turn, held, users, unread)
             _name(turn)
             unread.add_to(turn)
@@ -238,10 +235,8 @@ class Dialogue:
             gaps(NO_ANSWER, [said_none]).add_to(self.turns[0])
         last = self.turns[-1].tool_calls[-1:] if end == endings.UNKNOWN and self.last == "call" else []
         if any(self._own.get(id(call)) is None for call in last):
-            name = (self.steps[-1][1] or "")[:60]
-            gaps(OPEN_CALL, [f"the log stops at the call {name!r}, without its result"], words=False).add_to(
-                self.turns[-1]
-            )
+            stops = f"the log stops at the call {(last[0].name or '')[:60]!r}, without its result"
+            gaps(OPEN_CALL, [stops], words=False).add_to(self.turns[-1])
         self.general.add_to_all(self.turns)
         return self.turns
 
@@ -251,9 +246,8 @@ def counted(usage: Usage | None, fields: JsonObject, model: JsonValue = None) ->
 
     Of a report with a negative count nothing is read.
     """
-    known: dict[str, Any] = {
-        name: count for name, count in endings.known_tokens(fields).items() if type(count) is int
-    }
+    counts = endings.known_tokens(fields)
+    known: dict[str, Any] = {name: count for name, count in counts.items() if type(count) is int}
     if not known:
         return usage
     report = Usage(**known, model=endings.as_text(model) or None)
@@ -262,13 +256,9 @@ def counted(usage: Usage | None, fields: JsonObject, model: JsonValue = None) ->
 
 def _name(turn: Turn) -> None:
     """Gives results the names of their calls, and adds the hand-offs that results state."""
-    pairs = (
-        *answered_calls(turn),
-        *zip(
-            turn.user_tool_calls, pair_responses(turn.user_tool_calls, turn.user_tool_responses), strict=True
-        ),
-    )
-    for call, response in pairs:
+    users = turn.user_tool_calls
+    answers = pair_responses(users, turn.user_tool_responses)
+    for call, response in (*answered_calls(turn), *zip(users, answers, strict=True)):
         if response is not None and response.name is None:
             response.name = call.name
         if response is not None and (call.name or "").startswith(TRANSFER):
@@ -339,9 +329,8 @@ def _add_steps(message: SpanMessage, log: Dialogue, joint: str, value: JsonObjec
     """
     answered = {result.id for result in message.results} - {None}
     inside = {id(c) for c in message.calls if c.is_hosted or c.is_stated or c.result or c.id in answered}
-    steps: list[MessageCall | MessageResult] = sorted(
-        [*message.calls, *message.results], key=lambda s: s.after
-    )
+    steps: list[MessageCall | MessageResult] = [*message.calls, *message.results]
+    steps.sort(key=lambda step: step.after)
     texts, start = message.texts if message.role == AGENT else [], 0
     # The name of an item that is a call is the tool's.
     is_spoken = message.role == AGENT and not str(value.get("type")).endswith("_call")

@@ -45,9 +45,8 @@ def _is_exchange(value: JsonObject) -> bool:
     if not value.keys() >= {"request", "response"}:
         return False
     request, reply, events = _halves(value)
-    return (
-        bool(messages_base.messages_in(request)[0]) and len(_dialects_of_halves(request, reply, events)) < 2
-    )
+    has_messages = bool(messages_base.messages_in(request)[0])
+    return has_messages and len(_dialects_of_halves(request, reply, events)) < 2
 
 
 def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
@@ -107,9 +106,8 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
             log.uncounted |= other.log.uncounted
             log.silent_calls.clear()
             for turn, its in zip(log.turns, other.log.turns, strict=False):
-                turn.usage = (
-                    turn.usage.plus(its.usage) if turn.usage and its.usage else turn.usage or its.usage
-                )
+                both = turn.usage and its.usage and turn.usage.plus(its.usage)
+                turn.usage = both or turn.usage or its.usage
                 if its.model_ms is not None:
                     turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
     if request.get(_UNCLEAR):
@@ -365,10 +363,7 @@ def _of_posthog(event: JsonObject) -> JsonObject:
         raise registry.NoConversation(f"an event of the type {event.get('event')} is not read")
     held = kinds.as_object(kinds.decoded(event.get("properties")))
     replies = kinds.decoded(held.get("$ai_output_choices"))
-    usage = {
-        "input_tokens": held.get("$ai_input_tokens"),
-        "output_tokens": held.get("$ai_output_tokens"),
-    }
+    usage = {f"{side}_tokens": held.get(f"$ai_{side}_tokens") for side in ("input", "output")}
     message = {"role": "assistant", **replies[0]} if isinstance(replies, list) and replies else {}
     calls = [p for p in kinds.objects_in(message.get("content")) if p.get("type") == "function"]
     if calls:

@@ -78,9 +78,8 @@ def _is_chunk(message: JsonObject) -> bool:
 
 def _joined(first: JsonObject, other: JsonObject) -> JsonObject:
     """Returns two chunks as one: texts and arguments continued, other keys of the later one."""
-    pieces = [
-        piece for chunk in (first, other) for piece in kinds.objects(chunk.get("tool_call_chunks"), "chunks")
-    ]
+    given = (first.get("tool_call_chunks"), other.get("tool_call_chunks"))
+    pieces = [piece for chunks in given for piece in kinds.objects(chunks, "chunks")]
     later = {key: value for key, value in other.items() if value not in (None, "", [], {})}
     content = [*_parts(first.get("content")), *_parts(other.get("content"))]
     # Names, ids and JSON texts of calls come in pieces, by the index of each.
@@ -89,13 +88,8 @@ def _joined(first: JsonObject, other: JsonObject) -> JsonObject:
         call = calls.setdefault(piece.get("index"), {"name": "", "id": "", "args": ""})
         for key in call:
             call[key] += piece[key] if isinstance(piece.get(key), str) else ""
-    return {
-        **first,
-        **later,
-        "content": content,
-        "tool_call_chunks": pieces,
-        "tool_calls": [dict(call) for call in calls.values()],
-    }
+    made = [dict(call) for call in calls.values()]
+    return {**first, **later, "content": content, "tool_call_chunks": pieces, "tool_calls": made}
 
 
 def _parts(content: JsonValue) -> list[JsonValue]:
@@ -237,9 +231,8 @@ def _is_vercel(message: JsonObject) -> bool:
     if "role" not in message:
         return False
     typed = [part for part in _vercel_parts(message) if isinstance(part.get("type"), str)]
-    names_call = any(
-        p["type"] in _OF_VERCEL or (p["type"].startswith("tool-") and "toolCallId" in p) for p in typed
-    )
+    is_tool = any(p["type"].startswith("tool-") and "toolCallId" in p for p in typed)
+    names_call = is_tool or any(p["type"] in _OF_VERCEL for p in typed)
     ui = isinstance(message.get("parts"), list) and any("text" in p or "-" in p["type"] for p in typed)
     return names_call or isinstance(message.get("toolInvocations"), list) or ui
 

@@ -116,9 +116,8 @@ def role_of(name: JsonValue) -> str | None:
 @lru_cache(maxsize=1024)
 def _role_named(name: str) -> str | None:
     plain = name.rpartition(".")[2].lower()
-    return _BY_ROLE.get(plain) or _BY_ROLE.get(
-        plain.removesuffix("chunk").removesuffix("message").rstrip("_")
-    )
+    inner = plain.removesuffix("chunk").removesuffix("message").rstrip("_")
+    return _BY_ROLE.get(plain) or _BY_ROLE.get(inner)
 
 
 _WORK = re.compile(
@@ -229,11 +228,9 @@ def stated(value: JsonObject) -> JsonObject:
 
 def without_nulls(value: JsonValue) -> JsonValue:
     """Returns a record, or a list of records, without the keys that hold null; deeper ones may be values."""
-    if isinstance(value, dict):
-        return stated(value)
     if isinstance(value, list):
         return [stated(item) if isinstance(item, dict) else item for item in value]
-    return value
+    return stated(value) if isinstance(value, dict) else value
 
 
 def objects(value: JsonValue, path: str) -> Iterator[JsonObject]:

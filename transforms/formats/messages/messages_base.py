@@ -62,8 +62,6 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """How messages of one API or framework are read.
 
     Attributes:
-        name: Name of its input format.
-        help: What it is, in one line.
         fits: Returns whether a message has keys that only this dialect has.
         read: Adds messages to a dialogue; raises ValueError.
         reply: Adds a model's reply to a dialogue; raises ValueError. None: it has no form of its own.
@@ -92,7 +90,7 @@ DIALECTS: dict[str, Dialect] = {}
 """Name -> dialect."""
 
 
-def _add(dialect: Dialect) -> Dialect:
+def _add(dialect: Dialect) -> None:
     DIALECTS[dialect.name] = dialect
     register_built_in(
         name=dialect.name,
@@ -104,7 +102,6 @@ def _add(dialect: Dialect) -> Dialect:
         read_log=lambda value, record, settings: [_conversation(dialect, value, record, settings)],
         is_list=dialect.fits,
     )
-    return dialect
 
 
 register_dialect = registering(Dialect, _add)
@@ -222,9 +219,8 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         "meta": {key: record[key] for key in _ABOUT if isinstance(record.get(key), str | int)},
     }
     made = canonical(Conversation, fields, f"not a record of the format {dialect.name}")
-    unread = [
-        finding.message for turn in made.turns for finding in turn.findings if NO_CONTENT in finding.message
-    ]
+    messages = [finding.message for turn in made.turns for finding in turn.findings]
+    unread = [message for message in messages if NO_CONTENT in message]
     if unread and not any(map(_holds_content, made.turns)):
         raise UnreadMessagesError(f"no words and no calls are read of its messages: {unread[0]}; {_MAP_IT}")
     return made
@@ -287,13 +283,12 @@ def _page_items(record: JsonObject) -> list[JsonValue] | None:
     data = record.get("data")
     if record.get("object") != "list" or not isinstance(data, list):
         return None
-    items, places = list(map(as_object, data)), dict[str, int]()
-    for index, item in enumerate(items):
-        if str(item.get("type")).endswith("_output"):
-            places.setdefault(str(item.get("call_id")), index)
-    calls = [
-        (str(item.get("call_id")), i) for i, item in enumerate(items) if item.get("type") == "function_call"
+    items = list(map(as_object, data))
+    outputs = [
+        (str(e.get("call_id")), i) for i, e in enumerate(items) if str(e.get("type")).endswith("_output")
     ]
+    places = dict(reversed(outputs))
+    calls = [(str(e.get("call_id")), i) for i, e in enumerate(items) if e.get("type") == "function_call"]
     paired = [i > places[name] for name, i in calls if name in places]
     # The newest stands first if outputs stand before their calls, or only the last item is the user's.
     is_users = bool(items) and items[0].get("role") != "user" and items[-1].get("role") == "user"

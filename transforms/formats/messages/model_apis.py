@@ -45,8 +45,8 @@ def read_anthropic(messages: list[JsonValue], log: Dialogue) -> None:
 def _anthropic_reply(reply: JsonObject, log: Dialogue) -> None:
     if reply.get("type") == "error":
         log.failure = reply.get("error") or "error"
-        return
-    read_anthropic([{"role": "assistant", **kinds.stated(reply)}], log)
+    else:
+        read_anthropic([{"role": "assistant", **kinds.stated(reply)}], log)
 
 
 # For example {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]}
@@ -339,7 +339,6 @@ _SAID, _AUDIO = ("content", "refusal"), "audio"
 
 
 def _chat_reply(reply: JsonObject, log: Dialogue) -> None:
-    """Adds a reply to a dialogue; raises ValueError for a value of the wrong type."""
     choices = list(kinds.objects(reply.get("choices"), "choices"))
     first = next((choice for choice in choices if choice.get("index") in (0, None)), None)
     message = first.get("message") if first else None

@@ -141,19 +141,17 @@ class SpanMessage(msgspec.Struct, gc=False):
         It is found out once, when the message is complete, because every model call repeats the history.
         """
         if self._is_users is None:
-            is_said = self.role == USER and not self.results and bool(self.parts or self.text.strip())
-            is_agents = is_said and (
-                _is_retry(self.text.strip()) or _is_context(self.texts, bool(self.calls))
-            )
+            text = self.text.strip() if self.role == USER else ""
+            is_said = self.role == USER and not self.results and bool(self.parts or text)
+            is_agents = is_said and (_is_retry(text) or _is_context(self.texts, bool(self.calls)))
             self._is_users = is_said and not is_agents
         return self._is_users
 
     @property
     def is_read(self) -> bool:
         """Whether nothing of it is left unread."""
-        return not (
-            self.parts or self.keys or self.role == UNKNOWN or any(result.unread for result in self.results)
-        )
+        is_left = self.parts or self.keys or self.role == UNKNOWN
+        return not (is_left or any(result.unread for result in self.results))
 
     @property
     def is_empty(self) -> bool:
@@ -292,14 +290,12 @@ def _add_stated_call(message: SpanMessage, part: JsonObject) -> bool:
     kind, held = str(part.get("type")), both_of(part)
     if kind == "tool-invocation" and held is part:
         return False
-    if kind not in ("tool-invocation", "dynamic-tool") and not (
-        kind.startswith("tool-") and "toolCallId" in part and kind not in (*OF_RESULTS, "tool-call")
-    ):
+    is_tools = kind.startswith("tool-") and "toolCallId" in part and kind not in (*OF_RESULTS, "tool-call")
+    if not is_tools and kind not in ("tool-invocation", "dynamic-tool"):
         return False
     state, approval = held.get("state"), as_object(held.get("approval"))
-    error = (
-        held.get("errorText") or (state in ("output-error", "output-denied") and state) or failure_mark(held)
-    )
+    failed = state if state in ("output-error", "output-denied") else None
+    error = held.get("errorText") or failed or failure_mark(held)
     if state == "approval-responded" and approval.get("approved") is False:
         error = approval.get("reason") or REFUSED
     name, args = as_text(held.get("toolName", kind.removeprefix("tool-"))), first_of(held, _STATED_ARGS)
@@ -322,9 +318,7 @@ def add_calls(message: SpanMessage, calls: JsonValue) -> None:
     known = {call.id for call in message.calls if call.id}
     for item in calls:
         kind = item.get("type") if isinstance(item, dict) else None
-        is_call = kind in (None, *_OTHER_TYPES) or (
-            isinstance(kind, str) and part_kind(kind) in (CALL, HOSTED_PART)
-        )
+        is_call = kind in (None, *_OTHER_TYPES) or part_kind(str(kind)) in (CALL, HOSTED_PART)
         if not isinstance(item, dict) or not is_call:
             message.parts += [] if item is None else [f"{kind or type(item).__name__} in tool_calls"]
         elif (read := call_of(stated(item))) and not (read.id and read.id in known):
@@ -471,9 +465,8 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
             message.calls.append(call_of({"args": {}, **item} if snake(key) == "function_call" else item))
     if steps:
         return
-    if isinstance(part.get("tool_call"), dict) or (
-        "toolCallId" in part or "tool_kwargs" in part or part.keys() >= {"name", "arguments"}
-    ):
+    is_call = isinstance(part.get("tool_call"), dict) or part.keys() >= {"name", "arguments"}
+    if is_call or "toolCallId" in part or "tool_kwargs" in part:
         add_call(message, part)
     elif text := _bedrock_text(part):
         add_text(message, text)
@@ -514,10 +507,11 @@ def new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> Span
             new.insert(0, message)
         elif new and message.role != SYSTEM:
             break
-    texts, parts, keys = (
-        [item for message in new for item in getattr(message, name)] for name in ("texts", "parts", "keys")
-    )
-    return SpanMessage(USER, texts, parts=parts, keys=keys) if new else None
+    whole = SpanMessage(USER)
+    for message in new:
+        whole.texts, whole.parts = whole.texts + message.texts, whole.parts + message.parts
+        whole.keys = whole.keys + message.keys
+    return whole if new else None
 
 
 def news(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> list[SpanMessage] | None:
@@ -553,11 +547,8 @@ def repr_calls(texts: Iterable[str]) -> Iterator[MessageCall]:
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             continue
         named = {key.arg: key.value for key in tree.keywords} if isinstance(tree, ast.Call) else {}
-        words = {
-            key: value.value
-            for key, value in named.items()
-            if isinstance(value, ast.Constant) and isinstance(value.value, str)
-        }
+        constants = {key: value.value for key, value in named.items() if isinstance(value, ast.Constant)}
+        words = {key: value for key, value in constants.items() if isinstance(value, str)}
         if words.get("name"):
             yield MessageCall(words["name"], words.get("arguments"), words.get("call_id"))
 

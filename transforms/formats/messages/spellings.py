@@ -146,13 +146,10 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[parts.Spa
             return read_message({"parts": value}, role)
         are_messages = [isinstance(item, dict) and _is_message(item) for item in value]
         is_chat = is_parts or any(are_messages)
-        return [
-            messages
-            for item, is_message in zip(value, are_messages, strict=True)
-            for messages in (
-                read_message(item, role) if is_message else _element(item, role, depth + 1, is_chat)
-            )
-        ]
+        messages = []
+        for item, is_message in zip(value, are_messages, strict=True):
+            messages += read_message(item, role) if is_message else _element(item, role, depth + 1, is_chat)
+        return messages
     if not isinstance(value, dict) or value.get("type") in _SKIPPED:
         return []
     if _is_message(value):
@@ -210,6 +207,10 @@ def _element(value: JsonValue, role: str, depth: int, is_chat: bool) -> list[par
     return [parts.SpanMessage(parts.UNKNOWN, stated_role=kind if isinstance(kind, str) else None)]
 
 
+def _is_pydantic(value: JsonObject) -> bool:
+    return value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list)
+
+
 def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
     """Returns the messages in one of Pydantic AI's own, whose parts are of different roles.
 
@@ -257,7 +258,7 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
     value = stated(value)
     if value.get("type") in _SKIPPED:
         return []
-    if value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list):
+    if _is_pydantic(value):
         return _of_pydantic(value)
     outer, value = value, stated(_inner(value))
     if isinstance(value.get("source"), str) and isinstance(value.get("type"), str) and "role" not in value:
@@ -337,7 +338,10 @@ def _add_item(message: parts.SpanMessage, item: JsonObject, kind: str) -> None:
     """Adds a call of Responses with its result, if the item holds it, or that it is not done."""
     call, status = parts.call_of(item), item.get("status")
     if kind in HOSTED_ITEMS:
-        call.name, call.is_hosted, call.args = kind.removesuffix("_call"), True, _hosted_arguments(item)
+        given = {key: item[key] for key in HOSTED_ITEMS[kind] if item.get(key) is not None}
+        inner = next(iter(given.values()), None) if len(given) == 1 else None
+        call.args = inner if isinstance(inner, dict) else given
+        call.name, call.is_hosted = kind.removesuffix("_call"), True
         is_over, result = status in (None, "completed", "failed"), first_of(item, _HOSTED_RESULTS)
         error = failure_mark(item) if is_over else None
         call.result = None if result is None and not error else ToolResponse(response=result, error=error)
@@ -349,13 +353,6 @@ def _add_item(message: parts.SpanMessage, item: JsonObject, kind: str) -> None:
         is_open = status not in (None, "completed") and not (call.result and call.result.error)
     message.calls.append(call)
     message.parts += [parts.not_done(call.name, status)] if is_open else []
-
-
-def _hosted_arguments(item: JsonObject) -> JsonObject:
-    """Returns the arguments of a call to a tool that OpenAI hosts: those of its type, or the only object."""
-    given = {key: item[key] for key in HOSTED_ITEMS[str(item.get("type"))] if item.get(key) is not None}
-    inner = next(iter(given.values()), None) if len(given) == 1 else None
-    return inner if isinstance(inner, dict) else given
 
 
 def _lacks_role(value: JsonObject) -> bool:
@@ -458,11 +455,8 @@ def _add_older_call(message: parts.SpanMessage, value: JsonObject) -> None:
 
 def _blocks(content: JsonValue) -> list[JsonValue]:
     """Returns the blocks that a text spells in JSON, or the text itself."""
-    if (
-        isinstance(content, str)
-        and content[:1] == "["
-        and ('"type"' in content or '"text"' in content or '"tool' in content)
-    ):
+    marks = ('"type"', '"text"', '"tool')
+    if isinstance(content, str) and content[:1] == "[" and any(mark in content for mark in marks):
         blocks = loaded(content)
         if blocks is content and is_cut(content):
             return [{"type": CUT}]
@@ -518,15 +512,9 @@ def _is_role(kind: JsonValue) -> bool:
 
 
 def _is_message(value: JsonObject) -> bool:
-    if _lacks_role(value) or (
-        value.get("role")
-        or value.get("_role")
-        or value.get("lc")
-        or _EVENT in value
-        or value.get("type") in _TYPED
-    ):
+    if _lacks_role(value) or _EVENT in value or value.get("type") in _TYPED or _is_pydantic(value):
         return True
-    if value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list):
+    if value.get("role") or value.get("_role") or value.get("lc"):
         return True
     kind = value.get("type")
     if _is_role(kind) and value.keys() & {"content", "data"}:
@@ -537,11 +525,9 @@ def _is_message(value: JsonObject) -> bool:
 
 
 def _is_part(value: JsonValue) -> bool:
-    if (
-        not isinstance(value, dict)
-        or not _OF_MESSAGES.isdisjoint(value)
-        or ("content" in value and "type" not in value)
-    ):
+    if not isinstance(value, dict) or not _OF_MESSAGES.isdisjoint(value):
+        return False
+    if "content" in value and "type" not in value:
         return False
     kind = value.get("type")
     if isinstance(kind, str):
@@ -550,9 +536,8 @@ def _is_part(value: JsonValue) -> bool:
 
 
 def _system_of(value: JsonObject) -> list[parts.SpanMessage]:
-    text = as_object(value.get("config")).get("system_instruction") or first_of(
-        value, ("system", "instructions", "system_instruction")
-    )
+    text = as_object(value.get("config")).get("system_instruction")
+    text = text or first_of(value, ("system", "instructions", "system_instruction"))
     return [parts.SpanMessage(SYSTEM, [text])] if isinstance(text, str) and text else []
 
 
@@ -564,34 +549,30 @@ _KEPT = 8
 _SHORTEST = 64
 
 
-class HistoryReader:
-    """Reads messages of JSON texts. Messages are shared between the results, so nobody may change them."""
-
-    def __init__(self) -> None:
-        self._known: list[tuple[str, str, list[parts.SpanMessage]]] = []
-
-    def clear(self) -> None:
-        """Forgets all texts."""
-        self._known = []
-
-    def read(self, text: str, role: str) -> list[parts.SpanMessage]:
-        """Returns the messages of a text as `read_messages` does."""
-        if len(text) < _SHORTEST or text[0] != "[" or text[-1] != "]":
-            return read_messages(text, role)
-        read = None
-        for known, given, messages in reversed(self._known):
-            if given == role and text.startswith(known):
-                rest = text[len(known) :].lstrip()
-                if rest == "]":
-                    read = messages
-                elif rest[0] == "," and messages:
-                    read = [*messages, *read_messages(f"[{rest[1:]}", role)]
-                break
-        if read is None:
-            read = read_messages(text, role)
-        self._known = [*self._known[-_KEPT:], (text[:-1], role, read)]
-        return read
+_histories: list[tuple[str, str, list[parts.SpanMessage]]] = []
+"""The last texts that were read, without their brackets' end, with their roles and messages."""
 
 
-HISTORIES = HistoryReader()
-"""The reader of this process; it is cleared after every conversation."""
+def forget_histories() -> None:
+    """Forgets all texts; to be called after every conversation."""
+    _histories.clear()
+
+
+def read_history(text: str, role: str) -> list[parts.SpanMessage]:
+    """Returns the messages of a text as `read_messages` does, which nobody may change: they are shared."""
+    if len(text) < _SHORTEST or text[0] != "[" or text[-1] != "]":
+        return read_messages(text, role)
+    read = None
+    for known, given, messages in reversed(_histories):
+        if given == role and text.startswith(known):
+            rest = text[len(known) :].lstrip()
+            if rest == "]":
+                read = messages
+            elif rest[0] == "," and messages:
+                read = [*messages, *read_messages(f"[{rest[1:]}", role)]
+            break
+    if read is None:
+        read = read_messages(text, role)
+    del _histories[:-_KEPT]
+    _histories.append((text[:-1], role, read))
+    return read

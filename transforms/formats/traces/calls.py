@@ -42,14 +42,13 @@ class TurnCall(Struct, eq=False):
 
     def response(self) -> ToolResponse | None:
         """Returns the result: of the tool's span, or else what the model was given, or else the error."""
-        step = self.tool.step if self.tool is not None else None
-        name, id_ = self.call.name, self.call.id
-        error = (step.error if step is not None else None) or (self.given.error if self.given else None)
-        if step is not None and step.has_result:
-            return ToolResponse(name, id_, step.result, error)
-        if self.given is not None:
-            return ToolResponse(name, id_, self.given.response, error)
-        return ToolResponse(name, id_, None, error) if error else None
+        step, given = self.tool.step if self.tool is not None else None, self.given
+        error = (step.error if step is not None else None) or (given.error if given else None)
+        is_tools = step is not None and step.has_result
+        if not (is_tools or given or error):
+            return None
+        result = step.result if step is not None and is_tools else given.response if given else None
+        return ToolResponse(self.call.name, self.call.id, result, error)
 
 
 def turn_calls(line: TurnLine) -> list[TurnCall]:
@@ -82,9 +81,8 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
     ]
     for tool in sorted(line.tools, key=lambda node: node.order):
         _add_tool(tool, calls)
-    if not line.main:
-        for turn_call in calls:
-            turn_call.time = turn_call.tool.span.start if turn_call.tool is not None else turn_call.time
+    for turn_call in () if line.main else calls:
+        turn_call.time = turn_call.tool.span.start if turn_call.tool is not None else turn_call.time
     calls.sort(key=lambda turn_call: turn_call.time)
     _add_given(line, calls)
     for turn_call in calls:
@@ -114,9 +112,8 @@ def _asked_later(line: TurnLine) -> list[tuple[SpanNode, list[parts.MessageCall]
             following = line.main[index + 1].step.input if index + 1 < len(line.main) else line.after
             known = len(after_user(node.step.input or ()))
             added = after_user(following or ())[known:]
-            asked.append(
-                (node, [call for message in added if message.role == AGENT for call in message.calls])
-            )
+            calls = [call for message in added if message.role == AGENT for call in message.calls]
+            asked.append((node, calls))
     return asked
 
 
@@ -346,9 +343,8 @@ def _is_same_reply(other_node: SpanNode, other: SpanNode) -> bool:
     Gateways and test doubles give the same id to many replies.
     """
     is_one_time = other_node.span.is_log or other.span.is_log or _overlap(other_node, other)
-    return _signs(other_node.step.output, other.step.output) and (
-        _signs(other_node.step.input, other.step.input) or is_one_time
-    )
+    is_same_request = is_one_time or _signs(other_node.step.input, other.step.input)
+    return is_same_request and _signs(other_node.step.output, other.step.output)
 
 
 def _mark_beside(models: Sequence[SpanNode]) -> None:
@@ -399,11 +395,9 @@ def _overlap(other_node: SpanNode, other: SpanNode) -> bool:
 
 def _signs(messages: list[parts.SpanMessage] | None, other: list[parts.SpanMessage] | None) -> bool:
     """Returns whether two lists of messages are equal but for the system's, or one is not stated."""
-    return (
-        not messages
-        or not other
-        or [m.sign for m in parts.spoken(messages)] == [m.sign for m in parts.spoken(other)]
-    )
+    if not messages or not other:
+        return True
+    return [m.sign for m in parts.spoken(messages)] == [m.sign for m in parts.spoken(other)]
 
 
 _DUMPED = frozenset(("content", "kwargs", "data"))

@@ -93,10 +93,8 @@ def _log(held: JsonObject, trace: str, span_id: str, scope: str, service: JsonOb
     stated = held.get("eventName") or held.get("event_name") or attributes.get("event.name")
     time = as_nanos(held.get("timeUnixNano") or held.get("observedTimeUnixNano"))
     event = SpanEvent(as_text(stated) or "", time, attributes, any_value(held.get("body")))
-    span = TraceSpan(
-        trace, span_id, "", "", time, time, {}, [event], scope=scope, resource=service, is_log=True
-    )
-    span.dropped = dropped_count(held)
+    span = TraceSpan(trace, span_id, "", "", time, time, {}, [event], scope=scope, resource=service)
+    span.is_log, span.dropped = True, dropped_count(held)
     return span
 
 
@@ -158,10 +156,8 @@ def _flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
     shared = as_text(first_of(record, ("session_id", "sessionId")))
     # The head of an MLflow trace names session, user, version and case; its tags may, too.
     info = as_object(record.get("info"))
-    head = {
-        **key_values(info.get("tags")),
-        **key_values(first_of(info, ("trace_metadata", "request_metadata"))),
-    }
+    metadata = first_of(info, ("trace_metadata", "request_metadata"))
+    head = {**key_values(info.get("tags")), **key_values(metadata)}
     shared = shared or as_text(head.get("mlflow.trace.session"))
     named: JsonObject = {"session.id": shared} if shared else {}
     for held in _listed(record) or [record]:
@@ -181,15 +177,14 @@ def _flat_span(held: JsonObject) -> TraceSpan:
         return _log(held, *names, scope, key_values(resource.get("attributes")))
     status = loaded(first_of(held, _STATUSES))
     code = first_of(status, ("code", "status_code")) if isinstance(status, dict) else status
-    status_message = (
-        first_of(status, _MESSAGES) if isinstance(status, dict) else first_of(held, _MESSAGES[2:])
-    )
+    message = first_of(status, _MESSAGES) if isinstance(status, dict) else first_of(held, _MESSAGES[2:])
     scope, resource = first_of(held, _FLAT_SCOPES), loaded(first_of(held, _FLAT_RESOURCES))
     parent = first_of(held, _PARENTS) or held.get("parentSpanContext")
     parent = first_of(parent, _SPAN_IDS) if isinstance(parent, dict) else parent
     start, length = as_nanos(first_of(held, _STARTS)), held.get("Duration")  # of ClickHouse, in nanoseconds
-    events = loaded(first_of(held, _EVENTS))
-    attributes = loaded(first_of(held, _ATTRIBUTES))
+    lasted = start + length if start and isinstance(length, int) and length >= 0 else 0
+    end = as_nanos(first_of(held, _END_TIMES)) or lasted
+    events, attributes = loaded(first_of(held, _EVENTS)), loaded(first_of(held, _ATTRIBUTES))
     inner = stated(resource).get("attributes", resource) if isinstance(resource, dict) else {}
     kind = held.get("span_kind")
     return TraceSpan(
@@ -198,16 +193,13 @@ def _flat_span(held: JsonObject) -> TraceSpan:
         parent=as_id(parent),
         name=as_text(first_of(held, _FLAT_NAMES)) or "",
         start=start,
-        end=as_nanos(first_of(held, _END_TIMES))
-        or (start + length if start and isinstance(length, int) and length >= 0 else 0),
+        end=end,
         # Phoenix states the kind beside the attributes.
         attributes={**({_KIND: kind} if kind in _KINDS else {}), **_dotted(attributes)},
         events=list(map(_event, objects_in(events))),
         error=code == 2 or str(code).upper() in _FLAT_ERRORS,
-        message=status_message if isinstance(status_message, str) else "",
-        scope=as_text(scope.get("name")) or ""
-        if isinstance(scope, dict)
-        else as_text(held.get("ScopeName")) or "",
+        message=message if isinstance(message, str) else "",
+        scope=as_text(scope.get("name") if isinstance(scope, dict) else held.get("ScopeName")) or "",
         resource=key_values(inner),
         dropped=dropped_count(held),
     )
@@ -272,9 +264,8 @@ def _is_langfuse(record: JsonObject) -> bool:
         return _is_langfuse(listed[0])
     keys = ({"traceId", "parentObservationId"}, {"trace_id", "parent_observation_id"})
     is_root = record.get("type") in _TYPES and first_of(record, ("startTime", "start_time")) is not None
-    return (is_root and _is_observation(record)) or (
-        "type" in record and any(record.keys() >= key for key in keys)
-    )
+    is_child = "type" in record and any(record.keys() >= key for key in keys)
+    return is_child or (is_root and _is_observation(record))
 
 
 def _is_observation(record: JsonObject) -> bool:
@@ -331,9 +322,8 @@ def _root(trace: JsonObject) -> TraceSpan:
     name, trace_id = as_text(trace.get("name")) or "", as_id(trace.get("id"))
     start, latency = as_nanos(trace.get("timestamp")), as_number(trace.get("latency"))
     end = start + round(latency * 1e9) if latency is not None and 0 <= latency < 1e9 and start else 0
-    return TraceSpan(
-        trace_id, _ROOT, "", name, start, end, attributes, resource=_environment(trace), is_log=True
-    )
+    resource = _environment(trace)
+    return TraceSpan(trace_id, _ROOT, "", name, start, end, attributes, resource=resource, is_log=True)
 
 
 def _observation_span(held: JsonObject, trace: str) -> TraceSpan:
@@ -533,29 +523,23 @@ def _jaeger_span(held: JsonObject, trace: JsonObject) -> TraceSpan:
     named = held.get("processID")
     process = as_object(trace.get("processes")).get(named) if isinstance(named, str) else None
     process = as_object(process or held.get("process"))
-    references = (
-        as_id(reference.get("spanID"))
-        for reference in objects_in(held.get("references"))
-        if reference.get("refType") in (None, "CHILD_OF")
-    )
-    events = (
-        (_tags(log.get("fields")), _nanos(log.get("timestamp"))) for log in objects_in(held.get("logs"))
-    )
+    references = objects_in(held.get("references"))
+    parents = (as_id(r.get("spanID")) for r in references if r.get("refType") in (None, "CHILD_OF"))
+    logs = ((_tags(log.get("fields")), log.get("timestamp")) for log in objects_in(held.get("logs")))
+    service = {"service.name": process.get("serviceName")} if process else {}
     return TraceSpan(
         trace=as_id(held.get("traceID") or trace.get("traceID")),
         id=as_id(held.get("spanID")),
-        parent=next(references, as_id(held.get("parentSpanID"))),
+        parent=next(parents, as_id(held.get("parentSpanID"))),
         name=as_text(held.get("operationName")) or "",
         start=start,
         end=start + _nanos(held.get("duration")),
         attributes=attributes,
-        events=[SpanEvent(as_text(fields.get("event")) or "", time, fields) for fields, time in events],
+        events=[SpanEvent(as_text(log.get("event")) or "", _nanos(time), log) for log, time in logs],
         error=attributes.get("otel.status_code") == "ERROR" or attributes.get("error") in (True, "true"),
         message=as_text(attributes.get("otel.status_description")) or "",
         scope=as_text(attributes.get("otel.scope.name")) or "",
-        resource={**_tags(process.get("tags")), "service.name": process.get("serviceName")}
-        if process
-        else {},
+        resource=_tags(process.get("tags")) | service,
         dropped=dropped_count(attributes),
     )
 

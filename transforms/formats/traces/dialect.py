@@ -13,7 +13,7 @@ from turnwise.schemas.registry import Registry
 from turnwise.transforms.formats.endings import TOKENS
 from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, SYSTEM, key_set
 from turnwise.transforms.formats.messages.parts import OBJECT, SpanMessage
-from turnwise.transforms.formats.messages.spellings import HISTORIES, only_messages, read_messages
+from turnwise.transforms.formats.messages.spellings import only_messages, read_history, read_messages
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, as_count, is_cut, loaded
 
 Kind = Literal["model", "tool", "agent", "chain", "handoff", "other"]
@@ -26,14 +26,11 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
     Attributes:
         kind: What the span is; None: unknown.
         name: Name of the tool, of the agent, or of the model.
-        input: Messages that were given.
-        output: Messages that came back.
         user: The user's message, where it is stated apart from the input.
         has_result: Whether the result is stated.
         asks_calls: Whether the model asked for calls of which other spans hold the arguments.
         error: Error of the tool or the agent.
         target: Agent that a hand-off leads to.
-        response_id: Id of the model's reply.
         event: Which event of a call it is, where each has a span of its own: the start, the end, or what the
             agent was told.
         unread: What is not read, such as events of an unknown type: words for several of them.
@@ -97,12 +94,11 @@ class SpanDialect(Struct, frozen=True, kw_only=True):
     is_guess: bool = False
 
 
-def _fault(item: object) -> str | None:
-    return None if isinstance(item, SpanDialect) else "it is no SpanDialect"
-
-
 DIALECTS: Registry[SpanDialect] = Registry(
-    "dialect of spans", "turnwise.dialects", "turnwise.transforms.formats.traces.dialects", _fault
+    "dialect of spans",
+    "turnwise.dialects",
+    "turnwise.transforms.formats.traces.dialects",
+    lambda item: None if isinstance(item, SpanDialect) else "it is no SpanDialect",
 )
 """Name -> dialect."""
 
@@ -144,10 +140,9 @@ def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
         return _readable(read_messages(value, role))
     if not value or value in HIDDEN:
         return None
-    messages = HISTORIES.read(value, role)
-    return (
-        [] if len(messages) == 1 and messages[0].texts == [value] and is_cut(value) else _readable(messages)
-    )
+    messages = read_history(value, role)
+    is_text = len(messages) == 1 and messages[0].texts == [value]
+    return [] if is_text and is_cut(value) else _readable(messages)
 
 
 def _readable(messages: list[SpanMessage]) -> list[SpanMessage] | None:

@@ -23,6 +23,7 @@ from turnwise.transforms.formats.messages.parts import (
     SpanMessage,
     add_calls,
     call_arguments,
+    finish_of,
     is_spoken,
 )
 from turnwise.transforms.formats.messages.spellings import read_messages
@@ -58,6 +59,9 @@ _GEN_AI_NAMES = {
     "model": ("gen_ai.response.model", "gen_ai.request.model"),
 }
 _DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.operation.details")
+_OF_MODELS = re.compile(
+    r"gen_ai\.(choice|client(\.inference)?\.operation\.details|(.*\.)?message)", re.DOTALL
+)
 _CHOICE, _PROMPT, _COMPLETION = "gen_ai.choice", "gen_ai.content.prompt", "gen_ai.content.completion"
 
 
@@ -71,19 +75,11 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
     for event in span.events:
         _add_event(event, step)
     if step.kind in ("model", "agent"):
-        step.input = messages_at(held.get("gen_ai.prompt"), USER) if step.input is None else step.input
-        step.output = (
-            messages_at(held.get("gen_ai.completion"), AGENT) if step.output is None else step.output
-        )
-    if (
-        step.kind is None
-        and span.is_log
-        and any(
-            event.name in (*_DETAILS, _CHOICE)
-            or (event.name.startswith("gen_ai.") and event.name.endswith(".message"))
-            for event in span.events
-        )
-    ):
+        if step.input is None:
+            step.input = messages_at(held.get("gen_ai.prompt"), USER)
+        if step.output is None:
+            step.output = messages_at(held.get("gen_ai.completion"), AGENT)
+    if step.kind is None and span.is_log and any(_OF_MODELS.fullmatch(event.name) for event in span.events):
         step.kind = "model"
     step.name = text_at(held, *_GEN_AI_NAMES.get(step.kind or "model", ()))
     step.target = text_at(held, "gen_ai.handoff.to_agent")
@@ -127,18 +123,17 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
     name = event.name
     if not name.startswith("gen_ai."):
         return
-    body = loaded(event.body)
-    body = body if isinstance(body, dict) else {}
-    stated = loaded(event.attributes.get("body"))
-    held = {**(stated if isinstance(stated, dict) else {}), **body, **event.attributes}
+    bodies = (loaded(body) for body in (event.attributes.get("body"), event.body))
+    held = {key: item for body in bodies if isinstance(body, dict) for key, item in body.items()}
+    held |= event.attributes
     if name in _DETAILS:
-        given = with_system(
-            held.get("gen_ai.system_instructions"), only_messages_at(held.get("gen_ai.input.messages"), USER)
-        )
+        given = only_messages_at(held.get("gen_ai.input.messages"), USER)
+        given = with_system(held.get("gen_ai.system_instructions"), given)
         if step.input is None or (given and not is_spoken(step.input)):
             step.input = [*(step.input or []), *given] if given else given
-        stated = only_messages_at(held.get("gen_ai.output.messages"), AGENT)
-        step.output = step.output or _first_choice(stated)
+        step.output = step.output or _first_choice(
+            only_messages_at(held.get("gen_ai.output.messages"), AGENT)
+        )
     elif name.endswith(".message") and (added := _message(name, held)):
         step.input = [*(step.input or []), *added]
     elif name == _CHOICE and not held.get("index"):
@@ -177,11 +172,9 @@ def _first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | Non
 
     Alternatives have a text and a finish reason each. Some writers divide one reply into messages, too.
     """
-    if not messages or not all(
-        message.finish and message.texts and not message.calls for message in messages
-    ):
-        return messages
-    return spellings.first_of_several(messages)
+    if messages and all(message.finish and message.texts and not message.calls for message in messages):
+        return spellings.first_of_several(messages)
+    return messages
 
 
 def _message(name: str, held: JsonObject) -> list[SpanMessage]:
@@ -241,10 +234,7 @@ def _inputs(value: JsonValue) -> JsonValue:
     if not isinstance(value, dict) or not value.keys() & {"args", "kwargs"} or "inputs" in value:
         return value
     placed, named = value.get("args"), value.get("kwargs")
-    given = [
-        *(placed if isinstance(placed, list) else ()),
-        *(named.values() if isinstance(named, dict) else ()),
-    ]
+    given = [*(placed if isinstance(placed, list) else ()), *as_object(named).values()]
     texts = [item for item in given if isinstance(item, str)]
     return texts[0] if len(texts) == 1 else None
 
@@ -284,10 +274,7 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
             # Google's SDK made calls by itself; the tokens are those of the last of its requests alone.
             history = as_object(value_at(held, "output.value")).get(_AUTOMATIC)
             step.input, step.usage = spellings.read_messages(history, USER) or step.input, None
-        step.finish = text_at(held, "llm.finish_reason") or next(
-            (message.finish for message in reversed(_value(held, "output", AGENT) or ()) if message.finish),
-            None,
-        )
+        step.finish = text_at(held, "llm.finish_reason") or finish_of(_value(held, "output", AGENT) or ())
     elif step.kind in ("agent", "chain"):
         step.input = _value(held, "input", USER)
         step.output = _reply(held) or _value(held, "output", AGENT)
@@ -331,12 +318,8 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
             call.args = {}
     if messages and len(messages) >= _PIECES and not any(earlier.calls for earlier in messages):
         return [SpanMessage(AGENT, ["".join(earlier.text for earlier in messages)])]
-    is_divided = (
-        messages is not None
-        and len(messages) > 1
-        and all(earlier.texts and not earlier.calls for earlier in messages)
-    )
-    if messages and is_divided and "output.value" not in held:
+    is_divided = len(messages or ()) > 1 and "output.value" not in held
+    if messages and is_divided and all(earlier.texts and not earlier.calls for earlier in messages):
         messages[-1].parts.append(PERHAPS_CHOICES)
     return messages
 
@@ -566,9 +549,8 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
         step.output = messages_at(answer, AGENT)
         if not step.output and answer not in (None, ""):
             # An answer that is JSON is its text.
-            step.output = [
-                SpanMessage(AGENT, [answer if isinstance(answer, str) else dump_json(answer).decode()])
-            ]
+            text = answer if isinstance(answer, str) else dump_json(answer).decode()
+            step.output = [SpanMessage(AGENT, [text])]
     elif "tool_arguments" in held or "tool_response" in held or span.name.startswith(_TOOL_NAMES):
         step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
         step.args = value_at(held, "tool_arguments")
@@ -797,8 +779,6 @@ for name, rank, prefixes, read, is_guess, names in (
     ("langfuse", 85, "langfuse", _langfuse, False, ()),
     ("content_keys", 90, "gen_ai llm", _read_content_keys, True, ()),
 ):
-    register_dialect(
-        SpanDialect(
-            name=name, prefixes=key_set(prefixes), read=read, rank=rank, is_guess=is_guess, names=names
-        )
-    )
+    words = key_set(prefixes)
+    dialect = SpanDialect(name=name, prefixes=words, read=read, rank=rank, is_guess=is_guess, names=names)
+    register_dialect(dialect)

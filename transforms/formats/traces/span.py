@@ -43,13 +43,10 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
 
     Attributes:
         trace: Id of the trace, in small letters if it is hexadecimal; "": that of the part that holds it.
-        id: Id of the span.
         parent: Id of the parent; "": it is a root.
         start: Nanoseconds since the epoch; 0: not stated.
         end: Nanoseconds since the epoch; 0: not stated, or cut off.
-        events: Events and log records.
         error: Whether its status is an error, of which `message` is the text.
-        scope: Name of the instrumentation scope.
         resource: Attributes of the resource; in a part of a trace only those of `of_service`.
         dropped: Number of attributes and events that limits dropped or cut.
         is_local: Whether its parent is known to be of the same process, so that a missing one is lost.
@@ -207,9 +204,8 @@ def as_nanos(value: JsonValue) -> int:
         return max(text_nanos(value) or 0, 0) if isinstance(value, str) else 0
     if number <= 0 or number > _LAST:
         return 0
-    return int(number) * next((factor for least, factor in _PER_SECOND if number >= least), 0) or int(
-        number * 1e9
-    )
+    factor = next((factor for least, factor in _PER_SECOND if number >= least), 0)
+    return int(number) * factor or int(number * 1e9)
 
 
 def as_number(value: JsonValue) -> int | float | None:
@@ -234,9 +230,8 @@ def dropped_count(held: JsonObject) -> int:
     """Returns how many attributes and events are lost: by OTLP's counts, or in no form that is read."""
     given = held.get("attributes")
     attributes = given if isinstance(given, list) else ()
-    unread = [
-        item for item in attributes if not (item.__class__ is dict and "key" in item) and _pair(item) is None
-    ]
+    others = (item for item in attributes if not (item.__class__ is dict and "key" in item))
+    unread = [item for item in others if _pair(item) is None]
     return len(unread) + sum(as_count(held[key]) or 0 for key in _DROPPED if key in held)
 
 
@@ -286,13 +281,8 @@ def _pair(value: JsonValue) -> tuple[str, JsonValue] | None:
     """Returns the key and the value that an element of a list of attributes spells; None: it spells none."""
     if isinstance(value, dict):
         keys = next((pair for pair in _PAIRS if pair[0] in value), None)
-        value = (
-            [value[keys[0]], value.get(keys[1])]
-            if keys
-            else next(iter(value.items()))
-            if len(value) == 1
-            else None
-        )
+        only = next(iter(value.items())) if len(value) == 1 else None
+        value = [value[keys[0]], value.get(keys[1])] if keys else only
     is_pair = isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str)
     return (value[0], value[1]) if is_pair and value else None
 

@@ -190,9 +190,8 @@ def _nest_invocations(parts: Sequence[TracePart]) -> None:
     calls: dict[object, list[TraceSpan]] = {}
     begun: dict[str, TraceSpan] = {}
     of_invocation: dict[object, list[TraceSpan]] = {}
-    for span in sorted(
-        (span for part in parts for span in part.turnwise_spans), key=lambda spelling: spelling.start
-    ):
+    spans = [span for part in parts for span in part.turnwise_spans]
+    for span in sorted(spans, key=lambda span: span.start):
         of_invocation.setdefault(span.attributes.get(INVOCATION), []).append(span)
         if f"{ADK_EVENTS}INVOCATION_STARTING" in span.attributes:
             begun[span.id] = span
@@ -202,9 +201,8 @@ def _nest_invocations(parts: Sequence[TracePart]) -> None:
     for invocation, first in begun.items():
         made = calls.get(first.attributes.get(AGENT_COLUMN), [])
         session = first.attributes.get("session.id")
-        call = next(
-            (c for c in made if c.start <= first.start and c.attributes["session.id"] != session), None
-        )
+        others = (call for call in made if call.attributes["session.id"] != session)
+        call = next((call for call in others if call.start <= first.start), None)
         if call is not None:
             made.remove(call)
             for span in of_invocation[invocation]:
@@ -217,19 +215,17 @@ def _refuse(trace: str, parts: Sequence[bytes]) -> None:
     spans = [span for part in held for span in part.turnwise_spans]
     names = sorted({span.scope or span.name for span in spans})
     shown = listed(names, _MOST_NAMES)
-    is_agents = any(dialect.is_foreign(span) for span in spans)
-    if is_agents or not any(
-        part.has_noise or any(map(dialect.kind_of, part.turnwise_spans)) for part in held
-    ):
+    is_agents = any(map(dialect.is_foreign, spans))
+    is_known = any(part.has_noise for part in held) or any(map(dialect.kind_of, spans))
+    if is_agents or not is_known:
         keys = sorted({key for span in spans for key in span.attributes})[:8]
         what = "look like an agent's" if is_agents else "are of no known kind"
         raise ValueError(
             f"trace {trace}: {len(spans)} spans {what} ({shown}), and no dialect reads them"
             f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(dialect.DIALECTS))}"
         )
-    raise registry.NoConversation(
-        f"trace {trace}: none of its {len(spans)} spans is a step of an agent ({shown})"
-    )
+    why = f"none of its {len(spans)} spans is a step of an agent ({shown})"
+    raise registry.NoConversation(f"trace {trace}: {why}")
 
 
 def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:

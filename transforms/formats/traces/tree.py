@@ -269,9 +269,8 @@ def tells_result(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:
     if not _OBSERVATION.match(text):
         return False
     results = (tool.step.result for tool in unit.tools if tool.span.end <= node.span.start)
-    return any(_ACTION.search(message.text) for message in before.step.output or ()) or any(
-        isinstance(result, str) and result and text.endswith(result) for result in results
-    )
+    is_result = any(isinstance(result, str) and result and text.endswith(result) for result in results)
+    return is_result or any(_ACTION.search(message.text) for message in before.step.output or ())
 
 
 _PYDANTIC = "pydantic-ai"
@@ -396,10 +395,8 @@ def _is_retry(unit: WorkUnit, asked: Sequence[parts.SpanMessage], before: WorkUn
     """Returns whether a model call soon repeats one that failed; what an agent's span says, the user saw."""
     if not (asked and before.main and unit.main) or unit.top is not None or before.top is not None:
         return False
-    texts, failed_texts = (
-        [(message.role, message.text) for message in parts.spoken(given)]
-        for given in (asked, _first_input(before))
-    )
+    given = (asked, _first_input(before))
+    texts, failed_texts = ([(m.role, m.text) for m in parts.spoken(messages)] for messages in given)
     has_failed = all(node.step.error and not node.step.output for node in before.main)
     waited = unit.main[0].span.start - before.main[-1].span.start
     return has_failed and texts == failed_texts and 0 <= waited <= _RETRY_NANOSECONDS
@@ -410,9 +407,7 @@ def _is_asked_again(unit: WorkUnit, before: WorkUnit) -> bool:
     if unit.top is None or before.top is None or unit.top.step.name != before.top.step.name:
         return False
     answer = before.answer or (before.main[-1].step.output if before.main else None) or []
-    is_answered = (
-        bool(answer) and answer[-1].role == AGENT and bool(answer[-1].texts) and not answer[-1].calls
-    )
+    is_answered = any(m.role == AGENT and m.texts and not m.calls for m in answer[-1:])
     return is_answered and not before.top.step.error and 0 < before.top.span.end <= unit.top.span.start
 
 
@@ -429,10 +424,9 @@ def _ends_in_results(messages: Sequence[parts.SpanMessage]) -> bool:
 
 def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
     """Returns whether a turn is an agent's span without content that encloses the next unit."""
-    is_empty = line.user is None and not (line.models or line.tools)
-    last = line.units[-1]
-    is_one = is_empty and last.trace == unit.trace
-    return is_one and last.top is not None and last.top.span.end >= unit.nodes[0].span.start
+    top, is_empty = line.units[-1].top, line.user is None and not (line.models or line.tools)
+    is_one = is_empty and top is not None and top.span.trace == unit.trace
+    return is_one and top is not None and top.span.end >= unit.nodes[0].span.start
 
 
 def _asked(message: parts.SpanMessage, users: tuple[str, ...]) -> TurnLine:
@@ -498,9 +492,8 @@ def _follows(node: SpanNode, before: SpanNode) -> bool:
     output = before.step.output or []
     texts = {message.text.strip() for message in output} - {""}
     given = (message for message in node.step.input or () if message.role == AGENT)
-    return not any(message.calls for message in output) and any(
-        message.text.strip() in texts for message in given
-    )
+    is_given = any(message.text.strip() in texts for message in given)
+    return is_given and not any(message.calls for message in output)
 
 
 def _asks_apart(node: SpanNode, before: SpanNode, is_bare: bool) -> bool:
@@ -512,9 +505,7 @@ def _asks_apart(node: SpanNode, before: SpanNode, is_bare: bool) -> bool:
     output = before.step.output or []
     if not output or any(message.calls for message in output):
         return False
-    texts = [
-        [message.text for message in messages if message.role == SYSTEM] for messages in (given, earlier)
-    ]
+    texts = [[m.text for m in messages if m.role == SYSTEM] for messages in (given, earlier)]
     first, second = parts.spoken(given), parts.spoken(earlier)
     is_alone = all(len(messages) == 1 and messages[0].is_users for messages in (first, second))
     is_same_bot = node.parent is before.parent and texts[0] == texts[1]

@@ -16,7 +16,7 @@ from turnwise.transforms.formats.fields import AGENT_ERROR, OPEN_CALL, UNREAD, U
 from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
-from turnwise.transforms.formats.messages.spellings import HISTORIES
+from turnwise.transforms.formats.messages.spellings import forget_histories
 from turnwise.transforms.formats.traces import tree
 from turnwise.transforms.formats.traces.calls import (
     TurnCall,
@@ -79,9 +79,8 @@ def _line_turn(line: tree.TurnLine, index: int) -> Turn:
 
 def _usage(models: Sequence[tree.SpanNode]) -> Usage | None:
     """Returns the tokens of all model calls; None: not all that ended well report them."""
-    reports = [
-        replace(node.step.usage, model=node.step.name) for node in models if node.step.usage is not None
-    ]
+    steps = [node.step for node in models]
+    reports = [replace(step.usage, model=step.name) for step in steps if step.usage is not None]
     if not reports or _unreported(models):
         return None
     usage = reduce(Usage.plus, reports)
@@ -151,9 +150,8 @@ def _add_calls(line: tree.TurnLine, calls: Sequence[TurnCall], unread: Unread) -
              and not (tool.step.has_result or tool.step.error or tool.span.end)]  # fmt: skip
     if open_ and line.failure is None and not line.has_answer:
         names = ", ".join(tool.step.name or "?" for tool in open_[:_MOST_SHOWN])
-        unread.add(
-            OPEN_CALL, f"calls that were started, and no record says that they ended: {names}", calls=True
-        )
+        message = f"calls that were started, and no record says that they ended: {names}"
+        unread.add(OPEN_CALL, message, calls=True)
     is_seen = bool(steps or calls) or any(top.step.finish for top in line.tops)
     if any(call.tool is not None and call.call.args is None for call in calls):
         unread.add(parts.CONTENT_OFF, _ARGS_OFF, calls=True)
@@ -175,7 +173,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
         mark_doubles(nodes)
         join_events(nodes)
     finally:
-        HISTORIES.clear()
+        forget_histories()
     lines = tree.turn_lines(tree.work_units(nodes))
     if not lines:
         raise ValueError(f"{len(nodes)} spans, and none is a call of a model or a tool, or an agent")

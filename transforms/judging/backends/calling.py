@@ -86,13 +86,6 @@ _LONGEST_BACKOFF_S = 10.0
 _DOUBLINGS = 64
 
 
-class _WaitTooLongError(Exception):
-    """The server demands a wait beyond the end of the call."""
-
-    def __init__(self, status: int, seconds: float):
-        super().__init__(f"HTTP {status}, to be tried again after {seconds:g} s only")
-
-
 class Attempts(Struct):
     """The attempts of one call.
 
@@ -166,17 +159,17 @@ class OtherFormError(Exception):
     """The server refuses the form of a request; the API's object will send it in another one."""
 
 
-class BatchError(Exception):
-    """A request about a batch job failed, in one line.
+class CallError(Exception):
+    """A call failed; its text is the reason in one line.
 
     Attributes:
         may_pass: Whether it is transient.
-        is_gone: Whether the provider has no such job.
+        is_gone: Whether the provider has no such job or model.
     """
 
-    def __init__(self, reason: str, may_pass: bool, is_gone: bool = False):
-        super().__init__(reason)
-        self.may_pass, self.is_gone = may_pass, is_gone
+    def __init__(self, fault: Fault, may_pass: bool, is_gone: bool = False):
+        super().__init__(fault.reason)
+        self.fault, self.may_pass, self.is_gone = fault, may_pass, is_gone
 
 
 class ApiFailure(Struct, frozen=True):
@@ -201,11 +194,6 @@ class Api(Protocol):
     """An API of models, for one event loop. Its methods make one request each, without retries."""
 
     access: Access
-
-    @property
-    def lists_models(self) -> bool:
-        """Whether a model that it does not find does not exist."""
-        return not self.access.base_url
 
     def open(self) -> None:
         """Makes the client, once."""
@@ -268,25 +256,7 @@ class ApiBackend:
     @property
     def batch_api(self) -> BatchApi:
         """The API, of a judge that takes batch jobs."""
-        api: Any = self._api
-        return cast(BatchApi, api)
-
-    async def about_job(self, send: Callable[[], Coroutine[Any, Any, T]], model: str, most: int | None) -> T:
-        """Makes a request about a batch job, with `most` attempts.
-
-        Raises BatchError if it fails, OneCandidateError if the model does not support several candidates,
-        AuthenticationError if the credentials are refused.
-        """
-        attempts = Attempts(most, self._config.retry_delay_s)
-        try:
-            return await self._within(self._config.timeout_s, send, attempts, model)
-        except OneCandidateError:
-            raise
-        except Exception as error:
-            is_late = isinstance(error, asyncio.TimeoutError | _WaitTooLongError)
-            failure = self._api.failure(error)
-            may_pass, is_gone = is_late or failure.may_pass, failure.status == 404
-            raise BatchError(self._fault(error, attempts).reason, may_pass, is_gone) from None
+        return cast(BatchApi, self._api)
 
     def replies(self, body: str | bytes | Fault, model: str, count: int) -> list[RawReply]:
         """Returns the replies out of the body of a response, or out of why there is none."""
@@ -297,14 +267,12 @@ class ApiBackend:
     async def generate(self, request: Request, count: int) -> list[RawReply]:
         """Makes one call; see Backend."""
         model, name = request.template.model, request.template.name
-        attempts = Attempts(self._config.max_attempts, self._config.retry_delay_s)
         try:
-            send = partial(self._api.generate, request, count)
-            body = await self._within(self._config.timeout_s, send, attempts, name)
-        except OneCandidateError:
-            raise
-        except Exception as error:
-            return [RawReply(None, self._fault(error, attempts), model)] * count
+            body = await self.sent(
+                partial(self._api.generate, request, count), name, self._config.max_attempts
+            )
+        except CallError as error:
+            return [RawReply(None, error.fault, model)] * count
         return self.replies(body, model, count)
 
     async def check(self, model: str) -> None:
@@ -312,34 +280,47 @@ class ApiBackend:
 
         Raises ConfigError if the API refuses the credentials, has no such model, or cannot be reached.
         """
-        limit = min(_CHECK_S, self._config.timeout_s)
-        attempts = Attempts(2, self._config.retry_delay_s)
         try:
-            await self._within(limit, partial(self._api.find, model), attempts, model)
-        except ConfigError:
-            raise
-        except Exception as error:
-            fault = self._fault(error, attempts)
-            # A server without a list of models says 404 of the path, and not of the model.
-            name = re.escape(model.rpartition("/")[2])
-            names_model = re.search(rf"(?<!\w){name}(?!\w)", fault.reason) and "/models/" not in fault.reason
-            is_missing = self._api.lists_models or names_model
-            is_unknown = self._api.failure(error).status == 404 and is_missing
-            if fault.kind in ("connection", "timeout") or is_unknown:
-                raise ConfigError(f"judge: model {model}: {fault.reason}") from None
+            await self.sent(partial(self._api.find, model), model, 2, min(_CHECK_S, self._config.timeout_s))
+        except CallError as error:
+            # A server of one's own without a list of models says 404 of the path, and not of the model.
+            name, reason = re.escape(model.rpartition("/")[2]), str(error)
+            names_model = re.search(rf"(?<!\w){name}(?!\w)", reason) and "/models/" not in reason
+            is_unknown = error.is_gone and (not self._api.access.base_url or names_model)
+            if error.fault.kind in ("connection", "timeout") or is_unknown:
+                raise ConfigError(f"judge: model {model}: {reason}") from None
 
     async def aclose(self) -> None:
         """Closes the connections."""
         await self._api.aclose()
 
-    async def _within(
-        self, limit: float, send: Callable[[], Coroutine[Any, Any, T]], attempts: Attempts, model: str
+    async def sent(
+        self,
+        send: Callable[[], Coroutine[Any, Any, T]],
+        model: str,
+        most: int | None,
+        limit_s: float | None = None,
     ) -> T:
-        self._api.open()  # takes a second, which is none of the call's
-        attempts.deadline = time.monotonic() + limit
-        return await asyncio.wait_for(self._sent(send, attempts, model), limit)
+        """Makes a request with `most` attempts, in `limit_s` seconds (None: those of a call).
 
-    async def _sent(self, send: Callable[[], Coroutine[Any, Any, T]], attempts: Attempts, model: str) -> T:
+        Raises CallError if it fails, OneCandidateError if the model does not support several candidates,
+        AuthenticationError if the credentials are refused.
+        """
+        self._api.open()  # takes a second, which is none of the call's
+        limit = self._config.timeout_s if limit_s is None else limit_s
+        attempts = Attempts(most, self._config.retry_delay_s, time.monotonic() + limit)
+        try:
+            return await asyncio.wait_for(self._attempted(send, attempts, model), limit)
+        except (CallError, OneCandidateError, ConfigError):
+            raise
+        except Exception as error:
+            fault, failure = self._fault(error, attempts), self._api.failure(error)
+            may_pass = failure.may_pass or isinstance(error, asyncio.TimeoutError)
+            raise CallError(fault, may_pass, failure.status == 404) from None
+
+    async def _attempted(
+        self, send: Callable[[], Coroutine[Any, Any, T]], attempts: Attempts, model: str
+    ) -> T:
         """Sends until it works; raises the error of an attempt that was the last, or will not pass."""
         while True:
             attempts.count += 1
@@ -356,7 +337,8 @@ class ApiBackend:
                 if not failure.may_pass:
                     raise
             if failure.asked_s and attempts.is_beyond(failure.asked_s) and failure.status:
-                raise _WaitTooLongError(failure.status, failure.asked_s)
+                why = f"HTTP {failure.status}, to be tried again after {failure.asked_s:g} s only"
+                raise CallError(Fault("http", why), may_pass=True)
             await asyncio.sleep(attempts.pause(failure.asked_s))
             self._on_retry(model)
 
@@ -369,8 +351,6 @@ class ApiBackend:
                 return Fault("timeout", reason)
             last = self._fault(attempts.last, attempts).reason
             return Fault("timeout", one_line(f"{reason}; the last error: {last}"))
-        if isinstance(error, _WaitTooLongError):
-            return Fault("http", str(error))
         failure = self._api.failure(error)
         if failure.refusal is not None:
             raise AuthenticationError(f"judge: {failure.refusal}") from None

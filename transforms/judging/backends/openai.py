@@ -187,7 +187,6 @@ class OpenAiApi(ClientApi):
                 await self.client.files.delete(file)
 
     def _body(self, request: Request, count: int, has_format: bool) -> tuple[str, dict[str, Any]]:
-        """Returns the path and the body of a request."""
         template = request.template
         model = template.model.removeprefix(_RESPONSES)
         if model != template.model:

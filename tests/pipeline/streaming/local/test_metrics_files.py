@@ -77,5 +77,5 @@ def test_the_newest_window_is_what_there_is_to_see(files):
 def test_what_is_stored_and_in_no_window_is_missing(files):
     metrics = files(window(1), window(2, start=7200.0))
     stored = [window(4), window(2, start=7200.0), window(3, start=7200.0, version="v2")]
-    assert metrics.missing(known(*stored)) == 6
-    assert metrics.missing(known(window(1), window(1, start=7200.0))) == 0, "a window may hold more"
+    assert metrics.complete(known(window(1), window(1, start=7200.0)), 3600.0) == 0, "a window may hold more"
+    assert metrics.complete(known(*stored), 3600.0) == 7 and metrics.complete(known(*stored), 3600.0) == 0
