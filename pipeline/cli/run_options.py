@@ -3,7 +3,7 @@
 import argparse
 import os
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -28,11 +28,12 @@ from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.terminal import divided_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.options import (
+    STREAM_OPTIONS,
     EmptyDates,
     Ending,
     OptionParser,
+    RawJudgeOptions,
     RawOptions,
-    RawStreamOptions,
     check_extra,
     check_google,
     check_places,
@@ -105,13 +106,9 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     if raw.scores_to is not None:
         find_service("--scores_to", raw.scores_to)
     if not standard.streaming:
-        inputs = agent_inputs(raw.input or (), raw.eval_cases or (), raw.config)
-        raw = replace(
-            raw,
-            input=inputs.logs or raw.input,
-            eval_cases=inputs.cases or None,
-            config=next(iter(inputs.configs), None),
-        )
+        inputs = agent_inputs(raw.input, raw.eval_cases, raw.config)
+        config = next(iter(inputs.configs), None)
+        raw = replace(raw, input=inputs.logs, eval_cases=inputs.cases, config=config)
     settings = check_options(raw, stream, not is_here, bool(standard.streaming))
     setup = options.view_as(SetupOptions)
     setup.save_main_session = False
@@ -150,10 +147,14 @@ def other_files_text(settings: RunSettings) -> str:
     return f"not looked at, by their names: {counted(len(others), 'file')} ({names})" if others else ""
 
 
-def raw_options(stated: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
-    """Separates the options of all runs from those of streams; removes the latter from `stated`."""
-    stream = {name: stated.pop(name) for name in RawStreamOptions.__struct_fields__}
-    return RawOptions(**stated), RawStreamOptions(**stream)
+def raw_options(stated: Mapping[str, Any]) -> tuple[RawOptions, dict[str, float | str]]:
+    """Returns the options that are given, or have a default: those of all runs, and those of streams."""
+    given = {name: value for name, value in stated.items() if value is not None}
+    stream, judging = (
+        {name: given.pop(name) for name in names if name in given}
+        for names in (STREAM_OPTIONS, RawJudgeOptions.__struct_fields__)
+    )
+    return RawOptions(judging=RawJudgeOptions(**judging), **given), stream
 
 
 def _check_extras(settings: RunSettings) -> None:
@@ -232,7 +233,7 @@ def dates_of(argv: Sequence[str]) -> Dates | None:
     before = earlier_dates(named, raw.lookback or 0)
     if len(named) + len(before) > 1:
         check_range(raw, [*before, *named])
-    for pattern in filter(names_date, raw.input or () if raw.empty_dates != "fail" else ()):
+    for pattern in filter(names_date, raw.input if raw.empty_dates != "fail" else ()):
         folder = os.path.dirname(pattern.partition("{date")[0]) or "."
         if is_local(pattern) and not os.path.isdir(folder):
             raise ConfigError(f"--input {pattern}: no date has input: there is no directory {folder}")
@@ -248,7 +249,7 @@ def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
     parser.add_argument("--date")
     others = parser.parse_known_args(list(argv))[1]
     if len(dates.before) + len(dates.named) > 1 or dates.empty != "fail":  # once, not for every date
-        for address in raw_options(own_options(argv))[0].input or ():
+        for address in raw_options(own_options(argv))[0].input:
             check_google(f"--input {shown_place(address)}", "" if is_bigquery(address) else address)
     lines = {day: [*others, "--date", day.isoformat()] for day in (*dates.before, *dates.named)}
     if len(lines) == 1:

@@ -16,8 +16,7 @@ from traceback import extract_tb
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 from urllib.parse import quote
 
-from msgspec import Struct, field
-from msgspec.structs import asdict
+from msgspec import Struct, convert, field
 
 from turnwise.pipeline.io.terminal import say
 from turnwise.schemas.config import ConfigError, MatchCasesBy
@@ -116,29 +115,15 @@ class StreamSettings(Struct, frozen=True):
     refresh_cases: float = 60.0
 
 
-class RawStreamOptions(Struct, frozen=True):
-    """The options of a stream as parsed from the command line; None: not given."""
-
-    session_gap: float | None
-    window: float | None
-    allowed_lateness: float | None
-    pane_every: int | None
-    max_run_time: float | None
-    stop_after: int | None
-    alerts: str | None
-    timestamp_attribute: str | None
-    refresh_cases: float | None
-
-
-_LENGTHS = ("session_gap", "window", "allowed_lateness", "pane_every")
-_BOUNDED = (*_LENGTHS, "refresh_cases")
+STREAM_OPTIONS = (*StreamRules.__struct_fields__, *StreamSettings.__struct_fields__[1:])
+"""Names of the options of a stream."""
+_BOUNDED = (*StreamRules.__struct_fields__, "refresh_cases")
 _SHORTEST, _LONGEST = 0.1, 1e9
 _ZERO_ALLOWED = ("allowed_lateness",)
 
 
-def check_stream(options: RawStreamOptions, is_streaming: bool) -> StreamSettings:
-    """Converts the options of a stream, of which a batch may have `--alerts` only; raises ConfigError."""
-    given = {name: value for name, value in asdict(options).items() if value is not None}
+def check_stream(given: Mapping[str, float | str], is_streaming: bool) -> StreamSettings:
+    """Converts the given options of a stream; a batch may have `--alerts` only. Raises ConfigError."""
     of_streams = [name for name in given if name != "alerts"]
     if of_streams and not is_streaming:
         raise ConfigError(f"--{of_streams[0]} is an option of a stream; add --streaming")
@@ -149,8 +134,10 @@ def check_stream(options: RawStreamOptions, is_streaming: bool) -> StreamSetting
             raise ConfigError(f"--{name} must be a number above 0, not {value}")
         if (name in _BOUNDED and not (name in _ZERO_ALLOWED or value >= _SHORTEST)) or value > _LONGEST:
             raise ConfigError(f"--{name} must lie between {_SHORTEST:g} and {_LONGEST:g}, not {value:g}")
-    lengths = {name: given.pop(name) for name in _LENGTHS if name in given}
-    return StreamSettings(StreamRules(**lengths), **given)
+    return convert({**given, "rules": given}, StreamSettings)
+
+
+DEFAULT_OUTPUT_FORMAT = "jsonl"
 
 
 class RawJudgeOptions(Struct, frozen=True, kw_only=True):
@@ -168,35 +155,50 @@ EmptyDates: TypeAlias = Literal["fail", "warn", "ok"]
 """What a date is that has neither input nor a run."""
 
 
-class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
+class CommonOptions(Struct, frozen=True, kw_only=True):
+    """Options of a run that its settings hold as they were given.
+
+    Attributes:
+        max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: half of them.
+        max_bigquery_gb: GiB that BigQuery may read for the input; None: no limit.
+        baseline: Output directory of the run that is compared with, or its address in a store (URL#NAME);
+            `{date}` in it and `previous` are replaced when the run begins. None: there is none.
+        candidate: App version of the run that is compared; None: the last.
+        date: The run's date, as ISO text; None: `--date` is not given.
+    """
+
+    input_format: str = "auto"
+    output: str = ""
+    output_format: str = DEFAULT_OUTPUT_FORMAT
+    overwrite: bool = False
+    max_failure_ratio: float | None = None
+    max_bigquery_gb: float | None = None
+    baseline: str | None = None
+    candidate: str | None = None
+    date: str | None = None
+
+
+class RawOptions(CommonOptions, frozen=True, kw_only=True):
     """turnwise's own options as the command line gave them."""
 
-    input: list[str] | None
-    input_format: str
-    eval_cases: list[str] | None
+    judging: RawJudgeOptions
+    input: Sequence[str] = ()
+    eval_cases: Sequence[str] = ()
     match_cases_by: MatchCasesBy | None = None
-    config: str | None
+    config: str | None = None
     max_record_mb: float
-    output: str | None
-    output_format: str
-    overwrite: bool
-    run_id: str | None
-    max_failure_ratio: float | None
-    fail_on: list[str] | None
-    baseline: str | None
-    candidate: str | None
-    store: str | None
-    store_app: str | None
+    run_id: str | None = None
+    fail_on: Sequence[str] = ()
+    store: str | None = None
+    store_app: str | None = None
     scores_to: str | None = None
     no_transcripts: bool = False
     verbose: bool = False
-    date: str | None = None
     lookback: int | None = None
     empty_dates: EmptyDates = "fail"
     plugin: Sequence[str] = ()
     workers: int | None = None
-    redact: list[str] | None = None
-    max_bigquery_gb: float | None = None
+    redact: Sequence[str] = ()
     judge_batch: bool = False
     judge_batch_wait: float | None = None
 
@@ -232,9 +234,6 @@ class OptionParser(argparse.ArgumentParser):
     def error(self, message: str) -> None:  # type: ignore[override]
         """Raises ConfigError."""
         raise ConfigError(message)
-
-
-DEFAULT_OUTPUT_FORMAT = "jsonl"
 
 
 class SinkPlace(NamedTuple):

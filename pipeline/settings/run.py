@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
 from math import inf
@@ -11,15 +11,15 @@ from pathlib import Path
 from time import time_ns
 from typing import TypeVar
 
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 from pydantic import ValidationError
 
 from turnwise.pipeline.settings.options import (
     DEFAULT_OUTPUT_FORMAT,
+    CommonOptions,
     RawJudgeOptions,
     RawOptions,
-    RawStreamOptions,
     SinkPlace,
     StreamSettings,
     check_google,
@@ -61,21 +61,15 @@ MAX_RECORD_BYTES = 64 * 1024 * 1024
 """A larger record is a failure unless an option says otherwise."""
 
 
-class RunSettings(Struct, frozen=True):
+class RunSettings(CommonOptions, frozen=True, kw_only=True):
     """The settings of a run.
 
     Attributes:
-        max_bigquery_gb: GiB that BigQuery may read for the input; None: no limit.
-        max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: half of them.
-        baseline: Output directory of the run that is compared with, or its address in a store (URL#NAME);
-            `{date}` in it and `previous` are replaced when the run begins. None: there is none.
         is_distributed: Whether other processes do the work.
         sample_rate: Share of the conversations that are judged, 0..1.
         store: URL of the store for results and failures; "": none.
         scores_to: Address of what takes scores as events; "": none.
-        candidate: App version of the run that is compared; None: the last.
         store_app: App in the store for results that name none; "": the default app.
-        date: The run's date, as ISO text; None: `--date` is not given.
         plugins: Modules and files that add criteria, input formats, sinks and judges.
         workers: Processes of this machine that read and score a batch; 1: the command's own.
     """
@@ -84,16 +78,8 @@ class RunSettings(Struct, frozen=True):
     config: EvalConfig
     criteria: tuple[Criterion, ...]
     input: tuple[str, ...] = ()
-    input_format: str = AUTO
     eval_cases: tuple[str, ...] = ()
-    output: str = ""
-    output_format: str = DEFAULT_OUTPUT_FORMAT
-    overwrite: bool = False
     max_record_bytes: int = MAX_RECORD_BYTES
-    max_failure_ratio: float | None = None
-    max_bigquery_gb: float | None = None
-    baseline: str | None = None
-    candidate: str | None = None
     is_distributed: bool = False
     judge: JudgeSettings = _NO_JUDGE
     sample_rate: float = 1.0
@@ -102,7 +88,6 @@ class RunSettings(Struct, frozen=True):
     store: str = ""
     scores_to: str = ""
     store_app: str = ""
-    date: str | None = None
     plugins: tuple[str, ...] = ()
     workers: int = 1
 
@@ -159,58 +144,49 @@ class RunSettings(Struct, frozen=True):
 
 
 def check_options(
-    options: RawOptions, stream: RawStreamOptions, is_distributed: bool, is_streaming: bool
+    options: RawOptions, stream: Mapping[str, float | str], is_distributed: bool, is_streaming: bool
 ) -> RunSettings:
     """Converts options to settings; raises ConfigError for the first error."""
     _check_values(options)
     if is_streaming:
         chosen = {
             "--date": options.date is not None,
-            "--estimate": options.estimate,
+            "--estimate": options.judging.estimate,
             "--workers": options.workers is not None,
             "--baseline previous": options.baseline == PREVIOUS,
             f"--output_format {options.output_format}": options.output_format != DEFAULT_OUTPUT_FORMAT,
         }
         given = [name for name, is_given in chosen.items() if is_given]
-        paths = [path for path in options.input or () if is_store_url(path) or is_bigquery(path)]
+        paths = [path for path in options.input if is_store_url(path) or is_bigquery(path)]
         given += [f"--input {shown_place(path)}" for path in paths]
         if given:
             raise ConfigError(f"{', '.join(given)} cannot be used with --streaming")
     config = read_config(options.config)
     if options.match_cases_by:
         config = config.model_copy(update={"match_cases_by": options.match_cases_by})
-    config = with_redaction(config, options.redact or ())
-    config, criteria = checked_criteria(
-        config, options.input_format, bool(options.eval_cases), options.fail_on or ()
-    )
+    config = with_redaction(config, options.redact)
+    has_cases = bool(options.eval_cases)
+    config, criteria = checked_criteria(config, options.input_format, has_cases, options.fail_on)
     run = run_info(options.run_id, config, not options.no_transcripts)
     # A run that is repeated under the same id has its limits anew.
-    judge = judge_settings(options, config.judge, f"{run.run_id} {run.create_time}", criteria)
+    judge = judge_settings(options.judging, config.judge, f"{run.run_id} {run.create_time}", criteria)
     return RunSettings(
         run=judged_by(run, judge),
         config=config,
         criteria=criteria,
         judge=with_batches(options, judge, criteria, is_distributed, is_streaming),
-        sample_rate=options.sample_rate,
-        input=tuple(options.input or ()),
-        input_format=options.input_format,
-        eval_cases=tuple(map(absolute_url, options.eval_cases or ())),
-        output=options.output or "",
-        output_format=options.output_format,
-        overwrite=options.overwrite,
+        sample_rate=options.judging.sample_rate,
+        input=tuple(options.input),
+        eval_cases=tuple(map(absolute_url, options.eval_cases)),
         max_record_bytes=int(options.max_record_mb * 1024 * 1024),
-        max_failure_ratio=options.max_failure_ratio,
-        max_bigquery_gb=options.max_bigquery_gb,
-        baseline=options.baseline,
-        candidate=options.candidate,
         is_distributed=is_distributed,
         is_streaming=is_streaming,
         stream=check_stream(stream, is_streaming),
         store=options.store or "",
         scores_to=options.scores_to or "",
         store_app=options.store_app or "",
-        date=options.date,
         plugins=tuple(options.plugin),
+        **{name: getattr(options, name) for name in CommonOptions.__struct_fields__},
     )
 
 
@@ -272,7 +248,7 @@ def judged_by(run: RunInfo, judge: JudgeSettings) -> RunInfo:
 def _check_values(options: RawOptions) -> None:
     if not options.input:
         raise ConfigError("--input is missing: name the conversation logs to score")
-    if not options.output and not options.estimate:
+    if not options.output and not options.judging.estimate:
         raise ConfigError("--output is missing: name a directory for the results")
     if options.max_failure_ratio is not None and not 0 <= options.max_failure_ratio <= 1:
         raise ConfigError(f"--max_failure_ratio must lie between 0 and 1, not {options.max_failure_ratio}")
@@ -579,8 +555,8 @@ def dated(options: RawOptions, content: Callable[[str], str]) -> RawOptions:
     options_of_day = replace(
         options,
         date=day.isoformat(),
-        input=[filled("--input", with_query_text(path), day) for path in options.input or ()],
-        eval_cases=[filled("--eval_cases", path, day) for path in options.eval_cases or ()],
+        input=[filled("--input", with_query_text(path), day) for path in options.input],
+        eval_cases=[filled("--eval_cases", path, day) for path in options.eval_cases],
         output=filled("--output", options.output, day),
         store=filled("--store", options.store, day),
         run_id=filled("--run_id", options.run_id, day),
@@ -589,8 +565,8 @@ def dated(options: RawOptions, content: Callable[[str], str]) -> RawOptions:
 
 
 def _places(options: RawOptions) -> Iterator[tuple[str, str | None]]:
-    yield from (("--input", with_query_text(path)) for path in options.input or ())
-    yield from (("--eval_cases", path) for path in options.eval_cases or ())
+    yield from (("--input", with_query_text(path)) for path in options.input)
+    yield from (("--eval_cases", path) for path in options.eval_cases)
     yield "--output", options.output
     yield "--baseline", options.baseline
     yield "--store", options.store
@@ -602,11 +578,11 @@ def check_range(options: RawOptions, days: Sequence[date]) -> None:
 
     A place that holds the date in a form such as `{date:%m}` may still be the same for two of the dates.
     """
-    inputs = [with_query_text(path) for path in options.input or ()]
+    inputs = [with_query_text(path) for path in options.input]
     # Beside inputs of a date, there may be one that all dates share.
     for path in list(filter(names_date, inputs)) or inputs:
         _check_distinct("--input", path, days, "would read the same")
-    if options.output and not options.estimate:
+    if options.output and not options.judging.estimate:
         _check_distinct("--output", options.output, days, "would have one output directory")
     if options.run_id:
         _check_distinct("--run_id", options.run_id, days, "would be one run, which replaces itself")
@@ -624,12 +600,13 @@ def _check_distinct(option: str, text: str, days: Sequence[date], what: str) -> 
 
 def _run_id(options: RawOptions, day: date, content: Callable[[str], str]) -> str:
     """Returns an id made of the date and a digest of inputs, eval cases and config: the same for the same."""
+    judging = options.judging
     stated = {
-        "input": sorted(map(shown_place, options.input or ())),
+        "input": sorted(map(shown_place, options.input)),
         "input_format": options.input_format,
-        "eval_cases": sorted(map(content, options.eval_cases or ())),
+        "eval_cases": sorted(map(content, options.eval_cases)),
         "config": read_config(options.config).model_dump(mode="json"),
-        "judge": [options.judge, options.judge_model, options.sample_rate],
+        "judge": [judging.judge, judging.judge_model, judging.sample_rate],
     }
     digest = blake2b(json.dumps(stated, sort_keys=True).encode(), digest_size=4)
     return f"{day.isoformat()}-{digest.hexdigest()}"
