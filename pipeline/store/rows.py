@@ -327,44 +327,6 @@ class EvaluationFigures(NamedTuple):
     runs: list[str]
 
 
-def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:
-    """Returns the sums over the results of an evaluation; each conversation counts in its last run only."""
-    columns = (RESULTS.c.version_id, RESULTS.c.evaluation_status, RESULTS.c.evaluation_run, RESULTS.c.parts)
-    query = select(*columns, RESULTS.c.execution_state, RESULTS.c.conversation_id)
-    newest_first = (RESULTS.c.update_nanos.desc(), RESULTS.c.name.desc())
-    completed: dict[str, list[tuple[str, str]]] = {}
-    last_runs: dict[tuple[str, str], str] = {}
-    runs = set()
-    of_evaluation = RESULTS.c.evaluation == evaluation
-    rows = connection.execute(query.where(of_evaluation, is_counted(RESULTS)).order_by(*newest_first))
-    for version, status, run, parts, state, conversation in rows:
-        runs.add(run)
-        if last_runs.setdefault((version, conversation), run) == run and state == COMPLETED:
-            completed.setdefault(version, []).append((status, parts))
-    versions = {version: _version_sums(results) for version, results in completed.items()}
-    numbers = {version: len(results) for version, results in completed.items()}
-    return _evaluation_figures(versions, numbers, runs)
-
-
-def _version_sums(completed: Collection[tuple[str, str]]) -> VersionSums:
-    """Returns the sums over results, each with its status and its parts as JSON."""
-    sums: Sums = {}
-    for _, parts in completed:
-        read = json.loads(parts)
-        add_parts(sums, (((turn, kind, tool), first, second) for (turn, kind, tool), first, second in read))
-    statuses = [status for status, _ in completed]
-    return VersionSums(statuses.count("PASS"), statuses.count("FAIL"), sums)
-
-
-def _evaluation_figures(
-    versions: dict[str, VersionSums], completed: Mapping[str, int], runs: Iterable[str]
-) -> EvaluationFigures:
-    no_verdict = {name: completed[name] - sums.passes - sums.fails for name, sums in versions.items()}
-    return EvaluationFigures(
-        versions, {name: count for name, count in no_verdict.items() if count}, sorted({*runs} - {""})
-    )
-
-
 class ResultGroup(msgspec.Struct, frozen=True, array_like=True):
     """The results of one evaluation and app version in one run.
 
@@ -385,24 +347,45 @@ class ResultGroup(msgspec.Struct, frozen=True, array_like=True):
     sums: list[SumPart]
 
 
+_OF_GROUP = ("evaluation", "version_id", "conversation_id", "update_nanos", "evaluation_status",
+             "execution_state", "parts", "evaluation_run")  # fmt: skip
+_PARTS = msgspec.json.Decoder(list[SumPart])
+
+
 def result_groups(connection: Connection, run: str) -> list[ResultGroup]:
     """Returns the results of a run by evaluation and app version."""
-    key = RESULTS.c.evaluation, RESULTS.c.version_id
-    columns = ("conversation_id", "update_nanos", "evaluation_status", "execution_state", "parts")
-    query = select(*key, *(RESULTS.c[name] for name in columns)).where(RESULTS.c.evaluation_run == run)
+    query = select(*(RESULTS.c[name] for name in _OF_GROUP)).where(RESULTS.c.evaluation_run == run)
+    return _grouped(connection.execute(query.order_by(RESULTS.c.evaluation, RESULTS.c.version_id)))
+
+
+def _grouped(results: Iterable[Row[Any]]) -> list[ResultGroup]:
     groups = []
-    for (evaluation, version), of_group in groupby(
-        connection.execute(query.order_by(*key)), itemgetter(0, 1)
-    ):
+    for (evaluation, version), of_group in groupby(results, itemgetter(0, 1)):
         rows = [*of_group]
-        members = [row.conversation_id for row in rows]
-        nanos = [row.update_nanos for row in rows]
-        completed = [(row.evaluation_status, row.parts) for row in rows if row.execution_state == COMPLETED]
-        passes, fails, sums = _version_sums(completed)
+        sums: Sums = {}
+        completed = [row for row in rows if row.execution_state == COMPLETED]
+        for row in completed:
+            add_parts(sums, _PARTS.decode(row.parts))
         parts = [(part, first, second) for part, (first, second) in sums.items()]
-        of_all = evaluation, version, members, min(nanos), max(nanos)
-        groups.append(ResultGroup(*of_all, len(completed), passes, fails, parts))
+        statuses = [row.evaluation_status for row in completed]
+        nanos = [row.update_nanos for row in rows]
+        of_all = evaluation, version, [row.conversation_id for row in rows], min(nanos), max(nanos)
+        verdicts = statuses.count("PASS"), statuses.count("FAIL")
+        groups.append(ResultGroup(*of_all, len(completed), *verdicts, parts))
     return groups
+
+
+def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:
+    """Returns the sums over the results of an evaluation; each conversation counts in its last run only."""
+    query = select(*(RESULTS.c[name] for name in _OF_GROUP)).where(RESULTS.c.evaluation == evaluation)
+    newest_first = (RESULTS.c.update_nanos.desc(), RESULTS.c.name.desc())
+    rows = connection.execute(query.where(is_counted(RESULTS)).order_by(*newest_first)).all()
+    last_runs: dict[tuple[str, str], str] = {}
+    for row in rows:
+        last_runs.setdefault((row.version_id, row.conversation_id), row.evaluation_run)
+    last = [row for row in rows if last_runs[row.version_id, row.conversation_id] == row.evaluation_run]
+    groups = _grouped(sorted(last, key=itemgetter(1)))
+    return _figures({group.version: [group] for group in groups}, [row.evaluation_run for row in rows])
 
 
 def figures_of(runs: Mapping[str, Sequence[ResultGroup]]) -> dict[str, EvaluationFigures | None]:
@@ -416,23 +399,27 @@ def figures_of(runs: Mapping[str, Sequence[ResultGroup]]) -> dict[str, Evaluatio
         for group in groups:
             by_evaluation.setdefault(group.evaluation, {}).setdefault(group.version, []).append(group)
             names.setdefault(group.evaluation, []).append(run)
-    return {name: _summed(versions, names[name]) for name, versions in by_evaluation.items()}
+    figures: dict[str, EvaluationFigures | None] = {}
+    for evaluation, versions in by_evaluation.items():
+        counted = {version: _counted(groups) for version, groups in versions.items()}
+        whole = {version: groups for version, groups in counted.items() if groups is not None}
+        figures[evaluation] = _figures(whole, names[evaluation]) if len(whole) == len(counted) else None
+    return figures
 
 
-def _summed(versions: Mapping[str, list[ResultGroup]], runs: Sequence[str]) -> EvaluationFigures | None:
+def _figures(versions: Mapping[str, Sequence[ResultGroup]], runs: Iterable[str]) -> EvaluationFigures:
     by_version: dict[str, VersionSums] = {}
-    completed: dict[str, int] = {}
+    no_verdict: dict[str, int] = {}
     for version, groups in versions.items():
-        counted = _counted(groups)
-        if counted is None:
-            return None
-        if number := sum(group.completed for group in counted):
+        if completed := sum(group.completed for group in groups):
             sums: Sums = {}
-            for group in counted:
+            for group in groups:
                 add_parts(sums, group.sums)
-            passes, fails = sum(group.passes for group in counted), sum(group.fails for group in counted)
-            by_version[version], completed[version] = VersionSums(passes, fails, sums), number
-    return _evaluation_figures(by_version, completed, runs)
+            passes, fails = sum(group.passes for group in groups), sum(group.fails for group in groups)
+            by_version[version] = VersionSums(passes, fails, sums)
+            if missing := completed - passes - fails:
+                no_verdict[version] = missing
+    return EvaluationFigures(by_version, no_verdict, sorted({*runs} - {""}))
 
 
 def _counted(groups: list[ResultGroup]) -> list[ResultGroup] | None:
