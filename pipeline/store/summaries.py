@@ -277,11 +277,12 @@ def _records(connection: Connection, app: str, run: str) -> list[_Record]:
     row = case((or_(CONVERSATIONS.c.verdict == "", is_unnamed), CONVERSATIONS.c.content), else_="")
     rows = _rows(connection, CONVERSATIONS, columns, app, run, row)
     for key, name, nanos, case_id, verdict, why, digest, content in rows:
-        summary = _summary(key, case_id, verdict)._replace(reason=why or None, case_digest=digest)
+        summary = _summary(key, case_id, verdict)
+        summary.reason, summary.case_digest = why or None, digest
         if content:
             stated: ConversationRow = json.loads(content)
-            left_out = () if verdict else stated.get("sampled_out") or ()
-            summary = summary._replace(task=unnamed_case(stated), sampled_out=left_out)
+            summary.task = unnamed_case(stated)
+            summary.sampled_out = frozenset(() if verdict else stated.get("sampled_out") or ())
         evaluation = _evaluation(case_id, evaluations.get(key, ()))
         records.append(_Record(name, nanos, summary, evaluation))
         results.pop(key, None)
@@ -290,7 +291,7 @@ def _records(connection: Connection, app: str, run: str) -> list[_Record]:
 
 def _summary(key: tuple[str, str], case_id: str, verdict: str) -> Summary:
     is_verdict = verdict in ("PASS", "FAIL")
-    return Summary(key[0], key[1] or None, verdict if is_verdict else None, eval_id=case_id or None)
+    return Summary(key[0], key[1] or None, case_id or None, verdict=verdict if is_verdict else None)
 
 
 def _evaluation(case_id: str, names: Sequence[str]) -> str:

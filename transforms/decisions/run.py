@@ -209,7 +209,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
                 language=row["language"],
                 tags=row["tags"],
                 agents=[*dict.fromkeys(agent for turn in turns for agent in turn.get("agents") or ())],
-                sampled_out=cast(JsonObject, row).get("sampled_out") or (),
+                sampled_out=frozenset(cast(JsonObject, row).get("sampled_out") or ()),
             )
             for row in conversations()
             for turns in [recorded_turns(cast(Transcript, row["transcript"])) if row["transcript"] else []]

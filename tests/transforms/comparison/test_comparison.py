@@ -219,7 +219,7 @@ def score(eval_id, value, criterion="match"):
 
 
 def ended(eval_id, verdict):
-    return Summary("c", "v", verdict, eval_id=eval_id)
+    return Summary("c", "v", eval_id, verdict=verdict)
 
 
 @stated("joined", "scores, verdicts, expected")

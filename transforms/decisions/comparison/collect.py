@@ -100,20 +100,11 @@ class ComparedConversation(Struct):
 _LONGEST_REASON = 300
 
 
-class Summary(NamedTuple):
-    """A conversation and its verdict; see `ComparedConversation`. What is not known here is left out."""
+class Summary(ComparedConversation):
+    """A conversation and its verdict, with the reason that is stated; its scores are added to it."""
 
-    conversation_id: str
-    app_version: str | None
-    verdict: str | None
+    verdict: str | None = None
     reason: str | None = None
-    eval_id: str | None = None
-    task: str | None = None
-    language: str | None = None
-    tags: Sequence[str] = ()
-    agents: Sequence[str] = ()
-    case_digest: str | None = None
-    sampled_out: Sequence[str] = ()
 
 
 class ScoredId(NamedTuple):
@@ -137,7 +128,7 @@ def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[Comp
     for summary in summaries:
         ended.setdefault(ScoredId(summary.conversation_id, summary.app_version), []).append(summary)
     keys = dict.fromkeys([*ended, *scored])
-    return [joined for key in keys for joined in _joined(key, scored.get(key, []), ended.get(key, []))]
+    return [joined for key in keys for joined in _joined(scored.get(key, []), ended.get(key, []))]
 
 
 def own_cases(ids: Sequence[tuple[str | None, str | None, str]]) -> list[str]:
@@ -186,21 +177,21 @@ def _is_next(row: ScoreRow, last: ScoreRow, seen: set[str]) -> bool:
 
 
 def _joined(
-    key: ScoredId, scored: list[ComparedConversation], summaries: Sequence[Summary]
+    scored: list[ComparedConversation], summaries: Sequence[Summary]
 ) -> Iterator[ComparedConversation]:
     """Yields conversations of one id with scores and verdict: those of one case, else in their order."""
     for summary in sorted(summaries, key=lambda summary: summary.eval_id is None):
         places = [index for index, known in enumerate(scored) if known.eval_id == summary.eval_id]
         if not places and summary.eval_id is None:
             places = [*range(len(scored))]
-        joined = scored.pop(places[0]) if places else ComparedConversation(*key)
-        joined.eval_id, joined.task = joined.eval_id or summary.eval_id, summary.task
-        joined.case_digest = summary.case_digest
-        joined.language, joined.tags = joined.language or summary.language, [*(joined.tags or summary.tags)]
-        joined.agents, joined.sampled_out = summary.agents, frozenset(summary.sampled_out)
-        if STATUS not in joined.sampled_out:
-            joined.criteria[STATUS] = _verdict(summary, joined.criteria)
-        yield joined
+        if places:
+            scores = scored.pop(places[0])
+            summary.eval_id = scores.eval_id or summary.eval_id
+            summary.language, summary.tags = scores.language or summary.language, scores.tags or summary.tags
+            summary.criteria, summary.skipped = scores.criteria, scores.skipped
+        if STATUS not in summary.sampled_out:
+            summary.criteria[STATUS] = _verdict(summary)
+        yield summary
     yield from scored
 
 
@@ -221,13 +212,13 @@ def _scored(scores: Sequence[ScoreRow]) -> ComparedConversation:
     )
 
 
-def _verdict(summary: Summary, criteria: Mapping[str, Observed]) -> Observed:
+def _verdict(summary: Summary) -> Observed:
     """Returns the verdict, with the first failing criterion as its reason if it states none."""
     value = {"PASS": 1.0, "FAIL": 0.0}.get(summary.verdict or "")
     verdict = Observed(value, summary.verdict, why=summary.reason)
     if verdict.outcome != "PASS" and not verdict.why:
         wanted = "FAIL" if verdict.outcome == "FAIL" else None
-        for name, observed in criteria.items():
+        for name, observed in summary.criteria.items():
             if observed.outcome == wanted and observed.why:
                 verdict.why, verdict.turn_index = f"{name}: {observed.why}", observed.turn_index
                 break
