@@ -43,18 +43,7 @@ def _opened(options: Namespace, read_only: bool = False) -> "closing[Store]":
     return closing(open_store(options.store, read_only=read_only))
 
 
-_HEAD = (
-    "state",
-    "day",
-    "run",
-    "results",
-    "pass",
-    "fail",
-    "open",
-    "rejected",
-    "cost",
-    "versions",
-)
+_HEAD = ("state", "day", "run", "results", "pass", "fail", "open", "rejected", "cost", "versions")
 _LONGEST = 48
 
 
