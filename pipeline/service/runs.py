@@ -201,14 +201,10 @@ def _stated(counts: JsonObject) -> JsonObject:
 
 def run_summaries(connection: Connection, app: str, rows: Sequence[RowMapping]) -> list[JsonObject]:
     """Returns the RunSummary of runs in an app, or without one, in proto3 JSON."""
-    same = (
-        *("name", "run_id", "state", "day", "exit_status", "cost", "error", "repeat_state"),
-        *("config_digest", "judge", "judge_model"),
-    )
     summaries = []
     for row, counts, rejected in stored_runs.counts_of_runs(connection, app, rows):
         known = {
-            **{name: row[name] for name in same},
+            **{name: value for name, value in row.items() if name in tools.RunSummary.model_fields},
             **{
                 f"{name}_time": nanos_timestamp(row[f"{name}_nanos"])
                 for name in ("create", "update", "end", "repeat")
