@@ -361,17 +361,15 @@ def result_groups(connection: Connection, run: str) -> list[ResultGroup]:
 def _grouped(results: Iterable[Row[Any]]) -> list[ResultGroup]:
     groups = []
     for (evaluation, version), of_group in groupby(results, itemgetter(0, 1)):
-        rows = [*of_group]
+        _, _, members, nanos, statuses, states, texts, _ = zip(*of_group, strict=True)
+        completed = [i for i, state in enumerate(states) if state == COMPLETED]
         sums: Sums = {}
-        completed = [row for row in rows if row.execution_state == COMPLETED]
-        for row in completed:
-            add_parts(sums, _PARTS.decode(row.parts))
+        for i in completed:
+            add_parts(sums, _PARTS.decode(texts[i]))
         parts = [(part, first, second) for part, (first, second) in sums.items()]
-        statuses = [row.evaluation_status for row in completed]
-        nanos = [row.update_nanos for row in rows]
-        of_all = evaluation, version, [row.conversation_id for row in rows], min(nanos), max(nanos)
-        verdicts = statuses.count("PASS"), statuses.count("FAIL")
-        groups.append(ResultGroup(*of_all, len(completed), *verdicts, parts))
+        known = [statuses[i] for i in completed]
+        verdicts = len(completed), known.count("PASS"), known.count("FAIL")
+        groups.append(ResultGroup(evaluation, version, [*members], min(nanos), max(nanos), *verdicts, parts))
     return groups
 
 
@@ -379,13 +377,15 @@ def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:
     """Returns the sums over the results of an evaluation; each conversation counts in its last run only."""
     query = select(*(RESULTS.c[name] for name in _OF_GROUP)).where(RESULTS.c.evaluation == evaluation)
     newest_first = (RESULTS.c.update_nanos.desc(), RESULTS.c.name.desc())
-    rows = connection.execute(query.where(is_counted(RESULTS)).order_by(*newest_first)).all()
     last_runs: dict[tuple[str, str], str] = {}
-    for row in rows:
-        last_runs.setdefault((row.version_id, row.conversation_id), row.evaluation_run)
-    last = [row for row in rows if last_runs[row.version_id, row.conversation_id] == row.evaluation_run]
+    last, runs = [], set()
+    for row in connection.execute(query.where(is_counted(RESULTS)).order_by(*newest_first)):
+        version, conversation, run = row[1], row[2], row[-1]
+        runs.add(run)
+        if last_runs.setdefault((version, conversation), run) == run:
+            last.append(row)
     groups = _grouped(sorted(last, key=itemgetter(1)))
-    return _figures({group.version: [group] for group in groups}, [row.evaluation_run for row in rows])
+    return _figures({group.version: [group] for group in groups}, runs)
 
 
 def figures_of(runs: Mapping[str, Sequence[ResultGroup]]) -> dict[str, EvaluationFigures | None]:
