@@ -9,10 +9,10 @@ from typing import NamedTuple
 from turnwise.transforms.local_judge.claims import is_half_known
 from turnwise.transforms.local_judge.meanings import words as words_meanings
 from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_NAMES
-from turnwise.transforms.text.dates import WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
+from turnwise.transforms.text.dates import MONTHS, WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
 from turnwise.transforms.text.words import (
-    MONTHS,
     NEGATING,
+    SCALES,
     Word,
     is_negated,
     read_numeral,
@@ -76,7 +76,8 @@ _SPACED = "|".join(name for name in _LONGEST_FIRST if name[-1].isascii())
 _UNIT = rf"(?:{_SPACED})(?![A-Za-zÀ-ÿ])|" + "|".join(
     name for name in _LONGEST_FIRST if not name[-1].isascii()
 )
-_NUMBER = r"\d(?:\s?(?:[万億千만억천]|thousand|million|billion|Millionen|Milliarden))?"
+_SCALE = "|".join(sorted(SCALES.keys() - {"k"}, key=len, reverse=True))
+_NUMBER = rf"\d(?:\s?(?:{_SCALE})(?![a-zà-ÿ]))?"
 _FOUND = re.compile(
     rf"(?P<half>午前|午後|오전|오후)(?=\s?\d)|(?P<number>{_NUMBER})[\s-]?(?P<unit>{_UNIT})|{WEEKDAY_IN_CHARACTERS}"
     rf"|\b(?P<word>{'|'.join(sorted(_WORDS, key=len, reverse=True))})\b",
