@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.effects.mentions import (
+from turnwise.transforms.text.cleaning import CURRENCY_CODES, Amount, amount, plain, same_amount
+from turnwise.transforms.text.values import (
     LARGE_NUMBERS,
     MONEY_NAMES,
     NUMBERS_IN_WORDS,
@@ -13,7 +14,6 @@ from turnwise.transforms.effects.mentions import (
     number_in_words,
     read_passage,
 )
-from turnwise.transforms.text.cleaning import CURRENCY_CODES, Amount, amount, plain, same_amount
 from turnwise.transforms.text.words import FUNCTION_WORDS, word_set
 
 _INDEX = re.compile(r"\.(\d+)(?=\.|$)")

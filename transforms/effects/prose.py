@@ -18,13 +18,6 @@ from turnwise.transforms.effects.call_values import (
     path_words,
     without_codes,
 )
-from turnwise.transforms.effects.mentions import (
-    NUMBERS_IN_WORDS,
-    Mention,
-    normalized,
-    read_passage,
-    with_plain_signs,
-)
 from turnwise.transforms.effects.prose_values import STREETS, spell_alike
 from turnwise.transforms.local_judge.named_values import (
     mark_named_values,
@@ -34,6 +27,13 @@ from turnwise.transforms.local_judge.named_values import (
 from turnwise.transforms.text.cleaning import amount, plain
 from turnwise.transforms.text.dates import Likeness, likeness_of_dates
 from turnwise.transforms.text.sentences import guessed_language
+from turnwise.transforms.text.values import (
+    NUMBERS_IN_WORDS,
+    Mention,
+    normalized,
+    read_passage,
+    with_plain_signs,
+)
 from turnwise.transforms.text.words import (
     CHARACTER_SCRIPTS,
     FUNCTION_WORDS,

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word
-from turnwise.transforms.effects.mentions import is_denied, with_digits
 from turnwise.transforms.local_judge.named_values import mark_named_values
 from turnwise.transforms.text.cleaning import CURRENCY_CODES, plain
 from turnwise.transforms.text.dates import (
@@ -29,6 +28,7 @@ from turnwise.transforms.text.dates import (
     weekdays_in,
     with_noon_in_digits,
 )
+from turnwise.transforms.text.values import is_denied, with_digits
 from turnwise.transforms.text.words import with_ascii_digits, word_set
 
 _LONGEST_GAP, _LONGEST_CALENDAR = 12, 80
