@@ -35,10 +35,9 @@ MONEY_NAMES = {
     **_SIGNS,
     **{name: code for code, names in CURRENCY_NAMES.items() for name in names.split()},
     **dict.fromkeys(("us dollar", "us dollars", "bucks"), "usd"),
-    **dict.fromkeys(("rupee", "rupees"), "inr"),
-    **dict.fromkeys(("yuan", "元"), "cny"),
     **dict.fromkeys(("cent", "cents"), "cent"),
 }
+SHARES = ("percent", "prozent", "pourcent", "パーセント", "퍼센트")
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -91,7 +90,8 @@ _SCALE = _any_of(word for word in SCALES if len(word) > 1 or not word.isascii())
 def _after() -> re.Pattern[str]:
     """Returns the pattern of what may follow a number; it takes long to compile, as the next one does."""
     return re.compile(
-        rf"(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{SPACED_LETTER}))?(?P<share>\s?(?:%|(?:percent|prozent)\b))?"
+        rf"(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{SPACED_LETTER}))?"
+        rf"(?P<share>\s?(?:%|(?:{'|'.join(SHARES)})(?!{SPACED_LETTER})))?"
         rf"(?P<money>\s?(?:{_any_of(MONEY_NAMES)}|{_CODE})(?!{SPACED_LETTER}))?",
         re.IGNORECASE,
     )
