@@ -331,11 +331,27 @@ def with_digits(text: str) -> str:
 
 def _digits_of_run(run: re.Match[str]) -> str:
     text = run[0][: run.start("one") - run.start()] + " one" if run["one"] else run[0]
-    value, rest = number_in_words(_JOIN.sub(" ", text))
-    if value is not None and not rest:
-        return str(value)
-    parts = _BETWEEN.split(run[0])
-    return "".join(map(with_digits, parts)) if len(parts) > 1 else run[0]
+    words = [word for word in _LETTERS.findall(_JOIN.sub(" ", text).lower()) if word != "and"]
+    if not _VALID.fullmatch("".join(map(_kind, words))):
+        parts = _BETWEEN.split(run[0])
+        return "".join(map(with_digits, parts)) if len(parts) > 1 else run[0]
+    total = current = 0
+    for word in words:
+        large = LARGE_NUMBERS.get(word, 0)
+        if large == 100:
+            current = max(1, current) * large
+        elif large:
+            total, current = total + max(1, current) * large, 0
+        else:
+            current += NUMBERS_IN_WORDS[word]
+    return str(total + current)
+
+
+def _kind(word: str) -> str:
+    value = NUMBERS_IN_WORDS.get(word, 0)
+    if word in LARGE_NUMBERS or value >= 100:
+        return "h" if word == "hundred" else "m"
+    return "u" if value < 10 else "T" if value % 10 == 0 and value > 10 else "t"
 
 
 def _digits_of_characters(run: re.Match[str]) -> str:
@@ -351,38 +367,3 @@ def _digits_of_characters(run: re.Match[str]) -> str:
         else:
             digit = 10 * digit + value
     return str(total + group + digit) if run[0] else ""
-
-
-def number_in_words(text: str) -> tuple[int | None, str]:
-    """Reads the number of a text, and the words beside it, in lower case.
-
-    `twenty-one` and `two hundred and fifty` are read in English, single words in German, French and Spanish.
-    None: there is no number, or several, or one that is not read.
-    """
-    read = _LETTERS.findall(text.lower())
-    numbers = [i for i, word in enumerate(read) if word in NUMBERS_IN_WORDS or word in LARGE_NUMBERS]
-    if not numbers:
-        return None, " ".join(read)
-    inside = [word for word in read[numbers[0] : numbers[-1] + 1] if word != "and"]
-    rest = " ".join([*read[: numbers[0]], *read[numbers[-1] + 1 :]])
-    if not _VALID.fullmatch("".join(map(_kind, inside))):
-        return None, rest
-    total = current = 0
-    for word in inside:
-        large = LARGE_NUMBERS.get(word, 0)
-        if large == 100:
-            current = max(1, current) * large
-        elif large:
-            total, current = total + max(1, current) * large, 0
-        else:
-            current += NUMBERS_IN_WORDS[word]
-    return total + current, rest
-
-
-def _kind(word: str) -> str:
-    value = NUMBERS_IN_WORDS.get(word, 0)
-    if word in LARGE_NUMBERS or value >= 100:
-        return "h" if word == "hundred" else "m"
-    if word not in NUMBERS_IN_WORDS:
-        return "?"
-    return "u" if value < 10 else "T" if value % 10 == 0 and value > 10 else "t"
