@@ -9,7 +9,7 @@ from typing import NamedTuple
 from turnwise.transforms.local_judge.claims import is_half_known
 from turnwise.transforms.local_judge.meanings import words as words_meanings
 from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_NAMES
-from turnwise.transforms.text.dates import MONTHS, WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
+from turnwise.transforms.text.dates import HALVES, MONTHS, WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
 from turnwise.transforms.text.values import SHARES
 from turnwise.transforms.text.words import (
     NEGATING,
@@ -48,7 +48,7 @@ _UNITS = f"""{" ".join(SHARES)} % ％
     liter liters litre litres litern リットル 리터 | ml milliliter milliliters millilitre millilitres
     µg μg mcg microgram micrograms mikrogramm | oz ounce ounces
     night nights nacht nächte nächten nuit nuits noche noches | celsius °c ℃ | fahrenheit °f ℉"""
-_HALVES = ("am a.m 午前 오전", "pm p.m 午後 오후")
+_HALVES = ("am a.m 午前 上午 오전", "pm p.m 午後 下午 오후")
 
 
 class NamedValue(NamedTuple):
@@ -77,7 +77,7 @@ _UNIT = rf"(?:{_SPACED})(?![A-Za-zÀ-ÿ])|" + "|".join(
 _SCALE = "|".join(sorted(SCALES.keys() - {"k"}, key=len, reverse=True))
 _NUMBER = rf"\d(?:(?:k|\s?(?:{_SCALE}))(?![a-zà-ÿ]))?"
 _FOUND = re.compile(
-    rf"(?P<half>午前|午後|오전|오후)(?=\s?\d)|(?P<number>{_NUMBER})[\s-]?(?P<unit>{_UNIT})|{WEEKDAY_IN_CHARACTERS}"
+    rf"(?P<half>{HALVES})(?=\s?\d)|(?P<number>{_NUMBER})[\s-]?(?P<unit>{_UNIT})|{WEEKDAY_IN_CHARACTERS}"
     rf"|\b(?P<word>{'|'.join(sorted(_WORDS, key=len, reverse=True))})\b",
     re.IGNORECASE,
 )

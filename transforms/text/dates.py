@@ -50,12 +50,17 @@ DATES = [
 ]
 """Patterns of days in texts in lower case, of which some state only a part; `day_of` reads their groups."""
 
+HALVES = "午前|午後|上午|下午|오전|오후"
+"""Halves of a day in Chinese, Japanese and Korean, as a pattern."""
+
 TIMES = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"(?P<half>午前|午後|上午|下午|오전|오후)?\s?(?P<h>\d{1,2})\s?[時时点시](?![間间간])"
+        rf"(?P<half>{HALVES})?"
+        r"\s?(?P<h>\d{1,2})\s?[時时点시](?![間间간])"
         r"(?:\s?(?:(?P<n>\d{1,2})\s?[分분]|(?P<thirty>[半반])))?",
-        r"(?P<half>午前|午後|上午|下午|오전|오후)?\s?(?<![\d:.])(?P<h>\d{1,2}):(?P<n>\d\d)(?::00)?(?![:\d])"
+        rf"(?P<half>{HALVES})?"
+        r"\s?(?<![\d:.])(?P<h>\d{1,2}):(?P<n>\d\d)(?::00)?(?![:\d])"
         r"(?:\s?(?P<half2>[ap])\.?m\b\.?)?(?:\s?uhr\b)?",
         r"(?<![\d:.])(?P<h>\d{1,2})\s?(?P<half>[ap])\.?m\b\.?",
         r"(?<![\d:.])(?P<h>\d{1,2})(?:\.(?P<n>\d\d))?\s?uhr\b(?:\s?(?P<n2>\d\d)\b)?",

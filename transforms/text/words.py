@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from turnwise.transforms.text.cleaning import Remembered
-from turnwise.transforms.text.dates import MONTHS, by_place, read_clock, read_day
+from turnwise.transforms.text.dates import HALVES, MONTHS, by_place, read_clock, read_day
 from turnwise.transforms.text.rouge import rouge_tokens
 
 # Reads numbers, dates and times as comparable keys, in any format and script.
@@ -32,9 +32,7 @@ SCALES = {
     **dict.fromkeys(("兆", "조"), 12),
 }
 """Scale word -> power of ten."""
-TIME_OF_A_HALF = (
-    r"(?:午前|午後|上午|下午|오전|오후)\s?\d{1,2}(?::\d\d|\s?[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?)"
-)
+TIME_OF_A_HALF = rf"(?:{HALVES})" r"\s?\d{1,2}(?::\d\d|\s?[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?)"
 """Regular expression of times such as `午後3時`, which `read_numeral` reads as well."""
 _SCALE_WORDS = "|".join(name for name in SCALES if len(name) > 1)
 
