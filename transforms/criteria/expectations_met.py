@@ -11,7 +11,11 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.effects.changes import call_text, told_apart, value_text
-from turnwise.transforms.effects.mentions import (
+from turnwise.transforms.effects.prose_values import states_moment
+from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
+from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text.sentences import guessed_language, sentences
+from turnwise.transforms.text.values import (
     SPACED_LETTER,
     Mention,
     Passage,
@@ -20,10 +24,6 @@ from turnwise.transforms.effects.mentions import (
     with_digits,
     with_plain_signs,
 )
-from turnwise.transforms.effects.prose_values import states_moment
-from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
-from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.text.sentences import guessed_language, sentences
 
 _MOST_SHOWN = 3
 _CHECKED_ELSEWHERE = ("tool_call", "mock_tool_response")

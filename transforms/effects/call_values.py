@@ -5,15 +5,15 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.effects.mentions import (
+from turnwise.transforms.text.cleaning import CURRENCY_CODES, Amount, amount, plain, same_amount
+from turnwise.transforms.text.values import (
     LARGE_NUMBERS,
     MONEY_NAMES,
     NUMBERS_IN_WORDS,
     Mention,
-    number_in_words,
     read_passage,
+    with_digits,
 )
-from turnwise.transforms.text.cleaning import CURRENCY_CODES, Amount, amount, plain, same_amount
 from turnwise.transforms.text.words import FUNCTION_WORDS, word_set
 
 _INDEX = re.compile(r"\.(\d+)(?=\.|$)")
@@ -214,7 +214,6 @@ def compact(text: str) -> str:
 _NO_WORD = re.compile(r"[^\s.,:;!?'\"“”„’#*|…]")
 _ENTRY = re.compile(r",\s+|;|&|\b(?:and|und|et|y)\b")
 _LETTER = re.compile(r"\b[A-Z] \d")
-_INNER = re.compile(r"(?<=\w)-(?=\w)|\w")
 _SHARE_NAMES = frozenset(("percent", "percentage", "pct", "rate", "share"))
 _MONEY_NAMES = word_set("""amount price fee cost total subtotal sum refund payment balance charge budget
     deposit value tip fare bill donation credit debit money paid salary wage rent tax premium limit discount
@@ -306,15 +305,9 @@ def compare_amounts(text: str, given: Given) -> ValueVerdict:
 def _compare_in(language: str | None, text: str, given: Given) -> ValueVerdict:
     between, mentions = read_passage(text, language)
     if not mentions:
-        value, rest = number_in_words(text)
-        money = {MONEY_NAMES[word] for word in _WORD.findall(rest) if word in MONEY_NAMES}
-        rest = " ".join(word for word in rest.split() if word not in MONEY_NAMES)
-        are_whole = all(float(number.value).is_integer() for number in given.amounts)
-        if value is None or not are_whole or len(money) > 1 or _NO_WORD.search(_INNER.sub("", text)):
-            return "not_compared"
-        if not _is_read(rest, given.path, True):
-            return "not_compared"
-        return _together([_compare_one(Amount(value, next(iter(money), "")), False, given)], given)
+        in_digits = with_digits(text)
+        is_read = in_digits != text and all(float(number.value).is_integer() for number in given.amounts)
+        return _compare_in(language, in_digits, given) if is_read else "not_compared"
     if any(mention.amount is None or mention.is_denied for mention in mentions):
         return "not_compared"
     rest = " | ".join(between)

@@ -32,13 +32,13 @@ from turnwise.transforms.effects.call_values import (
 from turnwise.transforms.effects.changes import call_text, without_repeats
 from turnwise.transforms.effects.equivalence import equivalent
 from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.effects.mentions import NUMBERS_IN_WORDS, normalized, read_passage
 from turnwise.transforms.effects.prose import compare_names, is_prose
 from turnwise.transforms.effects.prose_values import compare_moments, given_moments
 from turnwise.transforms.matching.calls import answered_calls
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.cleaning import Amount, find_span, plain
 from turnwise.transforms.text.dates import WEEKDAY_IN_CHARACTERS, read_dates, weekdays_in
+from turnwise.transforms.text.values import NUMBERS_IN_WORDS, normalized, read_passage
 from turnwise.transforms.text.words import Keys, Word, dates_in_words, is_negated, month_key, words
 
 # Compares the values that an agent states of an action with the arguments of its call.

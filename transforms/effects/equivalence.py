@@ -12,7 +12,6 @@ from msgspec import Struct, field, structs
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, key_twice
-from turnwise.transforms.effects.mentions import read_passage, with_digits, with_plain_signs
 from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,
@@ -43,6 +42,7 @@ from turnwise.transforms.matching.calls import (
 )
 from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
 from turnwise.transforms.text.dates import DateReading, Likeness, epoch_date, likeness_of_dates, read_dates
+from turnwise.transforms.text.values import read_passage, with_digits, with_plain_signs
 from turnwise.transforms.text.words import word_set
 
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}

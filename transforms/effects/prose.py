@@ -18,13 +18,6 @@ from turnwise.transforms.effects.call_values import (
     path_words,
     without_codes,
 )
-from turnwise.transforms.effects.mentions import (
-    NUMBERS_IN_WORDS,
-    Mention,
-    normalized,
-    read_passage,
-    with_plain_signs,
-)
 from turnwise.transforms.effects.prose_values import STREETS, spell_alike
 from turnwise.transforms.local_judge.named_values import (
     mark_named_values,
@@ -34,6 +27,14 @@ from turnwise.transforms.local_judge.named_values import (
 from turnwise.transforms.text.cleaning import amount, plain
 from turnwise.transforms.text.dates import Likeness, likeness_of_dates
 from turnwise.transforms.text.sentences import guessed_language
+from turnwise.transforms.text.values import (
+    NUMBERS_IN_WORDS,
+    Mention,
+    normalized,
+    read_passage,
+    with_digits,
+    with_plain_signs,
+)
 from turnwise.transforms.text.words import (
     CHARACTER_SCRIPTS,
     FUNCTION_WORDS,
@@ -746,12 +747,9 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
 
 def _parts(text: str) -> tuple[list[str], list[str]]:
     """Returns the words and numbers of a text; function words in lower case are left out."""
-    rest = without_codes(normalize("NFKC", text).replace("_", " "))
-    read = [word for word in _WORD.findall(rest) if not _is_function_word(word, "")]
-    numbers = [str(NUMBERS_IN_WORDS[word.lower()]) for word in read if word.lower() in NUMBERS_IN_WORDS]
-    words = [_folded(word) for word in read if word.lower() not in NUMBERS_IN_WORDS]
-    words = [word for word in words if not _TITLE.fullmatch(f"{word} ")]
-    return words, [*_NUMBER.findall(rest), *numbers]
+    rest = with_digits(without_codes(normalize("NFKC", text).replace("_", " ")))
+    words = [_folded(word) for word in _WORD.findall(rest) if not _is_function_word(word, "")]
+    return [word for word in words if not _TITLE.fullmatch(f"{word} ")], _NUMBER.findall(rest)
 
 
 def _is_number(stated: str, given: str) -> bool:

@@ -10,58 +10,27 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word
-from turnwise.transforms.effects.mentions import is_denied, with_digits
 from turnwise.transforms.local_judge.named_values import mark_named_values
 from turnwise.transforms.text.cleaning import CURRENCY_CODES, plain
 from turnwise.transforms.text.dates import (
-    WEEKDAY_CHARACTERS,
+    ALL_WEEKDAYS,
+    DATES,
+    MONTHS,
+    TIMES,
     WEEKDAY_IN_CHARACTERS,
     WEEKDAYS,
     Likeness,
+    day_of,
+    groups_of,
     likeness_of_dates,
+    minutes_of,
     read_dates,
     weekdays_in,
     with_noon_in_digits,
 )
-from turnwise.transforms.text.words import MONTHS, by_place, with_ascii_digits, word_set
+from turnwise.transforms.text.values import is_denied, with_digits
+from turnwise.transforms.text.words import with_ascii_digits, word_set
 
-_WEEKDAYS = {
-    **WEEKDAYS,
-    **WEEKDAY_CHARACTERS,
-    **by_place(
-        *("mon tue wed thu fri sat sun", "- tues - thur - - -", "- - - thurs - - -"),
-        *("mo di mi do fr sa so", "lun - mer jeu ven sam dim", "- - mié jue vie sáb dom"),
-    ),
-}
-_MONTH = "|".join(sorted(map(re.escape, MONTHS), key=len, reverse=True))
-_AFTER_NOON = ("p", "午後", "下午", "오후")
-_DATES = [
-    re.compile(pattern)
-    for pattern in (
-        r"(?<![\d/.-])(?P<y>\d{4})([-/.])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?:t(?=\d)|(?![\d/-]))",
-        r"(?<![\d/.-])(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.(?:\s?(?P<y>\d{4}))?(?!\d)",
-        r"(?<![\d/.-])(?P<a>\d{1,2})([/-])(?P<b>\d{1,2})(?:\2(?P<y>\d{4}))?(?![\d/-])",
-        r"(?<![\d/.-])(?:(?P<m>\d{1,2})[/.](?P<y>\d{4})|(?P<y2>\d{4})[-/](?P<m2>\d{1,2}))(?![\d/.-])",
-        r"(?:(?P<y>\d{4})\s?[年년]\s?)?(?P<m>\d{1,2})\s?[月월](?:\s?(?P<d>\d{1,2})\s?[日일])?",
-        r"(?<!\w)(?:(?P<d>\d{1,2})(?:st|nd|rd|th|er|[.ºª])?(?: of| de)?[\s-]+)?"
-        rf"(?P<name>{_MONTH})(?![^\W_])\.?"
-        r"(?:[\s-]+(?:the )?(?P<d2>\d{1,2})(?:st|nd|rd|th)?(?![\d:.]|\s?(?:[ap]\.?m|uhr|h\b)))?"
-        r"(?:,?[\s-]+(?:del? )?(?P<y>\d{4})(?!\d))?",
-        r"\bthe (?P<d>\d{1,2})(?:st|nd|rd|th)\b",
-    )
-]
-_TIMES = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"(?P<half>午前|午後|上午|下午|오전|오후)?\s?(?P<h>\d{1,2})\s?[時时点시](?![間间간])"
-        r"(?:\s?(?:(?P<n>\d{1,2})\s?[分분]|(?P<thirty>[半반])))?",
-        r"(?P<half>午前|午後|上午|下午|오전|오후)?\s?(?<![\d:.])(?P<h>\d{1,2}):(?P<n>\d\d)(?::00)?(?![:\d])"
-        r"(?:\s?(?P<half2>[ap])\.?m\b\.?)?(?:\s?uhr\b)?",
-        r"(?<![\d:.])(?P<h>\d{1,2})\s?(?P<half>[ap])\.?m\b\.?",
-        r"(?<![\d:.])(?P<h>\d{1,2})(?:\.(?P<n>\d\d))?\s?uhr\b(?:\s?(?P<n2>\d\d)\b)?",
-        r"(?<![\d:.])(?P<h>\d{1,2})\s?h(?:\s?(?P<n>\d\d))?\b",
-    )
-]
 _LONGEST_GAP, _LONGEST_CALENDAR = 12, 80
 _REST = re.compile(r"[^\W\d_]+|\d+|[^\s\w.,:;!?'\"“”’()·*-]")
 _BESIDE = word_set("next this coming nächsten kommenden day date time o'clock today's uhr el le la om in at")
@@ -84,16 +53,16 @@ class Moment(NamedTuple):
 
 def read_moment(text: str, path: str = "") -> Moment:
     """Reads a text such as `Sat, 14 March 2026 at 3:30 pm`; with dots, the day comes before the month."""
-    day, rest = _cut(normalize("NFKC", with_ascii_digits(text)).lower(), _DATES)
-    clock, rest = _cut(rest, _TIMES)
-    years, days = _day(day)
-    minutes = _minutes(clock)
+    day, rest = _cut(normalize("NFKC", with_ascii_digits(text)).lower(), DATES)
+    clock, rest = _cut(rest, TIMES)
+    years, days = day_of(day)
+    minutes = minutes_of(clock)
     left, weekdays = _REST.findall(rest), weekdays_in(rest)
     if any(number for _, number in days):
-        weekdays |= {_WEEKDAYS[word] for word in left if word in _WEEKDAYS}
+        weekdays |= {ALL_WEEKDAYS[word] for word in left if word in ALL_WEEKDAYS}
     left = [word for word in left if not (word in _BESIDE or is_plain_word(word, path))]
     is_read = all(
-        weekdays and (word in _WEEKDAYS or re.fullmatch(WEEKDAY_IN_CHARACTERS, word)) for word in left
+        weekdays and (word in ALL_WEEKDAYS or re.fullmatch(WEEKDAY_IN_CHARACTERS, word)) for word in left
     )
     is_valid = bool(days or not day) and bool(minutes or not clock) and len(weekdays) < 2
     return Moment(years, days, minutes, frozenset(weekdays), is_read and is_valid)
@@ -110,11 +79,11 @@ def states_moment(text: str, wanted: str) -> bool:
         return False
     minutes = moment.minutes[:1] if _H_CLOCK.search(wanted) else moment.minutes
     days = []
-    for match in _matches(text, _DATES):
-        years, stated = _day(_groups(match))
+    for match in _matches(text, DATES):
+        years, stated = day_of(groups_of(match))
         if stated == moment.days and set(moment.years) <= set(years):
             days.append(match)
-    clocks = [match for match in _matches(text, _TIMES) if {*_minutes(_groups(match))[:1]} & {*minutes}]
+    clocks = [match for match in _matches(text, TIMES) if {*minutes_of(groups_of(match))[:1]} & {*minutes}]
     if not (is_day and minutes):
         return bool(days or clocks)
     gaps = (max(day.start() - clock.end(), clock.start() - day.end()) for day in days for clock in clocks)
@@ -130,42 +99,10 @@ def _matches(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[re.Matc
         taken.update(range(*match.span()))
 
 
-def _groups(match: re.Match[str]) -> dict[str, str]:
-    return {name: value for name, value in match.groupdict().items() if value}
-
-
 def _cut(text: str, patterns: list[re.Pattern[str]]) -> tuple[dict[str, str], str]:
     """Returns the groups of the first pattern that matches, and the text without it."""
     match = next((match for pattern in patterns if (match := pattern.search(text))), None)
-    return (_groups(match), f"{text[: match.start()]} {text[match.end() :]}") if match else ({}, text)
-
-
-def _day(groups: dict[str, str]) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """Returns the year, and the readings of month and day; none if there are two days or none is valid."""
-    if not groups:
-        return (), ()
-    year, days = groups.get("y") or groups.get("y2"), [groups[key] for key in ("d", "d2") if key in groups]
-    if "a" in groups:
-        first, second = int(groups["a"]), int(groups["b"])
-        readings = [(first, second), (second, first)]
-    else:
-        month = MONTHS[groups["name"]] if "name" in groups else int(groups.get("m") or groups.get("m2") or 0)
-        readings = [(month, int(days[0]) if days else 0)]
-    valid = [(month, day) for month, day in readings if month <= 12 and day <= 31 and len(days) < 2]
-    return (int(year),) if year else (), tuple(dict.fromkeys(valid))
-
-
-def _minutes(groups: dict[str, str]) -> tuple[int, ...]:
-    """Returns the readings of a time, as it is written first; empty: there is none, or none is valid."""
-    hour = int(groups.get("h", 99))
-    minute = 30 if "thirty" in groups else int(groups.get("n") or groups.get("n2") or 0)
-    half = groups.get("half") or groups.get("half2")
-    if hour > 24 or minute > 59 or (half and not 0 <= hour <= 12):
-        return ()
-    if half:
-        return ((hour % 12 + 12 * half.startswith(_AFTER_NOON)) * 60 + minute,)
-    other = ((hour + 12) % 24 * 60 + minute,) if 1 <= hour <= 12 and not groups["h"].startswith("0") else ()
-    return (hour * 60 + minute, *other)
+    return (groups_of(match), f"{text[: match.start()]} {text[match.end() :]}") if match else ({}, text)
 
 
 def given_moments(argument: str) -> list[Moment]:
@@ -189,7 +126,7 @@ def _moment_of(day: date | None, minutes: tuple[int, ...], has_offset: bool) -> 
 
 _ALL_DAYS = {f"{name}s" for name in WEEKDAYS}
 _CALENDAR = {
-    **{name: ("weekday", day) for name, day in _WEEKDAYS.items() if name not in _ALL_DAYS},
+    **{name: ("weekday", day) for name, day in ALL_WEEKDAYS.items() if name not in _ALL_DAYS},
     **{name: ("month", month) for name, month in MONTHS.items()},
     **dict.fromkeys(("to", "bis", "through", "till", "until", "–", "-"), ("-", 0)),
 }
@@ -465,7 +402,7 @@ def spell_alike(text: str) -> str:
     """
     text = with_digits(re.sub(r"(?<=\w)einhalb\b", " and a half", normalize("NFKC", text)))
     text = with_noon_in_digits(_PHONE.sub(_without_gaps, text))
-    for pattern in (_TIMES[0], _TIMES[3]):
+    for pattern in (TIMES[0], TIMES[3]):
         text = pattern.sub(_clock, text)
     for spelling, written in _SPELLINGS:
         text = spelling.sub(written, text)
@@ -475,8 +412,8 @@ def spell_alike(text: str) -> str:
 
 def _clock(time: re.Match[str]) -> str:
     """Writes a time after noon, or of which half of the day it is in, as `14:00`; `2 Uhr` may be another."""
-    groups = _groups(time)
-    minutes = _minutes(groups)
+    groups = groups_of(time)
+    minutes = minutes_of(groups)
     is_sure = minutes and ("half" in groups or minutes[0] >= 720)
     return f" {minutes[0] // 60}:{minutes[0] % 60:02} " if is_sure else time[0]
 

@@ -9,10 +9,11 @@ from typing import NamedTuple
 from turnwise.transforms.local_judge.claims import is_half_known
 from turnwise.transforms.local_judge.meanings import words as words_meanings
 from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_NAMES
-from turnwise.transforms.text.dates import WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
+from turnwise.transforms.text.dates import HALVES, MONTHS, WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
+from turnwise.transforms.text.values import SHARES
 from turnwise.transforms.text.words import (
-    MONTHS,
     NEGATING,
+    SCALES,
     Word,
     is_negated,
     read_numeral,
@@ -21,17 +22,15 @@ from turnwise.transforms.text.words import (
     words,
 )
 
-_FURTHER_NAMES = {"gbp": " libra libras lb lbs pfund ポンド 파운드", "jpy": " 엔", "krw": " ウォン"}
+_WEIGHTS = ["pound", "pounds", "lb", "lbs", "pfund", "ポンド", "파운드"]
+_FURTHER_NAMES = {"gbp": f" libra libras {' '.join(_WEIGHTS)}", "jpy": " 엔"}
 _SIGNS_OF = {code: sign for sign, code in CURRENCIES.items()}
-_CURRENCIES = (
-    *(
-        f"{names} {code} {_SIGNS_OF[code]}{_FURTHER_NAMES.get(code, '')}"
-        for code, names in CURRENCY_NAMES.items()
-    ),
-    "franc francs franken chf",
-)
+_CURRENCIES = [
+    f"{names} {code} {_SIGNS_OF.get(code, '')}{_FURTHER_NAMES.get(code, '')}"
+    for code, names in {**CURRENCY_NAMES, "chf": "franc francs franken"}.items()
+]
 # One unit a line, or between bars.
-_UNITS = """percent prozent pourcent % ％ パーセント 퍼센트
+_UNITS = f"""{" ".join(SHARES)} % ％
     s sec second seconds sekunde sekunden seconde secondes segundo segundos 秒 초
     min mins minute minutes minuten minuto minutos 分間 분간
     h hr hrs hour hours std stunde stunden heure heures hora horas 時間 시간
@@ -49,8 +48,7 @@ _UNITS = """percent prozent pourcent % ％ パーセント 퍼센트
     liter liters litre litres litern リットル 리터 | ml milliliter milliliters millilitre millilitres
     µg μg mcg microgram micrograms mikrogramm | oz ounce ounces
     night nights nacht nächte nächten nuit nuits noche noches | celsius °c ℃ | fahrenheit °f ℉"""
-_WEIGHTS = ("pound", "pounds", "lb", "lbs", "pfund", "ポンド", "파운드")
-_HALVES = ("am a.m 午前 오전", "pm p.m 午後 오후")
+_HALVES = ("am a.m 午前 上午 오전", "pm p.m 午後 下午 오후")
 
 
 class NamedValue(NamedTuple):
@@ -70,15 +68,16 @@ _WORDS = {
 }
 _DAYS = {char: NamedValue("weekday", day) for char, day in WEEKDAY_CHARACTERS.items()}
 _OF_NUMBERS = _named("unit", (*_CURRENCIES, *re.split(r"[|\n]", _UNITS))) | _named("half", _HALVES)
-_SIGNS = re.compile(r"([€$£¥₩])\s?(\d(?:[\d.,]{0,20}\d)?)")
+_SIGNS = re.compile(r"([€$£¥₩₹])\s?(\d(?:[\d.,]{0,20}\d)?)")
 _LONGEST_FIRST = [re.escape(name) for name in sorted(_OF_NUMBERS, key=len, reverse=True)]
 _SPACED = "|".join(name for name in _LONGEST_FIRST if name[-1].isascii())
 _UNIT = rf"(?:{_SPACED})(?![A-Za-zÀ-ÿ])|" + "|".join(
     name for name in _LONGEST_FIRST if not name[-1].isascii()
 )
-_NUMBER = r"\d(?:\s?(?:[万億千만억천]|thousand|million|billion|Millionen|Milliarden))?"
+_SCALE = "|".join(sorted(SCALES.keys() - {"k"}, key=len, reverse=True))
+_NUMBER = rf"\d(?:(?:k|\s?(?:{_SCALE}))(?![a-zà-ÿ]))?"
 _FOUND = re.compile(
-    rf"(?P<half>午前|午後|오전|오후)(?=\s?\d)|(?P<number>{_NUMBER})[\s-]?(?P<unit>{_UNIT})|{WEEKDAY_IN_CHARACTERS}"
+    rf"(?P<half>{HALVES})(?=\s?\d)|(?P<number>{_NUMBER})[\s-]?(?P<unit>{_UNIT})|{WEEKDAY_IN_CHARACTERS}"
     rf"|\b(?P<word>{'|'.join(sorted(_WORDS, key=len, reverse=True))})\b",
     re.IGNORECASE,
 )

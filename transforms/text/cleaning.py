@@ -213,9 +213,11 @@ CURRENCIES = dict(zip("$€£¥₩₹", ("usd", "eur", "gbp", "jpy", "krw", "inr
 CURRENCY_NAMES = {
     "eur": "euro euros ユーロ 유로",
     "usd": "dollar dollars dólar dólares ドル 달러",
-    "gbp": "pound pounds",
+    "gbp": "pound pounds ポンド 파운드",
     "jpy": "yen 円",
-    "krw": "won 원",
+    "krw": "won 원 ウォン",
+    "inr": "rupee rupees",
+    "cny": "yuan 元",
 }
 CURRENCY_CODES = re.compile(
     "aed|ars|aud|bgn|brl|cad|chf|clp|cny|cop|czk|dkk|egp|eur|gbp|hkd|huf|idr|ils|inr|isk|jpy|krw|mxn|myr"

@@ -1,7 +1,7 @@
-"""Reads dates, times and weekdays as tool arguments spell them, and the times of log records."""
+"""Reads dates, times and weekdays, in prose and in tool arguments, and the times of log records."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from functools import lru_cache
@@ -12,7 +12,122 @@ from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
-from turnwise.transforms.text.words import MONTHS, by_place, word_set
+
+
+def by_place(*lists: str) -> dict[str, int]:
+    """Maps the words of each list to their index; `-` skips an index."""
+    return {word: i for words in lists for i, word in enumerate(words.split()) if word != "-"}
+
+
+MONTHS = by_place(
+    "- january february march april may june july august september october november december",
+    "- jan feb mar apr - jun jul aug sep oct nov dec",
+    "- januar februar märz - mai juni juli - - oktober - dezember",
+    "- jänner - mrz - - - - - sept okt - dez",
+    "- janvier février mars avril - juin juillet août septembre octobre novembre décembre",
+    "- enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "- gennaio febbraio - aprile maggio giugno luglio - settembre ottobre - dicembre",
+    "- janeiro fevereiro março - maio junho julho - setembro outubro novembro dezembro",
+    "- januari februari maart - mei - - augustus - - - -",
+)
+"""Name in lower case -> 1..12."""
+
+_MONTH = "|".join(sorted(map(re.escape, MONTHS), key=len, reverse=True))
+DATES = [
+    re.compile(pattern)
+    for pattern in (
+        r"(?<![\d/.-])(?P<y>\d{4})([-/.])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?:t(?=\d)|(?![\d/-]))",
+        r"(?<![\d/.-])(?P<b>\d{1,2})(?P<dot>\.)\s?(?P<a>\d{1,2})\.(?:\s?(?P<y>\d{4}))?(?!\d)",
+        r"(?<![\d/.-])(?P<a>\d{1,2})([/-])(?P<b>\d{1,2})(?:\2(?P<y>\d{4}))?(?![\d/-])",
+        r"(?<![\d/.-])(?:(?P<m>\d{1,2})[/.](?P<y>\d{4})|(?P<y2>\d{4})[-/](?P<m2>\d{1,2}))(?![\d/.-])",
+        r"(?:(?P<y>\d{4})\s?[年년]\s?)?(?P<m>\d{1,2})\s?[月월](?:\s?(?P<d>\d{1,2})\s?[日일])?",
+        r"(?<!\w)(?:(?P<d>\d{1,2})(?:st|nd|rd|th|er|[.ºª])?(?: of| de)?[\s-]+)?"
+        rf"(?P<name>{_MONTH})(?![^\W_])\.?"
+        r"(?:[\s-]+(?:the )?(?P<d2>\d{1,2})(?:st|nd|rd|th)?(?![\d:.]|\s?(?:[ap]\.?m|uhr|h\b)))?"
+        r"(?:,?[\s-]+(?:del? )?(?P<y>\d{4})(?!\d))?",
+        r"\bthe (?P<d>\d{1,2})(?:st|nd|rd|th)\b",
+    )
+]
+"""Patterns of days in texts in lower case, of which some state only a part; `day_of` reads their groups."""
+
+HALVES = "午前|午後|上午|下午|오전|오후"
+"""Halves of a day in Chinese, Japanese and Korean, as a pattern."""
+
+TIMES = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?P<half>{HALVES})?"
+        r"\s?(?P<h>\d{1,2})\s?[時时点시](?![間间간])"
+        r"(?:\s?(?:(?P<n>\d{1,2})\s?[分분]|(?P<thirty>[半반])))?",
+        rf"(?P<half>{HALVES})?"
+        r"\s?(?<![\d:.])(?P<h>\d{1,2}):(?P<n>\d\d)(?::00)?(?![:\d])"
+        r"(?:\s?(?P<half2>[ap])\.?m\b\.?)?(?:\s?uhr\b)?",
+        r"(?<![\d:.])(?P<h>\d{1,2})\s?(?P<half>[ap])\.?m\b\.?",
+        r"(?<![\d:.])(?P<h>\d{1,2})(?:\.(?P<n>\d\d))?\s?uhr\b(?:\s?(?P<n2>\d\d)\b)?",
+        r"(?<![\d:.])(?P<h>\d{1,2})\s?h(?:\s?(?P<n>\d\d))?\b",
+    )
+]
+"""Patterns of times of day, whose groups `minutes_of` reads."""
+
+_IN_EIGHT_DIGITS = re.compile(r"(?P<y>(?:1[89]|2\d)\d\d)(?P<m>\d\d)(?P<d>\d\d)")
+_SHORT_YEAR = re.compile(r"^(\d{1,2}([-/.])\d{1,2}\2)([2-4]\d)$")
+_AFTER_NOON = ("p", "午後", "下午", "오후")
+
+
+def groups_of(match: re.Match[str]) -> dict[str, str]:
+    """Returns the groups that took part in a match, by name."""
+    return {name: value for name, value in match.groupdict().items() if value}
+
+
+def day_of(groups: Mapping[str, str]) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """Returns the year, and the readings of month and day (0: not stated) of a match of `DATES`.
+
+    There are no readings if it states two days or none is valid, and two if day and month may be either way
+    round. With dots, the day comes first, if it may.
+    """
+    if not groups:
+        return (), ()
+    year, days = groups.get("y") or groups.get("y2"), [groups[key] for key in ("d", "d2") if key in groups]
+    if "a" in groups:
+        first, second = int(groups["a"]), int(groups["b"])
+        readings = [(first, second), (second, first)][: 1 if "dot" in groups and not year else 2]
+    else:
+        month = MONTHS[groups["name"]] if "name" in groups else int(groups.get("m") or groups.get("m2") or 0)
+        readings = [(month, int(days[0]) if days else 0)]
+    valid = [(month, day) for month, day in readings if month <= 12 and day <= 31 and len(days) < 2]
+    return (int(year),) if year else (), tuple(dict.fromkeys(valid[:1] if "dot" in groups else valid))
+
+
+def minutes_of(groups: Mapping[str, str]) -> tuple[int, ...]:
+    """Returns the readings of a match of `TIMES` in minutes, as it is written first; empty: none is valid."""
+    hour = int(groups.get("h", 99))
+    minute = 30 if "thirty" in groups else int(groups.get("n") or groups.get("n2") or 0)
+    half = groups.get("half") or groups.get("half2")
+    is_late = half is not None and half.startswith(_AFTER_NOON)
+    if hour > 24 or minute > 59 or (half and hour > 12 and not is_late):
+        return ()
+    if half:
+        return ((hour % 12 + 12 * is_late) * 60 + minute,)
+    other = ((hour + 12) % 24 * 60 + minute,) if 1 <= hour <= 12 and not groups["h"].startswith("0") else ()
+    return (hour * 60 + minute, *other)
+
+
+def read_day(text: str) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """Reads a text in lower case that is only a day, as `day_of` does, also a short year or 8 digits."""
+    return day_of(_whole(_SHORT_YEAR.sub(r"\g<1>20\3", text), [*DATES, _IN_EIGHT_DIGITS]))
+
+
+def read_clock(text: str) -> tuple[int, ...]:
+    """Reads a text that is only a time of day, as `minutes_of` does."""
+    return minutes_of(_whole(text, TIMES))
+
+
+def _whole(text: str, patterns: Iterable[re.Pattern[str]]) -> dict[str, str]:
+    match = next((match for pattern in patterns if (match := pattern.fullmatch(text))), None)
+    return groups_of(match) if match else {}
+
+
+# Reads whole texts, as tool arguments are.
 
 _LONGEST = 48
 _FIRST_SECONDS, _DATES_FIRST_MILLISECONDS = 1e9, 1e10
@@ -20,14 +135,6 @@ _TIME = re.compile(
     r"(?:^|[t\s,])(?:at )?(\d{1,2})(?::(\d\d)(?::(\d\d)(?:[.,]\d+)?)?)?\s?(?:([ap])\.?m\.?)?"
     r"\s?(z|utc|gmt|[+-]\d\d:?\d\d)?$"
 )
-_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{4})(\d\d)(\d\d)")
-_YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|[2-4]\d)")
-_IN_CHARACTERS = re.compile(r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
-_IN_WORDS = re.compile(
-    r"(?:[^\W\d_]+,? )?(?:(\d{1,2})(?:st|nd|rd|th|\.)?[- ](?:of |de )?([^\W\d_]+)"
-    r"|([^\W\d_]+)\.? (\d{1,2})(?:st|nd|rd|th)?),?[- ](?:del? )?(\d{4})"
-)
-
 
 Likeness = Literal["same", "different", "unclear"]
 
@@ -150,23 +257,20 @@ def _same(left: DateReading, right: DateReading) -> bool | None:
 
 def _days(text: str) -> tuple[date, ...]:
     """Returns the days that a text may be, in lower case; two if day and month may be either way round."""
-    readings: list[tuple[str, str | int, str]] = []
-    if match := _YEAR_FIRST.fullmatch(text):
-        readings = [(match[1] or match[5], match[3] or match[6], match[4] or match[7])]
-    elif match := _YEAR_LAST.fullmatch(text):
-        year = match[4] if len(match[4]) == 4 else f"20{match[4]}"
-        readings = [(year, match[1], match[3]), (year, match[3], match[1])]
-        readings = readings[::-1] if match[2] == "." else readings
-    elif match := _IN_CHARACTERS.fullmatch(text):
-        readings = [(match[1], match[2], match[3])]
-    elif match := _IN_WORDS.fullmatch(text):
-        readings = [(match[5], MONTHS.get(match[2] or match[3], 0), match[1] or match[4])]
+    years, readings = read_day(text)
+    if not readings:
+        years, readings = read_day(_BEFORE_DAY.sub("", text))
     days: list[date] = []
-    for year, month, day in readings:
+    for year, (month, day) in product(years, readings):
         with suppress(ValueError):
-            days.append(date(int(year), int(month), int(day)))
-    # With dots, the day comes first, if it may.
-    return tuple(dict.fromkeys(days[:1] if match and match[2] == "." else days))
+            days.append(date(year, month, day))
+    return tuple(days)
+
+
+_BEFORE_DAY = re.compile(
+    r"^(?!(?:after|before|since|until|till|by|from|about|around|except|not|nach|vor|seit|bis|ab|gegen|außer"
+    r"|nicht|avant|après|depuis|vers|antes|desde|hasta|hacia|no)\b)[^\W\d_]+,? (?=.*[^\W\d_].*\d{4}$)"
+)
 
 
 def _offset(text: str | None) -> int | None:
@@ -193,6 +297,16 @@ WEEKDAYS = {f"{name}{ending}": day for name, day in _NAMES.items() for ending in
 WEEKDAY_CHARACTERS = by_place("月 火 水 木 金 土 日", "월 화 수 목 금 토 일")
 """Character of a Japanese or Korean weekday -> 0..6."""
 
+ALL_WEEKDAYS = {
+    **WEEKDAYS,
+    **WEEKDAY_CHARACTERS,
+    **by_place(
+        *("mon tue wed thu fri sat sun", "- tues - thur - - -", "- - - thurs - - -"),
+        *("mo di mi do fr sa so", "lun - mer jeu ven sam dim", "- - mié jue vie sáb dom"),
+    ),
+}
+"""Name, short name or character of a weekday -> 0..6."""
+
 WEEKDAY_IN_CHARACTERS = r"([月火水木金土日])曜日?|([월화수목금토일])요일"
 """Pattern of a Japanese or Korean weekday; one of its two groups is the character."""
 
@@ -213,7 +327,7 @@ _OF_EVENTS = ("event_time", "eventTime", "timestamp")
 
 
 def _spellings(names: str) -> frozenset[str]:
-    return word_set(names) | frozenset(map(to_camel, names.split()))
+    return frozenset(name for text in names.split() for name in (text, to_camel(text)))
 
 
 _WHOLE = _spellings("turns messages traj events eval_case_results eval_metric_result_per_invocation")

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from turnwise.transforms.text.cleaning import Remembered
+from turnwise.transforms.text.dates import HALVES, MONTHS, by_place, read_clock, read_day
 from turnwise.transforms.text.rouge import rouge_tokens
 
 # Reads numbers, dates and times as comparable keys, in any format and script.
@@ -23,17 +24,16 @@ SCALES = {
     "k": 3,
     **dict.fromkeys(("thousand", "tausend", "mille", "mil", "千", "천"), 3),
     **dict.fromkeys(("万", "萬", "만"), 4),
-    **dict.fromkeys(("million", "millionen", "millions", "millones", "millón"), 6),
+    "lakh": 5,
+    **dict.fromkeys(("million", "millionen", "millions", "millones", "millón", "mn", "mio"), 6),
+    "crore": 7,
     **dict.fromkeys(("億", "亿", "억"), 8),
-    **dict.fromkeys(("billion", "milliarden", "milliarde", "milliards", "milliard"), 9),
+    **dict.fromkeys(("billion", "milliarden", "milliarde", "milliards", "milliard", "mrd", "bn"), 9),
     **dict.fromkeys(("兆", "조"), 12),
 }
 """Scale word -> power of ten."""
-TIME_OF_A_HALF = (
-    r"(?:午前|午後|上午|下午|오전|오후)\s?\d{1,2}(?::\d\d|\s?[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?)"
-)
+TIME_OF_A_HALF = rf"(?:{HALVES})" r"\s?\d{1,2}(?::\d\d|\s?[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?)"
 """Regular expression of times such as `午後3時`, which `read_numeral` reads as well."""
-_AFTER_NOON = ("午後", "下午", "오후")
 _SCALE_WORDS = "|".join(name for name in SCALES if len(name) > 1)
 
 NUMERAL = (
@@ -50,12 +50,9 @@ NUMERAL = (
 
 _DIGITS = re.compile(r"\d+")
 _NO_DIGITS = re.compile(r"\D+")
-_HOUR_MARK = re.compile(r"[時时点시]|uhr|h\d")
-_CLOCK = re.compile(r"(\d{1,2})(?::([0-5]\d))?(?::\d\d)?\s?(?:([ap])\.?m)?", re.IGNORECASE)
+_SECONDS = re.compile(r"(?<=:\d\d):\d\d")
 _TEN_THOUSANDS = re.compile(r"(\d{1,4})\s?[万萬만]\s?(\d{1,4})(\s?[千천])?")
-_DATE_IN_DIGITS = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 _SCALED = re.compile(r"(.*?)\s?([^\W\d]+)")
-_MINUTES_OF_HALF_A_DAY = 720
 
 
 class Numeral(NamedTuple):
@@ -69,33 +66,22 @@ class Numeral(NamedTuple):
 def read_numeral(token: str) -> Numeral:
     """Reads a text that `NUMERAL` or `TIME_OF_A_HALF` matches."""
     text = with_ascii_digits(token).lower()
-    groups = _DIGITS.findall(text)
-    if not text[0].isdecimal():
-        return _read_clock(_clock(groups) + ("pm" if text.startswith(_AFTER_NOON) else "am"))
-    if ":" in text or text.endswith("m"):
-        return _read_clock(text)
     if ten_thousands := _TEN_THOUSANDS.fullmatch(text):
         rest = int(ten_thousands[2]) * (1000 if ten_thousands[3] else 1)
         return _read_number(str(int(ten_thousands[1]) * 10_000 + rest))
-    if _HOUR_MARK.search(text):
-        return _read_clock(_clock(groups))
-    if "月" in text or "월" in text:
-        return _date([tuple(map(int, groups[-2:]))], groups[:-2])
-    if text.endswith("."):  # `05.03.` may also be a number at the end of a sentence
-        number, day = _read_number(text[:-1]), _date([(int(groups[1]), int(groups[0]))], [])
-        if not _is_day(int(groups[1]), int(groups[0])):
-            return number
-        return Numeral(((*day.demands[0], *number.keys),), day.keys + number.keys, day.parts)
-    if _DATE_IN_DIGITS.fullmatch(text):  # `20260314` may also be a number
-        number, date = _read_number(text), _date([(int(text[4:6]), int(text[6:]))], [text[:4]])
-        demands = tuple((*keys, *number.keys) for keys in date.demands)
+    if minutes := read_clock(_SECONDS.sub("", text)):
+        return _time(minutes, int(_DIGITS.findall(text)[0]))
+    number, (years, days) = _read_number(text.removesuffix(".")), read_day(text.removesuffix("t"))
+    if not (days and all(days[0])):
+        return number
+    date = _date(days, years)
+    if not (text.endswith(".") or text.isdecimal()):
+        return date
+    # `05.03.` may also be a number at the end of a sentence, and `20260314` a number.
+    demands = tuple((*keys, *number.keys) for keys in date.demands)
+    if text.isdecimal():
         return Numeral(demands, number.keys + date.keys, number.parts)
-    days, years = _days(text, groups)
-    return _date(days, years) if days else _read_number(text)
-
-
-def _clock(groups: list[str]) -> str:
-    return ":".join([groups[0], *(minute.zfill(2) for minute in groups[1:])])
+    return Numeral(demands, date.keys + number.keys, date.parts)
 
 
 def with_ascii_digits(token: str) -> str:
@@ -105,41 +91,14 @@ def with_ascii_digits(token: str) -> str:
     return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in token)
 
 
-def _read_clock(text: str) -> Numeral:
-    clock = _CLOCK.fullmatch(text)
-    if clock is None:
-        return _read_number(text)
-    hour, minute, half = int(clock[1]), int(clock[2] or 0), clock[3]
-    if half:
-        hour = hour % 12 + 12 * (half == "p")
-    minutes = 60 * hour + minute
-    exact = f"#t{minutes}"
-    hours = (f"#{hour}",) if minute == 0 else ()
-    late = (f"#t{minutes + _MINUTES_OF_HALF_A_DAY}",) if not half and text[0] != "0" and 0 < hour < 12 else ()
-    full_hour = (f"#{int(clock[1])}",) if minute == 0 else ()
-    return Numeral(((exact, *late, *hours),), (exact, *dict.fromkeys(hours + full_hour)), (exact,))
+def _time(minutes: Sequence[int], hour: int) -> Numeral:
+    exact, *late = (f"#t{reading}" for reading in minutes)
+    hours = () if minutes[0] % 60 else (f"#{minutes[0] // 60}", f"#{hour}")
+    return Numeral(((exact, *late, *hours[:1]),), (exact, *dict.fromkeys(hours)), (exact,))
 
 
-def _days(text: str, groups: list[str]) -> tuple[list[tuple[int, ...]], list[str]]:
-    """Returns all readings of month and day of a date, the likelier first, and its year."""
-    if len(groups) != 3 or not any(mark in text for mark in "-/."):
-        return [], []
-    if len(groups[0]) == 4:
-        year, readings = groups[0], [(int(groups[1]), int(groups[2]))]
-    elif len(groups[2]) == 4 and len(groups[0]) < 3:
-        first, second, year = int(groups[0]), int(groups[1]), groups[2]
-        readings = [(first, second), (second, first)] if "/" in text else [(second, first), (first, second)]
-    else:
-        return [], []
-    return [day for day in dict.fromkeys(readings) if _is_day(*day)], [year]
-
-
-def _is_day(month: int, day: int) -> bool:
-    return 1 <= month <= 12 and 1 <= day <= 31
-
-
-def _date(days: list[tuple[int, ...]], years: list[str]) -> Numeral:
-    keys = tuple(f"#{int(year)}" for year in years)
+def _date(days: Sequence[tuple[int, int]], years: Sequence[int]) -> Numeral:
+    keys = tuple(f"#{year}" for year in years)
     exact = tuple(day_key(*day) for day in days)
     parts = [key for month, day in days for key in (month_key(month), f"#{day}")]
     return Numeral((exact, *((year,) for year in keys)), (*exact, *parts, *keys), (*parts[:2], *keys))
@@ -339,7 +298,7 @@ UNSPACED_SCRIPTS = (
 """Thai, Lao, Burmese and Khmer without their digits, as ranges of a character class."""
 _BEGINNINGS, _LASTS = CHARACTER_SCRIPTS[::3], CHARACTER_SCRIPTS[2::3]
 _BOUNDS = sorted((*_BEGINNINGS, *(chr(ord(last) + 1) for last in _LASTS)))
-_HAN_DIGITS = {char: f"#{value}" for value, char in enumerate("〇一二三四五六七八九十")}
+HAN_DIGITS = by_place("〇 一 二 三 四 五 六 七 八 九 十", "零 - 两", "- - 兩")
 
 
 def is_run_of_characters(word: str) -> bool:
@@ -360,7 +319,7 @@ def _add_characters(run: str, features: Features) -> bool:
         for char in run
     ]
     for char, weight in zip(run, weights, strict=True):
-        _add(features, _HAN_DIGITS.get(char, char), weight)
+        _add(features, f"#{HAN_DIGITS[char]}" if char in HAN_DIGITS else char, weight)
     for pair, both in zip(pairwise(run), pairwise(weights), strict=True):
         _add(features, "".join(pair), _PAIR_SHARE * sum(both) / 2)
     return max(weights) == _CHARACTER_WEIGHT
@@ -438,11 +397,6 @@ def words_by_name(text: str) -> dict[str, frozenset[str]]:
     return {name: word_set(words) for name, words in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def by_place(*lists: str) -> dict[str, int]:
-    """Maps the words of each list to their index; `-` skips an index."""
-    return {word: i for words in lists for i, word in enumerate(words.split()) if word != "-"}
-
-
 # English, German, French, Spanish.
 FUNCTION_WORDS = word_set("""a an the this that these those there here it its he him his she her hers they
     them their theirs who whom whose which what when where why how i me my mine we us our ours you your yours
@@ -483,24 +437,41 @@ NEGATING = re.compile(
 )
 """Negations inside words."""
 
-NUMBER_WORDS = by_place(
-    "zero - two three four five six seven eight nine ten eleven twelve",
-    "- eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-    "zéro - deux trois quatre cinq six sept huit neuf dix onze douze",
-    "cero - dos tres cuatro cinco seis siete ocho nueve diez - doce",
-    "- 하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉 열",
-    "- 한 두 세 네",
-    "- first second third fourth fifth",
-) | {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "thousand": 1000}
-
-MONTHS = by_place(
-    "- january february march april may june july august september october november december",
-    "- jan feb mar apr - jun jul aug sep oct nov dec",
-    "- januar februar märz - mai juni juli - - oktober - dezember",
-    "- jänner - mrz - - - - - sept okt - dez",
-    "- janvier février mars avril - juin juillet août septembre octobre novembre décembre",
-    "- enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-    "- gennaio febbraio - aprile maggio giugno luglio - settembre ottobre - dicembre",
-    "- janeiro fevereiro março - maio junho julho - setembro outubro novembro dezembro",
-    "- januari februari maart - mei - - augustus - - - -",
+_TEENS = (
+    "thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
+    "dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
+    "treize quatorze quinze seize",
+    "trece catorce quince dieciséis diecisiete dieciocho diecinueve",
 )
+_TENS = (
+    "twenty thirty forty fifty sixty seventy eighty ninety",
+    "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+    "vingt trente quarante cinquante soixante",
+    "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
+)
+_TWENTIES = """veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho
+    veintinueve"""
+_GERMAN_UNITS = by_place("- ein zwei drei vier fünf sechs sieben acht neun")
+ORDINALS = by_place("- first second third fourth fifth")
+NUMBER_WORDS = {
+    **by_place(
+        "zero - two three four five six seven eight nine ten eleven twelve",
+        "- eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "zéro - deux trois quatre cinq six sept huit neuf dix onze douze",
+        "cero - dos tres cuatro cinco seis siete ocho nueve diez - doce",
+        "- 하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉 열",
+        "- 한 두 세 네",
+    ),
+    **ORDINALS,
+    **{word: value for words in _TEENS for value, word in enumerate(words.split(), 13)},
+    **{word: 10 * value for words in _TENS for value, word in enumerate(words.split(), 2)},
+    **{
+        f"{unit}und{ten}": 10 * tens + ones
+        for tens, ten in enumerate(_TENS[1].split(), 2)
+        for unit, ones in _GERMAN_UNITS.items()
+    },
+    **{f"{unit}hundert": 100 * value for unit, value in _GERMAN_UNITS.items()},
+    **{word: value for value, word in enumerate(_TWENTIES.split(), 21)},
+    **{"veintiún": 21, "hundred": 100, "hundert": 100, "thousand": 1000},
+}
+"""Number in words and the first ordinals -> value; not `one`, which counts nothing in most texts."""

@@ -32,8 +32,8 @@ from turnwise.transforms.effects.claims import (
 )
 from turnwise.transforms.effects.equivalence import ArgumentComparison, equivalent
 from turnwise.transforms.effects.failures import admits_failure, changed_nothing, has_failed, reports_failure
-from turnwise.transforms.effects.mentions import read_number
 from turnwise.transforms.matching.calls import plain_text
+from turnwise.transforms.text.values import read_number
 
 test_rows = rows_test(globals())
 

@@ -14,20 +14,19 @@ from turnwise.transforms.text.cleaning import (
     plain,
     same_amount,
 )
-from turnwise.transforms.text.dates import DateReading, read_dates, same_date
+from turnwise.transforms.text.dates import MONTHS, DateReading, by_place, read_dates, same_date
 from turnwise.transforms.text.words import (
     CHARACTER_SCRIPTS,
-    MONTHS,
+    HAN_DIGITS,
     NEGATIONS,
     NUMBER_WORDS,
+    ORDINALS,
     SCALES,
     UNSPACED_SCRIPTS,
-    by_place,
     with_ascii_digits,
     word_set,
 )
 
-_SCALES = {**SCALES, "mn": 6, "mio": 6, "mrd": 9, "bn": 9, "lakh": 5, "crore": 7}
 _SIGNS = {
     **CURRENCIES,
     **{"us$": "usd", "au$": "aud", "ca$": "cad", "nz$": "nzd", "hk$": "hkd", "a$": "aud", "c$": "cad"},
@@ -36,10 +35,9 @@ MONEY_NAMES = {
     **_SIGNS,
     **{name: code for code, names in CURRENCY_NAMES.items() for name in names.split()},
     **dict.fromkeys(("us dollar", "us dollars", "bucks"), "usd"),
-    **dict.fromkeys(("rupee", "rupees"), "inr"),
-    **dict.fromkeys(("yuan", "元"), "cny"),
     **dict.fromkeys(("cent", "cents"), "cent"),
 }
+SHARES = ("percent", "prozent", "pourcent", "パーセント", "퍼센트")
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -85,14 +83,15 @@ def _finder(with_words: bool) -> re.Pattern[str]:
 
 _DIGITS = re.compile(r"(\.?\d(?:[\d.,'’]*\d)?)(.*)")
 _ORDINALS = ("st", "nd", "rd", "th")
-_SCALE = _any_of(word for word in _SCALES if len(word) > 1 or not word.isascii())
+_SCALE = _any_of(word for word in SCALES if len(word) > 1 or not word.isascii())
 
 
 @cache
 def _after() -> re.Pattern[str]:
     """Returns the pattern of what may follow a number; it takes long to compile, as the next one does."""
     return re.compile(
-        rf"(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{SPACED_LETTER}))?(?P<share>\s?(?:%|(?:percent|prozent)\b))?"
+        rf"(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{SPACED_LETTER}))?"
+        rf"(?P<share>\s?(?:%|(?:{'|'.join(SHARES)})(?!{SPACED_LETTER})))?"
         rf"(?P<money>\s?(?:{_any_of(MONEY_NAMES)}|{_CODE})(?!{SPACED_LETTER}))?",
         re.IGNORECASE,
     )
@@ -214,7 +213,7 @@ def _number(text: str, match: re.Match[str], language: str | None) -> Mention:
     after = _after().match(text, match.start("core") + core.end(1))
     if after is None or (len(core[2]) == 1 and not after["scale"]):
         return identifier
-    value *= 10 ** _SCALES[plain(after["scale"])] if after["scale"] else 1
+    value *= 10 ** SCALES[plain(after["scale"])] if after["scale"] else 1
     marks = {MONEY_NAMES.get(plain(m), plain(m)) for m in (match["before"], after["money"]) if m}
     if len(marks) > 1:
         return identifier
@@ -285,42 +284,9 @@ def _first_of_day_and_month(language: str | None) -> Literal["day", "month"] | N
 # Reads whole numbers that are written as words.
 
 
-_TEENS = (
-    "thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
-    "dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
-    "treize quatorze quinze seize",
-    "trece catorce quince dieciséis diecisiete dieciocho diecinueve",
-)
-_TENS = (
-    "twenty thirty forty fifty sixty seventy eighty ninety",
-    "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
-    "vingt trente quarante cinquante soixante",
-    "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
-)
-_TWENTIES = """veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho
-    veintinueve"""
-_NO_NUMBERS = word_set("first second third fourth fifth")
-_GERMAN_UNITS = by_place("- ein zwei drei vier fünf sechs sieben acht neun")
-NUMBERS_IN_WORDS = {
-    **{word: int(value) for word, value in NUMBER_WORDS.items() if word not in _NO_NUMBERS},
-    **{word: value for words in _TEENS for value, word in enumerate(words.split(), 13)},
-    **{word: 10 * value for words in _TENS for value, word in enumerate(words.split(), 2)},
-    **{
-        f"{unit}und{ten}": 10 * tens + ones
-        for tens, ten in enumerate(_TENS[1].split(), 2)
-        for unit, ones in _GERMAN_UNITS.items()
-    },
-    **{f"{unit}hundert": 100 * value for unit, value in _GERMAN_UNITS.items()},
-    **{word: value for value, word in enumerate(_TWENTIES.split(), 21)},
-    "veintiún": 21,
-    "one": 1,
-    "hundert": 100,
-}
+NUMBERS_IN_WORDS = {word: value for word, value in NUMBER_WORDS.items() if word not in ORDINALS} | {"one": 1}
 
-LARGE_NUMBERS = {
-    **{word: 10**power for word, power in SCALES.items() if len(word) > 1},
-    **{"hundred": 100, "lakh": 10**5, "crore": 10**7},
-}
+LARGE_NUMBERS = {word: 10**power for word, power in SCALES.items() if len(word) > 1} | {"hundred": 100}
 _ANY = "|".join(sorted(NUMBERS_IN_WORDS.keys() | LARGE_NUMBERS.keys(), key=len, reverse=True))
 _FIRST = "|".join(sorted(NUMBERS_IN_WORDS, key=len, reverse=True))
 _IN_WORDS = re.compile(
@@ -333,8 +299,9 @@ _JOIN = re.compile(r"[ -](?:et|y)[ -]", re.IGNORECASE)
 _BETWEEN = re.compile(r"( (?:and|et|y) )", re.IGNORECASE)
 
 _VALUES = {
-    **by_place("〇 一 二 三 四 五 六 七 八 九", "零 - 两", "- - 兩", "영 일 이 삼 사 오 육 칠 팔 구"),
-    **{"十": 10, "百": 100, "千": 1_000, "십": 10, "백": 100, "천": 1_000},
+    **HAN_DIGITS,
+    **by_place("영 일 이 삼 사 오 육 칠 팔 구"),
+    **{"百": 100, "千": 1_000, "십": 10, "백": 100, "천": 1_000},
     **{"万": 10**4, "萬": 10**4, "만": 10**4, "億": 10**8, "亿": 10**8, "억": 10**8},
 }
 _NATIVE_TENS = by_place("- 열 스물 서른 마흔 쉰 예순 일흔 여든 아흔", "- - 스무")
@@ -364,11 +331,27 @@ def with_digits(text: str) -> str:
 
 def _digits_of_run(run: re.Match[str]) -> str:
     text = run[0][: run.start("one") - run.start()] + " one" if run["one"] else run[0]
-    value, rest = number_in_words(_JOIN.sub(" ", text))
-    if value is not None and not rest:
-        return str(value)
-    parts = _BETWEEN.split(run[0])
-    return "".join(map(with_digits, parts)) if len(parts) > 1 else run[0]
+    words = [word for word in _LETTERS.findall(_JOIN.sub(" ", text).lower()) if word != "and"]
+    if not _VALID.fullmatch("".join(map(_kind, words))):
+        parts = _BETWEEN.split(run[0])
+        return "".join(map(with_digits, parts)) if len(parts) > 1 else run[0]
+    total = current = 0
+    for word in words:
+        large = LARGE_NUMBERS.get(word, 0)
+        if large == 100:
+            current = max(1, current) * large
+        elif large:
+            total, current = total + max(1, current) * large, 0
+        else:
+            current += NUMBERS_IN_WORDS[word]
+    return str(total + current)
+
+
+def _kind(word: str) -> str:
+    value = NUMBERS_IN_WORDS.get(word, 0)
+    if word in LARGE_NUMBERS or value >= 100:
+        return "h" if word == "hundred" else "m"
+    return "u" if value < 10 else "T" if value % 10 == 0 and value > 10 else "t"
 
 
 def _digits_of_characters(run: re.Match[str]) -> str:
@@ -384,38 +367,3 @@ def _digits_of_characters(run: re.Match[str]) -> str:
         else:
             digit = 10 * digit + value
     return str(total + group + digit) if run[0] else ""
-
-
-def number_in_words(text: str) -> tuple[int | None, str]:
-    """Reads the number of a text, and the words beside it, in lower case.
-
-    `twenty-one` and `two hundred and fifty` are read in English, single words in German, French and Spanish.
-    None: there is no number, or several, or one that is not read.
-    """
-    read = _LETTERS.findall(text.lower())
-    numbers = [i for i, word in enumerate(read) if word in NUMBERS_IN_WORDS or word in LARGE_NUMBERS]
-    if not numbers:
-        return None, " ".join(read)
-    inside = [word for word in read[numbers[0] : numbers[-1] + 1] if word != "and"]
-    rest = " ".join([*read[: numbers[0]], *read[numbers[-1] + 1 :]])
-    if not _VALID.fullmatch("".join(map(_kind, inside))):
-        return None, rest
-    total = current = 0
-    for word in inside:
-        large = LARGE_NUMBERS.get(word, 0)
-        if large == 100:
-            current = max(1, current) * large
-        elif large:
-            total, current = total + max(1, current) * large, 0
-        else:
-            current += NUMBERS_IN_WORDS[word]
-    return total + current, rest
-
-
-def _kind(word: str) -> str:
-    value = NUMBERS_IN_WORDS.get(word, 0)
-    if word in LARGE_NUMBERS or value >= 100:
-        return "h" if word == "hundred" else "m"
-    if word not in NUMBERS_IN_WORDS:
-        return "?"
-    return "u" if value < 10 else "T" if value % 10 == 0 and value > 10 else "t"
