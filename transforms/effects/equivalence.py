@@ -41,7 +41,15 @@ from turnwise.transforms.matching.calls import (
     value_matches,
 )
 from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
-from turnwise.transforms.text.dates import DateReading, Likeness, epoch_date, likeness_of_dates, read_dates
+from turnwise.transforms.text.dates import (
+    DateReading,
+    Likeness,
+    bounds_in,
+    epoch_date,
+    likeness_of_dates,
+    read_dates,
+    without_bounds,
+)
 from turnwise.transforms.text.values import read_passage, with_digits, with_plain_signs
 from turnwise.transforms.text.words import word_set
 
@@ -271,7 +279,13 @@ def _likeness_of_scalars(left: JsonValue, right: JsonValue, name: str) -> Likene
     texts = (left, right) if isinstance(left, str) and isinstance(right, str) else None
     moment: Likeness | None = None
     if texts and all(map(_may_spell_moment, texts)) and not is_version(name):
-        moment = likeness_of_moments(*texts)
+        moment, bounds = likeness_of_moments(*texts), [*map(bounds_in, texts)]
+        if bounds[0] != bounds[1]:
+            if len(bounds[0]) == len(bounds[1]):
+                return "different"
+            dates = [read_dates(plain(without_bounds(text))) for text in texts]
+            if moment != "same" and all(dates) and likeness_of_dates(*dates) != "different":
+                return "unclear"
     if moment == "same":
         return moment
     if texts and (likeness := likeness_of_quantities(*texts)):

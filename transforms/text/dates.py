@@ -267,10 +267,32 @@ def _days(text: str) -> tuple[date, ...]:
     return tuple(days)
 
 
-_BEFORE_DAY = re.compile(
-    r"^(?!(?:after|before|since|until|till|by|from|about|around|except|not|nach|vor|seit|bis|ab|gegen|außer"
-    r"|nicht|avant|après|depuis|vers|antes|desde|hasta|hacia|no)\b)[^\W\d_]+,? (?=.*[^\W\d_].*\d{4}$)"
+_BOUNDS = {
+    word: kind
+    for kind, words in {
+        "start": "after from since nach ab seit après depuis desde",
+        "end": "before by until till vor bis avant antes hasta",
+        "near": "about around gegen vers hacia",
+        "not": "except not außer nicht no",
+    }.items()
+    for word in words.split()
+}
+_BOUND = re.compile(
+    rf"\b({'|'.join(_BOUNDS)})\b(?: the| dem| den| le| el)? (?=(?:[^\W\d_]+\.? )?\d)", re.IGNORECASE
 )
+
+
+def bounds_in(text: str) -> list[str]:
+    """Returns what the words before the dates and times of a text make of them: a start, an end, ..."""
+    return [_BOUNDS[match[1].lower()] for match in _BOUND.finditer(text)]
+
+
+def without_bounds(text: str) -> str:
+    """Returns a text without these words."""
+    return _BOUND.sub("", text)
+
+
+_BEFORE_DAY = re.compile(rf"^(?!(?:{'|'.join(_BOUNDS)})\b)[^\W\d_]+,? (?=.*[^\W\d_].*\d{{4}}$)")
 
 
 def _offset(text: str | None) -> int | None:
