@@ -535,10 +535,9 @@ class MeasuringDoFn(ScoringDoFn):
         """Returns the outputs of a conversation, or its failure."""
         try:
             scored, _ = evaluate(sample, self._criteria)
-            evaluated = decide(scored, self._run)
         except RAISED as error:
             return [self.rejected(sample, error)]
-        return self.emitted(evaluated, timestamp)
+        return self.outputs(scored, timestamp)
 
 
 class _MeasureFn(MeasuringDoFn):

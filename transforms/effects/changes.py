@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
+from turnwise.schemas import jsonio
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
@@ -683,8 +684,7 @@ def summary(
 
 
 def _sentence(head: str, things: Sequence[str]) -> str:
-    more = f"; and {len(things) - _SHOWN} more" if len(things) > _SHOWN else ""
-    return f"{head}: {'; '.join(things[:_SHOWN])}{more}." if things else ""
+    return f"{head}: {jsonio.listed(things, _SHOWN, mark='; ')}." if things else ""
 
 
 # Converts hand-offs that are recorded or expected without a tool call into equivalent calls.
