@@ -174,8 +174,7 @@ def match_same(
     made = _by_name(actual)
     for name, wanted in _by_name(expected).items():
         _match_tool(wanted, made.pop(name, []), compare, matching)
-    for calls in made.values():
-        matching.extra.extend(calls)
+    matching.extra.extend(chain.from_iterable(made.values()))
     return matching
 
 
@@ -200,8 +199,7 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
         wanted, calls = _take(wanted, calls, partners, [])
         matching.missing.extend(wanted)
         matching.extra.extend(calls)
-    for calls in made.values():
-        matching.extra.extend(calls)
+    matching.extra.extend(chain.from_iterable(made.values()))
 
 
 def _by_name(made: Sequence[ActorCall]) -> dict[str | None, list[ActorCall]]:

@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
+from math import prod
 from typing import NamedTuple
 
 from turnwise.schemas.config import STATUS
@@ -188,9 +189,7 @@ def severity_of(problems: Sequence[ReviewProblem]) -> float:
     """
     severity = 0.0
     for term, group in groupby(problems, key=lambda problem: problem.term):
-        missed = 1.0
-        for problem in group:
-            missed *= 1.0 - problem.gap / 2
+        missed = prod(1.0 - problem.gap / 2 for problem in group)
         severity += SEVERITY_WEIGHTS[term] * (1.0 - missed / 2)
     return round(severity, _DECIMALS)
 
