@@ -422,8 +422,7 @@ class TimedSpan(CanonicalModel):
     Attributes:
         name: Display name of the tool, model, callback stage or guardrail.
         resource: Full resource name; None: unknown.
-        start_time: RFC 3339 text, as in the log.
-        end_time: RFC 3339 text, as in the log.
+        start_time: RFC 3339 text, as in the log; `end_time` likewise.
 
     >>> import turnwise
     >>> turnwise.TimedSpan("TOOL", "book_slot", seconds=0.4).seconds

@@ -121,10 +121,9 @@ def key_twice(text: bytes, value: JsonValue) -> str | None:
 
 def _distinct(pairs: list[tuple[str, Any]]) -> JsonObject:
     unique = dict(pairs)
-    if len(unique) < len(pairs):
-        for key, item in pairs:
-            if item != unique[key]:
-                raise _Twice(key)
+    for key, item in pairs if len(unique) < len(pairs) else ():
+        if item != unique[key]:
+            raise _Twice(key)
     return unique
 
 

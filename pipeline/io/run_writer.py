@@ -601,15 +601,10 @@ class ShardSink:
         number: int | None = None,
         keeps_stored: bool = False,
     ) -> None:
-        """Creates the sink.
+        """Creates the sink; a `folder` that is chosen when the pipeline runs is no other execution's.
 
-        Args:
-            directory: Output directory.
-            output_format: Format of the tables.
-            services: They take the tables as well.
-            folder: Its name; None: chosen when the pipeline runs, so that no two executions write into one.
-            number: Shards of a lower number come first, in all tables alike.
-            keeps_stored: Whether the end of the run needs what the services return.
+        Shards of a lower `number` come first, in all tables alike. `keeps_stored`: whether the end of the run
+        needs what the services return.
         """
         self._directory, self._format, self._services = directory, output_format, services
         self._keeps_stored = keeps_stored

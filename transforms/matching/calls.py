@@ -58,8 +58,6 @@ class PairedCalls:
     """Expected and made calls, paired once: of the same tool, preferring matching parameters, then order.
 
     Attributes:
-        expected: The expected calls.
-        made: The calls that were made.
         are_equal: Whether they are equal one by one, in order; False where only one has a resource.
     """
 

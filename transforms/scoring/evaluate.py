@@ -57,7 +57,6 @@ class CriterionScores(msgspec.Struct):
     """Scores of one criterion for one conversation.
 
     Attributes:
-        criterion: The criterion.
         turns: (turn index, score), in order.
         overall: The conversation's own score: of the whole where the case states it for the whole, else the
             turns summed up; None: nothing was applicable.
