@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Future
-from functools import cache, partial
+from functools import cache
 from itertools import chain
 from types import FunctionType
 from typing import Any, NamedTuple, Protocol
@@ -134,13 +134,8 @@ class InspectedDoFn(beam.DoFn):
         """Returns the inspection of a method; called for what is no attribute of the object."""
         if not name.startswith(_HOOK):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        method = getattr(self, name.removeprefix(_HOOK))
-        return partial(_copied_arguments, method.__func__)
-
-
-def _copied_arguments(function: FunctionType) -> _Arguments:
-    names, defaults = _arguments(function)
-    return names[1:], defaults[:]
+        names, defaults = _arguments(getattr(self, name.removeprefix(_HOOK)).__func__)
+        return lambda: (names[1:], defaults[:])
 
 
 @cache

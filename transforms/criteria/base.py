@@ -14,12 +14,12 @@ from unicodedata import normalize
 
 from msgspec import Struct
 from msgspec.structs import asdict
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator
+from pydantic import Field, StrictBool, field_validator
 from pydantic_core import from_json, to_json
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.conversation import ToolCall, Turn, turn_name
+from turnwise.schemas.conversation import Settings, ToolCall, Turn, turn_name
 from turnwise.schemas.jsonio import JsonObject, JsonValue, listed, short_repr
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import CRITERION_SEVERITY_REASONS, CriterionSeverityReason, Outcome, Score
@@ -68,7 +68,7 @@ CRITERIA: Registry[type["Criterion"]] = Registry(
 """Name -> criterion; a class enters itself when its module is imported."""
 
 
-class Criterion(BaseModel, ABC):
+class Criterion(Settings, ABC):
     """A named measure. Its fields are its parameters in the config.
 
     Attributes:
@@ -93,8 +93,6 @@ class Criterion(BaseModel, ABC):
             conversation no verdict.
         threshold: Threshold on the scale; None: the criterion never fails.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: ClassVar[str]
     scale: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
