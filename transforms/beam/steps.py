@@ -91,7 +91,7 @@ class MetricsFn(beam.CombineFn):
 
 
 class StateCoder(Coder):
-    """Encodes sums for Beam."""
+    """Encodes sums for Beam; not deterministically, as equal sums may hold their entries in another order."""
 
     def encode(self, value: MetricsState) -> bytes:
         """Returns the encoded state."""
@@ -100,10 +100,6 @@ class StateCoder(Coder):
     def decode(self, encoded: bytes) -> MetricsState:
         """Returns the decoded state."""
         return unpacked(encoded)
-
-    def is_deterministic(self) -> bool:
-        """Returns False: equal sums may hold their entries in another order."""
-        return False
 
     def to_type_hint(self) -> type[MetricsState]:
         """Returns the type hint of the coded values."""

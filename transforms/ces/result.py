@@ -7,7 +7,14 @@ from typing import Any
 
 from turnwise.schemas.case import CaseThresholds
 from turnwise.schemas.ces.names import evaluation_id
-from turnwise.schemas.conversation import Expectation, TimedSpan, ToolCall, ToolResponse, Turn, turn_name
+from turnwise.schemas.conversation import (
+    Expectation,
+    GroundedAnswer,
+    TimedSpan,
+    ToolCall,
+    ToolResponse,
+    turn_name,
+)
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import duration_nanos, float32, nanos_duration, read_timestamp
 from turnwise.schemas.run import RunInfo
@@ -143,7 +150,7 @@ def _statements(judgements: Judgements) -> list[JsonObject]:
 
 def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Judgements) -> JsonObject:
     sample = scored.sample
-    engine = engine_scores(scored) if sample.has_answers else ()
+    engine = engine_scores(scored)
     turns = []
     for number, pair in enumerate(sample.pairs):
         message: JsonObject = {"conversation": sample.conversation.conversation_id}
@@ -240,7 +247,7 @@ def _scenario_result(scored: ScoredConversation, verdict: Verdict, judgements: J
     failed = _failed_gates(scored, verdict)
     if failed:
         message["evaluationExpectationResults"] = [*statements, *failed]
-    engine = engine_scores(scored) if sample.has_answers else ()
+    engine = engine_scores(scored)
     if engine and "hallucinationResult" not in message:
         message["hallucinationResult"] = _hallucination_results(engine)
     return message
@@ -333,25 +340,22 @@ def engine_scores(scored: ScoredConversation) -> Sequence[Score | None]:
 
     That needs a threshold of `grounding_score` and a turn with an engine's answer.
     """
-    turns = [pair.actual for pair in scored.sample.pairs]
-    if not any(turn is not None and turn.grounded is not None for turn in turns):
+    if not scored.sample.has_answers:
         return ()
     criterion = next((e.criterion for e in scored.scores if isinstance(e.criterion, GroundingScore)), None)
     if criterion is None or criterion.threshold is None:
         return ()
     of_claims = criterion.claim_threshold
     least = criterion.threshold if of_claims is None else of_claims
-    return [justification(t, least) if t and t.grounded and t.grounded.is_evaluable else None for t in turns]
+    answers = [pair.actual.grounded if pair.actual else None for pair in scored.sample.pairs]
+    return [justification(answer, least) if answer and answer.is_evaluable else None for answer in answers]
 
 
-def justification(turn: Turn, least: float) -> Score:
+def justification(answer: GroundedAnswer, least: float) -> Score:
     """Returns CES's hallucination score of an engine's answer: 1 justified, 0 not justified, -1 no claim.
 
     An answer is justified if all its claims reach the threshold; without scored claims, if the answer does.
     """
-    answer = turn.grounded
-    if answer is None:
-        return no_claim("The turn is no engine's answer.")
     if answer.skipped_reasons:
         return no_claim(answer.skipped_text)
     claims = [(i, claim) for i, claim in enumerate(answer.claims) if claim.needs_support]

@@ -509,13 +509,10 @@ class MetricsState(Struct):
             overall = criterion.overall([score for _, score in scores])
         if overall is not None:
             scores.append((None, overall))
-        name, tallies = criterion.name, self.tallies
+        name = criterion.name
         for turn, score in scores:
             if not is_judged or criterion.counts(score):
-                tally = tallies.get((name, turn))
-                if tally is None:
-                    tally = tallies[name, turn] = Tally()
-                tally.add(score.value, score.outcome, with_quantiles)
+                self._tally(name, turn).add(score.value, score.outcome, with_quantiles)
             if score.judge is not None and score.judge.voted:  # also of a score that enters no mean
                 tally = self._tally(name, turn)
                 tally.voted += score.judge.voted
