@@ -197,8 +197,8 @@ def check_directory(
         paths = _not_left(directory, paths, was_killed)
     if paths:
         name = paths[0].removeprefix(directory).strip("/")
-        what = "a run that has not ended" if name.endswith(".partial") else "an earlier run"
-        raise ConfigError(f"--output {directory}: holds {what} ({name}); --overwrite replaces it")
+        fault = ": holds a run that has not ended" if name.endswith(".partial") else ": holds an earlier run"
+        raise ConfigError(f"--output {directory}{fault} ({name}); --overwrite replaces it")
 
 
 def _not_left(directory: str, paths: Sequence[str], was_killed: bool) -> list[str]:

@@ -521,9 +521,10 @@ class MeasuringDoFn(ScoringDoFn):
         """Returns the outputs of a conversation, or its failure."""
         try:
             scored, _ = evaluate(sample, self._criteria)
+            evaluated = decide(scored, self._run)
         except RAISED as error:
             return [self.rejected(sample, error)]
-        return self.outputs(scored, timestamp)
+        return self.emitted(evaluated, timestamp)
 
 
 class _MeasureFn(MeasuringDoFn):

@@ -123,15 +123,7 @@ class Judgements:
         return f" ({reasons[0]})" if reasons else ""
 
 
-_UNJUDGED = Judgements()
-
-
-def judgements_of(scored: ScoredConversation) -> Judgements:
-    """Returns what CES's criteria say of a conversation."""
-    for entry in scored.scores:
-        if entry.criterion.name in NAMES:
-            return Judgements(scored.scores)
-    return _UNJUDGED
+UNJUDGED = Judgements()
 
 
 def may_have_called(pair: TurnPair) -> bool:
@@ -265,7 +257,7 @@ def ces_verdict(scored: ScoredConversation) -> Verdict:
     """Decides a conversation that is held against a golden or a scenario of CES."""
     case = scored.sample.eval_case
     decide = golden_verdict if case is None or case.kind == "golden" else scenario_verdict
-    return decide(scored.sample, judgements_of(scored))
+    return decide(scored.sample, Judgements(scored.scores))
 
 
 def golden_verdict(sample: Sample, judgements: Judgements) -> Verdict:

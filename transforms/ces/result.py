@@ -20,10 +20,11 @@ from turnwise.schemas.proto.scalars import duration_nanos, float32, nanos_durati
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.ces.judgements import (
+    NAMES,
+    UNJUDGED,
     Judgements,
     hallucination_gates,
     is_clean,
-    judgements_of,
     may_have_called,
 )
 from turnwise.transforms.criteria.answers import GroundingScore
@@ -80,9 +81,9 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo
             message["errorInfo"]["errorType"] = kind
     if state != "COMPLETED":
         return message
-    judgements = judgements_of(scored)
+    judgements = _judgements(scored)
     if case is None or case.kind == "scenario":
-        message["scenarioResult"] = _scenario_result(scored, verdict, judgements)
+        message["scenarioResult"] = _scenario_result(scored, verdict, judgements or UNJUDGED)
     else:
         message["goldenResult"] = _golden_result(scored, verdict, judgements)
     if case is not None and case.dialect == "ces":
@@ -110,6 +111,14 @@ def _display_name(sample: Sample) -> str:
     version = conversation.app_version
     measured = f" ({version.rsplit('/', 1)[-1]})" if version else ""
     return f"{display} result{run}{measured} - {conversation.conversation_id}"
+
+
+def _judgements(scored: ScoredConversation) -> Judgements | None:
+    """Returns what judges said; None: none was asked, as of most conversations."""
+    for entry in scored.scores:
+        if entry.criterion.name in NAMES:
+            return Judgements(scored.scores)
+    return None
 
 
 def _failed_gates(scored: ScoredConversation, verdict: Verdict) -> list[JsonObject]:
@@ -148,15 +157,15 @@ def _statements(judgements: Judgements) -> list[JsonObject]:
 # The goldenResult of a conversation.
 
 
-def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Judgements) -> JsonObject:
+def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Judgements | None) -> JsonObject:
     sample = scored.sample
-    engine = engine_scores(scored)
+    engine = engine_scores(scored) if sample.has_answers else ()
     turns = []
     for number, pair in enumerate(sample.pairs):
         message: JsonObject = {"conversation": sample.conversation.conversation_id}
         if pair.expected is not None or pair.label:
             replay = sample.replay(pair)
-            outcomes = judgements.golden_outcomes(sample, pair)
+            outcomes = judgements.golden_outcomes(sample, pair) if judgements else replay.outcomes
             if outcomes:
                 message["expectationOutcome"] = golden_outcomes(outcomes)
             if replay.tool_score is not None and not replay.is_partial:
@@ -169,11 +178,12 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
         if pair.actual is not None and pair.actual.spans:
             add_spans(message, pair.actual.spans)
         if judgements or engine:
-            similarity = judgements.similarity(sample, pair)
+            similarity = judgements.similarity(sample, pair) if judgements else None
             if similarity is not None:
                 message["semanticSimilarityResult"] = similarity_result(*similarity)
             # What a judge says of a turn goes before an answer engine's own scores.
-            hallucination = judged_hallucination(pair, judgements) or (engine[number] if engine else None)
+            hallucination = judged_hallucination(pair, judgements) if judgements else None
+            hallucination = hallucination or (engine[number] if engine else None)
             if hallucination is not None:
                 message["hallucinationResult"] = judgement(hallucination)
         turns.append(message)
@@ -183,7 +193,7 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
             name = turn_name(sample.pairs[index].index).capitalize()
             turns[index]["errorInfo"] = {"errorMessage": f"{name}: {text}"}
     if judgements or verdict.status == "FAIL":
-        statements = [*_statements(judgements), *_failed_gates(scored, verdict)]
+        statements = [*_statements(judgements or UNJUDGED), *_failed_gates(scored, verdict)]
         if statements:
             result["evaluationExpectationResults"] = statements
     return result
@@ -197,7 +207,7 @@ def unmet_turns(scored: ScoredConversation, verdict: Verdict) -> Iterator[tuple[
     sample, case = scored.sample, scored.sample.eval_case
     if verdict.status != "FAIL" or case is None or case.dialect != "ces" or case.kind == "scenario":
         return
-    judgements = judgements_of(scored)
+    judgements = _judgements(scored) or UNJUDGED
     for index, pair in enumerate(sample.pairs):
         text = "" if pair.label else _unmet(sample, pair, judgements)
         if text:
@@ -247,7 +257,7 @@ def _scenario_result(scored: ScoredConversation, verdict: Verdict, judgements: J
     failed = _failed_gates(scored, verdict)
     if failed:
         message["evaluationExpectationResults"] = [*statements, *failed]
-    engine = engine_scores(scored)
+    engine = engine_scores(scored) if sample.has_answers else ()
     if engine and "hallucinationResult" not in message:
         message["hallucinationResult"] = _hallucination_results(engine)
     return message
@@ -338,10 +348,8 @@ def judged_hallucination(pair: TurnPair, judgements: Judgements) -> Score | None
 def engine_scores(scored: ScoredConversation) -> Sequence[Score | None]:
     """Returns the scores that an engine's own figures give, one a turn; empty: none.
 
-    That needs a threshold of `grounding_score` and a turn with an engine's answer.
+    That needs a threshold of `grounding_score`.
     """
-    if not scored.sample.has_answers:
-        return ()
     criterion = next((e.criterion for e in scored.scores if isinstance(e.criterion, GroundingScore)), None)
     if criterion is None or criterion.threshold is None:
         return ()

@@ -286,7 +286,10 @@ def _replay_of_equal(
         outcomes.append(ExpectationOutcome(expectation, made, call, "tool_call", parameters, gate))
     if outcomes:
         replay.tool_score = replay.ordered_score = 1.0
-        replay.tool_outcome = tool_outcome(case, expected, 1.0)
+        if expected.thresholds is None and case.thresholds.tool_invocation <= 1.0:
+            replay.tool_outcome = "PASS" if case.tool_correctness_enabled else None
+        else:
+            replay.tool_outcome = tool_outcome(case, expected, 1.0)
     if expected.response:
         expectation = Expectation("agent_response", text=expected.response)
         if expected.response in (texts := turn_texts(turn)):

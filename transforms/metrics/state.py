@@ -476,7 +476,8 @@ class MetricsState(Struct):
         """Counts one conversation, with its verdict and what it adds to the sums of its dialect."""
         self._add_part(scored, verdict, None)
         for entry in scored.scores:
-            add_panel(self.panels, entry)
+            if isinstance(entry.criterion, JudgedCriterion):
+                add_panel(self.panels, entry)
         if parts:
             add_parts(self.ces, parts)
         key = scored.sample.run_of
@@ -509,10 +510,13 @@ class MetricsState(Struct):
             overall = criterion.overall([score for _, score in scores])
         if overall is not None:
             scores.append((None, overall))
-        name = criterion.name
+        name, tallies = criterion.name, self.tallies
         for turn, score in scores:
             if not is_judged or criterion.counts(score):
-                self._tally(name, turn).add(score.value, score.outcome, with_quantiles)
+                tally = tallies.get((name, turn))
+                if tally is None:
+                    tally = tallies[name, turn] = Tally()
+                tally.add(score.value, score.outcome, with_quantiles)
             if score.judge is not None and score.judge.voted:  # also of a score that enters no mean
                 tally = self._tally(name, turn)
                 tally.voted += score.judge.voted
