@@ -8,7 +8,7 @@ from msgspec import Meta
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core import from_json
 
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
 
 Effect = Literal["read", "write", "handoff"]
 InferredEffect = Literal["read", "write", "handoff", "unknown"]
@@ -294,8 +294,7 @@ class Problem(msgspec.Struct, omit_defaults=True):
     @classmethod
     def of(cls, kind: str, messages: Sequence[str]) -> "Problem":
         """Combines problems of one kind; the message holds the first three."""
-        more = f"; and {len(messages) - _SHOWN} more" if len(messages) > _SHOWN else ""
-        return cls(kind, "; ".join(messages[:_SHOWN]) + more, len(messages))
+        return cls(kind, listed(messages, _SHOWN, mark="; "), len(messages))
 
 
 class GroundedAnswer(msgspec.Struct, omit_defaults=True):
@@ -423,8 +422,7 @@ class TimedSpan(CanonicalModel):
     Attributes:
         name: Display name of the tool, model, callback stage or guardrail.
         resource: Full resource name; None: unknown.
-        start_time: RFC 3339 text, as in the log.
-        end_time: RFC 3339 text, as in the log.
+        start_time: RFC 3339 text, as in the log; `end_time` likewise.
 
     >>> import turnwise
     >>> turnwise.TimedSpan("TOOL", "book_slot", seconds=0.4).seconds

@@ -36,10 +36,10 @@ def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def listed(names: Sequence[str], most: int = 5, number: int | None = None) -> str:
+def listed(names: Sequence[str], most: int = 5, number: int | None = None, mark: str = ", ") -> str:
     """Returns the first names in one line, and how many of the whole `number` (all given) are left out."""
     more = (len(names) if number is None else number) - len(names[:most])
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    return mark.join(names[:most]) + (f"{mark.strip(', ')} and {more} more" if more > 0 else "")
 
 
 def dump_json(value: JsonValue) -> bytes:
@@ -121,10 +121,9 @@ def key_twice(text: bytes, value: JsonValue) -> str | None:
 
 def _distinct(pairs: list[tuple[str, Any]]) -> JsonObject:
     unique = dict(pairs)
-    if len(unique) < len(pairs):
-        for key, item in pairs:
-            if item != unique[key]:
-                raise _Twice(key)
+    for key, item in pairs if len(unique) < len(pairs) else ():
+        if item != unique[key]:
+            raise _Twice(key)
     return unique
 
 

@@ -124,7 +124,7 @@ def time_text(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class RunInfo(msgspec.Struct, frozen=True):
+class RunInfo(msgspec.Struct, frozen=True, eq=False):
     """The run that results and rows belong to.
 
     Attributes:

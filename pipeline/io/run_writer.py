@@ -197,11 +197,8 @@ def check_directory(
         paths = _not_left(directory, paths, was_killed)
     if paths:
         name = paths[0].removeprefix(directory).strip("/")
-        if name.endswith(".partial"):
-            raise ConfigError(
-                f"--output {directory}: holds a run that has not ended ({name}); --overwrite replaces it"
-            )
-        raise ConfigError(f"--output {directory}: holds an earlier run ({name}); --overwrite replaces it")
+        fault = ": holds a run that has not ended" if name.endswith(".partial") else ": holds an earlier run"
+        raise ConfigError(f"--output {directory}{fault} ({name}); --overwrite replaces it")
 
 
 def _not_left(directory: str, paths: Sequence[str], was_killed: bool) -> list[str]:
@@ -366,10 +363,8 @@ def _is_dead(owner: Owner) -> bool:
     try:
         if owner.host == gethostname():
             os.kill(owner.pid, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
     return False
 
 
@@ -476,30 +471,20 @@ class _AllTold:
         yield _NamedFile(AGGREGATED, folder, f"{AGGREGATED}.json", 1, None, parts)
 
 
-class NameFilesFn(InspectedDoFn):
+def named_files(
+    element: tuple[str, Iterable[Told]], output_format: str, folder: tuple[str, str]
+) -> Iterator[tuple[str, _NamedFile]]:
     """Yields all files of a run with their final names, each under a key of its own."""
-
-    def __init__(self, output_format: str) -> None:
-        self._format = output_format
-
-    def process(
-        self, element: tuple[str, Iterable[Told]], folder: tuple[str, str]
-    ) -> Iterator[tuple[str, _NamedFile]]:
-        """Yields name -> file, of everything that was written or is kept."""
-        for file in _AllTold(element[1]).files(folder[1], self._format):
-            yield file.name, file
+    for file in _AllTold(element[1]).files(folder[1], output_format):
+        yield file.name, file
 
 
-class PublishFn(InspectedDoFn):
-    """Gives files their final names."""
-
-    def __init__(self, directory: str, output_format: str) -> None:
-        self._directory, self._format = directory, output_format
-
-    def process(self, element: tuple[str, Iterable[_NamedFile]]) -> Iterator[Any]:
-        """Renames a file, or writes it; yields it under the key of the run."""
-        file = _published(self._directory, self._format, next(iter(element[1])))
-        yield OF_RUN, Written(_PUBLISHED, None, 1, [file])
+def publish_named(
+    element: tuple[str, Iterable[_NamedFile]], directory: str, output_format: str
+) -> tuple[str, Written]:
+    """Gives a file its final name, and returns it under the key of the run."""
+    file = _published(directory, output_format, next(iter(element[1])))
+    return OF_RUN, Written(_PUBLISHED, None, 1, [file])
 
 
 def _published(directory: str, output_format: str, file: _NamedFile) -> _NamedFile:
@@ -616,15 +601,10 @@ class ShardSink:
         number: int | None = None,
         keeps_stored: bool = False,
     ) -> None:
-        """Creates the sink.
+        """Creates the sink; a `folder` that is chosen when the pipeline runs is no other execution's.
 
-        Args:
-            directory: Output directory.
-            output_format: Format of the tables.
-            services: They take the tables as well.
-            folder: Its name; None: chosen when the pipeline runs, so that no two executions write into one.
-            number: Shards of a lower number come first, in all tables alike.
-            keeps_stored: Whether the end of the run needs what the services return.
+        Shards of a lower `number` come first, in all tables alike. `keeps_stored`: whether the end of the run
+        needs what the services return.
         """
         self._directory, self._format, self._services = directory, output_format, services
         self._keeps_stored = keeps_stored
@@ -684,10 +664,10 @@ class RunSink(ShardSink):
         if not is_local(self._directory):
             named = (
                 gathered(parts, "Write_All", "Write_Gather")
-                | "Write_Name" >> beam.ParDo(NameFilesFn(self._format), folder)
+                | "Write_Name" >> beam.FlatMap(named_files, self._format, folder)
                 | "Write_Spread" >> beam.GroupByKey()
             )
-            publish = beam.ParDo(PublishFn(self._directory, self._format)).with_output_types(_TOLD)
+            publish = beam.Map(publish_named, self._directory, self._format)
             parts.append(named | "Write_Publish" >> publish)
         conclude = ConcludeFn(self._directory, self._format, self._conclude, self._discard)
         over = gathered(parts, "Write_Told", "Write_End")

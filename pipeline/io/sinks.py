@@ -136,8 +136,6 @@ class StreamChange(NamedTuple):
     that was written first later. The same change may be written several times, and counts once.
 
     Attributes:
-        run_id: Id of the run.
-        thing: Name of the thing.
         revision: Number that grows with its changes.
         time: Its time, in seconds since the epoch; None: unknown.
         rows: Table -> rows; none of any table: the thing is no more.
@@ -217,7 +215,6 @@ class SinkKind(Struct, frozen=True, kw_only=True):
     files. A service has `schemes` and `open`, and `--store` gives its address, or another `option`.
 
     Attributes:
-        name: Its name.
         help: What it is, in one line; of a service how its addresses look.
         writer: Returns what writes rows of a table into an open file.
         read: Yields the rows of a table from a file; it may leave out those whose compact JSON does not hold

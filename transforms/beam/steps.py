@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Future
-from functools import cache, partial
+from functools import cache
 from itertools import chain
 from types import FunctionType
 from typing import Any, NamedTuple, Protocol
@@ -22,7 +22,6 @@ from apache_beam.utils.windowed_value import WindowedValue
 from turnwise.schemas.case import CaseKey
 from turnwise.schemas.config import MatchCasesBy
 from turnwise.schemas.conversation import Record
-from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.run import PROGRESS, RunInfo
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
@@ -92,7 +91,7 @@ class MetricsFn(beam.CombineFn):
 
 
 class StateCoder(Coder):
-    """Encodes sums for Beam."""
+    """Encodes sums for Beam; not deterministically, as equal sums may hold their entries in another order."""
 
     def encode(self, value: MetricsState) -> bytes:
         """Returns the encoded state."""
@@ -101,10 +100,6 @@ class StateCoder(Coder):
     def decode(self, encoded: bytes) -> MetricsState:
         """Returns the decoded state."""
         return unpacked(encoded)
-
-    def is_deterministic(self) -> bool:
-        """Returns False: equal sums may hold their entries in another order."""
-        return False
 
     def to_type_hint(self) -> type[MetricsState]:
         """Returns the type hint of the coded values."""
@@ -135,13 +130,8 @@ class InspectedDoFn(beam.DoFn):
         """Returns the inspection of a method; called for what is no attribute of the object."""
         if not name.startswith(_HOOK):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        method = getattr(self, name.removeprefix(_HOOK))
-        return partial(_copied_arguments, method.__func__)
-
-
-def _copied_arguments(function: FunctionType) -> _Arguments:
-    names, defaults = _arguments(function)
-    return names[1:], defaults[:]
+        names, defaults = _arguments(getattr(self, name.removeprefix(_HOOK)).__func__)
+        return lambda: (names[1:], defaults[:])
 
 
 @cache
@@ -431,17 +421,14 @@ class BundleSums:
     def start(self) -> None:
         """Discards what an aborted bundle left."""
         self._sums: dict[str, MetricsState] = {}
-        self._scores: list[ScoreRow] = []
-        self._results: list[ResultRow] = []
-        self._conversations: list[ConversationRow] = []
+        self._rows: dict[str, list[Any]] = {table: [] for table in ROW_TABLES}
         self._bytes = 0
         self._to_read = ReadingList()
 
     def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
         """Returns the failures of criteria, and the rows when there are enough."""
-        self._scores += evaluated.scores
-        self._results += evaluated.results
-        self._conversations += evaluated.conversations
+        for table, rows in self._rows.items():
+            rows += getattr(evaluated, table)
         add_conversation(self._sums, evaluated.scored, evaluated.verdict, evaluated.parts)
         outputs: list[Any] = []
         for failure in evaluated.scored.failures:
@@ -450,8 +437,8 @@ class BundleSums:
             outputs += [TaggedOutput(STATISTICS, entry) for entry in self._sums.items()]
             self._sums = {}
         self._bytes += len(evaluated.scored.sample.record.data)
-        if len(self._results) >= _BATCH or self._bytes >= _BATCH_BYTES:
-            outputs += [TaggedOutput(ROWS, rows) for rows in self._taken()]
+        if len(self._rows[RESULTS]) >= _BATCH or self._bytes >= _BATCH_BYTES:
+            outputs += [TaggedOutput(ROWS, taken) for taken in self._taken()]
         return outputs
 
     def rejected(self, failure: Failure) -> Any:
@@ -462,7 +449,7 @@ class BundleSums:
         """Returns the remaining rows, the sums by app version, and the conversations to read."""
         sums, self._sums = self._sums, {}
         outputs: list[tuple[str, Any]] = [(STATISTICS, entry) for entry in sums.items()]
-        if self._results:
+        if self._rows[RESULTS]:
             outputs += [(ROWS, rows) for rows in self._taken()]
         finished = [TaggedOutput(tag, GlobalWindows.windowed_value(value)) for tag, value in outputs]
         chosen = self._to_read.rows()
@@ -470,10 +457,9 @@ class BundleSums:
 
     def _taken(self) -> list[tuple[str, Any]]:
         """Returns the collected rows by table, and collects new ones."""
-        rows = list(zip(ROW_TABLES, (self._scores, self._results, self._conversations), strict=True))
-        self._to_read.add(self._conversations)
-        self._scores, self._results, self._conversations, self._bytes = [], [], [], 0
-        return rows
+        rows, self._rows, self._bytes = self._rows, {table: [] for table in ROW_TABLES}, 0
+        self._to_read.add(rows[CONVERSATIONS])
+        return [*rows.items()]
 
 
 class ScoringDoFn(CountingDoFn):

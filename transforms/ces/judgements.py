@@ -72,26 +72,14 @@ class Judgements:
         entry = self._entries.get(name)
         return entry.overall if entry else None
 
-    def statements(self) -> tuple[JudgedItem, ...]:
-        """Returns the judged evaluation expectations."""
-        return items_of(self.of_whole(EvaluationExpectations.name))
-
-    def answers(self) -> tuple[JudgedItem, ...]:
-        """Returns the judged answers of a scenario."""
-        return items_of(self.of_whole(ScenarioExpectations.name))
-
-    def rubrics(self) -> tuple[JudgedItem, ...]:
-        """Returns the judged rubrics of a scenario."""
-        return items_of(self.of_whole(ScenarioRubrics.name))
+    def items(self, name: str) -> tuple[JudgedItem, ...]:
+        """Returns what a criterion judged of the conversation, item by item."""
+        return items_of(self.of_whole(name))
 
     def hallucination(self, index: int) -> Score | None:
         """Returns the hallucination score of a pair, as CES has it."""
         score = self.of_turn(Hallucination.name, index)
         return None if score is None else in_ces_terms(score)
-
-    def user_goal(self) -> Score | None:
-        """Returns the score of the user goal."""
-        return self.of_whole(UserGoalSatisfaction.name)
 
     def similarity(self, sample: Sample, pair: TurnPair) -> tuple[Score, Outcome] | None:
         """Returns a golden turn's similarity and its outcome by the case's gate; None: it has no value."""
@@ -121,9 +109,8 @@ class Judgements:
         outcomes = list(sample.scenario_outcomes)
         if not self or sample.eval_case is None:
             return outcomes
-        values = items_of(self.of_whole(SemanticMatch.name))
-        outcomes = _with_values(sample.eval_case, outcomes, values)
-        for answer in self.answers():
+        outcomes = _with_values(sample.eval_case, outcomes, self.items(SemanticMatch.name))
+        for answer in self.items(ScenarioExpectations.name):
             if answer.score is not None:
                 outcomes[answer.position] = replace(outcomes[answer.position], outcome=_outcome(answer.score))
         return outcomes
@@ -284,13 +271,8 @@ def golden_verdict(sample: Sample, judgements: Judgements) -> Verdict:
         return Verdict(None, ("the golden has no turns",))
     outcomes = [judgements.golden_outcomes(sample, pair) for pair in pairs]
     is_short = any(pair.label == MISSING_TURN for pair in pairs)
-    if (
-        is_short
-        or any(map(_failed, outcomes))
-        or any(_turn_failed(sample, pair, judgements) for pair in pairs)
-    ):
-        return Verdict("FAIL")
-    if _statement_failed(judgements):
+    have_failed = any(map(_failed, outcomes)) or any(_turn_failed(sample, pair, judgements) for pair in pairs)
+    if is_short or have_failed or _statement_failed(judgements):
         return Verdict("FAIL")
     open_turns = [pair.index for pair, of_turn in zip(pairs, outcomes, strict=True) if _is_open(of_turn)]
     reasons = []
@@ -324,7 +306,7 @@ def _is_open(outcomes: Iterable[ExpectationOutcome]) -> bool:
 
 
 def _statement_failed(judgements: Judgements) -> bool:
-    return any(statement.score == 0.0 for statement in judgements.statements())
+    return any(statement.score == 0.0 for statement in judgements.items(EvaluationExpectations.name))
 
 
 def _not_failed(
@@ -333,7 +315,8 @@ def _not_failed(
     """Returns PASS, or no verdict for these reasons, missing judgements, and where nothing was checked."""
     case = sample.eval_case
     stated = len(case.evaluation_expectations) if case else 0
-    missing = stated - sum(statement.score is not None for statement in judgements.statements())
+    judged = judgements.items(EvaluationExpectations.name)
+    missing = stated - sum(statement.score is not None for statement in judged)
     if missing:
         need = "expectation needs" if missing == 1 else "expectations need"
         reasons.append(f"{missing} evaluation {need} a judge{judgements.why(EvaluationExpectations.name)}")
@@ -347,13 +330,12 @@ def _not_failed(
 def scenario_verdict(sample: Sample, judgements: Judgements) -> Verdict:
     """Decides a scenario by its expectations, the user goal, hallucinations if they count, and statements."""
     outcomes = judgements.scenario_outcomes(sample)
-    goal = judgements.user_goal()
+    goal = judgements.of_whole(UserGoalSatisfaction.name)
     gates = sample.eval_case is not None and sample.eval_case.thresholds.scenario_hallucination == "ENABLED"
     checked = [pair for pair in sample.pairs if gates and needs_hallucination_check(pair)]
     justified = {pair.index: is_clean(pair, judgements) for pair in checked}
-    if _failed(outcomes) or _statement_failed(judgements) or False in justified.values():
-        return Verdict("FAIL")
-    if goal is not None and goal.outcome == "FAIL":
+    has_goal_failed = goal is not None and goal.outcome == "FAIL"
+    if has_goal_failed or _failed(outcomes) or _statement_failed(judgements) or False in justified.values():
         return Verdict("FAIL")
     reasons = []
     if _is_open(outcomes):

@@ -7,7 +7,14 @@ from typing import Any
 
 from turnwise.schemas.case import CaseThresholds
 from turnwise.schemas.ces.names import evaluation_id
-from turnwise.schemas.conversation import Expectation, TimedSpan, ToolCall, ToolResponse, Turn, turn_name
+from turnwise.schemas.conversation import (
+    Expectation,
+    GroundedAnswer,
+    TimedSpan,
+    ToolCall,
+    ToolResponse,
+    turn_name,
+)
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import duration_nanos, float32, nanos_duration, read_timestamp
 from turnwise.schemas.run import RunInfo
@@ -21,12 +28,15 @@ from turnwise.transforms.ces.judgements import (
     may_have_called,
 )
 from turnwise.transforms.criteria.answers import GroundingScore
-from turnwise.transforms.criteria.base import Criterion, calls_text, why_unpaired, words_text
+from turnwise.transforms.criteria.base import calls_text, why_unpaired, words_text
 from turnwise.transforms.criteria.ces import (
     HALLUCINATION_LABELS,
     SIMILARITY_LABELS,
+    EvaluationExpectations,
     Hallucination,
-    JudgedItem,
+    ScenarioExpectations,
+    ScenarioRubrics,
+    UserGoalSatisfaction,
     no_claim,
     switched_off,
     unjustified_text,
@@ -73,7 +83,7 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo
         return message
     judgements = _judgements(scored)
     if case is None or case.kind == "scenario":
-        message["scenarioResult"] = _scenario_result(scored, verdict, judgements)
+        message["scenarioResult"] = _scenario_result(scored, verdict, judgements or UNJUDGED)
     else:
         message["goldenResult"] = _golden_result(scored, verdict, judgements)
     if case is not None and case.dialect == "ces":
@@ -104,7 +114,7 @@ def _display_name(sample: Sample) -> str:
 
 
 def _judgements(scored: ScoredConversation) -> Judgements | None:
-    """Returns what judges said; None: none was asked."""
+    """Returns what judges said; None: none was asked, as of most conversations."""
     for entry in scored.scores:
         if entry.criterion.name in NAMES:
             return Judgements(scored.scores)
@@ -112,21 +122,36 @@ def _judgements(scored: ScoredConversation) -> Judgements | None:
 
 
 def _failed_gates(scored: ScoredConversation, verdict: Verdict) -> list[JsonObject]:
-    """Returns the criteria of the config by which a conversation fails that no CES case decides."""
+    """Returns the criteria of the config by which a conversation fails that no CES case decides.
+
+    They are EvaluationExpectationResults.
+    """
     case = scored.sample.eval_case
     if verdict.status != "FAIL" or (case is not None and case.dialect == "ces"):
         return []
-    return [
-        failed_gate(entry.criterion, entry.overall)
-        for entry in scored.scores
-        if entry.overall is not None
-        and entry.overall.outcome == "FAIL"
-        and entry.criterion.threshold is not None
-    ]
+    gates: list[JsonObject] = []
+    for entry in scored.scores:
+        criterion, score = entry.criterion, entry.overall
+        if score is not None and score.outcome == "FAIL" and criterion.threshold is not None:
+            bound = "at least" if criterion.gate == "at_least" else "at most"
+            prompt = f"{criterion.name}: {bound} {criterion.threshold:g}"
+            gates.append({"prompt": prompt, "outcome": "FAIL", "explanation": score.explanation or ""})
+    return gates
 
 
-def _statements(judgements: Judgements | None) -> list[JsonObject]:
-    return [statement_result(item) for item in judgements.statements()] if judgements else []
+def _statements(judgements: Judgements) -> list[JsonObject]:
+    """Returns the EvaluationExpectationResults of the evaluation expectations."""
+    results: list[JsonObject] = []
+    for statement in judgements.items(EvaluationExpectations.name):
+        message: JsonObject = {}
+        if statement.name != statement.prompt:
+            message["evaluationExpectation"] = statement.name
+        if statement.prompt:
+            message["prompt"] = statement.prompt
+        if statement.score is not None:
+            message["outcome"] = "PASS" if statement.score else "FAIL"
+        results.append(message | ({"explanation": statement.reason} if statement.reason else {}))
+    return results
 
 
 # The goldenResult of a conversation.
@@ -168,7 +193,7 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
             name = turn_name(sample.pairs[index].index).capitalize()
             turns[index]["errorInfo"] = {"errorMessage": f"{name}: {text}"}
     if judgements or verdict.status == "FAIL":
-        statements = [*_statements(judgements), *_failed_gates(scored, verdict)]
+        statements = [*_statements(judgements or UNJUDGED), *_failed_gates(scored, verdict)]
         if statements:
             result["evaluationExpectationResults"] = statements
     return result
@@ -182,21 +207,21 @@ def unmet_turns(scored: ScoredConversation, verdict: Verdict) -> Iterator[tuple[
     sample, case = scored.sample, scored.sample.eval_case
     if verdict.status != "FAIL" or case is None or case.dialect != "ces" or case.kind == "scenario":
         return
-    judgements = _judgements(scored)
+    judgements = _judgements(scored) or UNJUDGED
     for index, pair in enumerate(sample.pairs):
         text = "" if pair.label else _unmet(sample, pair, judgements)
         if text:
             yield index, text
 
 
-def _unmet(sample: Sample, pair: TurnPair, judgements: Judgements | None) -> str:
-    outcomes = [] if pair.expected is None else (judgements or UNJUDGED).golden_outcomes(sample, pair)
+def _unmet(sample: Sample, pair: TurnPair, judgements: Judgements) -> str:
+    outcomes = [] if pair.expected is None else judgements.golden_outcomes(sample, pair)
     failed = [outcome for outcome in outcomes if outcome.outcome == "FAIL"]
     extra = [outcome.observed for outcome in failed if outcome.expectation is None]
     calls = [observed for observed in extra if isinstance(observed, ToolCall)]
     unexpected = [f"Not expected: {calls_text(calls)}."] if calls else []
     unexpected += [f"Answer not expected: {words_text(words)}." for words in extra if isinstance(words, str)]
-    score = judgements.hallucination(pair.index) if judgements else None
+    score = judgements.hallucination(pair.index)
     if score is not None and score.value == 0.0 and hallucination_gates(sample, pair):
         unexpected.append(unjustified_text(score))
     return " ".join(text for text in (not_met(failed), *unexpected) if text)
@@ -205,12 +230,10 @@ def _unmet(sample: Sample, pair: TurnPair, judgements: Judgements | None) -> str
 # The scenarioResult of a conversation.
 
 
-def _scenario_result(
-    scored: ScoredConversation, verdict: Verdict, judgements: Judgements | None
-) -> JsonObject:
+def _scenario_result(scored: ScoredConversation, verdict: Verdict, judgements: Judgements) -> JsonObject:
     """Returns the ScenarioResult of a scenario, or of a conversation without a case."""
     sample, case = scored.sample, scored.sample.eval_case
-    outcomes = judgements.scenario_outcomes(sample) if judgements else sample.scenario_outcomes
+    outcomes = judgements.scenario_outcomes(sample)
     message: JsonObject = {"conversation": sample.conversation.conversation_id}
     if case is not None:
         if case.task:
@@ -243,7 +266,8 @@ def _scenario_result(
 def _add_scenario_judgements(
     message: JsonObject, sample: Sample, judgements: Judgements, outcomes: Sequence[ExpectationOutcome]
 ) -> None:
-    rubrics, goal = judgements.rubrics(), judgements.user_goal()
+    rubrics = judgements.items(ScenarioRubrics.name)
+    goal = judgements.of_whole(UserGoalSatisfaction.name)
     if rubrics:
         message["rubricOutcomes"] = [
             {"rubric": rubric.name}
@@ -267,13 +291,13 @@ def _add_scenario_judgements(
 
 
 def _scenario_outcomes(
-    sample: Sample, outcomes: Sequence[ExpectationOutcome], judgements: Judgements | None
+    sample: Sample, outcomes: Sequence[ExpectationOutcome], judgements: Judgements
 ) -> list[JsonObject]:
     """Returns the ScenarioExpectationOutcomes, with the agent's messages that quotes of met ones are from."""
     responses = responses_by_call(sample.conversation)
     shown = [_outcome(outcome, responses) for outcome in outcomes]
     texts = [text for turn in sample.conversation.turns for text in turn_texts(turn)]
-    for answer in judgements.answers() if judgements else ():
+    for answer in judgements.items(ScenarioExpectations.name):
         if outcomes[answer.position].outcome == "PASS" and answer.quote:
             text = next((text for text in texts if contains_quote(answer.quote, text)), None)
             if text is not None:
@@ -324,27 +348,22 @@ def judged_hallucination(pair: TurnPair, judgements: Judgements) -> Score | None
 def engine_scores(scored: ScoredConversation) -> Sequence[Score | None]:
     """Returns the scores that an engine's own figures give, one a turn; empty: none.
 
-    That needs a threshold of `grounding_score` and a turn with an engine's answer.
+    That needs a threshold of `grounding_score`.
     """
-    turns = [pair.actual for pair in scored.sample.pairs]
-    if not any(turn is not None and turn.grounded is not None for turn in turns):
-        return ()
     criterion = next((e.criterion for e in scored.scores if isinstance(e.criterion, GroundingScore)), None)
     if criterion is None or criterion.threshold is None:
         return ()
     of_claims = criterion.claim_threshold
     least = criterion.threshold if of_claims is None else of_claims
-    return [justification(t, least) if t and t.grounded and t.grounded.is_evaluable else None for t in turns]
+    answers = [pair.actual.grounded if pair.actual else None for pair in scored.sample.pairs]
+    return [justification(answer, least) if answer and answer.is_evaluable else None for answer in answers]
 
 
-def justification(turn: Turn, least: float) -> Score:
+def justification(answer: GroundedAnswer, least: float) -> Score:
     """Returns CES's hallucination score of an engine's answer: 1 justified, 0 not justified, -1 no claim.
 
     An answer is justified if all its claims reach the threshold; without scored claims, if the answer does.
     """
-    answer = turn.grounded
-    if answer is None:
-        return no_claim("The turn is no engine's answer.")
     if answer.skipped_reasons:
         return no_claim(answer.skipped_text)
     claims = [(i, claim) for i, claim in enumerate(answer.claims) if claim.needs_support]
@@ -489,29 +508,10 @@ def _explained(score: Score) -> JsonObject:
     return {"explanation": score.explanation} if score.explanation else {}
 
 
-def statement_result(statement: JudgedItem) -> JsonObject:
-    """Returns the EvaluationExpectationResult of an evaluation expectation."""
-    message: JsonObject = {}
-    if statement.name != statement.prompt:
-        message["evaluationExpectation"] = statement.name
-    if statement.prompt:
-        message["prompt"] = statement.prompt
-    if statement.score is not None:
-        message["outcome"] = "PASS" if statement.score else "FAIL"
-    return message | ({"explanation": statement.reason} if statement.reason else {})
-
-
 def similarity_result(score: Score, outcome: Outcome) -> JsonObject:
     """Returns a SemanticSimilarityResult of a score with a value."""
     value = int(score.value or 0)
     return {"score": value, "label": SIMILARITY_LABELS[value], **_explained(score), "outcome": outcome}
-
-
-def failed_gate(criterion: Criterion, score: Score) -> JsonObject:
-    """Returns the gate of a criterion that a conversation misses as an EvaluationExpectationResult."""
-    bound = "at least" if criterion.gate == "at_least" else "at most"
-    prompt = f"{criterion.name}: {bound} {criterion.threshold:g}"
-    return {"prompt": prompt, "outcome": "FAIL", "explanation": score.explanation or ""}
 
 
 @lru_cache(maxsize=1024)
@@ -581,8 +581,7 @@ def _span_latency(span: TimedSpan) -> JsonObject:
         message.pop("displayName", None)
         message["callback"] = identifier
     elif span.type == "TOOL" and "/toolsets/" in identifier:
-        toolset, _, tool_id = identifier.partition("/tools/")
-        message["toolset"] = {"toolset": toolset, "toolId": tool_id}
+        message["toolset"] = tool_reference(None, identifier)["toolsetTool"]
     else:
         message["resource"] = identifier
     return message

@@ -14,13 +14,13 @@ from unicodedata import normalize
 
 from msgspec import Struct
 from msgspec.structs import asdict
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator
+from pydantic import Field, StrictBool, field_validator
 from pydantic_core import from_json, to_json
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.conversation import ToolCall, Turn, turn_name
-from turnwise.schemas.jsonio import JsonObject, JsonValue, short_repr
+from turnwise.schemas.conversation import Settings, ToolCall, Turn, turn_name
+from turnwise.schemas.jsonio import JsonObject, JsonValue, listed, short_repr
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import CRITERION_SEVERITY_REASONS, CriterionSeverityReason, Outcome, Score
 from turnwise.transforms.effects.changes import call_text, clipped_value, told_apart, value_text
@@ -68,7 +68,7 @@ CRITERIA: Registry[type["Criterion"]] = Registry(
 """Name -> criterion; a class enters itself when its module is imported."""
 
 
-class Criterion(BaseModel, ABC):
+class Criterion(Settings, ABC):
     """A named measure. Its fields are its parameters in the config.
 
     Attributes:
@@ -93,8 +93,6 @@ class Criterion(BaseModel, ABC):
             conversation no verdict.
         threshold: Threshold on the scale; None: the criterion never fails.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: ClassVar[str]
     scale: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
@@ -531,7 +529,7 @@ _MOST_MOVED = 3
 
 def calls_text(calls: Sequence[ToolCall]) -> str:
     """Returns the first five calls with their arguments, truncated."""
-    return _listed_calls(_call_texts(calls), len(calls))
+    return _listed_calls(_call_texts(calls), calls)
 
 
 def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[str, str]:
@@ -543,7 +541,7 @@ def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[
     for form in (call_text, in_json(False), in_json(True)):
         texts, others = _call_texts(first, form), _call_texts(second, form)
         if {normalize("NFKC", text) for text in texts}.isdisjoint([normalize("NFKC", t) for t in others]):
-            return _listed_calls(texts, len(first)), _listed_calls(others, len(second))
+            return _listed_calls(texts, first), _listed_calls(others, second)
         if len(first) == len(second) == 1 and first[0].args != second[0].args:
             left, other = told_apart(first[0].args, second[0].args)
             return f"{first[0].name}({left})", f"{second[0].name}({other})"
@@ -555,9 +553,8 @@ def _call_texts(calls: Sequence[ToolCall], form: Callable[[ToolCall], str] = cal
     return [cut(form(call)) for call in calls[:_MOST_CALLS]]
 
 
-def _listed_calls(texts: Sequence[str], number: int) -> str:
-    more = f"; and {number - _MOST_CALLS} more" if number > _MOST_CALLS else ""
-    return "; ".join(texts) + more or "none"
+def _listed_calls(texts: Sequence[str], calls: Sequence[ToolCall]) -> str:
+    return listed(texts, _MOST_CALLS, len(calls), "; ") or "none"
 
 
 def words_text(text: str | None) -> str:
@@ -586,11 +583,11 @@ def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
     if not failed:
         return None
     calls: dict[str, list[tuple[int, str]]] = {"missing": [], "extra": []}
-    for kind, listed in calls.items():
+    for kind, entries in calls.items():
         for turn, score in turns:
             texts: JsonValue = (score.details or {}).get(kind)
             texts = texts if isinstance(texts, list) else []
-            listed += [(turn, text) for text in texts if isinstance(text, str) and "(" in text]
+            entries += [(turn, text) for text in texts if isinstance(text, str) and "(" in text]
     made: dict[str, list[int]] = {}
     for turn, call in calls["extra"]:
         made.setdefault(call, []).append(turn)
@@ -612,14 +609,7 @@ GATES = ("at_least", "at_most")
 PARTS = ("calls", "words")
 _FLAGS = ("needs_expected_calls", "turns_count", "needs_answers", "applies_always")
 ATTRIBUTES = (
-    "name",
-    "scale",
-    "special_values",
-    "unit",
-    "gate",
-    "severity_reason",
-    "rests_on",
-    "needs",
+    *("name", "scale", "special_values", "unit", "gate", "severity_reason", "rests_on", "needs"),
     *_FLAGS,
 )
 """Names of the class attributes."""

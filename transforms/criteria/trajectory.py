@@ -124,10 +124,8 @@ class ToolTrajectory(ComparesTurns):
         return _equal_partners(self._keys(expected), self._keys(actual))
 
     def _needs_rules(self, expected: Sequence[ToolCall]) -> bool:
-        values = (
-            [] if self.adk_compat else [value for call in expected for value in (call.args or {}).values()]
-        )
-        return bool(self.argument_matchers) or any(map(is_directive, values))
+        values = (value for call in expected for value in (call.args or {}).values())
+        return bool(self.argument_matchers) or (not self.adk_compat and any(map(is_directive, values)))
 
     def _keys(self, calls: Sequence[ToolCall]) -> list[_CallKey]:
         if self.ignore_args:

@@ -621,7 +621,7 @@ async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, Cr
 
 def _trial(scores: CriterionScores, was_asked: bool) -> CriterionUse:
     name, needs = scores.criterion.name, scores.criterion.needs
-    given = [score for _, score in scores.turns] + ([scores.overall] if scores.overall else [])
+    given = [score for _, score in scores.scores()]
     if any(score.value is not None for score in given):
         return CriterionUse(name, "scored", 1)
     if was_asked:

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
+from turnwise.schemas import jsonio
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
@@ -173,8 +174,7 @@ def match_same(
     made = _by_name(actual)
     for name, wanted in _by_name(expected).items():
         _match_tool(wanted, made.pop(name, []), compare, matching)
-    for calls in made.values():
-        matching.extra.extend(calls)
+    matching.extra.extend(chain.from_iterable(made.values()))
     return matching
 
 
@@ -199,8 +199,7 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
         wanted, calls = _take(wanted, calls, partners, [])
         matching.missing.extend(wanted)
         matching.extra.extend(calls)
-    for calls in made.values():
-        matching.extra.extend(calls)
+    matching.extra.extend(chain.from_iterable(made.values()))
 
 
 def _by_name(made: Sequence[ActorCall]) -> dict[str | None, list[ActorCall]]:
@@ -683,8 +682,7 @@ def summary(
 
 
 def _sentence(head: str, things: Sequence[str]) -> str:
-    more = f"; and {len(things) - _SHOWN} more" if len(things) > _SHOWN else ""
-    return f"{head}: {'; '.join(things[:_SHOWN])}{more}." if things else ""
+    return f"{head}: {jsonio.listed(things, _SHOWN, mark='; ')}." if things else ""
 
 
 # Converts hand-offs that are recorded or expected without a tool call into equivalent calls.

@@ -51,6 +51,7 @@ from turnwise.transforms.formats.registry import (
 from turnwise.transforms.matching.calls import check_directives, without_call
 from turnwise.transforms.matching.sample import contained_case, inline_case
 from turnwise.transforms.text.dates import rfc3339, time_seconds, value_time
+from turnwise.transforms.text.words import word_set
 
 _DECODER, _CASE_DECODER = msgspec.json.Decoder(Conversation), msgspec.json.Decoder(EvalCase)
 _TIMES = ("latency_ms", "model_ms", "tool_ms")
@@ -195,22 +196,7 @@ def _add_inner_calls(turn: Turn) -> None:
                 call.agent = call.inside = outer.name
 
 
-_OF_AGENTS = frozenset(
-    (
-        "assign",
-        "check",
-        "contact",
-        "create",
-        "delete",
-        "fetch",
-        "find",
-        "get",
-        "list",
-        "lookup",
-        "rate",
-        "read",
-    )
-)
+_OF_AGENTS = word_set("assign check contact create delete fetch find get list lookup rate read")
 """Verbs of tools that look after agents, as `find_travel_agent`, and are none."""
 
 

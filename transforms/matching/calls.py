@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from turnwise.schemas.conversation import ExpectedTurn, TimedSpan, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import ExpectedTurn, Settings, TimedSpan, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
@@ -58,8 +58,6 @@ class PairedCalls:
     """Expected and made calls, paired once: of the same tool, preferring matching parameters, then order.
 
     Attributes:
-        expected: The expected calls.
-        made: The calls that were made.
         are_equal: Whether they are equal one by one, in order; False where only one has a resource.
     """
 
@@ -269,7 +267,7 @@ _DIRECTIVES = ("semantic", "ignore", "contains", "regexp", "exact")
 """Types of directives; CES compares exactly by any other type than the first four."""
 
 
-class ArgumentMatcher(BaseModel):
+class ArgumentMatcher(Settings):
     """Comparison of one parameter.
 
     Attributes:
@@ -280,8 +278,6 @@ class ArgumentMatcher(BaseModel):
         tolerance: Largest absolute difference of `number`, 0 or more.
         relative_tolerance: Largest difference of `number` relative to the larger of the two, 0 or more.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     match: Literal["exact", "ignore", "contains", "regexp", "number"] = "exact"
     pattern: str | None = None

@@ -498,7 +498,6 @@ class PackedCase(NamedTuple):
         asked: See `first_message`.
         source: File or address that it was read from.
         position: Number of its record there.
-        data: The encoded case.
     """
 
     set_id: str

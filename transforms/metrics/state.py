@@ -197,20 +197,6 @@ def bin_of(value: float) -> int:
     return number if value > 0 else -number
 
 
-def bin_value(number: int) -> float:
-    """Returns the value that stands for a bin: within 0.1 % of every value in it."""
-    if not number:
-        return 0.0
-    size = 2 * _GROWTH ** (abs(number) - _SHIFT) / (1 + _GROWTH)
-    return size if number > 0 else -size
-
-
-def add_value(bins: Bins, value: float) -> None:
-    """Counts a value, in place."""
-    number = bin_of(value)
-    bins[number] = bins.get(number, 0) + 1
-
-
 def add_counts(counts: dict[K, int], more: Mapping[K, int], sign: int = 1) -> None:
     """Adds counts, in place, or takes them back (`sign` -1); a key that falls to nothing goes."""
     for key, count in more.items():
@@ -227,13 +213,17 @@ def rank_of(share: float, count: int) -> int:
 
 
 def value_at(bins: Bins, rank: int) -> float:
-    """Returns the value of a 0-based rank, the smallest being 0; of a rank too high, the largest."""
+    """Returns the value of a 0-based rank, the smallest being 0; of a rank too high, the largest.
+
+    It stands for a bin, and is within 0.1 % of every value in it.
+    """
     number, below = 0, 0
     for number in sorted(bins):
         below += bins[number]
         if below > rank:
             break
-    return bin_value(number)
+    size = 2 * _GROWTH ** (abs(number) - _SHIFT) / (1 + _GROWTH)
+    return copysign(size, number) if number else 0.0
 
 
 _LIMIT = 1e15
@@ -286,7 +276,8 @@ class Tally(Struct):
         if with_quantiles:
             if self.sketch is None:
                 self.sketch = {}
-            add_value(self.sketch, value)
+            number = bin_of(value)
+            self.sketch[number] = self.sketch.get(number, 0) + 1
 
     def merge(self, other: "Tally", sign: int = 1) -> None:
         """Adds another tally to this one, or takes it back (`sign` -1)."""
@@ -307,8 +298,7 @@ class Tally(Struct):
     @property
     def is_empty(self) -> bool:
         """Whether it is empty, because nothing was added or everything was subtracted."""
-        counts = self.scored or self.no_score or self.errors or self.passes or self.fails or self.voted
-        return not (counts or self.total or self.squares or self.sketch)
+        return not any(astuple(self))
 
     @property
     def mean(self) -> float | None:
@@ -345,35 +335,23 @@ class Tally(Struct):
 
 # Verdicts of panels of judges as counts, which add up over conversations.
 
-PanelCounts: TypeAlias = dict[tuple[str, bool], Counter[str]]
-"""(Criterion, whether of whole conversations) -> letters of the members' verdicts -> number of questions."""
+PanelCounts: TypeAlias = Counter[tuple[str, bool, str]]
+"""(Criterion, whether of whole conversations, letters of the members' verdicts) -> number of questions."""
 
 
 def add_panel(counts: PanelCounts, entry: CriterionScores) -> None:
     """Counts the verdicts of a judged criterion's panel, if it has one, on one conversation, in place."""
     criterion = entry.criterion
-    assert isinstance(criterion, JudgedCriterion)
-    if not criterion.judge_model_options.panel:
-        return
-    scores = [(False, score) for _, score in entry.turns]
-    for is_whole, score in [*scores, (True, entry.overall)] if entry.overall else scores:
-        panel = (score.details or {}).get(PANEL)
-        if panel:
-            counts.setdefault((criterion.name, is_whole), Counter())[verdict_letters(panel)] += 1
-
-
-def merge_panels(counts: PanelCounts, more: PanelCounts, sign: int) -> None:
-    """Adds counts, in place, or takes them back (`sign` -1); what falls to nothing goes."""
-    for key, numbers in more.items():
-        sums = counts.setdefault(key, Counter())
-        add_counts(sums, numbers, sign)
-        if not sums:
-            del counts[key]
+    if isinstance(criterion, JudgedCriterion) and criterion.judge_model_options.panel:
+        for turn, score in entry.scores():
+            if panel := (score.details or {}).get(PANEL):
+                counts[criterion.name, turn is None, verdict_letters(panel)] += 1
 
 
 def panel_column(counts: PanelCounts, criterion: str, level: str) -> JsonObject | None:
     """Returns what a row of metrics says of a panel; None: there was none."""
-    questions = counts.get((criterion, level == "conversation"))
+    key = criterion, level == "conversation"
+    questions = {letters: number for (*of, letters), number in counts.items() if tuple(of) == key}
     return panel_summary(questions) if questions else None
 
 
@@ -491,7 +469,7 @@ class MetricsState(Struct):
     sampled_out: Counter[str] = field(default_factory=Counter)
     repeats: Repeats = field(default_factory=Repeats)
     slices: dict[str, "MetricsState"] = field(default_factory=dict)
-    panels: PanelCounts = field(default_factory=dict)
+    panels: PanelCounts = field(default_factory=Counter)
     units: Units = field(default_factory=Units)
 
     def add(self, scored: ScoredConversation, verdict: Verdict, parts: Sequence[SumPart] = ()) -> None:
@@ -570,7 +548,7 @@ class MetricsState(Struct):
         add_sums(self.ces, other.ces, sign)
         self.repeats.merge(other.repeats, sign)
         self.units.merge(other.units, sign)
-        merge_panels(self.panels, other.panels, sign)
+        add_counts(self.panels, other.panels, sign)
         add_counts(self.sampled_out, other.sampled_out, sign)
         for name, state in other.slices.items():
             part = self.slices.setdefault(name, MetricsState())
@@ -664,7 +642,7 @@ def packed(state: MetricsState) -> bytes:
             state.repeats.cases,
             state.repeats.is_full,
             {name: packed(part) for name, part in state.slices.items()},
-            [(*key, counts) for key, counts in state.panels.items()],
+            [(name, is_whole, {letters: n}) for (name, is_whole, letters), n in state.panels.items()],
             (state.units.kept, state.units.level, state.units.total),
         )
     )
@@ -685,7 +663,9 @@ def unpacked(data: bytes) -> MetricsState:
         Counter(encoded.sampled_out),
         Repeats(encoded.repeats, encoded.are_repeats_full),
         {name: unpacked(part) for name, part in encoded.slices.items()},
-        {(name, is_whole): Counter(counts) for name, is_whole, counts in encoded.panels},
+        Counter(
+            {(name, whole, text): n for name, whole, counts in encoded.panels for text, n in counts.items()}
+        ),
         Units(*encoded.units),
     )
 

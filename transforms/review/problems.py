@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
+from math import prod
 from typing import NamedTuple
 
 from turnwise.schemas.config import STATUS
@@ -150,10 +151,8 @@ def _destructive(scored: ScoredConversation, effects: ToolEffects) -> Iterator[R
     if not any(entry.overall and entry.overall.value is not None for entry in compared):
         compared, name = _compared(scored.sample, effects), None
     for entry in compared:
-        scores: list[tuple[int | None, Score]] = [*entry.turns]
-        if not any(_of_score(score) for _, score in scores) and entry.overall is not None:
-            scores = [(None, entry.overall)]
-        for turn, score in scores:
+        of_turns = any(_of_score(score) for _, score in entry.turns)
+        for turn, score in entry.turns if of_turns else entry.scores():
             for _ in _of_score(score):
                 yield ReviewProblem(DESTRUCTIVE, 1.0, name, turn, score)
 
@@ -190,9 +189,7 @@ def severity_of(problems: Sequence[ReviewProblem]) -> float:
     """
     severity = 0.0
     for term, group in groupby(problems, key=lambda problem: problem.term):
-        missed = 1.0
-        for problem in group:
-            missed *= 1.0 - problem.gap / 2
+        missed = prod(1.0 - problem.gap / 2 for problem in group)
         severity += SEVERITY_WEIGHTS[term] * (1.0 - missed / 2)
     return round(severity, _DECIMALS)
 
@@ -410,22 +407,12 @@ _PLACE = re.compile(r"(?:\d+ of \d+ fail\. )?(?:turn \d+: )?(?:\d+ of \d+ expect
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
-class Why(NamedTuple):
-    """Why a conversation should be read.
+def why_of(problem: ReviewProblem, sample: Sample) -> tuple[str, str, str]:
+    """Returns why a conversation should be read, by its most severe problem.
 
-    Attributes:
-        text: One line of at most 200 characters.
-        problem_type: Criterion, label and tool, separated by `|`.
-        problem_label: The same for people.
+    It is one line of at most 200 characters, then criterion, label and tool, separated by `|`, and the same
+    for people.
     """
-
-    text: str
-    problem_type: str
-    problem_label: str
-
-
-def why_of(problem: ReviewProblem, sample: Sample) -> Why:
-    """Returns why a conversation should be read, by its most severe problem."""
     calls = call_problem(problem, sample)
     text = _text(problem, calls)
     if problem.turn is not None and not text.lower().startswith(name := turn_name(problem.turn)):
@@ -435,7 +422,7 @@ def why_of(problem: ReviewProblem, sample: Sample) -> Why:
     shown = " ".join(part for part in (kind, tool) if part)
     problem_type = "|".join(one_line(part, _MOST_KIND).replace("|", "/") for part in (criterion, kind, tool))
     label = f"{criterion}: {shown}" if shown else criterion
-    return Why(one_line(text, MOST_WHY), problem_type, one_line(label, MOST_WHY))
+    return one_line(text, MOST_WHY), problem_type, one_line(label, MOST_WHY)
 
 
 def _kind_and_tool(problem: ReviewProblem, calls: CallProblem | None) -> tuple[str, str]:
@@ -449,9 +436,8 @@ def _kind_and_tool(problem: ReviewProblem, calls: CallProblem | None) -> tuple[s
         return problem.label or (one_line(text, _MOST_KIND), "")
     if score.label is not None:
         return score.label, ""
-    checks = (score.details or {}).get("checks")
-    entries = checks if isinstance(checks, list) else []
-    failed = next((c for c in entries if isinstance(c, dict) and c.get("outcome") == "FAIL"), {})
+    checks = _entries(score.details or {}, "checks")
+    failed = next((c for c in checks if isinstance(c, dict) and c.get("outcome") == "FAIL"), {})
     kind = str(failed.get("kind") or "")
     return kind, str(failed.get("wanted") or "").partition("(")[0] if kind == "tool_call" else ""
 

@@ -31,7 +31,7 @@ from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import SEVERITIES, Score
 from turnwise.transforms.ces.judgements import ces_verdict
 from turnwise.transforms.ces.result import evaluation_result, result_parts
-from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
+from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.effects.call_effects import CallEffects, MadeCalls, ToolCatalog, agent_calls
 from turnwise.transforms.effects.changes import call_text, value_text
@@ -80,7 +80,7 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     verdict = conversation_verdict(scored, RULES)
     message = evaluation_result(scored, verdict, run)
     parts = result_parts(message)
-    conversation = reviewer_of(run).row(scored, verdict)
+    conversation = conversation_row(run, scored, verdict)
     row = result_row(sample, verdict, message, conversation["case_digest"])
     evaluated = EvaluatedConversation(scored, verdict, score_rows(scored, run), [row], [conversation], parts)
     return evaluated if run.redact is None else _redacted(evaluated, run.redact)
@@ -113,8 +113,8 @@ def _redacted(evaluated: EvaluatedConversation, config: RedactConfig) -> Evaluat
 def _foreign_texts(scored: ScoredConversation) -> list[Any]:
     """Returns what criteria of plugins say; those of turnwise have their words from the conversation."""
     entries = [e for e in scored.scores if not type(e.criterion).__module__.startswith("turnwise.")]
-    scores = [score for entry in entries for score in (*(turn for _, turn in entry.turns), entry.overall)]
-    return [(score.reason, score.explanation, score.label, score.details) for score in scores if score]
+    scores = [score for entry in entries for _, score in entry.scores()]
+    return [(score.reason, score.explanation, score.label, score.details) for score in scores]
 
 
 # Rows of scores and results.
@@ -124,7 +124,8 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     """Returns one row per score: the turns of every criterion, then the conversation as a whole."""
     sample, conversation = scored.sample, scored.sample.conversation
     start = conversation.start_time
-    run_id, eval_id = run.run_id, sample.eval_case.eval_id if sample.eval_case else None
+    run_id, case = run.run_id, sample.eval_case
+    eval_id = case.eval_id if case else None
     conversation_id, app_version = conversation.conversation_id, conversation.app_version
     language, tags, revision = conversation.language, sample.tags, conversation.revision
     times = [start] * len(sample.pairs)
@@ -134,16 +135,20 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     for index, pair in enumerate(sample.pairs):
         if pair.actual is not None and pair.actual.timestamp is not None:
             times[index] = rfc3339(pair.actual.timestamp)
-    key = conversation_key(sample)
+    # The same for the same conversation, app version and case.
+    ids = (case.eval_set_id, case.eval_id) if case else ()
+    key = _digest((conversation_id, app_version, *ids), _CONVERSATION_BYTES)
     rows: list[ScoreRow] = []
     for entry in scored.scores:
-        name = entry.criterion.name
+        name, digest = entry.criterion.name, entry.criterion.digest
+        if isinstance(entry.criterion, JudgedCriterion):
+            digest = _judged_key(digest, run.judge)
+        # A key is CONVERSATION-CRITERION-TURN[.NUMBER]; scores of one turn are numbered from the second on.
+        before, number = f"{key}-{digest}-", 0
+        last: int | None = -1
         scores: list[tuple[int | None, Score]] = [*entry.turns]
         if entry.overall is not None:
             scores.append((None, entry.overall))
-        # A key is CONVERSATION-CRITERION-TURN[.NUMBER]; scores of one turn are numbered from the second on.
-        before, number = f"{key}-{criterion_key(entry.criterion, run.judge)}-", 0
-        last: int | None = -1
         for turn, score in scores:
             score_id = f"{before}{_WHOLE if turn is None else turn}"
             number = number + 1 if turn == last else 0
@@ -169,22 +174,9 @@ _CRITERION_BYTES = 4
 _WHOLE = "all"
 
 
-def conversation_key(sample: Sample) -> str:
-    """Returns the first part of the keys, the same for the same conversation, app version and case."""
-    conversation, case = sample.conversation, sample.eval_case
-    ids = (case.eval_set_id, case.eval_id) if case else ()
-    return _digest((conversation.conversation_id, conversation.app_version, *ids), _CONVERSATION_BYTES)
-
-
-def criterion_key(criterion: Criterion, judge: str) -> str:
-    """Returns the second part of the keys, the same for equal parameters and, if judged, an equal judge."""
-    if isinstance(criterion, JudgedCriterion):
-        return _judged_key(criterion.digest, judge)
-    return criterion.digest
-
-
 @lru_cache(maxsize=1024)
 def _judged_key(criterion: str, judge: str) -> str:
+    """Returns the second part of the keys, the same for equal parameters and an equal judge."""
     return _digest((criterion, judge), _CRITERION_BYTES)
 
 
@@ -213,90 +205,73 @@ def result_row(sample: Sample, verdict: Verdict, message: JsonObject, digest: st
 
 _MOST_REASON = 500
 
-_MOST_RUNS = 16
-_REVIEWERS: dict[int, "Reviewer"] = {}
+
+@lru_cache(maxsize=16)
+def _effects_of(run: RunInfo) -> tuple[ToolEffects, CallEffects]:
+    """Returns the effects of tools by the config of a run, shared by conversations that declare none."""
+    criterion = ToolEffects(tools=dict(run.tools))
+    return criterion, CallEffects(ToolCatalog(criterion.settings))
 
 
-def reviewer_of(run: RunInfo) -> "Reviewer":
-    """Returns the reviewer of a run, the same for the same object."""
-    known = _REVIEWERS.get(id(run))
-    if known is None or known.run is not run:
-        if len(_REVIEWERS) >= _MOST_RUNS:
-            _REVIEWERS.clear()
-        known = _REVIEWERS[id(run)] = Reviewer(run)
-    return known
-
-
-class Reviewer:
-    """Makes the rows of a run's conversations."""
-
-    def __init__(self, run: RunInfo) -> None:
-        self.run = run
-        self._criterion = ToolEffects(tools=dict(run.tools))
-        self._undeclared = CallEffects(ToolCatalog(self._criterion.settings))
-
-    def row(self, scored: ScoredConversation, verdict: Verdict) -> ConversationRow:
-        """Returns the row of a conversation."""
-        sample, conversation, case = scored.sample, scored.sample.conversation, scored.sample.eval_case
-        effects = self._effects(sample)
-        seconds, tokens_in, tokens_out, event_time = _figures(conversation)
-        made = agent_calls(conversation.turns, effects)
-        problems: list[ReviewProblem] = []
-        has_passed = verdict.status == "PASS" and conversation.ended is None and not made.destructive
-        for entry in scored.scores:
-            has_passed = has_passed and (entry.overall is None or entry.overall.outcome != "FAIL")
-        if not has_passed:
-            problems = problems_of(scored, verdict, self._criterion if made.destructive else None)
-        worst = problems[0] if problems else None
-        why, problem_type, problem_label = why_of(worst, sample) if worst else (None, None, None)
-        worst_turn = worst.turn if worst else None
-        unclear = unclear_tools(sample, made, effects, self._criterion) if any(made.changing) else []
-        transcript = transcript_of(sample, made, effects, worst_turn) if self.run.transcripts else None
-        is_open = bool(verdict.reasons) and verdict.status != "PASS"
-        return {
-            "run_id": self.run.run_id,
-            "conversation_id": conversation.conversation_id,
-            "user_id": conversation.user_id,
-            "eval_id": case.eval_id if case else None,
-            "eval_set_id": case.eval_set_id if case else None,
-            "case_digest": case.digest if case else None,
-            "task": stated_task(conversation) if conversation.meta else conversation.eval_id,
-            "app_version": conversation.app_version,
-            "language": conversation.language,
-            "tags": sample.tags,
-            "verdict": verdict.status,
-            "reason": one_line("; ".join(verdict.reasons), _MOST_REASON) if is_open else None,
-            "sampled_out": [*scored.sampled_out],
-            "ended": conversation.ended,
-            "worst_criterion": worst.criterion if worst else None,
-            "worst_turn": worst_turn,
-            "why": why,
-            "severity": SEVERITIES[worst.term] if worst else None,
-            "severity_score": severity_of(problems) if worst else 0.0,
-            "severity_reason": worst.term if worst else None,
-            "problem_type": problem_type,
-            "problem_label": problem_label,
-            "turns": len(conversation.turns),
-            "tool_calls": made.number,
-            "tool_errors": made.errors,
-            "destructive_calls": made.destructive,
-            "unclear_tools": unclear,
-            "guessed_tools": made.guessed_tools,
-            "unknown_calls": _unknown(conversation.turns) if sample.has_gaps else None,
-            "latency_seconds": seconds,
-            "tokens_in": tokens_in,
-            "tokens_out": tokens_out,
-            "event_time": event_time,
-            "source": sample.record.source,
-            "position": sample.record.position,
-            "revision": conversation.revision,
-            "transcript": cast("JsonObject | None", transcript),
-        }
-
-    def _effects(self, sample: Sample) -> CallEffects:
-        if sample.conversation.tools or (sample.eval_case is not None and sample.eval_case.tools):
-            return CallEffects(self._criterion.catalog(sample))
-        return self._undeclared  # shared by conversations that declare no tools
+def conversation_row(run: RunInfo, scored: ScoredConversation, verdict: Verdict) -> ConversationRow:
+    """Returns the row of a conversation."""
+    sample, conversation, case = scored.sample, scored.sample.conversation, scored.sample.eval_case
+    criterion, effects = _effects_of(run)
+    if conversation.tools or (case is not None and case.tools):
+        effects = CallEffects(criterion.catalog(sample))
+    seconds, tokens_in, tokens_out, event_time = _figures(conversation)
+    made = agent_calls(conversation.turns, effects)
+    problems: list[ReviewProblem] = []
+    has_passed = verdict.status == "PASS" and conversation.ended is None and not made.destructive
+    for entry in scored.scores:
+        has_passed = has_passed and (entry.overall is None or entry.overall.outcome != "FAIL")
+    if not has_passed:
+        problems = problems_of(scored, verdict, criterion if made.destructive else None)
+    worst = problems[0] if problems else None
+    why, problem_type, problem_label = why_of(worst, sample) if worst else (None, None, None)
+    worst_turn = worst.turn if worst else None
+    unclear = unclear_tools(sample, made, effects, criterion) if any(made.changing) else []
+    transcript = transcript_of(sample, made, effects, worst_turn) if run.transcripts else None
+    is_open = bool(verdict.reasons) and verdict.status != "PASS"
+    return {
+        "run_id": run.run_id,
+        "conversation_id": conversation.conversation_id,
+        "user_id": conversation.user_id,
+        "eval_id": case.eval_id if case else None,
+        "eval_set_id": case.eval_set_id if case else None,
+        "case_digest": case.digest if case else None,
+        "task": stated_task(conversation) if conversation.meta else conversation.eval_id,
+        "app_version": conversation.app_version,
+        "language": conversation.language,
+        "tags": sample.tags,
+        "verdict": verdict.status,
+        "reason": one_line("; ".join(verdict.reasons), _MOST_REASON) if is_open else None,
+        "sampled_out": [*scored.sampled_out],
+        "ended": conversation.ended,
+        "worst_criterion": worst.criterion if worst else None,
+        "worst_turn": worst_turn,
+        "why": why,
+        "severity": SEVERITIES[worst.term] if worst else None,
+        "severity_score": severity_of(problems) if worst else 0.0,
+        "severity_reason": worst.term if worst else None,
+        "problem_type": problem_type,
+        "problem_label": problem_label,
+        "turns": len(conversation.turns),
+        "tool_calls": made.number,
+        "tool_errors": made.errors,
+        "destructive_calls": made.destructive,
+        "unclear_tools": unclear,
+        "guessed_tools": made.guessed_tools,
+        "unknown_calls": _unknown(conversation.turns) if sample.has_gaps else None,
+        "latency_seconds": seconds,
+        "tokens_in": tokens_in,
+        "tokens_out": tokens_out,
+        "event_time": event_time,
+        "source": sample.record.source,
+        "position": sample.record.position,
+        "revision": conversation.revision,
+        "transcript": cast("JsonObject | None", transcript),
+    }
 
 
 def _unknown(turns: Sequence[Turn]) -> str | None:

@@ -301,7 +301,7 @@ def judged_counts(scored: ScoredConversation, status: str | None) -> Counter[str
             counts[f"{JUDGED}{name}|{VERDICTS}"] += entry.verdicts
             counts[f"{JUDGED}{name}|{INAPPLICABLE}"] += entry.inapplicable
         if isinstance(entry.criterion, JudgedCriterion):
-            scores = [score for _, score in entry.turns] + ([entry.overall] if entry.overall else [])
+            scores = [score for _, score in entry.scores()]
             counts += joint_counts((name, score.details) for score in scores)
             if any(score.reason and _BUDGET in score.reason for score in scores):
                 counts |= Counter({SHORT_OF_BUDGET: 1, LEFT_BY_BUDGET: int(status is None)})

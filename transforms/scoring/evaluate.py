@@ -57,7 +57,6 @@ class CriterionScores(msgspec.Struct):
     """Scores of one criterion for one conversation.
 
     Attributes:
-        criterion: The criterion.
         turns: (turn index, score), in order.
         overall: The conversation's own score: of the whole where the case states it for the whole, else the
             turns summed up; None: nothing was applicable.
@@ -72,6 +71,10 @@ class CriterionScores(msgspec.Struct):
     errors: list[int | None] = []
     verdicts: int = 0
     inapplicable: int = 0
+
+    def scores(self) -> list[tuple[int | None, Score]]:
+        """Returns the scores of the turns and, under None, of the conversation, those that there are."""
+        return [*self.turns, *([] if self.overall is None else [(None, self.overall)])]
 
 
 class ScoredConversation(msgspec.Struct):
@@ -154,8 +157,7 @@ async def judge_conversation(
 
 def open_pairs(result: CriterionScores) -> list[OpenPair]:
     """Returns the values that the scores of a criterion leave to a judge."""
-    scores = [score for _, score in result.turns] + [result.overall]
-    pairs = (pair for score in scores if isinstance(score, OpenScore) for pair in score.pairs)
+    pairs = (pair for _, score in result.scores() if isinstance(score, OpenScore) for pair in score.pairs)
     return list(dict.fromkeys(pairs))
 
 
@@ -447,8 +449,7 @@ def guessed_tools(scored: ScoredConversation) -> dict[str, str]:
     guesses: dict[str, str] = {}
     for entry in scored.scores:
         if isinstance(entry.criterion, UsesToolEffects):
-            scores = [score for _, score in entry.turns]
-            for score in [*scores, entry.overall] if entry.overall else scores:
+            for _, score in entry.scores():
                 guesses |= (score.details or {}).get("guessed", {})
     redactor = scored.redactor
     return {redactor.identity(name): effect for name, effect in guesses.items()} if redactor else guesses

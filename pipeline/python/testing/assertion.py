@@ -135,7 +135,7 @@ def _is_let_off(result: CriterionScores, allowed: Collection[str]) -> bool:
 
 
 def _scores(result: CriterionScores) -> list[Score]:
-    return [score for _, score in result.turns] + ([result.overall] if result.overall else [])
+    return [score for _, score in result.scores()]
 
 
 def _fails(result: CriterionScores) -> bool:

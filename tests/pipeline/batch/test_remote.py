@@ -17,7 +17,7 @@ from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.execution import RemoteRunError, cause_text, job_address, run_remotely
 from turnwise.pipeline.batch.run import conclude
 from turnwise.pipeline.io.files import file_patterns
-from turnwise.pipeline.io.run_writer import ConcludeFn, Finished, NameFilesFn, PublishFn, RunSink
+from turnwise.pipeline.io.run_writer import ConcludeFn, Finished, RunSink, named_files, publish_named
 from turnwise.pipeline.io.sources import FileSource
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import EvalConfig
@@ -139,10 +139,9 @@ def test_a_repeated_end_changes_nothing(tmp_path):
     def conclude(finished: Finished) -> JsonObject:
         return {"problems": [] if staged else ["no row was written"], **finished.tables}
 
-    named = NameFilesFn("jsonl").process(("", []), ("", FOLDER))
+    named = named_files(("", []), "jsonl", ("", FOLDER))
     (tmp_path / FOLDER).mkdir()
-    publish = PublishFn(str(tmp_path), "jsonl")
-    published = [written for name, file in named for _, written in publish.process((name, [file]))]
+    published = [publish_named((name, [file]), str(tmp_path), "jsonl")[1] for name, file in named]
     for _ in range(2):
         end = ConcludeFn(str(tmp_path), "jsonl", conclude, staged.clear)
         end.process(("", published), ("", FOLDER))

@@ -42,7 +42,7 @@ def drawn_sums(draw):
     state = MetricsState(*counts, ces=draw(SUMS), sampled_out=Counter(sampled))
     votes = st.dictionaries(st.sampled_from(["PP", "PF", "UU"]), st.integers(1, 9), min_size=1)
     for key in draw(st.sets(st.tuples(st.sampled_from(["one", "zwei"]), st.booleans()))):
-        state.panels[key] = Counter(draw(votes))
+        state.panels.update({(*key, letters): number for letters, number in draw(votes).items()})
     for case, outcome in draw(st.lists(st.tuples(st.sampled_from("abc"), OUTCOMES), max_size=6)):
         state.repeats.add(case, [("one", outcome)])
     for criterion, turn, value, outcome, is_timed in draw(st.lists(ENTRIES, max_size=12)):
@@ -198,21 +198,21 @@ def scored(*letters, panel=("a", "b")):
 
 
 def counted(*letters):
-    counts = {}
+    counts = Counter()
     add_panel(counts, scored(*letters))
     return counts
 
 
 def test_only_scores_of_a_panel_are_counted_and_those_of_whole_conversations_apart():
-    assert counted("PP", "PF", "PP") == {(NAME, False): Counter({"PP": 2, "PF": 1})}
+    assert counted("PP", "PF", "PP") == {(NAME, False, "PP"): 2, (NAME, False, "PF"): 1}
     assert counted() == {}
-    counts = {}
+    counts = Counter()
     add_panel(counts, scored("PP", panel=()))
     assert counts == {}
     entry = scored("PP", "PF")
     entry.overall = Score(0.0, details={"panel": {"members": [{"verdict": "FAIL"}, {"verdict": "FAIL"}]}})
     add_panel(counts, entry)
-    assert counts == {(NAME, False): Counter({"PP": 1, "PF": 1}), (NAME, True): Counter({"FF": 1})}
+    assert counts == {(NAME, False, "PP"): 1, (NAME, False, "PF"): 1, (NAME, True, "FF"): 1}
     assert panel_column(counts, NAME, "conversation")["questions"] == 1
 
 

@@ -13,7 +13,7 @@ from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import SEVERITY_REASONS, CriterionSeverityReason
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.review.problems import ReviewProblem, severity_of
-from turnwise.transforms.review.row import Reviewer, decide
+from turnwise.transforms.review.row import conversation_row, decide
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import score_conversation
 
@@ -36,7 +36,7 @@ def reviewed(turns, criteria, case=None, run=RUN, **fields):
     if isinstance(criteria, dict):
         criteria = [*build_criteria(parse_config(json.dumps({"criteria": criteria})))]
     scored = score_conversation(sample_of(turns, case, **fields), criteria)
-    return Reviewer(run).row(scored, decide(scored, run).verdict)
+    return conversation_row(run, scored, decide(scored, run).verdict)
 
 
 def test_the_config_decides_what_is_destructive():
