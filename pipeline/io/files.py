@@ -14,6 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from msgspec import to_builtins
+
 from turnwise.pipeline.io.bigquery_source import prepare_query, table_state
 from turnwise.pipeline.io.containers import (
     AS_CSV,
@@ -39,8 +41,9 @@ from turnwise.schemas.config import ConfigError, MatchCasesBy, RedactConfig
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
 from turnwise.schemas.run import InputFile, InputFiles, input_files
-from turnwise.schemas.score import Failure, IncompleteReadError, Stage, record_failure
+from turnwise.schemas.score import RAISED, Failure, IncompleteReadError, Stage, record_failure
 from turnwise.transforms.formats.events import ConversationEvent, named_events
+from turnwise.transforms.formats.fields import canonical
 from turnwise.transforms.formats.reading import (
     AnyReader,
     CaseReader,
@@ -315,7 +318,7 @@ def read_cases(
     counts: Counter[str],
     match_by: MatchCasesBy | None = None,
 ) -> tuple[CaseIndex, list[Failure]]:
-    """Returns eval cases and failures of reading; what is a case already is taken as it is."""
+    """Returns eval cases and failures of reading; a case that is given as an object is checked."""
     index, failures = CaseIndex(match_by), list[Failure]()
     for item in records:
         if isinstance(item, Failure):
@@ -328,8 +331,15 @@ def read_cases(
                 else:
                     index.add([packed_case(*case)])
         else:
-            counts["cases"] += 1
-            index.add([packed_case(*item)])
+            try:
+                checked = canonical(EvalCase, to_builtins(item[1]), "not an eval case")
+                packed = packed_case(item[0], checked)
+            except RAISED as error:
+                counts["rejected_cases"] += 1
+                failures.append(record_failure("parse_case", error, item[0]))
+            else:
+                counts["cases"] += 1
+                index.add([packed])
     return index, failures + index.distinct(counts)
 
 

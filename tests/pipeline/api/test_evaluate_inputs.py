@@ -73,6 +73,27 @@ def test_objects_are_left_as_they_are():
     assert (first, second, conversation.conversation_id) == ("conversations:1", "conversations:1", "")
 
 
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"session_state": {"a": object()}}, "Encoding objects of type object is unsupported"),
+        (
+            {"session_state": {1: "a"}},
+            "not an eval case: Expected `str`, got `int` - at `key` in `$.session_state`",
+        ),
+        ({"eval_id": 5}, "not an eval case: eval_id: Expected `str`, got `int`"),
+        ({"turns": [{"user": 5}]}, "not an eval case: turns.0.user: Expected `str | null`, got `int`"),
+    ],
+)
+def test_a_case_that_is_no_json_is_a_failure_and_the_others_count(fields, why):
+    good = {"eval_id": "e", "turns": [{"user": "Hi", "response": "Hello"}]}
+    cases = [api.EvalCase(**{"eval_id": "bad", **fields}), good]
+    result = api.evaluate({**LOG, "eval_id": "e"}, cases=cases, criteria=ROUGE)
+    (failure,) = result.failures
+    assert (failure["stage"], failure["position"], failure["message"]) == ("parse_case", 1, why)
+    assert scores(result) == [("c1", 0, 1.0), ("c1", None, 1.0)]
+
+
 def test_nothing_scored_is_never_green():
     unjudged = api.evaluate(LOG, criteria=MATCH, judge="none")
     rejected = api.evaluate({"no": "log"})
