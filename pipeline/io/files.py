@@ -14,8 +14,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from msgspec import to_builtins
-
 from turnwise.pipeline.io.bigquery_source import prepare_query, table_state
 from turnwise.pipeline.io.containers import (
     AS_CSV,
@@ -41,9 +39,8 @@ from turnwise.schemas.config import ConfigError, MatchCasesBy, RedactConfig
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
 from turnwise.schemas.run import InputFile, InputFiles, input_files
-from turnwise.schemas.score import RAISED, Failure, IncompleteReadError, Stage, record_failure
+from turnwise.schemas.score import Failure, IncompleteReadError, Stage, record_failure
 from turnwise.transforms.formats.events import ConversationEvent, named_events
-from turnwise.transforms.formats.fields import canonical
 from turnwise.transforms.formats.reading import (
     AnyReader,
     CaseReader,
@@ -324,22 +321,13 @@ def read_cases(
         if isinstance(item, Failure):
             counts["rejected_cases"] += 1
             failures.append(item)
-        elif isinstance(item, Record):
-            for case in parse_case(reader, item, counts):
-                if isinstance(case, Failure):
-                    failures.append(case)
-                else:
-                    index.add([packed_case(*case)])
-        else:
-            try:
-                checked = canonical(EvalCase, to_builtins(item[1]), "not an eval case")
-                packed = packed_case(item[0], checked)
-            except RAISED as error:
-                counts["rejected_cases"] += 1
-                failures.append(record_failure("parse_case", error, item[0]))
+            continue
+        record, given = (item, None) if isinstance(item, Record) else item
+        for case in parse_case(reader, record, counts, given):
+            if isinstance(case, Failure):
+                failures.append(case)
             else:
-                counts["cases"] += 1
-                index.add([packed])
+                index.add([packed_case(*case)])
     return index, failures + index.distinct(counts)
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from msgspec import to_builtins
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
@@ -30,6 +31,7 @@ from turnwise.transforms.formats.events import (
     read_event,
 )
 from turnwise.transforms.formats.fields import (
+    canonical,
     check_keys,
     check_one_conversation,
     checked,
@@ -521,12 +523,14 @@ def join_session(
 
 
 def parse_case(
-    reader: CaseReader, record: Record, counts: Counter[str]
+    reader: CaseReader, record: Record, counts: Counter[str], given: EvalCase | None = None
 ) -> Iterator[tuple[Record, EvalCase] | Failure]:
-    """Yields the eval cases of a record, each with the record, but without its text, which may be long."""
+    """Yields the cases of a record, or the given one, each with the record, but without its (long) text."""
     cases: Sequence[EvalCase | BaseException]
     try:
-        cases = reader.read(record)
+        cases = (
+            [canonical(EvalCase, to_builtins(given), "not an eval case")] if given else reader.read(record)
+        )
     except RAISED as error:
         cases = [_damage(record) or error]
     held = record._replace(data=b"")
