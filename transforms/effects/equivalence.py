@@ -44,11 +44,11 @@ from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
 from turnwise.transforms.text.dates import (
     DateReading,
     Likeness,
-    bounds_in,
     epoch_date,
+    likeness_of_bounds,
     likeness_of_dates,
     read_dates,
-    without_bounds,
+    split_bound,
 )
 from turnwise.transforms.text.values import read_passage, with_digits, with_plain_signs
 from turnwise.transforms.text.words import word_set
@@ -278,14 +278,13 @@ def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
 def _likeness_of_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
     texts = (left, right) if isinstance(left, str) and isinstance(right, str) else None
     moment: Likeness | None = None
+    bounds, days = zip(*map(split_bound, texts or ("", "")), strict=True)
     if texts and all(map(_may_spell_moment, texts)) and not is_version(name):
-        moment, bounds = likeness_of_moments(*texts), [*map(bounds_in, texts)]
-        if bounds[0] != bounds[1]:
-            if len(bounds[0]) == len(bounds[1]):
-                return "different"
-            dates = [read_dates(plain(without_bounds(text))) for text in texts]
-            if moment != "same" and all(dates) and likeness_of_dates(*dates) != "different":
-                return "unclear"
+        moment = likeness_of_moments(*texts)
+        inside = likeness_of_moments(*days) if any(bounds) else None
+        likeness = likeness_of_bounds(*bounds)
+        if inside in ("same", "unclear") and (likeness == "different" or moment != "same"):
+            return inside if likeness == "same" else likeness
     if moment == "same":
         return moment
     if texts and (likeness := likeness_of_quantities(*texts)):
@@ -296,9 +295,10 @@ def _likeness_of_scalars(left: JsonValue, right: JsonValue, name: str) -> Likene
         return moment
     if texts and (likeness := likeness_of_calendar_names(*texts)):
         return likeness
-    is_relative = texts and any(map(_RELATIVE.fullmatch, texts))
-    if texts and is_relative and bool(read_dates(plain(texts[0]))) != bool(read_dates(plain(texts[1]))):
-        return "unclear"
+    if texts and any(map(_RELATIVE.fullmatch, texts)):
+        are_dates = [[bool(read_dates(plain(side))) for side in sides] for sides in (texts, days)]
+        if any(side != other for side, other in are_dates):
+            return "unclear"
     first, second = _amount(left), _amount(right)
     if (first and not second and _is_in_words(right)) or (second and not first and _is_in_words(left)):
         return "unclear"
@@ -399,9 +399,9 @@ def _are_in_other_scripts(left: str, right: str) -> bool:
 
 def _may_spell_moment(text: str) -> bool:
     """Returns whether a text is as short as a date or time, and is no plain number or code."""
-    if len(text) > _LONGEST_MOMENT or not any(map(str.isdecimal, text)):
-        return bool(read_dates(text))
-    return not (text.isascii() and text.isalnum()) or _CLOCK_IN_LETTERS.fullmatch(text) is not None
+    is_code = text.isascii() and text.isalnum() and not _CLOCK_IN_LETTERS.fullmatch(text)
+    may_spell = len(text) <= _LONGEST_MOMENT and any(map(str.isdecimal, text)) and not is_code
+    return may_spell or bool(read_dates(text))
 
 
 def _spelled(text: str) -> str:
