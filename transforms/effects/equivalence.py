@@ -281,10 +281,9 @@ def _likeness_of_scalars(left: JsonValue, right: JsonValue, name: str) -> Likene
     bounds, days = zip(*map(split_bound, texts or ("", "")), strict=True)
     if texts and all(map(_may_spell_moment, texts)) and not is_version(name):
         moment = likeness_of_moments(*texts)
-        inside = likeness_of_moments(*days) if any(bounds) else None
-        likeness = likeness_of_bounds(*bounds)
-        if inside in ("same", "unclear") and (likeness == "different" or moment != "same"):
-            return inside if likeness == "same" else likeness
+        inside, of_bounds = likeness_of_moments(*days) if any(bounds) else None, likeness_of_bounds(*bounds)
+        if inside in ("same", "unclear") and (of_bounds == "different" or moment != "same"):
+            return inside if of_bounds == "same" else of_bounds
     if moment == "same":
         return moment
     if texts and (likeness := likeness_of_quantities(*texts)):
@@ -295,10 +294,9 @@ def _likeness_of_scalars(left: JsonValue, right: JsonValue, name: str) -> Likene
         return moment
     if texts and (likeness := likeness_of_calendar_names(*texts)):
         return likeness
-    if texts and any(map(_RELATIVE.fullmatch, texts)):
-        are_dates = [[bool(read_dates(plain(side))) for side in sides] for sides in (texts, days)]
-        if any(side != other for side, other in are_dates):
-            return "unclear"
+    are_dates = ({bool(read_dates(plain(side))) for side in sides} for sides in (texts or days, days))
+    if texts and any(map(_RELATIVE.fullmatch, texts)) and {True, False} in are_dates:
+        return "unclear"
     first, second = _amount(left), _amount(right)
     if (first and not second and _is_in_words(right)) or (second and not first and _is_in_words(left)):
         return "unclear"

@@ -267,22 +267,11 @@ def _days(text: str) -> tuple[date, ...]:
     return tuple(days)
 
 
-_BOUNDS = {
-    word: sign
-    for sign, words in {
-        ">=": "from since ab seit depuis desde",
-        ">": "after nach après",
-        "<=": "by until till bis hasta",
-        "<": "before vor avant antes",
-        "~": "about around gegen vers hacia",
-        "!": "except not außer nicht",
-        "?": "no",
-    }.items()
-    for word in words.split()
-}
+_SIGNS = """>= from since ab seit depuis desde|> after nach après|<= by until till bis hasta
+    |< before vor avant antes|~ about around gegen vers hacia|! except not außer nicht|? no"""
+_BOUNDS = {word: sign for line in _SIGNS.split("|") for sign, *words in [line.split()] for word in words}
 _BOUND = re.compile(
-    rf"((?:(?:{'|'.join(_BOUNDS)}) (?:the |dem |den |zum |le |el |las )?)+)((?:[^\W\d_]+\.? )?\d.*)",
-    re.IGNORECASE,
+    rf"(?i)((?:(?:{'|'.join(_BOUNDS)}) (?:the |dem |den |zum |le |el |las )?)+)((?:[^\W\d_]+\.? )?\d.*)"
 )
 
 

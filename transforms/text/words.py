@@ -54,7 +54,6 @@ _NO_DIGITS = re.compile(r"\D+")
 _SECONDS = re.compile(r"(?<=:\d\d):\d\d")
 _TEN_THOUSANDS = re.compile(r"(\d{1,4})\s?[万萬만]\s?(\d{1,4})(\s?[千천])?")
 _SCALED = re.compile(r"(.*?)\s?([^\W\d]+)")
-_IN_LAKHS = re.compile(r"[1-9]\d?(?:,\d\d)+,\d{3}")
 
 
 class Numeral(NamedTuple):
@@ -94,8 +93,7 @@ def with_ascii_digits(token: str) -> str:
 
 
 def _time(minutes: Sequence[int], hour: int) -> Numeral:
-    # `12:00` is no midnight, though midnight may be written `12 am`.
-    exact, *late = (f"#t{reading}" for reading in minutes if reading >= minutes[0])
+    exact, *late = (f"#t{reading}" for reading in minutes if reading >= minutes[0])  # `12:00` is not `0:00`
     hours = () if minutes[0] % 60 else (f"#{minutes[0] // 60}", f"#{hour}")
     return Numeral(((exact, *late, *hours[:1]),), (exact, *dict.fromkeys(hours)), (exact,))
 
@@ -139,7 +137,7 @@ def _numbers(runs: list[str], marks: list[str]) -> list[list[tuple[str, str]]]:
         return [[(runs[0], "")]]
     is_grouped = len(runs[0]) <= 3 and runs[0] != "0" and all(len(run) == 3 for run in runs[1:-1])
     grouped, one_mark = ("".join(runs), ""), len(set(marks)) == 1
-    if one_mark and marks[0] == "," and _IN_LAKHS.fullmatch(",".join(runs)):
+    if marks[-1] == "," and re.fullmatch(r"\d\d?(,\d\d)+,\d{3}", ",".join(runs)) and one_mark:  # lakhs
         return [[grouped]]
     if is_grouped and len(marks) > 1 and marks[-1] not in marks[:-1]:
         return [[("".join(runs[:-1]), runs[-1])]]
