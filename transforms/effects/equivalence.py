@@ -44,11 +44,11 @@ from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
 from turnwise.transforms.text.dates import (
     DateReading,
     Likeness,
-    bounds_in,
     epoch_date,
+    likeness_of_bounds,
     likeness_of_dates,
     read_dates,
-    without_bounds,
+    split_bound,
 )
 from turnwise.transforms.text.values import read_passage, with_digits, with_plain_signs
 from turnwise.transforms.text.words import word_set
@@ -278,14 +278,12 @@ def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
 def _likeness_of_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
     texts = (left, right) if isinstance(left, str) and isinstance(right, str) else None
     moment: Likeness | None = None
+    bounds, days = zip(*map(split_bound, texts or ("", "")), strict=True)
     if texts and all(map(_may_spell_moment, texts)) and not is_version(name):
-        moment, bounds = likeness_of_moments(*texts), [*map(bounds_in, texts)]
-        if bounds[0] != bounds[1]:
-            if len(bounds[0]) == len(bounds[1]):
-                return "different"
-            dates = [read_dates(plain(without_bounds(text))) for text in texts]
-            if moment != "same" and all(dates) and likeness_of_dates(*dates) != "different":
-                return "unclear"
+        moment = likeness_of_moments(*texts)
+        inside, of_bounds = likeness_of_moments(*days) if any(bounds) else None, likeness_of_bounds(*bounds)
+        if inside in ("same", "unclear") and (of_bounds == "different" or moment != "same"):
+            return inside if of_bounds == "same" else of_bounds
     if moment == "same":
         return moment
     if texts and (likeness := likeness_of_quantities(*texts)):
@@ -296,8 +294,8 @@ def _likeness_of_scalars(left: JsonValue, right: JsonValue, name: str) -> Likene
         return moment
     if texts and (likeness := likeness_of_calendar_names(*texts)):
         return likeness
-    is_relative = texts and any(map(_RELATIVE.fullmatch, texts))
-    if texts and is_relative and bool(read_dates(plain(texts[0]))) != bool(read_dates(plain(texts[1]))):
+    are_dates = ({bool(read_dates(plain(side))) for side in sides} for sides in (texts or days, days))
+    if texts and any(map(_RELATIVE.fullmatch, texts)) and {True, False} in are_dates:
         return "unclear"
     first, second = _amount(left), _amount(right)
     if (first and not second and _is_in_words(right)) or (second and not first and _is_in_words(left)):
@@ -399,9 +397,9 @@ def _are_in_other_scripts(left: str, right: str) -> bool:
 
 def _may_spell_moment(text: str) -> bool:
     """Returns whether a text is as short as a date or time, and is no plain number or code."""
-    if len(text) > _LONGEST_MOMENT or not any(map(str.isdecimal, text)):
-        return bool(read_dates(text))
-    return not (text.isascii() and text.isalnum()) or _CLOCK_IN_LETTERS.fullmatch(text) is not None
+    is_code = text.isascii() and text.isalnum() and not _CLOCK_IN_LETTERS.fullmatch(text)
+    may_spell = len(text) <= _LONGEST_MOMENT and any(map(str.isdecimal, text)) and not is_code
+    return may_spell or bool(read_dates(text))
 
 
 def _spelled(text: str) -> str:
@@ -421,7 +419,7 @@ _ORDINALS = {
 }
 _ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
 _DEGREE = re.compile(r"(?<=\d)\s?(?:°|º|degrees?\b)?\s?([cf])(?:elsius|ahrenheit)?\b", re.IGNORECASE)
-_MONEY_TOKEN = re.compile(r"zqunit0[0-5]")
+_MONEY_TOKEN = re.compile(r"zqunit0[0-6]")
 _DECIMAL_COMMA = re.compile(r"(\D{0,4}\d{1,3}(?:[. '’]?\d{3})*),(\d\d)(\D{0,5})")
 _MILLION_OR_THOUSAND = re.compile(r"\bmil\b", re.IGNORECASE)
 

@@ -301,7 +301,8 @@ def coverage(
 def _strange_names(claim: Claim, known: Container[str]) -> int:
     """Returns how many capitalized words inside a sentence are not known; of German and of titles, none."""
     capitalized = _CAPITALIZED.findall(claim.text)
-    names = [word for word in words(" ".join(capitalized)) if word.is_content]
+    of_numbers = {part for word in claim.words if word.demands for part in word.lower.split()}
+    names = [w for w in words(" ".join(capitalized)) if w.is_content and w.lower not in of_numbers]
     strange = sum(not any(key in known for key in word.keys) for word in names)
     if not strange or 2 * len(capitalized) > len(claim.words) or guessed_language(claim.text) == "de":
         return 0

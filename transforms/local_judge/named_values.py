@@ -23,11 +23,12 @@ from turnwise.transforms.text.words import (
 )
 
 _WEIGHTS = ["pound", "pounds", "lb", "lbs", "pfund", "ポンド", "파운드"]
-_FURTHER_NAMES = {"gbp": f" libra libras {' '.join(_WEIGHTS)}", "jpy": " 엔"}
+_FURTHER_NAMES = {"gbp": f" libra libras {' '.join(_WEIGHTS)}", "jpy": f" 엔 cny {CURRENCY_NAMES['cny']}"}
 _SIGNS_OF = {code: sign for sign, code in CURRENCIES.items()}
 _CURRENCIES = [
     f"{names} {code} {_SIGNS_OF.get(code, '')}{_FURTHER_NAMES.get(code, '')}"
     for code, names in {**CURRENCY_NAMES, "chf": "franc francs franken"}.items()
+    if code != "cny"  # `¥` is the sign of yen and of yuan
 ]
 # One unit a line, or between bars.
 _UNITS = f"""{" ".join(SHARES)} % ％

@@ -267,29 +267,28 @@ def _days(text: str) -> tuple[date, ...]:
     return tuple(days)
 
 
-_BOUNDS = {
-    word: kind
-    for kind, words in {
-        "start": "after from since nach ab seit après depuis desde",
-        "end": "before by until till vor bis avant antes hasta",
-        "near": "about around gegen vers hacia",
-        "not": "except not außer nicht no",
-    }.items()
-    for word in words.split()
-}
+_SIGNS = """>= from since ab seit depuis desde|> after nach après|<= by until till bis hasta
+    |< before vor avant antes|~ about around gegen vers hacia|! except not außer nicht|? no"""
+_BOUNDS = {word: sign for line in _SIGNS.split("|") for sign, *words in [line.split()] for word in words}
 _BOUND = re.compile(
-    rf"\b({'|'.join(_BOUNDS)})\b(?: the| dem| den| le| el)? (?=(?:[^\W\d_]+\.? )?\d)", re.IGNORECASE
+    rf"(?i)((?:(?:{'|'.join(_BOUNDS)}) (?:the |dem |den |zum |le |el |las )?)+)((?:[^\W\d_]+\.? )?\d.*)"
 )
 
 
-def bounds_in(text: str) -> list[str]:
-    """Returns what the words before the dates and times of a text make of them: a start, an end, ..."""
-    return [_BOUNDS[match[1].lower()] for match in _BOUND.finditer(text)]
+def split_bound(text: str) -> tuple[str, str]:
+    """Returns the signs of the words before a text's day or time (`not before`: `!<`), and what follows."""
+    match = _BOUND.fullmatch(text.strip())
+    signs = (_BOUNDS.get(word, "") for word in match[1].lower().split()) if match else ()
+    return "".join(signs), match[2] if match else text
 
 
-def without_bounds(text: str) -> str:
-    """Returns a text without these words."""
-    return _BOUND.sub("", text)
+def likeness_of_bounds(left: str, right: str) -> Likeness:
+    """Compares the signs of one day or time; unclear: `from` and `after`, or a bound and the day itself."""
+    signs, are_denied = [side.lstrip("!") for side in (left, right)], (left[:1] == "!", right[:1] == "!")
+    if signs[0] == signs[1] or "!" in (left, right):
+        return "same" if left == right else "different"
+    are_opposite = len({*are_denied}) == 1 and all(signs) and signs[0][0] != signs[1][0]
+    return "different" if are_opposite else "unclear"
 
 
 _BEFORE_DAY = re.compile(rf"^(?!(?:{'|'.join(_BOUNDS)})\b)[^\W\d_]+,? (?=.*[^\W\d_].*\d{{4}}$)")

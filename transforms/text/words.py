@@ -35,6 +35,7 @@ SCALES = {
 TIME_OF_A_HALF = rf"(?:{HALVES})" r"\s?\d{1,2}(?::\d\d|\s?[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?)"
 """Regular expression of times such as `午後3時`, which `read_numeral` reads as well."""
 _SCALE_WORDS = "|".join(name for name in SCALES if len(name) > 1)
+_NO_LETTER = r"(?![\dA-Za-zÀ-ÿ_])"  # `5 millionです` has no boundary of words
 
 NUMERAL = (
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:T(?=\d)|(?![\d-]))"
@@ -44,7 +45,7 @@ NUMERAL = (
     r"|\d{1,2}\s?(?:[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?|Uhr\b(?:\s?\d\d\b)?|h\d\d\b)"
     r"|\d{1,4}\s?[万萬만]\s?\d{1,4}(?:\s?[千천])?(?![\d,.])"
     r"|(?:\d{4}\s?[年년]\s?)?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"
-    rf"|\d{{1,64}}(?:[{_SEPARATORS}]\d{{1,64}}|[\u00a0\u2009\u202f]\d{{3}}(?!\d)){{0,7}}(?:\s?(?:[万萬만億亿억兆조千천]|(?i:{_SCALE_WORDS})\b)|[kK]\b)?"
+    rf"|\d{{1,64}}(?:[{_SEPARATORS}]\d{{1,64}}|[\u00a0\u2009\u202f]\d{{3}}(?!\d)){{0,7}}(?:\s?(?:[万萬만億亿억兆조千천]|(?i:{_SCALE_WORDS}){_NO_LETTER})|[kK]{_NO_LETTER})?"
 )
 """Regular expression of the numerals that `read_numeral` reads."""
 
@@ -92,7 +93,7 @@ def with_ascii_digits(token: str) -> str:
 
 
 def _time(minutes: Sequence[int], hour: int) -> Numeral:
-    exact, *late = (f"#t{reading}" for reading in minutes)
+    exact, *late = (f"#t{reading}" for reading in minutes if reading >= minutes[0])  # `12:00` is not `0:00`
     hours = () if minutes[0] % 60 else (f"#{minutes[0] // 60}", f"#{hour}")
     return Numeral(((exact, *late, *hours[:1]),), (exact, *dict.fromkeys(hours)), (exact,))
 
@@ -136,6 +137,8 @@ def _numbers(runs: list[str], marks: list[str]) -> list[list[tuple[str, str]]]:
         return [[(runs[0], "")]]
     is_grouped = len(runs[0]) <= 3 and runs[0] != "0" and all(len(run) == 3 for run in runs[1:-1])
     grouped, one_mark = ("".join(runs), ""), len(set(marks)) == 1
+    if marks[-1] == "," and re.fullmatch(r"\d\d?(,\d\d)+,\d{3}", ",".join(runs)) and one_mark:  # lakhs
+        return [[grouped]]
     if is_grouped and len(marks) > 1 and marks[-1] not in marks[:-1]:
         return [[("".join(runs[:-1]), runs[-1])]]
     if is_grouped and one_mark and len(runs[-1]) == 3:
@@ -472,6 +475,6 @@ NUMBER_WORDS = {
     },
     **{f"{unit}hundert": 100 * value for unit, value in _GERMAN_UNITS.items()},
     **{word: value for value, word in enumerate(_TWENTIES.split(), 21)},
-    **{"veintiún": 21, "hundred": 100, "hundert": 100, "thousand": 1000},
+    **{"veintiún": 21, "hundred": 100, "hundert": 100, "thousand": 1000, "tausend": 1000},
 }
 """Number in words and the first ordinals -> value; not `one`, which counts nothing in most texts."""
