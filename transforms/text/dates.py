@@ -70,7 +70,8 @@ TIMES = [
 """Patterns of times of day, whose groups `minutes_of` reads."""
 
 _IN_EIGHT_DIGITS = re.compile(r"(?P<y>(?:1[89]|2\d)\d\d)(?P<m>\d\d)(?P<d>\d\d)")
-_SHORT_YEAR = re.compile(r"^(\d{1,2}([-/.])\d{1,2}\2)([2-4]\d)$")
+_SHORT_YEAR = re.compile(r"^(\d{1,2}([/.])\d{1,2}\2)([2-4]\d)$")
+_WITH_HYPHENS = re.compile(r"^(\d{1,2})-(\d{1,2})-(\d\d)$")  # an argument's day; in prose it may be a code
 _AFTER_NOON = ("p", "午後", "下午", "오후")
 
 
@@ -257,7 +258,7 @@ def _same(left: DateReading, right: DateReading) -> bool | None:
 
 def _days(text: str) -> tuple[date, ...]:
     """Returns the days that a text may be, in lower case; two if day and month may be either way round."""
-    years, readings = read_day(text)
+    years, readings = read_day(_WITH_HYPHENS.sub(r"\1/\2/\3", text))
     if not readings:
         years, readings = read_day(_BEFORE_DAY.sub("", text))
     days: list[date] = []
