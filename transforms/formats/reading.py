@@ -14,13 +14,7 @@ from pydantic_core import from_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, Receipt, Record
-from turnwise.schemas.jsonio import (
-    JsonObject,
-    JsonValue,
-    dump_json,
-    json_structure,
-    no_utf8,
-)
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, no_utf8
 from turnwise.schemas.score import RAISED, Failure, IncompleteReadError, record_failure
 from turnwise.transforms.formats.events import (
     ConversationEvent,

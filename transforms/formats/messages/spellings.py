@@ -35,13 +35,18 @@ from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 _EXECUTED = ("ToolCallExecutionEvent", "FunctionExecutionResultMessage")
 _OF_SOURCE = "UserMessage"
 _SPOKEN = re.compile(r"(?:Text|MultiModal|Stop|ToolCallSummary|Handoff|Structured)Message(?:\[.*\])?")
-_HANDOFF = "HandoffMessage"
+_SUMMARY, _HANDOFF = "ToolCallSummaryMessage", "HandoffMessage"
 _CODE, _CODE_RESULT = "CodeGenerationEvent", "CodeExecutionEvent"
 MEMORY = "MemoryQueryEvent"
 _ASIDE = ("ThoughtEvent", "ModelClientStreamingChunkEvent", "SelectSpeakerEvent", "SelectorEvent",
           "UserInputRequestedEvent", MEMORY)  # fmt: skip
 _USERS = frozenset((USER, "userproxy", "userproxyagent", "human"))
 """Sources of AutoGen that are the user, in small letters; developers name their proxies of users."""
+_OF_AUTOGEN = key_set(
+    "source type content id models_usage metadata created_at target context format_string code_blocks "
+    "retry_attempt result"
+)
+"""Keys of what sources of AutoGen say and run; a summary also has the calls and results that it repeats."""
 _LISTS = ("messages", "contents", "input_messages", "new_messages", "generations", "choices", "candidates",
           "output", "message", "new_message", "input", "prompt", "question", "query", "user_input",
           "user_message", "task", "text", "response", "content", "parts", "result", "inputs", "outputs",
@@ -261,17 +266,12 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
     if _is_pydantic(value):
         return _of_pydantic(value)
     outer, value = value, stated(_inner(value))
-    if isinstance(value.get("source"), str) and isinstance(value.get("type"), str) and "role" not in value:
-        if _SPOKEN.fullmatch(value["type"]):
-            return [_of_autogen(value)]
-        if value["type"] in (_CODE, _CODE_RESULT):
-            return [_code_of_autogen(value)]
+    if isinstance(value.get("source"), str) and "role" not in value and _is_of_autogen(value.get("type")):
+        return [_of_autogen(value)]
     message = parts.SpanMessage(_role(value, outer, role))
     if message.role not in (USER, AGENT, TOOL, SYSTEM):
-        message.role, message.stated_role = (
-            parts.UNKNOWN,
-            None if message.role == parts.UNKNOWN else message.role,
-        )
+        message.stated_role = None if message.role == parts.UNKNOWN else message.role
+        message.role = parts.UNKNOWN
     message.finish = _finish({**outer, **value})
     kind, blocks = value.get("type"), objects_in(value.get("content")) if message.role == TOOL else ()
     names = (name for block in blocks for name in (*block, str(block.get("type"))))
@@ -298,8 +298,22 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
     return [message]
 
 
+def _is_of_autogen(kind: JsonValue) -> bool:
+    is_named = isinstance(kind, str) and _SPOKEN.fullmatch(kind) is not None
+    return is_named or kind in (_CODE, _CODE_RESULT)
+
+
 def _of_autogen(value: JsonObject) -> parts.SpanMessage:
-    """Returns what a source of AutoGen said: a text, an object, or a list of texts and pictures.
+    """Returns what a source of AutoGen said or ran, and which keys are not read."""
+    kind = value["type"]
+    message = _code_of_autogen(value) if kind in (_CODE, _CODE_RESULT) else _said_in_autogen(value)
+    known = _OF_AUTOGEN | {"tool_calls", "results"} if kind == _SUMMARY else _OF_AUTOGEN
+    message.keys += [name for name, item in value.items() if name not in known and may_hold_work(name, item)]
+    return message
+
+
+def _said_in_autogen(value: JsonObject) -> parts.SpanMessage:
+    """Returns what a source said: a text, an object, or texts and pictures.
 
     A summary repeats the results of calls, and a hand-off the name of the agent that takes over.
     """
@@ -507,8 +521,7 @@ def _is_known(kind: JsonValue) -> bool:
 
 def _is_role(kind: JsonValue) -> bool:
     """Returns whether a type is that of messages; AutoGen has some for texts of anybody."""
-    is_autogen = isinstance(kind, str) and (kind in (_CODE, _CODE_RESULT) or _SPOKEN.fullmatch(kind))
-    return bool(is_autogen) or role_of(kind) is not None
+    return _is_of_autogen(kind) or role_of(kind) is not None
 
 
 def _is_message(value: JsonObject) -> bool:
