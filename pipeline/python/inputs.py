@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cas
 from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
-from turnwise.pipeline.io.files import (
-    UNREAD_FILES,
-    case_records,
-    file_patterns,
-    listed_files,
-    read_cases,
-)
+from turnwise.pipeline.io.files import UNREAD_FILES, case_records, file_patterns, listed_files, read_cases
 from turnwise.pipeline.io.records import file_records
 from turnwise.pipeline.io.terminal import counted
 from turnwise.schemas.case import EvalCase

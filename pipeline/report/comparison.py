@@ -10,14 +10,7 @@ from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printa
 from turnwise.pipeline.report.terminal import COMPARE, MORE, EndComparison, first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.options import check_store
-from turnwise.schemas.comparison import (
-    GATE_PROBLEM,
-    Comparison,
-    FirstPage,
-    Flip,
-    Missing,
-    Side,
-)
+from turnwise.schemas.comparison import GATE_PROBLEM, Comparison, FirstPage, Flip, Missing, Side
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import is_store_url, listed, shown_url

@@ -53,10 +53,7 @@ from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import last_parts
-from turnwise.transforms.decisions.first_page import (
-    two_versions,
-    without_baseline,
-)
+from turnwise.transforms.decisions.first_page import two_versions, without_baseline
 from turnwise.transforms.decisions.gate import (
     MOST_NAMES,
     NO_BASELINE,

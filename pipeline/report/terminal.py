@@ -10,15 +10,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import NamedTuple
 
-from turnwise.pipeline.io.terminal import (
-    LONGEST_NAME,
-    columns,
-    counted,
-    cut,
-    fitted,
-    printable,
-    wrapped,
-)
+from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, counted, cut, fitted, printable, wrapped
 from turnwise.pipeline.report.run_counts import RunCounts, flips_by_criterion
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.comparison import Comparison, FirstPage, ListedConversation
@@ -28,11 +20,7 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, redacted_text
 from turnwise.schemas.score import IncompleteReadError
-from turnwise.transforms.criteria.base import (
-    CRITERIA,
-    QUANTILE_UNITS,
-    CustomMetric,
-)
+from turnwise.transforms.criteria.base import CRITERIA, QUANTILE_UNITS, CustomMetric
 from turnwise.transforms.decisions.comparison.words import LONGEST_NAME as LONGEST_VERSION
 from turnwise.transforms.decisions.comparison.words import decimals, last_parts, share_text
 from turnwise.transforms.decisions.first_page import (

@@ -27,11 +27,7 @@ from turnwise.schemas.config import Alert, ConfigError
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import plain_rows
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.windows import (
-    Contribution,
-    RecordOutcome,
-    WindowMetrics,
-)
+from turnwise.transforms.beam.windows import Contribution, RecordOutcome, WindowMetrics
 from turnwise.transforms.metrics.state import MetricsState, RowWindow
 from turnwise.transforms.text.dates import rfc3339
 

@@ -9,13 +9,7 @@ from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration, Corrected
 from turnwise.schemas.case import CaseKey
-from turnwise.schemas.comparison import (
-    Bounds,
-    Comparison,
-    CriterionComparison,
-    RuleResult,
-    RuleStatus,
-)
+from turnwise.schemas.comparison import Bounds, Comparison, CriterionComparison, RuleResult, RuleStatus
 from turnwise.schemas.config import (
     STATUS,
     AllPassRule,

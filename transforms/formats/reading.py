@@ -34,14 +34,7 @@ from turnwise.transforms.formats.fields import (
     unforeseen,
     with_turns,
 )
-from turnwise.transforms.formats.identity import (
-    KEYS,
-    Paths,
-    identify,
-    identify_kept,
-    identity_at,
-    texts_at,
-)
+from turnwise.transforms.formats.identity import KEYS, Paths, identify, identify_kept, identity_at, texts_at
 from turnwise.transforms.formats.mapped import (
     CURSORS,
     MAPPING,

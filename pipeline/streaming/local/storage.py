@@ -27,11 +27,7 @@ from turnwise.pipeline.streaming.alerts import (
     window_change,
 )
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
-from turnwise.pipeline.streaming.local.conversations import (
-    ConversationStore,
-    StoredConversation,
-    key_of,
-)
+from turnwise.pipeline.streaming.local.conversations import ConversationStore, StoredConversation, key_of
 from turnwise.pipeline.streaming.local.counts import (
     InFlightRecords,
     Place,

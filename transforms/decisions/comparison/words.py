@@ -29,11 +29,7 @@ from turnwise.transforms.decisions.comparison.side_values import (
     SideValues,
     scale_of,
 )
-from turnwise.transforms.decisions.comparison.sides import (
-    ComparedSide,
-    ConversationColumns,
-    distinct_pairs,
-)
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, distinct_pairs
 from turnwise.transforms.text.cleaning import natural_order
 
 LONGEST_NAME = 32

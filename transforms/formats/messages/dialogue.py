@@ -9,15 +9,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import endings
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.fields import NO_ANSWER, OPEN_CALL, UNREAD, Unread, gaps
-from turnwise.transforms.formats.messages.kinds import (
-    AGENT,
-    SYSTEM,
-    TOOL,
-    USER,
-    as_object,
-    first_of,
-    objects,
-)
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, TOOL, USER, as_object, first_of, objects
 from turnwise.transforms.formats.messages.parts import (
     INTERIM,
     UNKNOWN,

@@ -9,14 +9,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, declared_tools, split_actions
 from turnwise.transforms.formats.fields import canonical
 from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue, read_dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    as_object,
-    decoded,
-    key_set,
-    listed,
-    objects_in,
-    stated,
-)
+from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, listed, objects_in, stated
 from turnwise.transforms.formats.registry import (
     ReadSettings,
     Test,
