@@ -28,7 +28,7 @@ from turnwise.schemas.rows import (
     TranscriptTurn,
 )
 from turnwise.schemas.run import RunInfo
-from turnwise.schemas.score import SEVERITIES
+from turnwise.schemas.score import SEVERITIES, Score
 from turnwise.transforms.ces.judgements import ces_verdict
 from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.criteria.base import JudgedCriterion
@@ -146,7 +146,10 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
         # A key is CONVERSATION-CRITERION-TURN[.NUMBER]; scores of one turn are numbered from the second on.
         before, number = f"{key}-{digest}-", 0
         last: int | None = -1
-        for turn, score in entry.scores():
+        scores: list[tuple[int | None, Score]] = [*entry.turns]
+        if entry.overall is not None:
+            scores.append((None, entry.overall))
+        for turn, score in scores:
             score_id = f"{before}{_WHOLE if turn is None else turn}"
             number = number + 1 if turn == last else 0
             if number:
