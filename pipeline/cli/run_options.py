@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from apache_beam.options.pipeline_options import (
     DirectOptions,
@@ -79,10 +79,7 @@ class EvalOptions(PipelineOptions):
 
 
 def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
-    """Parses and checks a command line; returns the settings of the run, and Beam's options.
-
-    Raises ConfigError if an option is unknown or wrong, or a package is missing.
-    """
+    """Returns the settings of a command line, and Beam's options; raises ConfigError if one is wrong."""
     _reject_unknown(argv)
     options = BeamOptions(list(argv))
     stated = own_options(argv)
@@ -312,12 +309,11 @@ def _ended(argv: Sequence[str], command: Callable[[], int]) -> Ending:
     return ending._replace(problem="; ".join((f"{conversations} in {settings.output}", *document.problems)))
 
 
-LookedAt = TypeVar("LookedAt", Again, "Again | None")
-
-
-def _looked(day: date, look: Callable[[], LookedAt]) -> LookedAt | Ending:
-    """Returns what is to be done with a date, or how it ends because that cannot be known."""
-    reasons: list[LookedAt] = []
+def _looked(
+    day: date, look: Callable[[], Again | None], empty: EmptyDates, what: str
+) -> Again | Ending | None:
+    """Returns how a date ends that does not run, or of which that cannot be known; else what `look` does."""
+    reasons: list[Again | None] = []
 
     def command() -> int:
         reasons.append(look())
@@ -327,10 +323,9 @@ def _looked(day: date, look: Callable[[], LookedAt]) -> LookedAt | Ending:
     if ending.problem:
         complain(f"{day}: {ending.problem}")
         return ending
-    return reasons[0]
-
-
-def _stayed(day: date, again: Again, empty: EmptyDates, what: str) -> Ending:
+    again = reasons[0]
+    if again is None or again.runs:
+        return again
     if again.is_quiet and empty == "warn":
         complain(f"{day}: {again.why}")
     return Ending(again.status, f"{what}: {again.why}")
@@ -338,23 +333,20 @@ def _stayed(day: date, again: Again, empty: EmptyDates, what: str) -> Ending:
 
 def _ending_if_empty(day: date, argv: Sequence[str], empty: EmptyDates) -> Ending | None:
     """Returns how a date without input ends that is no failure; None: it is to run."""
-    if empty == "fail":
-        return None
 
     def why() -> Again | None:
         settings = parse_options(argv)[0]
         return why_empty(settings.input, settings.output)
 
-    looked = _looked(day, why)
-    return _stayed(day, looked, empty, "not run") if isinstance(looked, Again) else looked
+    looked = None if empty == "fail" else _looked(day, why, empty, "not run")
+    return looked if isinstance(looked, Ending) else None
 
 
 def _ended_again(day: date, argv: Sequence[str], run: Command, empty: EmptyDates) -> Ending:
-    again = _looked(day, lambda: why_again(parse_options(argv)[0], empty != "fail"))
-    if not isinstance(again, Again):
+    again = _looked(day, lambda: why_again(parse_options(argv)[0], empty != "fail"), empty, "not run again")
+    if isinstance(again, Ending):
         return again
-    if not again.runs:
-        return _stayed(day, again, empty, "not run again")
+    assert again is not None  # `why_again` always says why
     what = again.why if again.why == FIRST_RUN else f"run again: {again.why}"
     say(f"\n{day}: {printable(what)}")
     ending = _ended(argv, partial(run, argv))

@@ -277,10 +277,7 @@ def _refused(why: str, command: str = "", where: str = "") -> EndComparison:
 
 
 def first_page(comparison: Comparison, run: Run, version: str | None, how: str) -> FirstPage:
-    """Returns the first page of a comparison, with rows of the candidate's run that are of its app version.
-
-    `how` is how baseline and candidate were chosen, as a clause.
-    """
+    """Returns the first page, by rows of the candidate's version; `how` sides were chosen, as a clause."""
     rows = [row for row in run.conversations() if row["app_version"] == version]
     page = two_versions(comparison, GateConfig(**run.document.config.get("gate") or {}).primary, rows, how)
     return with_left_out(page, run.document.counts)

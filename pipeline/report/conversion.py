@@ -153,10 +153,7 @@ class RecordFile:
 
 @contextmanager
 def _record_file(path: str, target: Target) -> Iterator[RecordFile]:
-    """Opens a file for records; it gets its name at the end, if it holds any.
-
-    Raises ConfigError if the file is there, or cannot be written.
-    """
+    """Opens a file for records; it gets its name at the end, if it holds any."""
     target_path = check_new_file(path, target)
     partial = target_path.with_name(f"{target_path.name}.partial")
     try:
@@ -246,10 +243,7 @@ _KEPT = 20
 def convert_items(
     items: Iterable[LoggedConversation | FoundCase | Failure], target: Target, output: str
 ) -> Conversion:
-    """Writes conversations and eval cases as records of a target.
-
-    Raises ConfigError if the file is there, or cannot be written.
-    """
+    """Writes conversations and eval cases as records of a target; raises ConfigError as `check_new_file`."""
     repeated = 0
     with _record_file(output, target) as file:
         for item in items:

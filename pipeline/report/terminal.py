@@ -196,15 +196,13 @@ _LONGEST_ID = 40
 
 def reading_text(rows: Sequence[ListedConversation], width: int = _WIDTH) -> str:
     """Returns the first three conversations to read, in lines of `width`, and an empty line; "": none."""
-    lines = [_line(row, width) for row in rows[:_SHOWN]]
+    lines = []
+    for row in rows[:_SHOWN]:
+        name = printable(row.conversation_id.rsplit("/", 1)[-1], _LONGEST_ID)
+        version = (row.app_version or "").rsplit("/", 1)[-1]
+        shown = f" ({printable(version, _LONGEST_ID // 2)})" if version else ""
+        lines.append(cut(f"  {name}{shown}: {printable(row.why or '')}", width))
     return "\n".join(["read first:", *lines, ""]) if lines else ""
-
-
-def _line(row: ListedConversation, width: int) -> str:
-    name = printable(row.conversation_id.rsplit("/", 1)[-1], _LONGEST_ID)
-    version = (row.app_version or "").rsplit("/", 1)[-1]
-    shown = f" ({printable(version, _LONGEST_ID // 2)})" if version else ""
-    return cut(f"  {name}{shown}: {printable(row.why or '')}", width)
 
 
 COMPARE, MORE = "compare: ", "more: "
@@ -463,10 +461,7 @@ def _has_scale(name: str) -> bool:
 
 
 def balance_text(counts: RunCounts, examples: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Returns the lines that balance records, conversations and cases, with the most frequent failures.
-
-    Kinds of failures of which `examples` has one are followed by it.
-    """
+    """Returns the balance of records, conversations and cases, and what failed most, with its examples."""
     lines = [
         f"{counted(counts['records'], 'record')} = {counts['parsed_records']} parsed "
         f"+ {counts['rejected_records']} rejected; {counted(counts['conversations'], 'conversation')} = "
@@ -586,10 +581,7 @@ def first_page_lines(page: FirstPage, width: int) -> list[str]:
 
 
 def summary_text(settings: RunSettings, figures: Figures) -> str:
-    """Returns the table of app versions, what became of every record, and what the judge did.
-
-    Its lines fit into the terminal.
-    """
+    """Returns the table of versions, what became of records and what the judge did, as wide as a terminal."""
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     counts, rows, page = figures.counts, figures.rows, figures.ended.page
     compared = figures.ended.comparison

@@ -63,11 +63,7 @@ class RunDirectory(Run):
         return calibration
 
     def _rows(self, table: str) -> Iterator[JsonObject]:
-        """Yields the rows of a table; none if the run did not write it.
-
-        Raises ConfigError if a file cannot be read, its content is broken, or rows that `run.json` or the
-        metrics count are missing.
-        """
+        """Yields the rows of a table; raises ConfigError where those that the metrics count are missing."""
         if table != "scores":
             yield from self._counted(table)
             return
@@ -120,10 +116,7 @@ class RunDirectory(Run):
 
 
 def open_run(directory: str) -> RunDirectory:
-    """Opens the output directory of a finished run, on any filesystem that Beam supports.
-
-    Raises ConfigError if it holds no finished run, or files or rows of it are missing.
-    """
+    """Opens the output directory of a finished run; raises ConfigError if files or rows of it are missing."""
     document = _document(directory)
     known = file_formats()
     if document.output_format not in known:

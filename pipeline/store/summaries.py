@@ -283,7 +283,11 @@ def _records(connection: Connection, app: str, run: str) -> list[_Record]:
             stated: ConversationRow = json.loads(content)
             summary.task = unnamed_case(stated)
             summary.sampled_out = frozenset(() if verdict else stated.get("sampled_out") or ())
-        evaluation = _evaluation(case_id, evaluations.get(key, ()))
+        # The evaluation of its case, among those of the conversations of its id.
+        names, ids = evaluations.get(key, ()), {case_id, id_of(case_id)}
+        ends = ((known, _last(known)) for known in sorted(names))
+        of_case = (known for known, end in ends if not ids.isdisjoint({known, end, end.rsplit("~", 1)[-1]}))
+        evaluation = next(of_case, min(names, default=""))
         records.append(_Record(name, nanos, summary, evaluation))
         results.pop(key, None)
     return sorted([*records, *chain.from_iterable(results.values())], key=itemgetter(0))
@@ -292,17 +296,6 @@ def _records(connection: Connection, app: str, run: str) -> list[_Record]:
 def _summary(key: tuple[str, str], case_id: str, verdict: str) -> Summary:
     is_verdict = verdict in ("PASS", "FAIL")
     return Summary(key[0], key[1] or None, case_id or None, verdict=verdict if is_verdict else None)
-
-
-def _evaluation(case_id: str, names: Sequence[str]) -> str:
-    """Returns the evaluation of a case among those of the conversations of one id."""
-    ids = {case_id, id_of(case_id)}
-    of_case = (
-        name
-        for name in sorted(names)
-        if not ids.isdisjoint({name, _last(name), _last(name).rsplit("~", 1)[-1]})
-    )
-    return next(of_case, min(names, default=""))
 
 
 def _rows(
