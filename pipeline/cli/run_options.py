@@ -251,8 +251,8 @@ def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
     lines = {day: [*others, "--date", day.isoformat()] for day in (*dates.before, *dates.named)}
     if len(lines) == 1:
         [(day, argv)] = lines.items()
-        ending = _ending_if_empty(day, argv, dates.empty)
-        if ending is None:
+        ending = _looked(day, argv, dates.empty, is_before=False)
+        if isinstance(ending, str):
             return run(argv)
         say(f"{day}  exit status {ending.status}  {printable(ending.problem)}")
         return ending.status
@@ -261,15 +261,20 @@ def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
     try:
         for day in dates.named:
             say(f"\n{day}:")
-            empty = _ending_if_empty(day, lines[day], dates.empty)
-            endings[day] = empty or _ended(lines[day], partial(run, lines[day]))
+            looked = _looked(day, lines[day], dates.empty, is_before=False)
+            endings[day] = _ended(lines[day], partial(run, lines[day])) if isinstance(looked, str) else looked
         for day in dates.before:
-            endings[day] = _ended_again(day, lines[day], run, dates.empty)
+            looked = _looked(day, lines[day], dates.empty, is_before=True)
+            if isinstance(looked, str):
+                say(f"\n{day}: {printable(looked)}")
+                again = _ended(lines[day], partial(run, lines[day]))
+                looked = Ending(again.status, f"{looked}: {again.problem}")
+            endings[day] = looked
     finally:  # also when a signal ends the command
         say("")
         for day in sorted(lines):
-            ending = endings.get(day)
-            line = f"exit status {ending.status}  {printable(ending.problem)}" if ending else _NOT_BEGUN
+            ended = endings.get(day)
+            line = f"exit status {ended.status}  {printable(ended.problem)}" if ended else _NOT_BEGUN
             say(f"{day}  {line}")
     return max(ending.status for ending in endings.values())
 
@@ -309,14 +314,18 @@ def _ended(argv: Sequence[str], command: Callable[[], int]) -> Ending:
     return ending._replace(problem="; ".join((f"{conversations} in {settings.output}", *document.problems)))
 
 
-def _looked(
-    day: date, look: Callable[[], Again | None], empty: EmptyDates, what: str
-) -> Again | Ending | None:
-    """Returns how a date ends that does not run, or of which that cannot be known; else what `look` does."""
+def _looked(day: date, argv: Sequence[str], empty: EmptyDates, is_before: bool) -> Ending | str:
+    """Returns how a date ends that does not run, or of which that cannot be known; else why it runs again."""
+    if empty == "fail" and not is_before:
+        return ""
     reasons: list[Again | None] = []
 
     def command() -> int:
-        reasons.append(look())
+        settings = parse_options(argv)[0]
+        if is_before:
+            reasons.append(why_again(settings, empty != "fail"))
+        else:
+            reasons.append(why_empty(settings.input, settings.output))
         return 0
 
     ending = ending_of(command)
@@ -324,30 +333,10 @@ def _looked(
         complain(f"{day}: {ending.problem}")
         return ending
     again = reasons[0]
-    if again is None or again.runs:
-        return again
+    if again is None:
+        return ""
+    if again.runs:
+        return again.why if again.why == FIRST_RUN else f"run again: {again.why}"
     if again.is_quiet and empty == "warn":
         complain(f"{day}: {again.why}")
-    return Ending(again.status, f"{what}: {again.why}")
-
-
-def _ending_if_empty(day: date, argv: Sequence[str], empty: EmptyDates) -> Ending | None:
-    """Returns how a date without input ends that is no failure; None: it is to run."""
-
-    def why() -> Again | None:
-        settings = parse_options(argv)[0]
-        return why_empty(settings.input, settings.output)
-
-    looked = None if empty == "fail" else _looked(day, why, empty, "not run")
-    return looked if isinstance(looked, Ending) else None
-
-
-def _ended_again(day: date, argv: Sequence[str], run: Command, empty: EmptyDates) -> Ending:
-    again = _looked(day, lambda: why_again(parse_options(argv)[0], empty != "fail"), empty, "not run again")
-    if isinstance(again, Ending):
-        return again
-    assert again is not None  # `why_again` always says why
-    what = again.why if again.why == FIRST_RUN else f"run again: {again.why}"
-    say(f"\n{day}: {printable(what)}")
-    ending = _ended(argv, partial(run, argv))
-    return Ending(ending.status, f"{what}: {ending.problem}")
+    return Ending(again.status, f"not run{' again' if is_before else ''}: {again.why}")

@@ -22,7 +22,6 @@ from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.schemas.calibration import (
     Calibration,
     CheckCost,
-    CheckedCriterion,
     CheckFigure,
     Corrected,
     CriterionCalibration,
@@ -306,28 +305,23 @@ def _kept_criteria(earlier: Calibration | None, calibration: Calibration) -> lis
 
 def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLine]:
     """Returns the labels of files of JSON Lines; raises ConfigError, with `option` before the file."""
-    labels = []
+    labels: list[LabelLine] = []
     for path in paths:
-        lines = [*_lines(path, option)]
-        if not lines:
-            raise ConfigError(f"{option}{path}: holds no label")
-        labels += lines
-    return labels
-
-
-def _lines(path: str, option: str) -> Iterator[LabelLine]:
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise ConfigError(f"{option}{path}: {why}") from None
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
+        before = len(labels)
         try:
-            yield LabelLine(parse_label(line), f"{Path(path).name}:{number}")
-        except ValueError as error:
-            raise ConfigError(f"{option}{path}:{number}: no label: {error}") from None
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "not UTF-8 text"
+            raise ConfigError(f"{option}{path}: {why}") from None
+        for number, line in enumerate(text.split("\n"), 1):
+            try:
+                if line.strip():
+                    labels.append(LabelLine(parse_label(line), f"{Path(path).name}:{number}"))
+            except ValueError as error:
+                raise ConfigError(f"{option}{path}:{number}: no label: {error}") from None
+        if len(labels) == before:
+            raise ConfigError(f"{option}{path}: holds no label")
+    return labels
 
 
 # A check of a judge as text.
@@ -346,13 +340,21 @@ def _cost(cost: CheckCost) -> str:
 
 def check_text(check: JudgeCheck) -> str:
     """Returns the table by criterion, what was not measured, and what was used."""
-    lines = [["criterion", "questions", *PERTURBATIONS]]
+    lines, notes = [["criterion", "questions", *PERTURBATIONS]], []
     for checked in check.criteria:
-        figures = (getattr(checked, name) for name in PERTURBATIONS)
-        cells = (_cell(figure) if checked.questions else "no question" for figure in figures)
+        cells = []
+        for name in PERTURBATIONS:
+            figure: CheckFigure | None = getattr(checked, name)
+            cells.append(_cell(figure) if checked.questions else "no question")
+            if figure is None:
+                continue
+            start = f"{checked.criterion}, {name}:"
+            for reason, count in figure.unmeasured.items():
+                notes.append(printable(f"{start} {counted(count, 'verdict')} not measured: {reason}"))
+            if left := max(0, checked.questions - figure.questions):
+                notes.append(f"{start} n/a for {counted(left, 'question')}")
         lines.append([checked.criterion, str(checked.questions), *cells])
     table = aligned([[printable(cell) for cell in line] for line in lines])
-    notes = [note for checked in check.criteria for note in _notes(checked)]
     used = [f"used: {_cost(check.used)}"] if check.used else []
     return "\n".join(
         ["share of verdicts that change (95 % interval; changed of measured)", *table, *notes, *used]
@@ -366,20 +368,6 @@ def _cell(figure: CheckFigure | None) -> str:
         return "not measured"
     low, high = figure.interval.low, figure.interval.high
     return f"{figure.share:.1%} ({low:.1%} to {high:.1%}; {figure.changed} of {figure.verdicts})"
-
-
-def _notes(criterion: CheckedCriterion) -> Iterator[str]:
-    """Yields what was not measured, and the questions that a perturbation does not apply to."""
-    for name in PERTURBATIONS:
-        figure: CheckFigure | None = getattr(criterion, name)
-        if figure is None:
-            continue
-        start = f"{criterion.criterion}, {name}:"
-        for reason, count in figure.unmeasured.items():
-            yield printable(f"{start} {counted(count, 'verdict')} not measured: {reason}")
-        if figure.questions < criterion.questions:
-            left = criterion.questions - figure.questions
-            yield f"{start} n/a for {counted(left, 'question')}"
 
 
 # The check itself: draws conversations about which something is asked, estimates, asks, and computes.

@@ -62,49 +62,40 @@ def judge_document(
 
     `joint`: verdicts that say `not applicable`, and what panels and cascades did; None: nothing yet.
     """
-    config = settings.judge.config
+    judge, config = settings.judge, settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
-    if settings.judge.kind.connect:
+    if judge.kind.connect:
         last = ", ".join(config.panel) or config.model
+        limits: JsonObject = {**stated_limits(config)}
+        part = judge.per_worker or None
+        if limits:
+            held_by = (
+                "judge_cache" if judge.shares_budget else "each worker" if judge.workers > 1 else "process"
+            )
+            limits |= {
+                **({} if config.per == "run" else {"per": config.per}),
+                "held_by": held_by,
+                "workers": judge.workers if part else None,
+                "per_worker": part,
+            }
+        figures: JsonObject = {}
+        for model, used in sorted(usage.items()):
+            figures[model] = used.figures() | {"unusable": dict(used.unusable)}
+            total = figures[model].pop("latency_ms")
+            figures[model]["mean_latency_ms"] = total / used.calls if used.calls else None
         document |= {
             "model": (f"{config.cascade.model} > {last}" if config.cascade else last),
-            "concurrency": settings.judge.concurrency,
-            "limits": _limits(settings),
-            **({} if settings.judge.batch_wait_s is None else {"batch_jobs": dict(JUDGING.jobs)}),
+            "concurrency": judge.concurrency,
+            "limits": limits or None,
+            **({} if judge.batch_wait_s is None else {"batch_jobs": dict(JUDGING.jobs)}),
             "cost": total_cost(usage, config.prices),
-            "usage": {model: _figures(used) for model, used in sorted(usage.items())},
+            "usage": figures,
             **{name: figures for name, figures in (joint or {}).items() if name != INAPPLICABLE},
         }
     document[INAPPLICABLE] = (joint or {}).get(INAPPLICABLE, {})
     flips = flips_by_criterion(rows)
     return document | {
         "flips": {name: {**used._asdict(), "flip_rate": used.rate} for name, used in flips.items()}
-    }
-
-
-def _figures(usage: JudgeUsage) -> JsonObject:
-    figures = usage.figures()
-    total = figures.pop("latency_ms")
-    return {
-        **figures,
-        "unusable": dict(usage.unusable),
-        "mean_latency_ms": total / usage.calls if usage.calls else None,
-    }
-
-
-def _limits(settings: RunSettings) -> JsonObject | None:
-    judge = settings.judge
-    limits = stated_limits(judge.config)
-    if not limits:
-        return None
-    held_by = "judge_cache" if judge.shares_budget else "each worker" if judge.workers > 1 else "process"
-    part = judge.per_worker or None
-    return {
-        **limits,
-        **({} if judge.config.per == "run" else {"per": judge.config.per}),
-        "held_by": held_by,
-        "workers": judge.workers if part else None,
-        "per_worker": part,
     }
 
 

@@ -121,12 +121,6 @@ def _read_numbers(wanted: Any, stored: Any) -> Integers | Numbers:
 _ENCODER = msgspec.json.Encoder(enc_hook=_stored_numbers)
 
 
-def _text_of(summary: object) -> str:
-    """Returns what is stored: a checksum, and JSON."""
-    content = _ENCODER.encode(summary)
-    return f"{_checksum(content)}{content.decode()}"
-
-
 def _checksum(content: bytes) -> str:
     return f"{crc32(content):0{_DIGITS}x}"
 
@@ -201,7 +195,8 @@ def _keep(store: Store, app: str, run: RunKey) -> None:
         columns, details = summarised(connection, app, run.name)
         groups = result_groups(connection, run.name)
         parts = {COLUMNS.end: columns, DETAILS.end: details, RESULT_GROUPS.end: groups}
-        texts = ((end, _text_of(part)) for end, part in parts.items())
+        contents = ((end, _ENCODER.encode(part)) for end, part in parts.items())
+        texts = ((end, f"{_checksum(content)}{content.decode()}") for end, content in contents)
         return [{**key, "name": f"{run.name}/{end}", "content": text} for end, text in texts]
 
     rows = store.read(made)
