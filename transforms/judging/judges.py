@@ -1,7 +1,7 @@
 """The registry of judges, those without a model, what judges of an API share, and which one has a model."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -123,12 +123,9 @@ class JudgeKind(Struct, frozen=True, kw_only=True):
 
     def endpoint(self, config: JudgeConfig, environ: Environ) -> str:
         """Returns the service that would answer, even if credentials are missing."""
-        with hook_errors(f"judge {self.name}: access"):
-            try:
-                if self.access and (endpoint := self.access(config, environ).endpoint):
-                    return endpoint
-            except ConfigError:
-                pass
+        with hook_errors(f"judge {self.name}: access"), suppress(ConfigError):
+            if self.access and (endpoint := self.access(config, environ).endpoint):
+                return endpoint
         return config.base_url or self.name
 
 
@@ -306,29 +303,15 @@ def route_of(run_judge: JudgeKind, model: str) -> Route:
     return Route(run_judge, model)
 
 
-class Routes:
-    """The judges of a run's models, and the settings of each.
+def settings_of(kind: JudgeKind, config: JudgeConfig, run_judge: JudgeKind) -> JudgeConfig:
+    """Returns the settings of a judge of a run.
 
     Address, project and secret in the config are those of the run's own judge. Other judges are found by the
     environment.
     """
-
-    def __init__(self, config: JudgeConfig, environ: Mapping[str, str], run_judge: JudgeKind):
-        self._config, self._environ, self._run_judge = config, environ, run_judge
-
-    def find(self, model: str) -> Route:
-        """Returns where the questions for a model go; raises ConfigError for an unknown provider."""
-        return route_of(self._run_judge, model)
-
-    def config(self, kind: JudgeKind) -> JudgeConfig:
-        """Returns the settings of a judge."""
-        if kind.name == self._run_judge.name:
-            return self._config
-        return self._config.model_copy(update={"backend": kind.name, **dict.fromkeys(_OF_ONE_API)})
-
-    def endpoint(self, kind: JudgeKind) -> str:
-        """Returns the service that would answer, even if credentials are missing."""
-        return kind.endpoint(self.config(kind), self._environ)
+    if kind.name == run_judge.name:
+        return config
+    return config.model_copy(update={"backend": kind.name, **dict.fromkeys(_OF_ONE_API)})
 
 
 _KINDS_KEPT = 1024
@@ -347,9 +330,8 @@ class Requests:
     answer's schema. The project and the region are left out: the same model serves them all.
     """
 
-    def __init__(self, config: JudgeConfig, routes: Routes):
-        self._config = config
-        self._routes = routes
+    def __init__(self, config: JudgeConfig, environ: Environ, run_judge: JudgeKind):
+        self._config, self._environ, self._run_judge = config, environ, run_judge
         self._template = lru_cache(_KINDS_KEPT)(self._make_template)
 
     def make(self, question: Question[Any]) -> Request:
@@ -367,17 +349,13 @@ class Requests:
         return options.judge_model or self._config.model
 
     def _make_template(
-        self,
-        name: str,
-        stated_settings: bytes,
-        version: str,
-        instructions: str,
-        reply_model: type[BaseModel],
+        self, name: str, stated: bytes, version: str, instructions: str, reply_model: type[BaseModel]
     ) -> RequestTemplate:
-        settings = merged_settings(self._config, orjson.loads(stated_settings))
+        settings = merged_settings(self._config, orjson.loads(stated))
         schema = asked_schema(reply_model)
-        kind, model = self._routes.find(name)
-        parts = [self._routes.endpoint(kind), model, settings, version, instructions, schema]
+        kind, model = route_of(self._run_judge, name)
+        endpoint = kind.endpoint(settings_of(kind, self._config, self._run_judge), self._environ)
+        parts = [endpoint, model, settings, version, instructions, schema]
         digest = sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).digest()
         return RequestTemplate(model, instructions, schema, settings, digest, name, kind.name)
 
@@ -386,14 +364,11 @@ class Connections:
     """A backend for the models of all judges. The run's own judge is connected at once, others when asked."""
 
     def __init__(
-        self,
-        routes: Routes,
-        run_judge: JudgeKind,
-        environ: Mapping[str, str],
-        note_retry: Callable[[str], None],
+        self, config: JudgeConfig, environ: Environ, run_judge: JudgeKind, note_retry: Callable[[str], None]
     ):
         """Connects the run's own judge; raises ConfigError if that fails."""
-        self._routes, self._environ, self._note_retry = routes, environ, note_retry
+        self._config, self._environ, self._run_judge = config, environ, run_judge
+        self._note_retry = note_retry
         self._backends = {run_judge.name: self._connected(run_judge)}
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
@@ -416,8 +391,9 @@ class Connections:
 
     def _connected(self, kind: JudgeKind) -> Backend:
         assert kind.connect
+        config = settings_of(kind, self._config, self._run_judge)
         with hook_errors(f"judge {kind.name}: connect"):
-            backend = kind.connect(self._routes.config(kind), self._environ, self._note_retry)
+            backend = kind.connect(config, self._environ, self._note_retry)
         fault = backend_fault(backend)
         if fault:
             raise ConfigError(f"judge {kind.name}: connect returned no Backend: {fault}")

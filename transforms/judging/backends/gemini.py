@@ -35,7 +35,7 @@ from turnwise.transforms.judging.backends.calling import (
     FINAL_STATUSES,
     PASSING_STATUSES,
     Api,
-    ApiFailure,
+    CallError,
     asked_wait,
     register_api,
 )
@@ -216,22 +216,22 @@ class GeminiApi(Api):
         """Returns the replies out of the body of a response; missing candidates are faults."""
         return replies_of(body, model, count, _read)
 
-    def failure(self, error: Exception) -> ApiFailure:
+    def failure(self, error: Exception) -> CallError:
         """Returns what an error means."""
         if isinstance(error, self._genai.errors.APIError):
             return self._refusal(error)
         is_auth = isinstance(error, self._auth.GoogleAuthError)
         if is_auth and not (error.retryable or isinstance(error, self._auth.TransportError)):  # type: ignore[attr-defined]
             reason = self._clean(str(error))
-            return ApiFailure(Fault("other", reason), refusal=f"{reason}; {HOW_TO}")
+            return CallError(Fault("other", reason), refusal=f"{reason}; {HOW_TO}")
         if is_auth or isinstance(error, self._http.ClientError | OSError):
             reason = self._clean(f"no connection: {type(error).__name__}: {error}")
-            return ApiFailure(Fault("connection", reason), may_pass=True)
+            return CallError(Fault("connection", reason), may_pass=True)
         if isinstance(error, ValidationError):
-            return ApiFailure(Fault("other", wrong_setting(error)))
+            return CallError(Fault("other", wrong_setting(error)))
         # An error that is declared to be JSON and is none comes from a gateway.
         is_gateways = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)
-        return ApiFailure(Fault("other", self._clean(f"{type(error).__name__}: {error}")), is_gateways)
+        return CallError(Fault("other", self._clean(f"{type(error).__name__}: {error}")), is_gateways)
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -280,12 +280,12 @@ class GeminiApi(Api):
             await self._genai.errors.APIError.raise_for_async_response(response)
             return await response.text()
 
-    def _refusal(self, error: Any) -> ApiFailure:
+    def _refusal(self, error: Any) -> CallError:
         words = " ".join(str(part) for part in (error.status, error.message) if part)
         reason = self._clean(f"HTTP {error.code} {words}")
         is_bad_key = error.code == 400 and any(word in str(error.details) for word in _BAD_KEYS)
         is_refused = error.code in (401, 403) or is_bad_key
-        return ApiFailure(
+        return CallError(
             Fault("http", reason),
             may_pass=error.code in PASSING_STATUSES,
             status=error.code,
