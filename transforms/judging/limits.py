@@ -100,20 +100,6 @@ class JudgeCounts:
             taken, self._usage = self._usage, {}
         return taken
 
-    def add_call(self, model: str, seconds: float, tokens: tuple[int, int] | None) -> None:
-        """Counts a call that ended, with its retries; tokens of None are unknown."""
-        tokens_in, tokens_out = tokens or (0, 0)
-        used = JudgeUsage(1, latency_ms=round(seconds * 1000), tokens_in=tokens_in, tokens_out=tokens_out)
-        used.uncounted = int(tokens is None)
-        self.add(model, used)
-
-    def add_sample(self, model: str, fault: FaultKind | None, saved: int | None) -> None:
-        """Counts a sample that was given; `saved` are the tokens it had cost if it was cached, else None."""
-        used = JudgeUsage(samples=1, cached=int(saved is not None), tokens_saved=saved or 0)
-        if fault:
-            used.unusable[fault] = 1
-        self.add(model, used)
-
 
 _NAMESPACE = re.compile(r"^(?:.*/)?models/|^(?:openai|google)/")
 _DATE = re.compile(r"(?:@(?:\d{3}|\d{8}|default|latest)|-20\d\d-\d\d-\d\d|-20\d{6}|-00\d)$")
@@ -267,12 +253,13 @@ class Budget:
         `position`: its place in [0, 1), always the same. The counters of a period hold the conversations that
         came as calls, and those that are judged as tokens.
         """
-        if self._reply_place is None or not self.is_shared_out:
+        counters = self._reply_place
+        if counters is None or not self.is_shared_out:
             return None
         # One after the other: of many that come at once, each must see that the ones before may call.
         async with self._deciding:
             try:
-                why = await self._decided(self._reply_place, position)
+                why = await self._decided(counters, position)
             except PlaceError:  # its calls say so
                 return None
             self._promised += why is None
@@ -321,8 +308,13 @@ class Budget:
             return None
         while True:
             settled = self._settled
-            reserved = self._reservation(model, prompt_tokens, answers)
-            expected = reserved.expected
+            # As much as the finished calls took for their prompts and answers.
+            (prompts, answered), (tokens_in, tokens_out) = self._expected, self._taken
+            expected_in = prompt_tokens * tokens_in // prompts if prompts else prompt_tokens
+            expected_out = answers * tokens_out // answered if answered else answers * ANSWER_TOKENS
+            cost = self._cost(model, expected_in, expected_out)
+            expected = Amounts(1, expected_in + expected_out, cost)
+            reserved = Reserved(expected, self._counter(self._clock()), prompt_tokens, answers)
             if self._reply_place is None:
                 is_left = self._limits.covers(self._spent.plus(expected))
             else:
@@ -343,15 +335,6 @@ class Budget:
         if self._reply_place is not None:
             self._refused_until = time.monotonic() + _REFUSED_S
         return None
-
-    def _reservation(self, model: str, prompt_tokens: int, answers: int) -> Reserved:
-        """Returns what a call is expected to take, by what the finished ones took."""
-        (prompts, answered), (tokens_in, tokens_out) = self._expected, self._taken
-        expected_in = prompt_tokens * tokens_in // prompts if prompts else prompt_tokens
-        expected_out = answers * tokens_out // answered if answered else answers * ANSWER_TOKENS
-        cost = self._cost(model, expected_in, expected_out)
-        counter = self._counter(self._clock())
-        return Reserved(Amounts(1, expected_in + expected_out, cost), counter, prompt_tokens, answers)
 
     def settle(self, model: str, reserved: Reserved, tokens: tuple[int, int] | None) -> None:
         """Replaces the expected amounts of a call by the actual ones, unless those are unknown."""

@@ -175,7 +175,6 @@ class GeminiApi(Api):
 
     async def find_job(self, name: str) -> str | None:
         """Looks for a job among the last hundred; see BatchApi."""
-        self.open()
         listed = orjson.loads(await self._get(self._client.aio.batches.list(config={"page_size": 100})))
         jobs: list[JsonObject] = listed.get("operations") or []
         return next((job["name"] for job in jobs if job["metadata"].get("displayName") == name), None)
@@ -185,7 +184,6 @@ class GeminiApi(Api):
 
         Responses are in the order of the requests, and do not always bring along the key of theirs.
         """
-        self.open()
         stated = orjson.loads(await self._get(self._client.aio.batches.get(name=job)))
         known, error = stated.get("metadata") or {}, stated.get("error") or {}
         status = str(known.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
@@ -204,12 +202,10 @@ class GeminiApi(Api):
 
     async def discard(self, job: str) -> None:
         """Removes a job; see BatchApi."""
-        self.open()
         await self._sent("DELETE", await _prepared(self._client.aio.batches.delete(name=job)))
 
     async def find(self, model: str) -> None:
         """Counts tokens, which costs nothing."""
-        self.open()
         await self._post(await _prepared(self._client.aio.models.count_tokens(model=model, contents="?")), "")
 
     def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
@@ -255,7 +251,6 @@ class GeminiApi(Api):
                 "automatic_function_calling": {"disable": True},
             }
             settings = self._genai.types.GenerateContentConfig.model_validate(values)
-            self.open()
             generate = self._client.aio.models.generate_content
             request = await _prepared(generate(model=template.model, contents=PLACE, config=settings))
             self._prepared[template, count] = request
