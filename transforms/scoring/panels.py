@@ -1,6 +1,7 @@
 """Ways to ask for one judgement: keeping the answers, giving them again, and counting what would be asked."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
@@ -103,29 +104,19 @@ def asked_otherwise(ask: Ask, **changes: bool) -> Ask:
     return asked
 
 
-class Spared(Struct):
-    """Counts what a judge would have been asked that agrees with the answers of another one.
+def counting(figures: Counter[str], recorded: Recorder) -> Ask:
+    """Counts what a judge would have been asked that agrees with the recorded answers of another one.
 
-    Attributes:
-        recorded: The answers of the other one.
-        calls: Answers that would have been asked for.
-        tokens_in: About how many tokens their prompts have.
-        tokens_out: About how many tokens they have.
+    `figures` gets the answers (`calls`), and about how many tokens they and their prompts have.
     """
 
-    recorded: Recorder
-    calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
+    async def asked(question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        prompt, number = question.prompt, len(samples)
+        tokens_in = number * estimated_tokens(prompt.instructions, prompt.evidence)
+        figures.update(calls=number, tokens_in=tokens_in, tokens_out=number * ANSWER_TOKENS)
+        return (recorded.usable(question)[:1] or [JudgeSample(None, _NONE)]) * number
 
-    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Counts, and gives the same usable answer for every sample."""
-        prompt = estimated_tokens(question.prompt.instructions, question.prompt.evidence)
-        self.calls += len(samples)
-        self.tokens_in += prompt * len(samples)
-        self.tokens_out += ANSWER_TOKENS * len(samples)
-        usable = self.recorded.usable(question)
-        return (usable[:1] or [JudgeSample(None, _NONE)]) * len(samples)
+    return asked
 
 
 # The verdict of one judge on one question, so that those of several can be compared.

@@ -355,7 +355,9 @@ class Redactor:
             spans += [
                 (*ends, marker)
                 for start, end in _places(text, literal)
-                if _is_apart(text, start, end) or not (is_word or literal.isdigit())
+                # A number, or what may be a word, is apart from others.
+                if not (is_word or literal.isdigit())
+                or not any(at and _WITHIN.match(text, at - 1) for at in (start, end))
                 if not is_word or _is_alone(cue + text, len(cue) + start, len(cue) + end)
                 for ends in _take(taken, start, end)
             ]
@@ -518,11 +520,6 @@ def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
     while at >= 0:
         yield at, at + len(value)
         at = text.find(value, at + len(value))
-
-
-def _is_apart(text: str, start: int, end: int) -> bool:
-    """Returns whether a value is no part of a longer word or number."""
-    return not any(at and _WITHIN.match(text, at - 1) for at in (start, end))
 
 
 def _is_alone(text: str, start: int, end: int) -> bool:
@@ -749,16 +746,14 @@ class RedactedAsk:
         shown = replace(
             prompt, instructions=redactor.known(prompt.instructions), evidence=redactor.text(prompt.evidence)
         )
-        return [
-            self._restored(sample) for sample in await self._ask(replace(question, prompt=shown), samples)
-        ]
-
-    def _restored(self, sample: JudgeSample[R]) -> JudgeSample[R]:
-        reply = sample.reply
-        if reply is None or not _MARKER.search(reply.model_dump_json()):
-            return sample
-        words = self._redactor.restore(reply.model_dump(by_alias=True))
-        return replace(sample, reply=type(reply).model_validate(words))
+        given = []
+        for sample in await self._ask(replace(question, prompt=shown), samples):
+            reply = sample.reply
+            if reply is not None and _MARKER.search(reply.model_dump_json()):
+                words = redactor.restore(reply.model_dump(by_alias=True))
+                sample = replace(sample, reply=type(reply).model_validate(words))
+            given.append(sample)
+        return given
 
 
 def redact_rows(

@@ -21,11 +21,11 @@ from turnwise.transforms.scoring.panels import (
     JudgeOnce,
     Member,
     Recorder,
-    Spared,
     ask_members,
     asked_otherwise,
     confident,
     confident_version,
+    counting,
     joint_use,
     least_confidence,
     one_answer,
@@ -167,13 +167,6 @@ CASCADE = "cascade"
 """Key in the details of a score that a cascade gave."""
 
 
-class Doubt(NamedTuple):
-    """Why a question goes on: no verdict, answers that differ or are too few, or too little confidence."""
-
-    kind: Literal["no_score", "votes", "confidence"]
-    reason: str
-
-
 async def cascade_score(
     criterion: JudgedCriterion, cascade: Cascade, run: JudgeOnce, ask: Ask
 ) -> Score | None:
@@ -200,10 +193,9 @@ async def cascade_score(
         # What the other judge would have been asked at least, by model.
         detail["spared"] = {}
         for options in others:
-            counted = Spared(recorder)
-            await run(criterion.asking(options), counted)
-            figures = ("calls", "tokens_in", "tokens_out")
-            detail["spared"][options.judge_model or ""] = {name: getattr(counted, name) for name in figures}
+            figures = Counter(calls=0, tokens_in=0, tokens_out=0)
+            await run(criterion.asking(options), counting(figures, recorder))
+            detail["spared"][options.judge_model or ""] = dict(figures)
     else:
         later, again = asked_otherwise(ask, if_unsure=True), None
         if len(others) > 1:
@@ -213,7 +205,7 @@ async def cascade_score(
             again = await run(criterion.asking(others[0]), later)
         decided = again or Score(None, reason="the second judge gave no score")
         members.append(Member(last, decided, None, recorder))
-        detail |= {"decided_by": "second", "why": doubt.reason, "unsure": doubt.kind, "spared": None}
+        detail |= {"decided_by": "second", "why": doubt[1], "unsure": doubt[0], "spared": None}
     decided.judge = joint_use(f"{cascade.model} > {last}", members)
     decided.details = {**(decided.details or {}), CASCADE: detail}
     return decided
@@ -221,26 +213,27 @@ async def cascade_score(
 
 async def _doubt(
     criterion: JudgedCriterion, cascade: Cascade, run: JudgeOnce, member: Member, confidence: float | None
-) -> Doubt | None:
+) -> tuple[Literal["no_score", "votes", "confidence"], str] | None:
+    """Returns why a question goes on: no verdict, answers that differ or are too few, little confidence."""
     if member.verdict is None:
-        return Doubt("no_score", member.reason)
+        return "no_score", member.reason
     recorded, needed = member.recorded, min(2, cascade.num_samples)
     for given in recorded.answers.values():
         unusable = [sample for sample in given if sample.reply is None]
         if unusable:
             fault = f"{len(unusable)} of its {len(given)} answers cannot be used: {unusable[0].reason}"
-            return Doubt("votes", fault)
+            return "votes", fault
         if len(given) < needed:
-            return Doubt("votes", f"it gave {len(given)} answer, and {needed} are needed")
+            return "votes", f"it gave {len(given)} answer, and {needed} are needed"
     verdicts = {
         verdict_of(criterion, await run(criterion, one_answer(recorded, number)))
         for number in range(recorded.most)
     }
     if verdicts != {member.verdict}:
-        return Doubt("votes", f"its {recorded.most} answers differ")
+        return "votes", f"its {recorded.most} answers differ"
     least = cascade.min_confidence
     if least is not None and (confidence is None or confidence < least):
-        return Doubt("confidence", f"its confidence is {confidence}, and {least} is needed")
+        return "confidence", f"its confidence is {confidence}, and {least} is needed"
     return None
 
 
