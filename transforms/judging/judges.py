@@ -61,15 +61,6 @@ class Access:
     secret: str | None = None
 
 
-# Functions, because a judge that is handed in is pickled for workers.
-def _never(config: JudgeConfig, environ: Environ) -> bool:
-    return False
-
-
-def _unchecked(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
-    return None
-
-
 class JudgeKind(Struct, frozen=True, kw_only=True):
     """A judge that `--judge` or the config can name.
 
@@ -85,8 +76,8 @@ class JudgeKind(Struct, frozen=True, kw_only=True):
         model: The model where neither the config nor an option names one; "": that of the config's default.
         access: Returns how the API is reached; raises ConfigError if nothing says how. None: no need.
         check: Raises ConfigError if the judge cannot work: before a run, at no cost. It is given what the
-            judged criteria say of models and generation settings.
-        is_available: Whether it judges where no judge is named.
+            judged criteria say of models and generation settings. None: nothing is checked.
+        is_available: Whether it judges where no judge is named; None: it does not.
         provider: Names before a slash that stand for it in the name of a model (`openai/gpt-4o`).
         paths: Other names before a slash that are part of its models' own names; None: any.
         needs_model: Whether a model must be named, because it has no default.
@@ -111,8 +102,8 @@ class JudgeKind(Struct, frozen=True, kw_only=True):
     answer: Callable[[], Ask] | None = None
     model: str = ""
     access: Callable[[JudgeConfig, Environ], Access] | None = None
-    check: Callable[[JudgeConfig, Environ, Sequence[JudgeModelOptions]], None] = _unchecked
-    is_available: Callable[[JudgeConfig, Environ], bool] = _never
+    check: Callable[[JudgeConfig, Environ, Sequence[JudgeModelOptions]], None] | None = None
+    is_available: Callable[[JudgeConfig, Environ], bool] | None = None
     provider: tuple[str, ...] = ()
     paths: tuple[str, ...] | None = None
     needs_model: bool = False
@@ -173,7 +164,7 @@ def default_judge(config: JudgeConfig, environ: Environ) -> JudgeKind | None:
     """Returns the first judge that is available; None: none is."""
     for kind in JUDGES.values():
         with hook_errors(f"judge {kind.name}: is_available"):
-            if kind.is_available(config, environ):
+            if kind.is_available and kind.is_available(config, environ):
                 return kind
     return None
 

@@ -192,12 +192,7 @@ def share_to_ask(
 
 
 class Reserved(NamedTuple):
-    """What was reserved for a call.
-
-    Attributes:
-        counter: What holds it: a run or a period.
-        prompt_tokens: As they were estimated.
-    """
+    """What was reserved for a call, of a run or a period (`counter`); prompt tokens are estimated."""
 
     expected: Amounts
     counter: str

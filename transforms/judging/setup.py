@@ -156,7 +156,8 @@ def check_judge(
         judge_config = settings_of(judge, config, kind)
         judge.endpoint(judge_config, environ)  # an access that fails is refused here
         with hook_errors(f"judge {judge.name}: check"):
-            judge.check(judge_config, environ, options_of_judge)
+            if judge.check:
+                judge.check(judge_config, environ, options_of_judge)
     if kind.access and kind not in [judge for judge, _ in asked.values()]:  # connected, though not asked
         with hook_errors(f"judge {kind.name}: access"):
             kind.access(config, environ)

@@ -36,11 +36,7 @@ def _key(question: Question[Any]) -> Asked:
 
 
 class Recorder(Struct):
-    """Asks a judge, and keeps its answers by question.
-
-    Attributes:
-        answers: The answers to every question, usable or not.
-    """
+    """Asks a judge, and keeps its answers to every question, usable or not."""
 
     ask: Ask
     answers: dict[Asked, list[JudgeSample[Any]]] = field(default_factory=dict)
@@ -158,14 +154,7 @@ JudgeOnce: TypeAlias = Callable[[JudgedCriterion, Ask], Coroutine[Any, Any, Scor
 
 
 class Member(Struct, frozen=True):
-    """What one model said.
-
-    Attributes:
-        model: The model as the config names it.
-        score: Its score; None: nothing applies.
-        verdict: Its verdict; None: it has none.
-        recorded: What it was asked, and its answers.
-    """
+    """What one model said, which the config names `model`; score None: nothing applies."""
 
     model: str
     score: Score | None

@@ -187,11 +187,7 @@ class Api(Protocol):
         """Makes the client, once."""
 
     async def generate(self, request: Request, count: int) -> str | bytes:
-        """Returns the body of the response.
-
-        Raises OneCandidateError if the model does not support several candidates, OtherFormError if it is to
-        be sent again, in another form.
-        """
+        """Returns the body of the response; raises OneCandidateError, as Backend, or OtherFormError."""
 
     async def find(self, model: str) -> None:
         """Asks for a model, at no cost; raises the client's error if it is not there."""
@@ -207,11 +203,7 @@ class Api(Protocol):
 
 
 class BatchApi(Api, Protocol):
-    """An API that also takes batch jobs.
-
-    Attributes:
-        batch_bytes: Bytes of requests in a job at most.
-    """
+    """An API that also takes batch jobs, with requests of `batch_bytes` bytes in one at most."""
 
     batch_bytes: int
 
@@ -343,11 +335,7 @@ _BLOCKED_WORDS = ("content filtering policy", "was flagged", "requires moderatio
 
 
 class ClientApi(Api):
-    """What the APIs of OpenAI and Anthropic have in common: clients that are made alike and raise alike.
-
-    Attributes:
-        status_error: Its class of errors with an HTTP status.
-    """
+    """What the APIs of OpenAI and Anthropic have in common: clients that are made alike and raise alike."""
 
     def __init__(self, access: Access, library: Any, make: Callable[..., Any], usual_url: str):
         """Takes also what makes the client, and the address of an access that names none."""
