@@ -253,37 +253,35 @@ class Budget:
             return None
         # One after the other: of many that come at once, each must see that the ones before may call.
         async with self._deciding:
+            now, (length, _) = self._clock(), _PERIODS[self._per]
+            names = self._counter(now), self._counter(now - length)
             try:
-                why = await self._decided(counters, position)
+                spent, before, came, came_before = [
+                    await asyncio.to_thread(counters.spent, name)
+                    for name in (*names, *(f"{name} conversations" for name in names))
+                ]
+                is_spent = any(limit <= amount for limit, amount in zip(self._limits, spent, strict=True))
+                cost = min((self._cost(model, 0, ANSWER_TOKENS) for model in self._prices), default=0.0)
+                spent = spent.plus(Amounts(*(self._promised * amount for amount in (1, ANSWER_TOKENS, cost))))
+                asked = came.tokens + came_before.tokens
+                limited = [i for i, limit in enumerate(self._limits) if limit < inf]
+                share = share_to_ask(
+                    [self._limits[i] - spent[i] for i in limited],
+                    [(spent[i] + before[i]) / asked if asked else 0.0 for i in limited],
+                    came.calls,
+                    came_before.calls,
+                    now % length / length,
+                )
+                counted = Amounts(1, position < share)
+                await asyncio.to_thread(counters.spend, f"{names[0]} conversations", counted, NO_LIMITS)
             except PlaceError:  # its calls say so
                 return None
-            self._promised += why is None
-            return why
-
-    async def _decided(self, counters: ReplyPlace, position: float) -> str | None:
-        now, (length, _) = self._clock(), _PERIODS[self._per]
-        names = self._counter(now), self._counter(now - length)
-        spent, before = [await asyncio.to_thread(counters.spent, name) for name in names]
-        came, came_before = [
-            await asyncio.to_thread(counters.spent, f"{name} conversations") for name in names
-        ]
-        is_spent = any(limit <= amount for limit, amount in zip(self._limits, spent, strict=True))
-        cost = min((self._cost(model, 0, ANSWER_TOKENS) for model in self._prices), default=0.0)
-        spent = spent.plus(Amounts(*(self._promised * amount for amount in (1, ANSWER_TOKENS, cost))))
-        asked = came.tokens + came_before.tokens
-        limited = [i for i, limit in enumerate(self._limits) if limit < inf]
-        share = share_to_ask(
-            [self._limits[i] - spent[i] for i in limited],
-            [(spent[i] + before[i]) / asked if asked else 0.0 for i in limited],
-            came.calls,
-            came_before.calls,
-            now % length / length,
-        )
-        counted = Amounts(1, position < share)
-        await asyncio.to_thread(counters.spend, f"{names[0]} conversations", counted, NO_LIMITS)
-        if is_spent:
-            return SPENT
-        return None if position < share else f"left out, so that the judge's budget lasts for the {self._per}"
+            if is_spent:
+                return SPENT
+            if position >= share:
+                return f"left out, so that the judge's budget lasts for the {self._per}"
+            self._promised += 1
+            return None
 
     def _counter(self, now: float) -> str:
         """Returns the name of the counter of the run, or of the hour or day of UTC."""

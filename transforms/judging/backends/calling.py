@@ -290,7 +290,31 @@ class ApiBackend:
         limit = self._config.timeout_s if limit_s is None else limit_s
         attempts = Attempts(most, self._config.retry_delay_s, time.monotonic() + limit)
         try:
-            return await asyncio.wait_for(self._attempted(send, attempts, model), limit)
+            async with asyncio.timeout(limit):
+                while True:
+                    attempts.count += 1
+                    try:
+                        return await send()
+                    except OtherFormError:
+                        self._on_retry(model)
+                        continue
+                    except TimeoutError:  # only the time of the whole call is limited
+                        attempts.last = None
+                        raise
+                    except (OneCandidateError, ConfigError):
+                        raise
+                    except Exception as error:
+                        attempts.last = failure = self._api.failure(error)
+                    if failure.refusal is not None:
+                        raise AuthenticationError(f"judge: {failure.refusal}")
+                    is_last = attempts.is_beyond(0.0) or attempts.count >= (attempts.most or inf)
+                    if is_last or not failure.may_pass:
+                        raise failure
+                    if failure.asked_s and attempts.is_beyond(failure.asked_s) and failure.status:
+                        why = f"HTTP {failure.status}, to be tried again after {failure.asked_s:g} s only"
+                        raise CallError(Fault("http", why), may_pass=True)
+                    await asyncio.sleep(attempts.pause(failure.asked_s))
+                    self._on_retry(model)
         except TimeoutError:
             reason = f"no answer within {self._config.timeout_s:g} s"
             if attempts.count > 1:
@@ -298,34 +322,6 @@ class ApiBackend:
             if attempts.last is not None:
                 reason = one_line(f"{reason}; the last error: {attempts.last}")
             raise CallError(Fault("timeout", reason), may_pass=True) from None
-
-    async def _attempted(
-        self, send: Callable[[], Coroutine[Any, Any, T]], attempts: Attempts, model: str
-    ) -> T:
-        """Sends until it works; raises the error of an attempt that was the last, or will not pass."""
-        while True:
-            attempts.count += 1
-            try:
-                return await send()
-            except OtherFormError:
-                self._on_retry(model)
-                continue
-            except TimeoutError:  # only the time of the whole call is limited
-                attempts.last = None
-                raise
-            except (OneCandidateError, ConfigError):
-                raise
-            except Exception as error:
-                attempts.last = failure = self._api.failure(error)
-            if failure.refusal is not None:
-                raise AuthenticationError(f"judge: {failure.refusal}")
-            if not failure.may_pass or attempts.is_beyond(0.0) or attempts.count >= (attempts.most or inf):
-                raise failure
-            if failure.asked_s and attempts.is_beyond(failure.asked_s) and failure.status:
-                why = f"HTTP {failure.status}, to be tried again after {failure.asked_s:g} s only"
-                raise CallError(Fault("http", why), may_pass=True)
-            await asyncio.sleep(attempts.pause(failure.asked_s))
-            self._on_retry(model)
 
 
 _REFUSED_PART = (400, 422, 501)
