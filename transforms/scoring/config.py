@@ -27,8 +27,8 @@ from turnwise.transforms.judging.batches import BATCH_JOB
 from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.judging.limits import price_of
 from turnwise.transforms.scoring.evaluate import ScoredConversation
+from turnwise.transforms.scoring.panels import CASCADE, PANEL
 from turnwise.transforms.scoring.redaction import check_redaction
-from turnwise.transforms.scoring.selection import CASCADE, PANEL
 from turnwise.transforms.statistics.agreement import nominal_alpha
 from turnwise.transforms.text.patterns import check_glob
 
