@@ -79,12 +79,14 @@ def problems_of(
     for entry in scored.scores:
         criterion, overall = entry.criterion, entry.overall
         if overall is not None and overall.outcome == "FAIL":
-            what = criterion.severity_reason, gap_of(criterion, overall), criterion.name
             failed = [(turn, score) for turn, score in entry.turns if score.outcome == "FAIL"]
             # The failed turn with the largest gap, of equal ones the first; else the whole.
             gaps = [gap_of(criterion, score) for _, score in failed]
-            where = failed[gaps.index(max(gaps))] if failed else (None, overall)
-            problems.append(ReviewProblem(*what, *where, compares_calls=criterion.needs_expected_calls))
+            turn, score = failed[gaps.index(max(gaps))] if failed else (None, overall)
+            term, gap = criterion.severity_reason, gap_of(criterion, overall)
+            compares_calls = criterion.needs_expected_calls
+            problem = ReviewProblem(term, gap, criterion.name, turn, score, compares_calls=compares_calls)
+            problems.append(problem)
     if effects is not None:
         problems += _destructive(scored, effects)
     if not problems and verdict.status == "FAIL":
