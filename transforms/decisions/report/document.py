@@ -266,23 +266,6 @@ def _with_faults(turns: list[AnyRow], score: AnyRow) -> list[AnyRow]:
     return made[::-1]
 
 
-class _Names:
-    """Numbers texts in the order in which they first occur."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-
-    def index_of(self, text: str | None) -> int:
-        return _NONE if text is None else self._places.setdefault(text, len(self._places))
-
-    def places(self, texts: Sequence[str]) -> list[int]:
-        return [self._places.setdefault(text, len(self._places)) for text in dict.fromkeys(texts)]
-
-    @property
-    def texts(self) -> list[str]:
-        return list(self._places)
-
-
 _SAME = (
     *("eval_id", "verdict", "reason", "ended", "worst_turn", "why"),
     *("severity", "severity_score", "severity_reason", "problem_label"),
@@ -292,6 +275,8 @@ _PLAIN = {"id": "conversation_id", "seconds": "latency_seconds", "time": "event_
 _PLAIN |= dict(zip(_SAME, _SAME, strict=True))
 _NAMED = {"language": "language", "worst": "worst_criterion"}
 _NAMED |= {"problem_type": "problem_type", "source": "source"}
+_LEVELS = {"whole": False, "by_turn": True}
+_COLUMN_OF = {"PASS": "passed", "FAIL": "failed", None: "no_score"}
 
 
 def columns(
@@ -305,42 +290,39 @@ def columns(
     `chunk_of`: place of a conversation -> its chunk; `sample`: places of the random sample, None: nothing is
     left out.
     """
-    names = _Names()
+    names: dict[str, int] = {}
+
+    def places(texts: Iterable[str]) -> list[int]:
+        return [names.setdefault(text, len(names)) for text in dict.fromkeys(texts)]
+
     rows: list[AnyRow] = [dict(entry.row) for entry in entries]
-    by_name: dict[str, list[Any]] = {
-        **{name: [row[source] for row in rows] for name, source in _PLAIN.items()},
-        **{name: [names.index_of(row[source]) for row in rows] for name, source in _NAMED.items()},
-        **_score_columns(entries, names),
-    }
+    by_name: dict[str, list[Any]] = {name: [row[source] for row in rows] for name, source in _PLAIN.items()}
+    for name, source in _NAMED.items():
+        by_name[name] = [_NONE if row[source] is None else places([row[source]])[0] for row in rows]
+    by_name |= {name: [] for name in (*_COLUMN_OF.values(), *_LEVELS, "labels")}
+    for entry in entries:
+        outcome_of = outcomes(entry)
+        for outcome, name in _COLUMN_OF.items():
+            alike = (key for key, other in outcome_of.items() if other == outcome and key != STATUS)
+            by_name[name].append(places(alike))
+        for name, is_turn in _LEVELS.items():
+            seen = (score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn)
+            by_name[name].append(places(seen))
+        by_name["labels"].append(places(s["label"] for s in entry.own_scores if s.get("label")))
     conversations = Conversations(
         **by_name,
         version=[versions.index(entry.version) for entry in entries],
-        tags=[names.places(row["tags"]) for row in rows],
-        tools=[names.places(tools_of(entry.row)) for entry in entries],
+        tags=[places(row["tags"]) for row in rows],
+        tools=[places(tools_of(entry.row)) for entry in entries],
         agents=[
-            names.places([name for turn in turns_of(entry.row) for name in turn.get("transfers") or ()])
+            places(name for turn in turns_of(entry.row) for name in turn.get("transfers") or ())
             for entry in entries
         ],
         scores=_values(entries),
         chunk=[chunk_of.get(index, _NONE) for index in range(len(entries))],
         is_random=[sample is None or index in sample for index in range(len(entries))],
     )
-    return conversations, names.texts
-
-
-def _score_columns(entries: Sequence[Entry], names: _Names) -> dict[str, list[Any]]:
-    """Returns which criteria passed, failed, gave no value, at which level, and the labels of scores."""
-    values: dict[str, list[Any]] = {name: [] for name in (*_COLUMN_OF.values(), *_LEVELS, "labels")}
-    for entry in entries:
-        outcome_of = outcomes(entry)
-        for outcome, name in _COLUMN_OF.items():
-            alike = (key for key, other in outcome_of.items() if other == outcome and key != STATUS)
-            values[name].append(names.places([*alike]))
-        for name, is_turn in _LEVELS.items():
-            seen = [score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn]
-            values[name].append(names.places(seen))
-        values["labels"].append(names.places([s["label"] for s in entry.own_scores if s.get("label")]))
-    return values
+    return conversations, [*names]
 
 
 def _values(entries: Sequence[Entry]) -> dict[str, list[float | None]]:
@@ -362,10 +344,6 @@ def _values(entries: Sequence[Entry]) -> dict[str, list[float | None]]:
         for name, (_, count, total) in sums.items():
             values.setdefault(name, [None] * len(entries))[index] = float(f"{total / count:.6g}")
     return values
-
-
-_LEVELS = {"whole": False, "by_turn": True}
-_COLUMN_OF = {"PASS": "passed", "FAIL": "failed", None: "no_score"}
 
 
 # Figures of tools, and which expected call an actual one stands for, from transcripts.
@@ -415,14 +393,6 @@ class _Tool(Struct):
     effects: Counter[str] = field(default_factory=Counter)
     wrong: Counter[str] = field(default_factory=Counter)
 
-    def add(self, call: AnyRow) -> None:
-        self.calls += 1
-        self.errors += bool(call.get("error"))
-        seconds = call.get("seconds")
-        if isinstance(seconds, int | float):
-            self.seconds.append(seconds)
-        self.effects[call.get("effect") or "unknown"] += 1
-
 
 def tool_figures(collected: CollectedRuns) -> list[ToolFigure]:
     """Returns the figures of every tool that was called, by name and version."""
@@ -430,9 +400,14 @@ def tool_figures(collected: CollectedRuns) -> list[ToolFigure]:
     tools: dict[tuple[str, VersionKey], _Tool] = {}
     for entry in collected.entries:
         for turn in turns_of(entry.row):
-            for call in turn.get("tool_calls") or ():
-                tools.setdefault((call.get("name") or "", entry.version), _Tool()).add(call)
             made = turn.get("tool_calls") or []
+            for call in made:
+                tool = tools.setdefault((call.get("name") or "", entry.version), _Tool())
+                tool.calls += 1
+                tool.errors += bool(call.get("error"))
+                tool.effects[call.get("effect") or "unknown"] += 1
+                if isinstance(seconds := call.get("seconds"), int | float):
+                    tool.seconds.append(seconds)
             for pair in call_pairs(expected_calls(turn) or [], made):
                 if pair.actual is not None:
                     name = made[pair.actual].get("name") or ""
