@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import correlation
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -141,7 +141,12 @@ def _corrected(
         sample = random_part(group, scores)
     except NoCorrectionError as error:
         return [], str(error)
-    correction = _Correction(sample, is_number, scale.bounds if is_number else (0.0, 1.0))
+    judged = [score.value if is_number else score.passed for score in scores]
+    # Nothing lacks a score, or labels tell what people say of what does.
+    covers_all = None not in judged or any(
+        (score.value if is_number else score.passed) is None for score in sample.labels
+    )
+    correction = _Correction(sample, is_number, scale.bounds if is_number else (0.0, 1.0), covers_all)
     groups = [*_score_groups(scores)][:_MOST_SLICES]
     figures = [correction.figure(part, scores) for part in groups]
     return figures, figures[0].reason
@@ -202,10 +207,15 @@ def _threshold_advice(
     present = thresholds.pop() if len(thresholds) == 1 else None
     present_cut = None if present is None else sign * present
     best = _best(data, costs, present_cut)
-    validated = _validated(data, costs, present_cut)
+    # Of each score, the cost by the threshold that the other folds of cases choose.
+    codes, validated = cluster_codes(data.cases), np.zeros(len(known))
+    folds = generator_of(SEED, "folds").permutation(int(codes.max()) + 1)[codes] % _FOLDS
+    for held in (folds == fold for fold in range(_FOLDS)):
+        validated[held] = data.part(held).costs(_best(data.part(~held), costs, present_cut), costs)
     low, high = sorted(sign * end for end in _range(data, costs, present_cut))
     present_costs = None if present_cut is None else data.costs(present_cut, costs)
     saving = None if present_costs is None else _case_mean(data.cases, present_costs - validated)
+    is_better = saving is not None and saving.interval is not None and saving.interval.low > 0
     return ThresholdAdvice(
         threshold=sign * best,
         range=Bounds(low, high),
@@ -216,7 +226,13 @@ def _threshold_advice(
         present=present,
         present_cost=None if present_costs is None else _case_mean(data.cases, present_costs),
         saving=saving,
-        word=_word(best == present_cut, saving),
+        word="no threshold to compare with"
+        if saving is None
+        else "the present one"
+        if best == present_cut
+        else "better"
+        if is_better
+        else "not shown to be better",
     )
 
 
@@ -230,17 +246,6 @@ def _problem(data: _Labelled) -> str | None:
     if size < FEWEST_LABELS or cases < _FOLDS:
         return f"too few labels: {size} of {cases} cases; {FEWEST_LABELS} of {_FOLDS} cases are needed"
     return "all values are the same" if np.ptp(data.values) == 0 else None
-
-
-def _word(
-    is_present: bool, saving: LabelFigure | None
-) -> Literal["better", "not shown to be better", "the present one", "no threshold to compare with"]:
-    if saving is None:
-        return "no threshold to compare with"
-    if is_present:
-        return "the present one"
-    is_better = saving.interval is not None and saving.interval.low > 0
-    return "better" if is_better else "not shown to be better"
 
 
 def _best(data: _Labelled, costs: ErrorCosts, present: float | None) -> float:
@@ -267,17 +272,6 @@ def _shortest(low: float, high: float) -> float:
         if low < number <= high:
             return number
     return high
-
-
-def _validated(data: _Labelled, costs: ErrorCosts, present: float | None) -> Numbers:
-    """Returns the cost of each score by the threshold that the other folds of cases choose."""
-    codes = cluster_codes(data.cases)
-    folds = generator_of(SEED, "folds").permutation(int(codes.max()) + 1)[codes] % _FOLDS
-    result = np.zeros(len(codes))
-    for fold in range(_FOLDS):
-        held = folds == fold
-        result[held] = data.part(held).costs(_best(data.part(~held), costs, present), costs)
-    return result
 
 
 def _range(data: _Labelled, costs: ErrorCosts, present: float | None) -> tuple[float, float]:
@@ -447,12 +441,13 @@ class _Correction(NamedTuple):
     sample: RandomPart
     is_mean: bool
     scale: tuple[float, float] | None
+    covers_all: bool
 
     def figure(self, group: _ScoreGroup, scores: Sequence[JudgedScore]) -> Corrected:
         """Returns the corrected figure of a group, or why there is none."""
         of_group = [score for score in scores if group.holds(score)]
         decided = [score for score in of_group if self._judged(score) is not None]
-        known = of_group if self._covers_all(scores) else decided
+        known = of_group if self.covers_all else decided
         missing = {*self.sample.missing}
         part = _GroupParts(
             [score for score in known if score in self.sample.labels],
@@ -464,7 +459,7 @@ class _Correction(NamedTuple):
         corrected = Corrected(
             group=group.kind,
             name=group.name,
-            covers="all" if self._covers_all(scores) else "decided",
+            covers="all" if self.covers_all else "decided",
             scores=len(of_group),
             no_score=len(of_group) - len(decided),
             labels=len(part.labelled),
@@ -476,11 +471,6 @@ class _Correction(NamedTuple):
             return self._with_estimate(corrected, part)
         except ValueError as error:
             return replace(corrected, reason=str(error))
-
-    def _covers_all(self, scores: Sequence[JudgedScore]) -> bool:
-        """Returns whether nothing lacks a score, or labels tell what people say of what does."""
-        judged_by_people = any(self._judged(score) is None for score in self.sample.labels)
-        return judged_by_people or all(self._judged(score) is not None for score in scores)
 
     def _judged(self, score: JudgedScore) -> float | None:
         if self.is_mean:
