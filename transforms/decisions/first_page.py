@@ -85,7 +85,13 @@ def two_versions(
     by_name = {
         result.criterion: result for result in comparison.criteria if result.overall.difference is not None
     }
-    stating = [ToolEffects.name] if _effects_tell(by_name) else []
+    effects, verdict = by_name.get(ToolEffects.name), by_name.get(STATUS)
+    stating = []
+    if effects is not None and effects.measure == "pass_rate":
+        # Where all pass, the cases may state no action; and no verdict that got worse is hidden.
+        all_pass = effects.overall.baseline_value == effects.overall.candidate_value == 1
+        is_hidden = verdict is not None and verdict.overall.word == "worse" != effects.overall.word
+        stating = [] if all_pass or is_hidden else [ToolEffects.name]
     lead, why_lead = leading(primary, list(by_name), stating)
     result = by_name.get(lead)
     has_outcomes = result is not None and result.measure == "pass_rate"
@@ -122,16 +128,6 @@ def two_versions(
         baseline_destructive=comparison.baseline.destructive,
         read_first=listed(read_first(rows or (), regressed)),
     )
-
-
-def _effects_tell(by_name: Mapping[str, CriterionComparison]) -> bool:
-    """Returns whether effects of calls say something of the cases, and hide no verdict that got worse."""
-    effects, verdict = by_name.get(ToolEffects.name), by_name.get(STATUS)
-    if effects is None or effects.measure != "pass_rate":
-        return False
-    if effects.overall.baseline_value == effects.overall.candidate_value == 1:
-        return False  # where all pass, the cases may state no action
-    return verdict is None or verdict.overall.word != "worse" or effects.overall.word == "worse"
 
 
 def without_baseline(

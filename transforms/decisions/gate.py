@@ -341,9 +341,16 @@ def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenien
         ]
     figure = corrected_figure(version.calibration, rule.criterion, rule.measure, {version.app_version})
     if figure is not None and figure.value is not None:
-        left = rejected.number if figure.covers == "all" else unmeasured
-        ways = [*_corrected_ways(figure, figure.value, scale, 0 if is_lenient else left)]
         seen = _Estimated(figure.value, figure.interval, seen.cases, seen.runs)
+        left, covered = rejected.number, figure.scores
+        if figure.covers != "all":
+            left, covered = unmeasured, figure.scores - figure.no_score
+        ways = [seen]
+        if left and not is_lenient:
+            # As if all of what is left were at an end of the scale.
+            share, limits = left / (left + covered), (figure.value, *(figure.interval or ()))
+            ends = ([limit + share * (end - limit) for limit in limits] for end in scale or ())
+            ways = [_Estimated(value, Bounds(*bounds) if bounds else None) for value, *bounds in ends]
     sampled_out = count_sampled_out(version, rule.criterion)
     verdicts = {_is_met(rule, way) for way in ways}
     is_met = verdicts.pop() if decided and len(verdicts) == 1 else None
@@ -355,21 +362,6 @@ def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenien
     value, interval = side_of(rule, seen), seen.interval
     about = _rule_text(rule), version.app_version
     return _result(*about, is_met, text, value=value, interval=interval, names=names)
-
-
-def _corrected_ways(
-    figure: Corrected, value: float, scale: tuple[float, float] | None, left: int
-) -> Iterator[_Estimated]:
-    """Yields the corrected figure, where something is left as if all of it were at an end of the scale."""
-    interval = figure.interval
-    if not left:
-        yield _Estimated(value, interval)
-        return
-    covered = figure.scores - (0 if figure.covers == "all" else figure.no_score)
-    share = left / (left + covered)
-    for end in scale or ():
-        ends = None if interval is None else Bounds(*(limit + share * (end - limit) for limit in interval))
-        yield _Estimated(value + share * (end - value), ends)
 
 
 def _seen_text(rule: BoundRule, seen: _Estimated, figure: Corrected | None) -> str:
@@ -445,7 +437,8 @@ def _estimate(
 def _hold_baseline(
     rule: NotWorseRule,
     criterion: str,
-    version: GatedVersion,
+    comparison: Comparison,
+    state: BaselineState,
     compared: CriterionComparison | None,
     rejected: Rejected,
     coverage: float | None,
@@ -455,8 +448,6 @@ def _hold_baseline(
     The margin is a share of the scale. `coverage` is the share that a rule on coverage asks for; what has no
     outcome is left out then. None: no rule.
     """
-    comparison, state = version.comparison, version.baseline
-    assert comparison is not None, "the rules are applied to what is compared"
     pairing = comparison.pairing
     if pairing.changed and not pairing.pairs:
         return None, f"{pairing.changed} cases, and the expectation of none is that of the baseline"
@@ -521,19 +512,18 @@ def _held(margin: float, compared: CriterionComparison, is_lenient: bool) -> boo
         intervals += [None if reading is None else reading.interval for reading in readings]
     if compared.corrected is not None:
         intervals.append(compared.corrected.interval)
-    answers = {_of_interval(margin, interval, compared.better_is) for interval in intervals}
+    answers: set[bool | None] = set()
+    for interval in intervals:
+        low, high = interval or (None, None)
+        if low is not None and high is not None and compared.better_is == "less":
+            low, high = -high, -low
+        is_within, is_beyond = low is not None and low >= -margin, high is not None and high < -margin
+        answers.add(True if is_within else False if is_beyond else None)
     if len(answers) > 1 or (
         answers == {True} and compared.overall.word != "better" and compared.overall.fewest_alike
     ):
         return None
     return answers.pop()
-
-
-def _of_interval(margin: float, interval: Bounds | None, better: str) -> bool | None:
-    if interval is None:
-        return None
-    low, high = (interval.low, interval.high) if better == "more" else (-interval.high, -interval.low)
-    return True if low >= -margin else False if high < -margin else None
 
 
 # The rules of a gate.
@@ -695,14 +685,13 @@ def _destructive(
 def _not_worse(
     rule: NotWorseRule, criterion: str, version: GatedVersion, rejected: Rejected, coverage: float | None
 ) -> RuleResult:
-    criteria, flips = (
-        (version.comparison.criteria, version.comparison.flips) if version.comparison else ((), ())
-    )
-    compared = next((result for result in criteria if result.criterion == criterion), None)
+    comparison = version.comparison
+    assert comparison is not None, "the rules are applied to what is compared"
+    compared = next((result for result in comparison.criteria if result.criterion == criterion), None)
     overall = compared.overall if compared else None
     text = _not_worse_text(rule, criterion, [version], compared)
-    is_met, why = _hold_baseline(rule, criterion, version, compared, rejected, coverage)
-    flips = [flip for flip in flips if flip.criterion == criterion]
+    is_met, why = _hold_baseline(rule, criterion, comparison, version.baseline, compared, rejected, coverage)
+    flips = [flip for flip in comparison.flips if flip.criterion == criterion]
     kinds = {"regressed": "regressed", "newly_missing": "without an outcome now"}
     cases = {text: [flip.case for flip in flips if flip.kind == kind] for kind, text in kinds.items()}
     worse = {text: names for text, names in cases.items() if names}

@@ -40,7 +40,6 @@ from turnwise.transforms.decisions.comparison.estimates import (
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
     MatchedValues,
-    SideValues,
     better_side,
     match,
     measure_of,
@@ -71,7 +70,13 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     matched = match(a.conversations, b.conversations, options.by)
     pairing = matched.pairing
     changes: list[SettingsChange] = settings_changes(a, b)
-    measures, missing = _measures(a, b)
+    base, other = a.conversations.criteria, b.conversations.criteria
+    documents = [side.document for side in (a, b) if side.document is not None]
+    thresholds = {name for document in documents for name in document.thresholds}
+    names = in_table_order((name for name in base if name in other), documents)
+    measures = [measure_of(name, [base[name], other[name]], name in thresholds) for name in names]
+    missing = {name: f"{b.name} has no score of it" for name in base if name not in other}
+    missing |= {name: f"{a.name} has no score of it" for name in other if name not in base}
     change = next((change for change in changes if change.criteria == [STATUS]), None)
     if not options.any_verdicts and change and any(measure.criterion == STATUS for measure in measures):
         missing[STATUS] = (
@@ -84,8 +89,10 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     criteria = []
     for measure, whole in measured:
         # The words rest on p-values adjusted by Holm within each family.
-        family = (other for of, other in measured if of is not measure and _family(of) == _family(measure))
-        other_p = [other.p for other in family if other.p is not None]
+        family = (
+            of_other for of, of_other in measured if of is not measure and _family(of) == _family(measure)
+        )
+        other_p = [of_other.p for of_other in family if of_other.p is not None]
         result = _compare(matched, measure, whole, other_p, options)
         result = held_open(result, a, b, pairing, options.margin)
         text, why = sentence(result, a.name, b.name, pairing.by), why_open(result, b.name)
@@ -112,17 +119,6 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         ],
         word=next((result.overall.word for result in criteria if result.criterion == STATUS), None),
     )
-
-
-def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure], dict[str, str]]:
-    """Returns what is compared, verdicts first and then as configured, and why other criteria are not."""
-    base, other = a.conversations.criteria, b.conversations.criteria
-    documents = [side.document for side in (a, b) if side.document is not None]
-    names = in_table_order((name for name in base if name in other), documents)
-    thresholds = {name for document in documents for name in document.thresholds}
-    missing = {name: f"{b.name} has no score of it" for name in base if name not in other}
-    missing |= {name: f"{a.name} has no score of it" for name in other if name not in base}
-    return [measure_of(name, [base[name], other[name]], name in thresholds) for name in names], missing
 
 
 def _side(side: ComparedSide, by: PairedBy) -> Side:
@@ -300,10 +296,17 @@ def _slices(matched: MatchedValues, wanted: Sequence[str]) -> dict[str, MatchedV
         _slice_names(side.observed.conversations, wanted) for side in (matched.baseline, matched.candidate)
     )
     names = {name for side in (a, b) for part in side for name in part}
-    parts = {
-        name: _within(matched, [name in part for part in a], [name in part for part in b]) for name in names
-    }
-    return {name: part for name, part in parts.items() if 0 < _size(part) < _size(matched)}
+    slices = {}
+    for name in names:
+        in_a, in_b = (np.asarray([name in part for part in side], np.bool_) for side in (a, b))
+        # A case belongs to it if any of its runs does.
+        kept = matched.baseline.count(in_a) + matched.candidate.count(in_b) > 0
+        cases = [case for case, is_kept in zip(matched.names, kept.tolist(), strict=True) if is_kept]
+        sides = matched.baseline.within(in_a, kept), matched.candidate.within(in_b, kept)
+        part = MatchedValues(cases, *sides, matched.pairing)
+        if 0 < _size(part) < _size(matched):
+            slices[name] = part
+    return slices
 
 
 def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) -> None:
@@ -329,16 +332,6 @@ def _slice_names(conversations: ConversationColumns, wanted: Sequence[str]) -> l
         for names, agents in zip(slices, conversations.agents, strict=True):
             names |= {f"{AGENT}:{agent}" for agent in agents}
     return slices
-
-
-def _within(matched: MatchedValues, is_in_a: Sequence[bool], is_in_b: Sequence[bool]) -> MatchedValues:
-    """Returns the part of the conversations in a slice; a case belongs to it if any of its runs does."""
-    in_a, other = np.asarray(is_in_a, np.bool_), np.asarray(is_in_b, np.bool_)
-    kept = matched.baseline.count(in_a) + matched.candidate.count(other) > 0
-    names = [name for name, is_kept in zip(matched.names, kept.tolist(), strict=True) if is_kept]
-    return MatchedValues(
-        names, matched.baseline.within(in_a, kept), matched.candidate.within(other, kept), matched.pairing
-    )
 
 
 def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: CompareOptions) -> Iterator[_Part]:
@@ -393,13 +386,6 @@ _MOST_DRAWS = 4_000_000
 _FEWEST_CASES = 10
 
 
-class _Values(Struct, eq=False):
-    """The values of one side in ascending order, each with the place of its case among all cases."""
-
-    cases: Integers
-    values: Numbers
-
-
 def _quantile_ratios(
     matched: MatchedValues, measure: CriterionMeasure, options: CompareOptions
 ) -> list[QuantileRatio]:
@@ -416,51 +402,50 @@ def _quantile_ratios(
     else:
         cases = [np.repeat(np.arange(len(names)), side.cases.sizes) for side in sides]
         rows = [side.cases.rows for side in sides]
-    a, b = (_ordered(*given, measure) for given in zip(sides, rows, cases, strict=True))
-    if not len(a.values) or not len(b.values):
+    ordered = []
+    for side, of_side, cases_of_rows in zip(sides, rows, cases, strict=True):
+        places, values = side.single_values(measure, of_side)
+        order = np.argsort(values, kind="stable")
+        ordered.append((cases_of_rows[places[order]], values[order]))
+    (cases_a, values_a), (cases_b, values_b) = ordered
+    if not len(values_a) or not len(values_b):
         return []
-    replicates = max(_FEWEST_REPLICATES, min(_REPLICATES, _MOST_DRAWS // max(len(a.cases), len(b.cases))))
-    used = [np.unique(values.cases) for values in (a, b)]
-    is_enough = min(map(len, used)) >= _FEWEST_CASES
-    wanted = np.union1d(*used).tolist() if is_enough else []
-    weights = {case: resampling_weights(SEED, names[case], replicates) for case in wanted}
-    drawn = [_drawn(values, weights, replicates) if is_enough else None for values in (a, b)]
-    return [_ratio(index, a, b, drawn, options) for index in range(len(QUANTILES))]
+    replicates = max(_FEWEST_REPLICATES, min(_REPLICATES, _MOST_DRAWS // max(len(values_a), len(values_b))))
+    used = np.unique(cases_a), np.unique(cases_b)
+    drawn: list[Numbers] = []
+    if min(map(len, used)) >= _FEWEST_CASES:
+        wanted = np.union1d(*used).tolist()
+        weights = {case: resampling_weights(SEED, names[case], replicates) for case in wanted}
+        drawn = [_drawn(*of_side, weights, replicates) for of_side in ordered]
+    ratios = []
+    for index, quantile in enumerate(QUANTILES):
+        baseline_value, candidate_value = (interpolated_quantile(v, quantile) for v in (values_a, values_b))
+        interval = None
+        if drawn and not (drawn[0][index] <= 0).any():
+            # A replicate that draws no case has no quantile (NaN), and is left out.
+            of_replicates = np.sort(drawn[1][index] / drawn[0][index])
+            known = of_replicates[~np.isnan(of_replicates)]
+            tails = options.alpha / 2, 1 - options.alpha / 2
+            interval = Bounds(*(interpolated_quantile(known, share) for share in tails))
+        ratio = QuantileRatio(
+            quantile=quantile,
+            baseline_value=baseline_value,
+            candidate_value=candidate_value,
+            ratio=candidate_value / baseline_value if baseline_value else None,
+            interval=interval,
+        )
+        ratios.append(ratio)
+    return ratios
 
 
-def _ordered(side: SideValues, rows: Integers, cases: Integers, measure: CriterionMeasure) -> _Values:
-    places, values = side.single_values(measure, rows)
-    order = np.argsort(values, kind="stable")
-    return _Values(cases[places[order]], values[order])
-
-
-def _drawn(values: _Values, weights: Mapping[int, "np.typing.NDArray[np.uint8]"], replicates: int) -> Numbers:
-    """Returns the quantiles of every replicate; an array of (quantiles, replicates)."""
-    counts = np.stack([weights[case] for case in values.cases.tolist()]).cumsum(axis=0, dtype=np.int32)
+def _drawn(
+    cases: Integers, values: Numbers, weights: Mapping[int, "np.typing.NDArray[np.uint8]"], replicates: int
+) -> Numbers:
+    """Returns the quantiles of every replicate, of ascending values; an array of (quantiles, replicates)."""
+    counts = np.stack([weights[case] for case in cases.tolist()]).cumsum(axis=0, dtype=np.int32)
     totals = counts[-1]
     quantiles = np.full((len(QUANTILES), replicates), np.nan)
     for index, quantile in enumerate(QUANTILES):
-        positions = np.minimum((counts < quantile * totals).sum(axis=0), len(values.values) - 1)
-        quantiles[index] = np.where(totals > 0, values.values[positions], np.nan)
+        positions = np.minimum((counts < quantile * totals).sum(axis=0), len(values) - 1)
+        quantiles[index] = np.where(totals > 0, values[positions], np.nan)
     return quantiles
-
-
-def _ratio(
-    index: int, a: _Values, b: _Values, drawn: Sequence[Numbers | None], options: CompareOptions
-) -> QuantileRatio:
-    quantile, (base, other) = QUANTILES[index], drawn
-    baseline_value, candidate_value = (interpolated_quantile(side.values, quantile) for side in (a, b))
-    interval = None
-    if base is not None and other is not None and not (base[index] <= 0).any():
-        # A replicate that draws no case has no quantile (NaN), and is left out.
-        ratios = np.sort(other[index] / base[index])
-        known = ratios[~np.isnan(ratios)]
-        tails = options.alpha / 2, 1 - options.alpha / 2
-        interval = Bounds(*(interpolated_quantile(known, share) for share in tails))
-    return QuantileRatio(
-        quantile=quantile,
-        baseline_value=baseline_value,
-        candidate_value=candidate_value,
-        ratio=candidate_value / baseline_value if baseline_value else None,
-        interval=interval,
-    )
