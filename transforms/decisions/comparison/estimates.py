@@ -26,7 +26,7 @@ from turnwise.transforms.decisions.comparison.side_values import (
     Runs,
     SideValues,
 )
-from turnwise.transforms.decisions.comparison.sides import Bools, ComparedSide, Integers
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, Integers
 from turnwise.transforms.statistics.power import (
     detectable_difference,
     detectable_mean,
@@ -207,10 +207,8 @@ def _paired_means(
     if not size:
         return Estimate(0, *counts)
     differences = dict(zip(cases.names, (cases.candidate.means - cases.baseline.means).tolist(), strict=True))
-    baseline_value, candidate_value = (
-        fmean(cases.baseline.means.tolist()),
-        fmean(cases.candidate.means.tolist()),
-    )
+    sides = cases.baseline, cases.candidate
+    baseline_value, candidate_value = (fmean(side.means.tolist()) for side in sides)
     drawn = CaseMeans(differences, SEED)
     is_too_few = size < FEWEST_CASES and not drawn.is_constant
     interval, equivalence = (
@@ -302,10 +300,8 @@ def _means(
     values = fmean(a) if a else None, fmean(b) if b else None
     if len(a) < 2 or len(b) < 2 or values[0] is None or values[1] is None:
         return Estimate(0, len(a), len(b), *values)
-    candidate, base = (
-        SampleMoments(len(b), values[1], variance(b)),
-        SampleMoments(len(a), values[0], variance(a)),
-    )
+    base = SampleMoments(len(a), values[0], variance(a))
+    candidate = SampleMoments(len(b), values[1], variance(b))
     difference, spread = candidate.mean - base.mean, candidate.variance + base.variance
     if not spread:
         return Estimate(0, len(a), len(b), *values, difference)
@@ -375,9 +371,12 @@ def three_readings(
     missing ones out; `other_p` are the p-values of the other criteria of the family.
     """
     sides = matched.baseline, matched.candidate
+    is_seen = [side.count_seen(measure) > 0 for side in sides]
+    # To some cases a criterion applies on the other side alone.
     counts = [
-        side.count_missing(measure) + int(side.count_drawn(measure)[is_missing].sum())
-        for side, is_missing in zip(sides, _missing(matched, measure), strict=True)
+        side.count_missing(measure)
+        + int(side.count_drawn(measure)[is_seen[other] & ~is_seen[1 - other]].sum())
+        for side, other in zip(sides, (1, 0), strict=True)
     ]
     if not any(counts):
         return None
@@ -410,24 +409,16 @@ def three_readings(
     )
 
 
-def _missing(matched: MatchedValues, measure: CriterionMeasure) -> tuple[Bools, Bools]:
-    """Returns which cases a criterion applies to in B alone, and in A alone."""
-    is_seen, other = (side.count_seen(measure) > 0 for side in (matched.baseline, matched.candidate))
-    return other & ~is_seen, is_seen & ~other
-
-
 def _concern(matched: MatchedValues, measure: CriterionMeasure) -> bool:
     """Returns whether something without a score belongs to what is compared."""
     sides = matched.baseline, matched.candidate
     if matched.pairing.by == "nothing":
         return any(side.count_missing(measure) for side in sides)
-    is_missing, other = _missing(matched, measure)
-    is_open = is_missing | other
-    for side in sides:
-        is_open = is_open | (side.count_seen(measure) > side.runs(measure).counts)
-    for side in sides:
-        is_open = is_open & (side.count_drawn(measure) > 0)
-    return bool(is_open.any())
+    seen, other = (side.count_seen(measure) for side in sides)
+    is_open = (seen > 0) != (other > 0)
+    for side, of_side in zip(sides, (seen, other), strict=True):
+        is_open |= of_side > side.runs(measure).counts
+    return bool((is_open & np.all([side.count_drawn(measure) > 0 for side in sides], axis=0)).any())
 
 
 def lasting_word(word: ComparisonWord, missing: Missing | None) -> ComparisonWord:
@@ -441,12 +432,10 @@ def lasting_word(word: ComparisonWord, missing: Missing | None) -> ComparisonWor
 
 def _ends(measure: CriterionMeasure) -> tuple[float, float] | None:
     """Returns the worst and the best value; None: they are not known."""
-    if measure.measure == "pass_rate":
-        ends = (0.0, 1.0)
-    elif measure.scale is None or measure.better_is == "neither":
+    is_share = measure.measure == "pass_rate"
+    ends = (0.0, 1.0) if is_share else measure.scale
+    if ends is None or (not is_share and measure.better_is == "neither"):
         return None
-    else:
-        ends = measure.scale
     return ends if measure.better_is == "more" else (ends[1], ends[0])
 
 
@@ -481,31 +470,24 @@ def with_correction(result: CriterionComparison, a: ComparedSide, b: ComparedSid
 
 def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, b: ComparedSide) -> list[str]:
     """Returns notes about words that corrected differences do not bear out, and sides without labels."""
-    notes = [
-        f"{result.criterion}: {result.overall.word} by the scores, but not shown by the figures that labels "
-        "correct"
-        for result in criteria
-        if result.corrected is not None and not _bears_out(result, result.corrected)
-    ]
-    notes += [
-        f"{result.criterion}: the labels of one side cover what has no score, those of the "
-        "other do not: no difference is corrected"
-        for result in criteria
-        if len({figure.covers for side in (a, b) if (figure := _corrected(result, side)) is not None}) > 1
-    ]
+    notes, uneven = [], []
+    for result in criteria:
+        word, corrected = result.overall.word, result.corrected
+        if corrected is not None and word in ("better", "worse"):
+            is_above = (word == "better") == (result.better_is != "less")
+            if not (corrected.interval.low > 0 if is_above else corrected.interval.high < 0):
+                shown = "not shown by the figures that labels correct"
+                notes.append(f"{result.criterion}: {word} by the scores, but {shown}")
+        if len({figure.covers for side in (a, b) if (figure := _corrected(result, side)) is not None}) > 1:
+            cover = "the labels of one side cover what has no score, those of the other do not"
+            uneven.append(f"{result.criterion}: {cover}: no difference is corrected")
+    notes += uneven
     for calibrated, other in ((a, b), (b, a)):
         if calibrated.calibration is not None and other.calibration is None:
             notes.append(
                 f"{calibrated.name} is calibrated by labels, {other.name} is not: no difference is corrected"
             )
     return notes
-
-
-def _bears_out(result: CriterionComparison, corrected: CorrectedDifference) -> bool:
-    word, is_more = result.overall.word, result.better_is != "less"
-    if word in ("better", "worse"):
-        return corrected.interval.low > 0 if (word == "better") == is_more else corrected.interval.high < 0
-    return True
 
 
 def _corrected(result: CriterionComparison, side: ComparedSide) -> Corrected | None:
