@@ -22,6 +22,7 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import listed
+from turnwise.transforms.decisions.comparison import words
 from turnwise.transforms.decisions.comparison.estimates import (
     CompareOptions,
     Estimate,
@@ -45,19 +46,6 @@ from turnwise.transforms.decisions.comparison.side_values import (
     measure_of,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, Integers
-from turnwise.transforms.decisions.comparison.words import (
-    LEAST_CHANGE,
-    comparison_notes,
-    few_alike,
-    flips,
-    held_open,
-    in_table_order,
-    same_as_verdict,
-    sentence,
-    settings_changes,
-    short_names,
-    why_open,
-)
 from turnwise.transforms.metrics.state import AGENT, LANGUAGE, TAG, is_wanted
 from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
 from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, normal_quantile, shrink
@@ -65,15 +53,15 @@ from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, norma
 
 def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
     """Compares a candidate (b) with a baseline (a), each with at least one conversation."""
-    short = short_names((a.name, b.name))
+    short = words.short_names((a.name, b.name))
     sides, (a, b) = (a, b), (msgspec.structs.replace(side, name=short[side.name]) for side in (a, b))
     matched = match(a.conversations, b.conversations, options.by)
     pairing = matched.pairing
-    changes: list[SettingsChange] = settings_changes(a, b)
+    changes: list[SettingsChange] = words.settings_changes(a, b)
     base, other = a.conversations.criteria, b.conversations.criteria
     documents = [side.document for side in (a, b) if side.document is not None]
     thresholds = {name for document in documents for name in document.thresholds}
-    names = in_table_order((name for name in base if name in other), documents)
+    names = words.in_table_order((name for name in base if name in other), documents)
     measures = [measure_of(name, [base[name], other[name]], name in thresholds) for name in names]
     missing = {name: f"{b.name} has no score of it" for name in base if name not in other}
     missing |= {name: f"{a.name} has no score of it" for name in other if name not in base}
@@ -94,8 +82,8 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         )
         other_p = [of_other.p for of_other in family if of_other.p is not None]
         result = _compare(matched, measure, whole, other_p, options)
-        result = held_open(result, a, b, pairing, options.margin)
-        text, why = sentence(result, a.name, b.name, pairing.by), why_open(result, b.name)
+        result = words.held_open(result, a, b, pairing, options.margin)
+        text, why = words.sentence(result, a.name, b.name, pairing.by), words.why_open(result, b.name)
         of_turns = turns.get(measure.criterion, [])
         result = msgspec.structs.replace(result, sentence=text, why_open=why, turns=of_turns)
         criteria.append(with_correction(result, a, b))
@@ -108,13 +96,13 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         q=options.q,
         criteria=criteria,
         not_compared=missing,
-        same_as_verdict=same_as_verdict(criteria, (a, b)),
+        same_as_verdict=words.same_as_verdict(criteria, (a, b)),
         slices=slices,
-        flips=flips(matched, measures) if options.details else [],
+        flips=words.flips(matched, measures) if options.details else [],
         settings_changes=changes,
         notes=[
-            *comparison_notes(a, b, matched, changes, left_out),
-            *few_alike(criteria, b.name),
+            *words.comparison_notes(a, b, matched, changes, left_out),
+            *words.few_alike(criteria, b.name),
             *calibration_notes(criteria, a, b),
         ],
         word=next((result.overall.word for result in criteria if result.criterion == STATUS), None),
@@ -169,7 +157,7 @@ def _compare(
     if is_share and is_paired:
         _, a, b = paired_values(matched, measure)
         changes = b.means - a.means
-        fixed, regressed = (int((sign * changes >= LEAST_CHANGE).sum()) for sign in (1, -1))
+        fixed, regressed = (int((sign * changes >= words.LEAST_CHANGE).sum()) for sign in (1, -1))
         # The mean of values from 0 to 1 is 1, or 0, where all of them are.
         passed, failed = (int(((a.means == value) & (b.means == value)).sum()) for value in (1, 0))
     alone = pairing.baseline_only + pairing.candidate_only

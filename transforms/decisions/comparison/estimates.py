@@ -27,14 +27,7 @@ from turnwise.transforms.decisions.comparison.side_values import (
     SideValues,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, Integers
-from turnwise.transforms.statistics.power import (
-    detectable_difference,
-    detectable_mean,
-    detectable_of_groups,
-    needed_cases,
-    needed_of_groups,
-    needed_pairs,
-)
+from turnwise.transforms.statistics import power
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans, sign_flip_p
 from turnwise.transforms.statistics.tests import (
     Pairs,
@@ -190,8 +183,8 @@ def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, options: Compa
         equivalence=bounded_interval(pairs, 1 - 2 * options.alpha),
         p=test.p,
         mid_p=test.mid_p,
-        detectable=detectable_difference(pairs.discordant, size, options.alpha),
-        pairs_needed=needed_pairs(pairs.difference, pairs.discordant, options.alpha),
+        detectable=power.detectable_difference(pairs.discordant, size, options.alpha),
+        pairs_needed=power.needed_pairs(pairs.difference, pairs.discordant, options.alpha),
         effect=cohens_h(candidate_value, baseline_value),
         effect_kind="h",
         fewest_alike=FEWEST_ALIKE if size < FEWEST_ALIKE else None,
@@ -216,7 +209,7 @@ def _paired_means(
         for level in (1 - options.alpha, 1 - 2 * options.alpha)
     )
     spread = drawn.variance
-    seen = detectable_mean(sqrt(spread / size), options.alpha) if spread else None
+    seen = power.detectable_mean(sqrt(spread / size), options.alpha) if spread else None
     can_be_seen = 2 / 2**size <= options.alpha
     return Estimate(
         *(size, *counts, baseline_value, candidate_value, drawn.mean),
@@ -224,7 +217,7 @@ def _paired_means(
         equivalence=equivalence,
         p=sign_flip_p(differences, SEED),
         detectable=within_scale(seen, span) if can_be_seen else None,
-        pairs_needed=needed_cases(drawn.mean, spread, options.alpha) if size > 1 else None,
+        pairs_needed=power.needed_cases(drawn.mean, spread, options.alpha) if size > 1 else None,
         effect=cohens_h(candidate_value, baseline_value) if is_share else standardised(drawn.mean, spread),
         effect_kind="h" if is_share else "d_z",
         fewest=FEWEST_CASES if is_too_few else None,
@@ -285,8 +278,8 @@ def _shares(a: Sequence[float], b: Sequence[float], options: CompareOptions) -> 
         interval=difference_interval(*groups, 1 - options.alpha),
         equivalence=difference_interval(*groups, 1 - 2 * options.alpha),
         p=exact_p(*groups),
-        detectable=detectable_of_groups(pooled, (len(a), len(b)), options.alpha),
-        pairs_needed=needed_of_groups(candidate_value - baseline_value, spread, options.alpha),
+        detectable=power.detectable_of_groups(pooled, (len(a), len(b)), options.alpha),
+        pairs_needed=power.needed_of_groups(candidate_value - baseline_value, spread, options.alpha),
         effect=cohens_h(candidate_value, baseline_value),
         effect_kind="h",
         fewest_alike=FEWEST_ALIKE if min(len(a), len(b)) < FEWEST_ALIKE else None,
@@ -313,8 +306,8 @@ def _means(
         interval=_clipped(mean_difference_interval(candidate, base, 1 - options.alpha), span),
         equivalence=_clipped(mean_difference_interval(candidate, base, 1 - 2 * options.alpha), span),
         p=mean_difference_p(candidate, base),
-        detectable=within_scale(detectable_mean(error, options.alpha), span),
-        pairs_needed=needed_cases(difference, spread, options.alpha),
+        detectable=within_scale(power.detectable_mean(error, options.alpha), span),
+        pairs_needed=power.needed_cases(difference, spread, options.alpha),
         effect=cohens_h(candidate.mean, base.mean) if is_share else standardised(difference, spread / 2),
         effect_kind="h" if is_share else "d",
         method="Welch's t test and interval",
