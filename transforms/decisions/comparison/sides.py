@@ -284,8 +284,8 @@ class _Given:
         reason, votes = self._reasons.setdefault(why, len(self._reasons)), (observed.voted, observed.flipped)
         self._scores.extend((row, observed.value or 0.0, kind, reason, len(observed.turns), *votes))
         for turn, value, outcome in observed.turns:
-            place = self._outcomes.setdefault(outcome, len(self._outcomes))
-            self._turns.extend((turn, np.nan if value is None else value, place))
+            code = self._outcomes.setdefault(outcome, len(self._outcomes))
+            self._turns.extend((turn, np.nan if value is None else value, code))
 
     def column(self, size: int) -> CriterionColumn:
         rows, *given = np.asarray(self._scores).reshape(-1, 7).T
