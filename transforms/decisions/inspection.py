@@ -151,20 +151,17 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
         lists = [dict(_lists(held)).get(path, []) for held in records]
         items = list(chain.from_iterable(lists))
         keys = list(dict.fromkeys(key for item in first for key in item))
-        user, agent = _side(keys, _USERS, "user"), _side(keys, _AGENTS, "assistant")
         ordered = f"reverse({path})" if _are_newest_first(lists) else path
         if _are_messages(items):
             yield "messages", ordered, []
         elif message := _message(items):
             yield "messages", f"{ordered}[*].{message[0]}", message[1]
-        elif user and agent and _are_turns(user, agent, items):
-            yield "turns", f"{ordered}[*].{_turn(_quoted(user), _quoted(agent), items)}", []
-    keys = list(record)
-    user, agent = _side(keys, _USERS, "user"), _side(keys, _AGENTS, "assistant")
-    if user and agent and _are_turns(user, agent, records):
-        yield "turn", _turn(_quoted(user), _quoted(agent), [record]), []
-    elif user and (replies := _parts(record, _REPLIES)):
-        yield "turn", _turn(_quoted(user), replies, []), []
+        elif turn := _turn(keys, items, items):
+            yield "turns", f"{ordered}[*].{turn}", []
+    if turn := _turn(list(record), records, [record]):
+        yield "turn", turn, []
+    elif (user := _side(list(record), _USERS, "user")) and (replies := _parts(record, _REPLIES)):
+        yield "turn", f"{{user: {_quoted(user)}, agent: {replies}}}", []
     elif message := _message(records):
         yield "message", *message
     for path, pairs in _arrays(record):
@@ -185,11 +182,6 @@ def _side(keys: Sequence[str], names: Sequence[str], who: str) -> str | None:
     return _named(keys, names) or next(spoken, None)
 
 
-def _are_turns(user: str, agent: str, items: Sequence[JsonObject]) -> bool:
-    """Returns whether objects have words of both sides: with one side in each, they are messages."""
-    return any(item.get(user) and item.get(agent) for item in items)
-
-
 def _are_newest_first(lists: Sequence[Sequence[JsonObject]]) -> bool:
     """Returns whether the times of the items of lists only fall, as exports of some chats are written."""
     times: list[list[Any]] = [[item.get(_named(list(item), _TIMES) or "") for item in held] for held in lists]
@@ -208,9 +200,13 @@ def _are_messages(items: Sequence[JsonObject]) -> bool:
     return len(names) == 1 or (plain and not names)
 
 
-def _turn(user: str, agent: str, items: Sequence[JsonObject]) -> str:
-    """Returns the expression of a turn, with its calls where shapes show them."""
-    return f"{{user: {user}, agent: {agent}{_calls(items, with_results=True)}}}"
+def _turn(keys: Sequence[str], items: Sequence[JsonObject], shown: Sequence[JsonObject]) -> str | None:
+    """Returns the expression of a turn, with its calls where shapes show them; None: none has both sides."""
+    user, agent = _side(keys, _USERS, "user"), _side(keys, _AGENTS, "assistant")
+    # Objects with the words of one side alone are messages.
+    if not user or not agent or not any(item.get(user) and item.get(agent) for item in items):
+        return None
+    return f"{{user: {_quoted(user)}, agent: {_quoted(agent)}{_calls(shown, with_results=True)}}}"
 
 
 def _calls(items: Sequence[JsonObject], with_results: bool) -> str:

@@ -76,9 +76,7 @@ def _named(eval_id: str, display_name: str | None) -> JsonObject:
 
 def _write_ces_conversation(conversation: Conversation) -> JsonObject:
     """Returns a golden that expects what was said and called; results are those of the fake tools."""
-    record = _named(conversation.conversation_id, None)
-    if conversation.tags:
-        record["tags"] = conversation.tags
+    record = _named(conversation.conversation_id, None) | _stated(tags=conversation.tags or None)
     turns: list[JsonObject] = []
     for turn in conversation.turns:
         expected: list[JsonObject] = [{"toolCall": tool_call(call)} for call in turn.tool_calls]
@@ -127,9 +125,7 @@ def _read_ces_conversation(record: JsonObject) -> Conversation:
 
 
 def _write_ces_case(case: EvalCase) -> JsonObject:
-    record = _named(case.eval_id, case.display_name)
-    if case.tags:
-        record["tags"] = case.tags
+    record = _named(case.eval_id, case.display_name) | _stated(tags=case.tags or None)
     if case.thresholds != CaseThresholds():
         record["evaluationMetricsThresholdOverride"] = case_thresholds(case.thresholds)
     # The metrics that a case switches off; those of a golden are stated together.
@@ -156,9 +152,8 @@ def _write_ces_case(case: EvalCase) -> JsonObject:
         return {**record, "scenario": {name: value for name, value in message.items() if value}}
     if not case.turns:
         raise ValueError(f"the case {case.eval_id} has no turns, which a CES golden needs")
-    golden: JsonObject = {"turns": [_golden_turn(turn) for turn in case.turns]}
-    if case.evaluation_expectations:
-        golden["evaluationExpectations"] = case.evaluation_expectations
+    turns: JsonValue = [_golden_turn(turn) for turn in case.turns]
+    golden = _stated(turns=turns, evaluationExpectations=case.evaluation_expectations or None)
     return {**record, "golden": golden}
 
 
@@ -173,8 +168,7 @@ def _golden_turn(turn: ExpectedTurn) -> JsonObject:
         texts = [*turn.intermediate_responses, *([turn.response] if turn.response else [])]
         stated += [Expectation(kind="agent_response", text=text) for text in texts]
     message: JsonObject = {"steps": [*steps, *({"expectation": golden_expectation(e)} for e in stated)]}
-    limits = turn.thresholds
-    if limits is not None:
+    if (limits := turn.thresholds) is not None:
         message["turnLevelMetricsThresholdsOverride"] = _stated(
             semanticSimilaritySuccessThreshold=limits.semantic_similarity,
             overallToolInvocationCorrectnessThreshold=limits.tool_invocation,
@@ -357,13 +351,12 @@ def _write_adk_case(case: EvalCase) -> JsonObject:
         record["conversation"] = [expected_invocation(turn) for turn in case.turns]
     else:
         raise ValueError(f"the case {case.eval_id} has no turns, which an ADK eval set needs")
-    if case.session_state:
-        record["session_input"] = {"app_name": _OWN_NAME, "user_id": _OWN_NAME, "state": case.session_state}
-    if case.rubrics:
-        record["rubrics"] = rubrics(case.rubrics)
-    if case.final_session_state:
-        record["final_session_state"] = case.final_session_state
-    return record
+    session = {"app_name": _OWN_NAME, "user_id": _OWN_NAME, "state": case.session_state}
+    return record | _stated(
+        session_input=session if case.session_state else None,
+        rubrics=rubrics(case.rubrics) or None,
+        final_session_state=case.final_session_state or None,
+    )
 
 
 def _eval_set_document(name: str, first: JsonObject) -> tuple[str, str]:

@@ -175,14 +175,14 @@ def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, options: Compa
     pairs = Pairs(
         *(int(((cases.baseline.means == a) & (cases.candidate.means == b)).sum()) for a, b in kinds)
     )
-    test, size = mcnemar(pairs.fixed, pairs.regressed), pairs.size
+    (p, mid_p), size = mcnemar(pairs.fixed, pairs.regressed), pairs.size
     baseline_value, candidate_value = (pairs.both + pairs.regressed) / size, (pairs.both + pairs.fixed) / size
     return Estimate(
         *(size, size, size, baseline_value, candidate_value, pairs.difference),
         interval=bounded_interval(pairs, 1 - options.alpha),
         equivalence=bounded_interval(pairs, 1 - 2 * options.alpha),
-        p=test.p,
-        mid_p=test.mid_p,
+        p=p,
+        mid_p=mid_p,
         detectable=power.detectable_difference(pairs.discordant, size, options.alpha),
         pairs_needed=power.needed_pairs(pairs.difference, pairs.discordant, options.alpha),
         effect=cohens_h(candidate_value, baseline_value),
