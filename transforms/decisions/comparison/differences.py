@@ -22,22 +22,7 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import listed
-from turnwise.transforms.decisions.comparison import words
-from turnwise.transforms.decisions.comparison.estimates import (
-    CompareOptions,
-    Estimate,
-    PairedRuns,
-    calibration_notes,
-    estimate,
-    group_estimate,
-    group_values,
-    lasting_word,
-    paired_estimate,
-    paired_values,
-    three_readings,
-    with_correction,
-    word_for,
-)
+from turnwise.transforms.decisions.comparison import estimates, words
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
     MatchedValues,
@@ -51,7 +36,7 @@ from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolate
 from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, normal_quantile, shrink
 
 
-def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
+def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions) -> Comparison:
     """Compares a candidate (b) with a baseline (a), each with at least one conversation."""
     short = words.short_names((a.name, b.name))
     sides, (a, b) = (a, b), (msgspec.structs.replace(side, name=short[side.name]) for side in (a, b))
@@ -72,7 +57,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
             "candidate)"
         )
         measures = [measure for measure in measures if measure.criterion != STATUS]
-    measured = [(measure, estimate(matched, measure, options)) for measure in measures]
+    measured = [(measure, estimates.estimate(matched, measure, options)) for measure in measures]
     slices, turns, left_out = _compare_parts(matched, measured, options)
     criteria = []
     for measure, whole in measured:
@@ -86,7 +71,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         text, why = words.sentence(result, a.name, b.name, pairing.by), words.why_open(result, b.name)
         of_turns = turns.get(measure.criterion, [])
         result = msgspec.structs.replace(result, sentence=text, why_open=why, turns=of_turns)
-        criteria.append(with_correction(result, a, b))
+        criteria.append(estimates.with_correction(result, a, b))
     return Comparison(
         baseline=_side(sides[0], pairing.by),
         candidate=_side(sides[1], pairing.by),
@@ -103,7 +88,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         notes=[
             *words.comparison_notes(a, b, matched, changes, left_out),
             *words.few_alike(criteria, b.name),
-            *calibration_notes(criteria, a, b),
+            *estimates.calibration_notes(criteria, a, b),
         ],
         word=next((result.overall.word for result in criteria if result.criterion == STATUS), None),
     )
@@ -145,9 +130,9 @@ def _family(measure: CriterionMeasure) -> str:
 def _compare(
     matched: MatchedValues,
     measure: CriterionMeasure,
-    whole: Estimate,
+    whole: estimates.Estimate,
     other_p: Sequence[float],
-    options: CompareOptions,
+    options: estimates.CompareOptions,
 ) -> CriterionComparison:
     adjusted = None if whole.p is None else holm([whole.p, *other_p])[0]
     sides, pairing = (matched.baseline, matched.candidate), matched.pairing
@@ -155,7 +140,7 @@ def _compare(
     has_a, has_b = (side.runs(measure).counts > 0 for side in sides)
     fixed = regressed = passed = failed = unpaired = mean = None
     if is_share and is_paired:
-        _, a, b = paired_values(matched, measure)
+        _, a, b = estimates.paired_values(matched, measure)
         changes = b.means - a.means
         fixed, regressed = (int((sign * changes >= words.LEAST_CHANGE).sum()) for sign in (1, -1))
         # The mean of values from 0 to 1 is 1, or 0, where all of them are.
@@ -163,17 +148,17 @@ def _compare(
     alone = pairing.baseline_only + pairing.candidate_only
     if is_paired and alone + pairing.baseline_unidentified + pairing.candidate_unidentified:
         # Some have no partner: over all conversations.
-        group_a, group_b = (group_values(side, measure) for side in sides)
-        groups = group_estimate(group_a, group_b, measure, options)
-        unpaired = groups.as_part(word_for(groups, groups.p, measure, options))
+        group_a, group_b = (estimates.group_values(side, measure) for side in sides)
+        groups = estimates.group_estimate(group_a, group_b, measure, options)
+        unpaired = groups.as_part(estimates.word_for(groups, groups.p, measure, options))
     has_more = is_share and measure.has_outcomes and measure.criterion != STATUS
     if has_more and not all(side.observed.is_binary(measure) for side in sides):
         # The mean values say more than the outcomes.
         name, better = measure.criterion, better_side(measure.criterion)
         values = CriterionMeasure(name, "mean", measure.scale, measure.unit, better, has_outcomes=False)
-        means = estimate(matched, values, options)
-        mean = means.as_part(word_for(means, means.p, values, options))
-    missing = three_readings(matched, measure, options, whole, other_p)
+        means = estimates.estimate(matched, values, options)
+        mean = means.as_part(estimates.word_for(means, means.p, values, options))
+    missing = estimates.three_readings(matched, measure, options, whole, other_p)
     voted, flipped = map(sum, zip(*(side.votes(measure) for side in sides), strict=True))
     has_quantiles = options.details and measure.unit != "score"
     quantiles = _quantile_ratios(matched, measure, options) if has_quantiles else []
@@ -184,7 +169,9 @@ def _compare(
         unit=measure.unit,
         better_is=measure.better_is,
         threshold=measure.threshold,
-        overall=whole.as_part(lasting_word(word_for(whole, adjusted, measure, options), missing)),
+        overall=whole.as_part(
+            estimates.lasting_word(estimates.word_for(whole, adjusted, measure, options), missing)
+        ),
         p_adjusted=adjusted,
         mid_p=whole.mid_p,
         effect=whole.effect,
@@ -215,13 +202,15 @@ class _Part(Struct, frozen=True):
     """A slice, or a turn index, of one criterion."""
 
     measure: CriterionMeasure
-    estimate: Estimate
+    estimate: estimates.Estimate
     slice: str = ""
     turn_index: int = -1
 
 
 def _compare_parts(
-    matched: MatchedValues, measured: Sequence[tuple[CriterionMeasure, Estimate]], options: CompareOptions
+    matched: MatchedValues,
+    measured: Sequence[tuple[CriterionMeasure, estimates.Estimate]],
+    options: estimates.CompareOptions,
 ) -> tuple[list[SliceDifference], dict[str, list[TurnDifference]], int]:
     """Compares every slice and turn index, with q-values over all of them together.
 
@@ -233,7 +222,7 @@ def _compare_parts(
     slices, measures = _slices(matched, options.slices), [measure for measure, _ in measured]
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
     of_slices = (
-        _Part(measure, estimate(slices[name], measure, options), name)
+        _Part(measure, estimates.estimate(slices[name], measure, options), name)
         for name in sorted(kept)
         for measure in measures
     )
@@ -249,7 +238,7 @@ def _compare_parts(
         q = None if part.estimate.p is None else next(q_values)
         # A part is better or worse where it stands out.
         scaled = None if q is None else q * options.alpha / options.q
-        difference = part.estimate.as_part(word_for(part.estimate, scaled, part.measure, options))
+        difference = part.estimate.as_part(estimates.word_for(part.estimate, scaled, part.measure, options))
         criterion, stands_out = part.measure.criterion, q is not None and q < options.q
         if part.slice:
             of_slice = SliceDifference(
@@ -322,7 +311,9 @@ def _slice_names(conversations: ConversationColumns, wanted: Sequence[str]) -> l
     return slices
 
 
-def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: CompareOptions) -> Iterator[_Part]:
+def _of_turns(
+    matched: MatchedValues, measure: CriterionMeasure, options: estimates.CompareOptions
+) -> Iterator[_Part]:
     """Yields the turn indices at which both sides have scores."""
     is_paired = matched.pairing.by != "nothing"
     a, b = (
@@ -333,20 +324,20 @@ def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: Compar
         base_runs, other = a[turn], b[turn]
         if not is_paired:
             base_runs, other = base_runs.at(base_runs.counts > 0), other.at(other.counts > 0)
-            estimated = group_estimate(base_runs, other, measure, options)
+            estimated = estimates.group_estimate(base_runs, other, measure, options)
         else:
             kept = (base_runs.counts > 0) & (other.counts > 0)
             names = [matched.names[index] for index in np.flatnonzero(kept).tolist()]
             if not names:
                 continue
-            estimated = paired_estimate(
-                PairedRuns(names, base_runs.at(kept), other.at(kept)), measure, options
+            estimated = estimates.paired_estimate(
+                estimates.PairedRuns(names, base_runs.at(kept), other.at(kept)), measure, options
             )
         yield _Part(measure, estimated, "", turn)
 
 
 def _shrunk(
-    parts: Sequence[_Part], overall: Mapping[str, Estimate], options: CompareOptions
+    parts: Sequence[_Part], overall: Mapping[str, estimates.Estimate], options: estimates.CompareOptions
 ) -> dict[int, float]:
     """Returns the differences of slices, pulled towards the overall one by how noisy they are."""
     by_criterion: dict[str, list[tuple[int, float, float]]] = {}
@@ -375,7 +366,7 @@ _FEWEST_CASES = 10
 
 
 def _quantile_ratios(
-    matched: MatchedValues, measure: CriterionMeasure, options: CompareOptions
+    matched: MatchedValues, measure: CriterionMeasure, options: estimates.CompareOptions
 ) -> list[QuantileRatio]:
     """Returns the ratios of the quantiles over all single values, those of turns where there are any.
 

@@ -27,24 +27,8 @@ from turnwise.transforms.decisions.comparison.side_values import (
     SideValues,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, Integers
-from turnwise.transforms.statistics import power
+from turnwise.transforms.statistics import power, tests
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans, sign_flip_p
-from turnwise.transforms.statistics.tests import (
-    Pairs,
-    SampleMoments,
-    bounded_interval,
-    cohens_h,
-    difference_interval,
-    estimated_difference,
-    exact_p,
-    holm,
-    mcnemar,
-    mean_difference_interval,
-    mean_difference_p,
-    normal_quantile,
-    standardised,
-    word,
-)
 
 FEWEST_CASES = 6
 """From so many cases (of each side) on the spread of values is estimated from them.
@@ -172,20 +156,20 @@ def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, options: Compa
         # The mean of a case's runs is its value, as are values between 0 and 1, which turns may have.
         return _paired_means(cases, options, 1.0, is_share=True)
     kinds = (1, 1), (0, 1), (1, 0), (0, 0)
-    pairs = Pairs(
+    pairs = tests.Pairs(
         *(int(((cases.baseline.means == a) & (cases.candidate.means == b)).sum()) for a, b in kinds)
     )
-    (p, mid_p), size = mcnemar(pairs.fixed, pairs.regressed), pairs.size
+    (p, mid_p), size = tests.mcnemar(pairs.fixed, pairs.regressed), pairs.size
     baseline_value, candidate_value = (pairs.both + pairs.regressed) / size, (pairs.both + pairs.fixed) / size
     return Estimate(
         *(size, size, size, baseline_value, candidate_value, pairs.difference),
-        interval=bounded_interval(pairs, 1 - options.alpha),
-        equivalence=bounded_interval(pairs, 1 - 2 * options.alpha),
+        interval=tests.bounded_interval(pairs, 1 - options.alpha),
+        equivalence=tests.bounded_interval(pairs, 1 - 2 * options.alpha),
         p=p,
         mid_p=mid_p,
         detectable=power.detectable_difference(pairs.discordant, size, options.alpha),
         pairs_needed=power.needed_pairs(pairs.difference, pairs.discordant, options.alpha),
-        effect=cohens_h(candidate_value, baseline_value),
+        effect=tests.cohens_h(candidate_value, baseline_value),
         effect_kind="h",
         fewest_alike=FEWEST_ALIKE if size < FEWEST_ALIKE else None,
         method="exact McNemar test, Newcombe's paired interval",
@@ -218,7 +202,9 @@ def _paired_means(
         p=sign_flip_p(differences, SEED),
         detectable=within_scale(seen, span) if can_be_seen else None,
         pairs_needed=power.needed_cases(drawn.mean, spread, options.alpha) if size > 1 else None,
-        effect=cohens_h(candidate_value, baseline_value) if is_share else standardised(drawn.mean, spread),
+        effect=tests.cohens_h(candidate_value, baseline_value)
+        if is_share
+        else tests.standardised(drawn.mean, spread),
         effect_kind="h" if is_share else "d_z",
         fewest=FEWEST_CASES if is_too_few else None,
         method="exchange of versions within cases, "
@@ -234,7 +220,7 @@ def _unseen_spread(mean: float, size: int, span: float | None, level: float) -> 
     """
     if span is None:
         return None
-    z2 = normal_quantile((1 + level) / 2) ** 2
+    z2 = tests.normal_quantile((1 + level) / 2) ** 2
     share = z2 / (size + z2)
     half, nearer = (span + abs(mean)) * share, mean * (1 - 2 * share)
     low, high = max(-span, mean - half), min(span, mean + half)
@@ -275,12 +261,12 @@ def _shares(a: Sequence[float], b: Sequence[float], options: CompareOptions) -> 
     spread = baseline_value * (1 - baseline_value) + candidate_value * (1 - candidate_value)
     return Estimate(
         *(0, len(a), len(b), baseline_value, candidate_value, candidate_value - baseline_value),
-        interval=difference_interval(*groups, 1 - options.alpha),
-        equivalence=difference_interval(*groups, 1 - 2 * options.alpha),
-        p=exact_p(*groups),
+        interval=tests.difference_interval(*groups, 1 - options.alpha),
+        equivalence=tests.difference_interval(*groups, 1 - 2 * options.alpha),
+        p=tests.exact_p(*groups),
         detectable=power.detectable_of_groups(pooled, (len(a), len(b)), options.alpha),
         pairs_needed=power.needed_of_groups(candidate_value - baseline_value, spread, options.alpha),
-        effect=cohens_h(candidate_value, baseline_value),
+        effect=tests.cohens_h(candidate_value, baseline_value),
         effect_kind="h",
         fewest_alike=FEWEST_ALIKE if min(len(a), len(b)) < FEWEST_ALIKE else None,
         method="Fisher's exact test, Newcombe's interval",
@@ -293,8 +279,8 @@ def _means(
     values = fmean(a) if a else None, fmean(b) if b else None
     if len(a) < 2 or len(b) < 2 or values[0] is None or values[1] is None:
         return Estimate(0, len(a), len(b), *values)
-    base = SampleMoments(len(a), values[0], variance(a))
-    candidate = SampleMoments(len(b), values[1], variance(b))
+    base = tests.SampleMoments(len(a), values[0], variance(a))
+    candidate = tests.SampleMoments(len(b), values[1], variance(b))
     difference, spread = candidate.mean - base.mean, candidate.variance + base.variance
     if not spread:
         return Estimate(0, len(a), len(b), *values, difference)
@@ -303,12 +289,14 @@ def _means(
     error = sqrt(candidate.variance / candidate.size + base.variance / base.size)
     return Estimate(
         *(0, len(a), len(b), *values, difference),
-        interval=_clipped(mean_difference_interval(candidate, base, 1 - options.alpha), span),
-        equivalence=_clipped(mean_difference_interval(candidate, base, 1 - 2 * options.alpha), span),
-        p=mean_difference_p(candidate, base),
+        interval=_clipped(tests.mean_difference_interval(candidate, base, 1 - options.alpha), span),
+        equivalence=_clipped(tests.mean_difference_interval(candidate, base, 1 - 2 * options.alpha), span),
+        p=tests.mean_difference_p(candidate, base),
         detectable=within_scale(power.detectable_mean(error, options.alpha), span),
         pairs_needed=power.needed_cases(difference, spread, options.alpha),
-        effect=cohens_h(candidate.mean, base.mean) if is_share else standardised(difference, spread / 2),
+        effect=tests.cohens_h(candidate.mean, base.mean)
+        if is_share
+        else tests.standardised(difference, spread / 2),
         effect_kind="h" if is_share else "d",
         method="Welch's t test and interval",
     )
@@ -342,7 +330,9 @@ def word_for(
         interval, equivalence = (Bounds(-high, -low) for low, high in (interval, equivalence))
     # What does not matter is a share of the scale; on an open scale, a share of A's mean.
     unit = abs(estimate.baseline_value or 0.0) if measure.span is None else measure.span
-    decided = word(sign * difference, p_adjusted, interval, equivalence, options.margin * unit, options.alpha)
+    decided = tests.word(
+        sign * difference, p_adjusted, interval, equivalence, options.margin * unit, options.alpha
+    )
     if decided in ("same", "not worse") and estimate.fewest_alike is not None:
         return "inconclusive"
     return "inconclusive" if measure.better_is == "neither" and decided == "not worse" else decided
@@ -375,7 +365,7 @@ def three_readings(
         return None
 
     def read(estimated: Estimate) -> MissingReading:
-        p = None if estimated.p is None else holm([estimated.p, *other_p])[0]
+        p = None if estimated.p is None else tests.holm([estimated.p, *other_p])[0]
         return MissingReading(
             pairs=estimated.pairs,
             baseline_value=estimated.baseline_value,
@@ -448,7 +438,7 @@ def with_correction(result: CriterionComparison, a: ComparedSide, b: ComparedSid
         baseline_value=base.value,
         candidate_value=candidate.value,
         difference=candidate.value - base.value,
-        interval=estimated_difference(candidate.value, candidate.interval, base.value, base.interval),
+        interval=tests.estimated_difference(candidate.value, candidate.interval, base.value, base.interval),
     )
     decided = "" if base.covers == "all" else ", of what the criterion decided alone"
     scale, digits, unit = (100, 1, " points") if result.measure == "pass_rate" else (1, 3, "")
