@@ -80,10 +80,7 @@ def failure_counters(row: FailureRow) -> Iterator[str]:
 
 
 def run_counts(counts: Mapping[str, int]) -> RunCounts:
-    """Returns how many records, conversations and results there were, and how many were rejected where.
-
-    `unread_records` are records, too, and rejected.
-    """
+    """Returns how many records, conversations and results there were, and how many were rejected where."""
     number = Counter(counts)
     counts_of_run: RunCounts = {
         "records": number["records"] + number["unread_records"],
