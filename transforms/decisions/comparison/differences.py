@@ -158,6 +158,7 @@ def _compare(
         values = CriterionMeasure(name, "mean", measure.scale, measure.unit, better, has_outcomes=False)
         means = estimates.estimate(matched, values, options)
         mean = means.as_part(estimates.word_for(means, means.p, values, options))
+    word = estimates.word_for(whole, adjusted, measure, options)
     missing = estimates.three_readings(matched, measure, options, whole, other_p)
     voted, flipped = map(sum, zip(*(side.votes(measure) for side in sides), strict=True))
     has_quantiles = options.details and measure.unit != "score"
@@ -169,9 +170,7 @@ def _compare(
         unit=measure.unit,
         better_is=measure.better_is,
         threshold=measure.threshold,
-        overall=whole.as_part(
-            estimates.lasting_word(estimates.word_for(whole, adjusted, measure, options), missing)
-        ),
+        overall=whole.as_part(estimates.lasting_word(word, missing)),
         p_adjusted=adjusted,
         mid_p=whole.mid_p,
         effect=whole.effect,
