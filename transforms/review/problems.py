@@ -37,7 +37,7 @@ from turnwise.transforms.matching.sample import (
     unanswered_state,
 )
 from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, Verdict
-from turnwise.transforms.scoring.panels import conversation_gap
+from turnwise.transforms.scoring.selection import conversation_gap
 from turnwise.transforms.text.dates import time_seconds
 from turnwise.transforms.text.sentences import single_spaced
 
