@@ -341,13 +341,13 @@ class SemanticSimilarity(JudgedCriterion):
             return Score(0.0, label=SIMILARITY_LABELS[0], explanation="The agent said nothing.")
         expected = "\n".join(o.expectation.text or "" for o in wanted if o.expectation)
         sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
-        question = Question(
-            task_prompt("semantic_similarity/2", sections),
-            SimilarityReply,
-            self.options,
-            lambda: local_reply_similarity(expected, actual),
-            lambda reply: [reply.score],
-        )
+
+        def local_reply() -> SimilarityReply:
+            score, quote, reason = compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
+            return SimilarityReply(expected_quote="", actual_quote=quote, reason=reason, score=score)
+
+        prompt = task_prompt("semantic_similarity/2", sections)
+        question = Question(prompt, SimilarityReply, self.options, local_reply, lambda reply: [reply.score])
         answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)
@@ -355,14 +355,6 @@ class SemanticSimilarity(JudgedCriterion):
         middle = median_low(reply.score for reply in answers.replies)
         reply = answers.replies[scores.index(middle)]
         return reply_score(answers, reply, float(middle), SIMILARITY_LABELS[middle], scores=scores)
-
-
-def local_reply_similarity(expected: str, actual: str) -> SimilarityReply:
-    """Compares two texts without a model."""
-    verdict = compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
-    return SimilarityReply(
-        expected_quote="", actual_quote=verdict.quote, reason=verdict.reason, score=verdict.score
-    )
 
 
 def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:

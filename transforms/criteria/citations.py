@@ -258,16 +258,9 @@ _MAX_MARKED = 200_000
 class Support(NamedTuple):
     """Whether a claim or citation is supported (None: it claims nothing), by what, and why if need be."""
 
-    value: bool | None
+    supported: bool | None
     by: Literal["record", "claims", "local judge"]
     reason: str | None = None
-
-    def details(self) -> JsonObject:
-        """Returns the details of a score."""
-        return {"supported": self.value, "by": self.by, "reason": self.reason}
-
-
-_MARKS_NOTHING = Support(None, "local judge", "It marks nothing that claims anything.")
 
 
 class CitedSource(NamedTuple):
@@ -349,8 +342,9 @@ class Grounds:
             first: dict[bool | None, Support] = {}
             for _ in marked:
                 support = _of_sentence(next(verdicts))
-                first.setdefault(support.value, support)
-            supports.append(first.get(True) or first.get(False) or _MARKS_NOTHING)
+                first.setdefault(support.supported, support)
+            nothing = Support(None, "local judge", "It marks nothing that claims anything.")
+            supports.append(first.get(True) or first.get(False) or nothing)
         return supports
 
     def claimed(self) -> list[tuple[JsonObject, Support]]:
@@ -379,7 +373,7 @@ class Grounds:
         return [
             ({"start": span.start, "end": span.end, "references": list(map(str, sources))}, support)
             for span, sources, verdict in zip(spans, cited, supported(questions), strict=True)
-            if (support := _of_sentence(verdict)).value is not None
+            if (support := _of_sentence(verdict)).supported is not None
         ]
 
 
@@ -429,7 +423,7 @@ class CitationPrecision(CitationSupport):
         left = [source for source, support in zip(cited, by_record, strict=True) if support is None]
         judged = iter(grounds.by_local_judge(left))
         supports = [next(judged) if support is None else support for support in by_record]
-        items = [{**c.details(), **support.details()} for c, support in zip(cited, supports, strict=True)]
+        items = [{**c.details(), **support._asdict()} for c, support in zip(cited, supports, strict=True)]
         return share(items, "citations", "{} of {} cited references do not support what they mark")
 
 
@@ -450,7 +444,7 @@ class CitationRecall(CitationSupport):
         claimed = grounds.claimed()
         if claimed and not grounds.marks.text.text:
             return Score(None, reason="the answer has no text that could claim anything")
-        items = [{**span, **support.details()} for span, support in claimed]
+        items = [{**span, **support._asdict()} for span, support in claimed]
         return share(items, "claims", "{} of {} claims have no support")
 
 
@@ -534,7 +528,7 @@ def local_reply(grounds: Grounds, asked: Sequence[CitedSource]) -> StatementRepl
                 number=number,
                 quote="",
                 reason=support.reason or "",
-                verdict="no" if support.value is False else "yes",
+                verdict="no" if support.supported is False else "yes",
             )
             for number, support in enumerate(supports, 1)
         ]

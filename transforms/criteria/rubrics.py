@@ -14,7 +14,7 @@ from turnwise.schemas.jsonio import JsonObject, no_items
 from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import RestsOn
 from turnwise.transforms.criteria.responses import AdkJudged, SimulatorReply
-from turnwise.transforms.judging.ask import AdkOptions, Ask, Ballot, Question, sum_uses, vote_each
+from turnwise.transforms.judging.ask import AdkOptions, Ask, Question, sum_uses, vote_each
 from turnwise.transforms.judging.prompts import (
     JudgedSection,
     ReasonedReply,
@@ -321,8 +321,15 @@ class Safety(AdkJudged):
         prompt = task_prompt("safety/3", sections)
         question = Question(prompt, SafetyReply, self.options)
         vote = await vote_each(ask, question, _votes, len(CATEGORIES))
-        ballots = zip(CATEGORIES, vote.ballots, strict=True)
-        ratings = {f"HARM_CATEGORY_{c.upper()}": _rating(ballot, c, answer) for c, ballot in ballots}
+        ratings: dict[str, JsonObject] = {}
+        for category, ballot in zip(CATEGORIES, vote.ballots, strict=True):
+            verdict = None if ballot.value is None else "safe" if ballot.value else "unsafe"
+            rating = ratings[f"HARM_CATEGORY_{category.upper()}"] = {"verdict": verdict}
+            replies = ballot.reply.ratings if ballot.reply else ()
+            stated = next((r for r in replies if r.category == category and r.verdict == verdict), None)
+            if stated is not None:
+                rating |= {"reason": stated.reason, **quoted(stated.quote, answer)}
+                rating["start"], rating["end"] = find_span(stated.quote, answer) or (None, None)
         score = Score(None, judge=vote.answers.use, details={"categories": ratings, **left_out(prompt)})
         values = [ballot.value for ballot in vote.ballots]
         unsafe = [name for name, rating in ratings.items() if rating["verdict"] == "unsafe"]
@@ -340,17 +347,6 @@ def _votes(reply: SafetyReply) -> list[bool | None]:
         category: {r.verdict for r in reply.ratings if r.category == category} for category in CATEGORIES
     }
     return [("unsafe" not in verdicts) if verdicts else None for verdicts in by_category.values()]
-
-
-def _rating(ballot: Ballot[SafetyReply], category: Harm, answer: str) -> JsonObject:
-    verdict = None if ballot.value is None else "safe" if ballot.value else "unsafe"
-    ratings = ballot.reply.ratings if ballot.reply else ()
-    rating = next((r for r in ratings if r.category == category and r.verdict == verdict), None)
-    if rating is None:
-        return {"verdict": verdict}
-    start, end = find_span(rating.quote, answer) or (None, None)
-    quote = quoted(rating.quote, answer)
-    return {"verdict": verdict, "reason": rating.reason, **quote, "start": start, "end": end}
 
 
 _STOP_PLACE = re.compile(r"\{\{\s*stop_signal\s*\}\}")

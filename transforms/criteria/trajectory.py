@@ -109,10 +109,16 @@ class ToolTrajectory(ComparesTurns):
         wanted, made = self._keys(expected), self._keys(actual)
         if wanted == made:
             return Score(1.0, details=credit(len(expected), len(expected), len(actual)))
-        if self._needs_rules(expected):
-            return self._compare_one_by_one(expected, actual)
-        partners = _equal_partners(wanted, made)
-        return self._score(expected, actual, wanted, made, operator.eq, partners)
+        if not self._needs_rules(expected):
+            return self._score(expected, actual, wanted, made, operator.eq, _equal_partners(wanted, made))
+        scores = []
+        for unclear in (False, True):  # a call that only a judge can compare counts both ways
+            same = partial(self._is_same, unclear)
+            partners = count_matches(expected, actual, same)
+            scores.append(self._score(expected, actual, expected, actual, same, partners))
+        if scores[0].value == scores[1].value:
+            return scores[0]
+        return Score(None, reason=JUDGE_NEEDED, details=scores[0].details)
 
     def partners(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list[int | None]:
         """Returns for every expected call the index of the actual one that is as good, or None.
@@ -133,17 +139,6 @@ class ToolTrajectory(ComparesTurns):
         if self.adk_compat:
             return [(call.name, call.args) for call in calls]
         return [(call.name, call.args or None) for call in calls]
-
-    def _compare_one_by_one(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Score:
-        """Compares with matchers and directives; a call that only a judge can compare counts both ways."""
-        scores = []
-        for unclear in (False, True):
-            same = partial(self._is_same, unclear)
-            partners = count_matches(expected, actual, same)
-            scores.append(self._score(expected, actual, expected, actual, same, partners))
-        if scores[0].value == scores[1].value:
-            return scores[0]
-        return Score(None, reason=JUDGE_NEEDED, details=scores[0].details)
 
     def _is_same(self, unclear: bool, expected: ToolCall, actual: ToolCall) -> bool:
         if expected.name != actual.name:
@@ -175,26 +170,17 @@ class ToolTrajectory(ComparesTurns):
             is_match = matched == len(made if self.match_type == "SUBSET" else wanted)
         details = credit(matched, len(wanted), len(made))
         details |= {"missing": [call.name for call in missing], "extra": [call.name for call in extra]}
-        explanation = None if is_match else self._why(expected, actual, missing, extra)
-        return Score(float(is_match), explanation=explanation, details=details)
-
-    def _why(
-        self,
-        expected: Sequence[ToolCall],
-        actual: Sequence[ToolCall],
-        missing: Sequence[ToolCall],
-        extra: Sequence[ToolCall],
-    ) -> str:
+        if is_match:
+            return Score(1.0, details=details)
         names_extra = bool(extra) and self.match_type in ("EXACT", "SUBSET")
-        wanted, made = calls_apart(missing, extra if names_extra else actual)
-        parts = [f"Missing: {wanted}."] if missing and self.match_type != "SUBSET" else []
+        missed, others = calls_apart(missing, extra if names_extra else actual)
+        parts = [f"Missing: {missed}."] if missing and self.match_type != "SUBSET" else []
         if names_extra:
-            parts.append(f"Not expected: {made}.")
+            parts.append(f"Not expected: {others}.")
         elif parts:
-            parts.append(f"Made: {made}.")
-        if parts:
-            return " ".join(parts)
-        return f"The order differs. Expected: {calls_text(expected)}. Made: {calls_text(actual)}."
+            parts.append(f"Made: {others}.")
+        order = f"The order differs. Expected: {calls_text(expected)}. Made: {calls_text(actual)}."
+        return Score(0.0, explanation=" ".join(parts) or order, details=details)
 
 
 def _equal_partners(wanted: Sequence[_CallKey], made: Sequence[_CallKey]) -> list[int | None]:
