@@ -343,8 +343,9 @@ class SemanticSimilarity(JudgedCriterion):
         sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
 
         def local_reply() -> SimilarityReply:
-            score, quote, reason = compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
-            return SimilarityReply(expected_quote="", actual_quote=quote, reason=reason, score=score)
+            answer = compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
+            texts = {"expected_quote": "", "actual_quote": answer.quote, "reason": answer.reason}
+            return SimilarityReply(**texts, score=answer.score)
 
         prompt = task_prompt("semantic_similarity/2", sections)
         question = Question(prompt, SimilarityReply, self.options, local_reply, lambda reply: [reply.score])

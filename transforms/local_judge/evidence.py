@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise
 from math import fsum
@@ -205,16 +206,19 @@ class _Piece:
         return starts_of(self.tokens, self.text)
 
 
-class EvidencePassage(NamedTuple):
+@dataclass(eq=False)
+class EvidencePassage:
     """The window of a piece of evidence that covers most of a claim, and the weight that it covers."""
 
     weight: float
     piece: _Piece
     window: int
+    content: Mapping[str, float]
 
-    def span(self, content: Mapping[str, float]) -> EvidenceSpan:
-        """Returns its sentence that covers most of a claim."""
-        return self.piece.span(self.window, content)
+    @cached_property
+    def span(self) -> EvidenceSpan:
+        """Its sentence that covers most of the claim."""
+        return self.piece.span(self.window, self.content)
 
     def holds(self, key: str) -> bool:
         """Returns whether a key of a content word is in it."""
@@ -257,13 +261,13 @@ class Evidence:
     def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
         """Returns the best passage of each piece that covers any of a claim, the best first."""
         best = ((piece, *piece.best_window(content)) for piece in self.pieces)
-        passages = [EvidencePassage(weight, piece, window) for piece, weight, window in best if weight > 0]
-        return sorted(passages, key=lambda passage: passage.weight, reverse=True)
+        covering = [EvidencePassage(weight, piece, i, content) for piece, weight, i in best if weight > 0]
+        return sorted(covering, key=lambda passage: passage.weight, reverse=True)
 
     def look_up(self, content: Mapping[str, float]) -> EvidenceSpan | None:
         """Returns the sentence that covers most of a claim; None: nothing is covered."""
         passages = self.passages(content)
-        return passages[0].span(content) if passages else None
+        return passages[0].span if passages else None
 
 
 _QUOTED_KEY = r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}'
