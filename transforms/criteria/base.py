@@ -31,11 +31,11 @@ from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 Scores: TypeAlias = "Score | list[Score] | None"
 """None: not applicable. A list: several things of the same turn were measured (one score a tool call)."""
 
-RestsOn: TypeAlias = tuple[Literal["calls", "words"], ...]
-
-UNITS = ("score", "seconds", "count", "money")
-GATES = ("at_least", "at_most")
-_PARTS = ("calls", "words")
+Unit = Literal["score", "seconds", "count", "money"]
+Gate = Literal["at_least", "at_most"]
+_Part = Literal["calls", "words"]
+RestsOn: TypeAlias = tuple[_Part, ...]
+UNITS, GATES, _PARTS = get_args(Unit), get_args(Gate), get_args(_Part)
 _FLAGS = ("needs_expected_calls", "turns_count", "needs_answers", "applies_always")
 ATTRIBUTES = (
     *("name", "scale", "special_values", "unit", "gate", "severity_reason", "rests_on", "needs"),
@@ -129,8 +129,8 @@ class Criterion(Settings, ABC):
     name: ClassVar[str]
     scale: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     special_values: ClassVar[tuple[float, ...]] = ()
-    unit: ClassVar[Literal["score", "seconds", "count", "money"]] = "score"
-    gate: ClassVar[Literal["at_least", "at_most"]] = "at_least"
+    unit: ClassVar[Unit] = "score"
+    gate: ClassVar[Gate] = "at_least"
     severity_reason: ClassVar[CriterionSeverityReason] = "expectations"
     rests_on: ClassVar[RestsOn] = ("calls", "words")
     needs: ClassVar[str] = ""
@@ -539,7 +539,7 @@ class CustomMetric(MeasuredCriterion):
         function: Full name of the function.
     """
 
-    scale: ClassVar[tuple[float, float] | None] = (-inf, inf)
+    scale = (-inf, inf)
 
     name: str  # type: ignore[misc]  # each metric of a config has its own
     function: str

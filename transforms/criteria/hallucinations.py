@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from math import fsum
 from operator import itemgetter, mul
 from statistics import mean
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.score import CriterionSeverityReason, Score
+from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.citations import was_skipped
 from turnwise.transforms.criteria.responses import AdkJudged
@@ -101,9 +101,9 @@ class Hallucinations(AdkJudged):
             over the messages. All are checked against the tool results of the whole turn.
     """
 
-    name: ClassVar[str] = "hallucinations_v1"
-    needs: ClassVar[str] = "answers of the agent"
-    severity_reason: ClassVar[CriterionSeverityReason] = "unsupported"
+    name = "hallucinations_v1"
+    needs = "answers of the agent"
+    severity_reason = "unsupported"
 
     evaluate_intermediate_nl_responses: bool = False
 
@@ -282,9 +282,9 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
     When to use: The agent must report its actions truthfully and completely. It needs no eval case.
     """
 
-    name: ClassVar[str] = "claimed_actions_v1"
-    needs: ClassVar[str] = "answers of the agent"
-    severity_reason: ClassVar[CriterionSeverityReason] = "false_claims"
+    name = "claimed_actions_v1"
+    needs = "answers of the agent"
+    severity_reason = "false_claims"
 
     threshold: float | None = 1.0
 
@@ -397,9 +397,9 @@ class ReportedFailures(MeasuredCriterion, UsesToolEffects):
     When to use: Find agents that hide failed calls. It needs no eval case.
     """
 
-    name: ClassVar[str] = "reported_failures"
-    needs: ClassVar[str] = "failed calls of tools"
-    severity_reason: ClassVar[CriterionSeverityReason] = "false_claims"
+    name = "reported_failures"
+    needs = "failed calls of tools"
+    severity_reason = "false_claims"
 
     threshold: float | None = 1.0
 

@@ -1,14 +1,14 @@
 """tool_effects_v1: comparison of the changes that calls made with the expected changes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, Field, PrivateAttr
 
 from turnwise.schemas.conversation import UNKNOWN, ExpectedTurn, ToolCall, ToolSetting
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.schemas.score import CriterionSeverityReason, Score
-from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE, ToolCatalog, called_tool
 from turnwise.transforms.effects.changes import (
     MOST_LISTED,
@@ -127,12 +127,12 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             unless they contradict.
     """
 
-    name: ClassVar[str] = "tool_effects_v1"
-    needs: ClassVar[str] = "expected calls"
-    severity_reason: ClassVar[CriterionSeverityReason] = "missing_writes"
-    rests_on: ClassVar[RestsOn] = ("calls",)
-    turns_count: ClassVar[bool] = True
-    needs_expected_calls: ClassVar[bool] = True
+    name = "tool_effects_v1"
+    needs = "expected calls"
+    severity_reason = "missing_writes"
+    rests_on = ("calls",)
+    turns_count = True
+    needs_expected_calls = True
 
     threshold: float | None = 1.0
     argument_matchers: dict[str, dict[str, ArgumentMatcher]] = Field(default_factory=dict)
@@ -386,11 +386,11 @@ class FinalState(MeasuredCriterion, LeavesOpen):
     When to use: The session state at the end (or after a turn) must hold certain values.
     """
 
-    name: ClassVar[str] = "final_state_v1"
-    needs: ClassVar[str] = "a case with a final session state"
-    severity_reason: ClassVar[CriterionSeverityReason] = "missing_writes"
-    rests_on: ClassVar[RestsOn] = ("calls",)
-    turns_count: ClassVar[bool] = True
+    name = "final_state_v1"
+    needs = "a case with a final session state"
+    severity_reason = "missing_writes"
+    rests_on = ("calls",)
+    turns_count = True
 
     threshold: float | None = 1.0
 

@@ -4,14 +4,14 @@ import operator
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from itertools import takewhile
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from pydantic import Field, StrictBool, field_validator
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.base import ComparesTurns, RestsOn, calls_apart, calls_text, turn_mismatch
+from turnwise.transforms.criteria.base import ComparesTurns, calls_apart, calls_text, turn_mismatch
 from turnwise.transforms.effects.failures import changed_nothing, has_failed
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
 from turnwise.transforms.matching.calls import (
@@ -51,11 +51,11 @@ class ToolTrajectory(ComparesTurns):
             like any other, a call may lack its name, and a retry counts as a call.
     """
 
-    name: ClassVar[str] = "tool_trajectory_avg_score"
-    needs: ClassVar[str] = "expected calls"
-    rests_on: ClassVar[RestsOn] = ("calls",)
-    turns_count: ClassVar[bool] = True
-    needs_expected_calls: ClassVar[bool] = True
+    name = "tool_trajectory_avg_score"
+    needs = "expected calls"
+    rests_on = ("calls",)
+    turns_count = True
+    needs_expected_calls = True
 
     threshold: float | None = 1.0
     match_type: str = "EXACT"
