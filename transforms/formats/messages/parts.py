@@ -466,9 +466,13 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
     if steps:
         return
     is_call = isinstance(part.get("tool_call"), dict) or part.keys() >= {"name", "arguments"}
+    # A text of Bedrock may have citations, or be marked for the guardrail.
+    cited = as_object(part.get("citationsContent")).get("content")
+    marked = as_object(as_object(part.get("guardContent")).get("text"))
+    texts = [block.get("text") for block in (objects_in(cited) if isinstance(cited, list) else [marked])]
     if is_call or "toolCallId" in part or "tool_kwargs" in part:
         add_call(message, part)
-    elif text := _bedrock_text(part):
+    elif text := "".join(text for text in texts if isinstance(text, str)):
         add_text(message, text)
     elif part.get("thought") is not True and isinstance(part.get("text"), str):
         add_text(message, part["text"])
@@ -487,15 +491,6 @@ def _keyed_result(key: str, result: JsonObject) -> MessageResult:
     response = result.get("response") if key == "function_response" else None
     error = response.get("error") if isinstance(response, dict) else None
     return result_of({**result, "error": error} if error else result)
-
-
-def _bedrock_text(part: JsonObject) -> str:
-    """Returns a text that is marked for the guardrail, or has citations."""
-    cited = as_object(part.get("citationsContent")).get("content")
-    if isinstance(cited, list):
-        return "".join(text for block in objects_in(cited) if isinstance(text := block.get("text"), str))
-    marked = as_object(as_object(part.get("guardContent")).get("text")).get("text")
-    return marked if isinstance(marked, str) else ""
 
 
 def new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
