@@ -65,9 +65,6 @@ _SAYS_SECRET = (
     rf"|sess(?:ion)?_?id=|thin:|signature=|{cues.CLIENT}"
 )
 _MEMORY = 8 << 20
-_SHORTEST_TOKEN = 20
-_MOST_BESIDE = 150
-"""Digits of numbers side by side that are told apart."""
 _NO_WIDTH = "\u200b"
 _FOLDED = re.compile(r"[^\x00-\x7f]")
 _DATES = re.compile(
@@ -182,7 +179,6 @@ _SAYS_KEY = re.compile(
 _SAYS_HASH = re.compile(
     r"(?i)(?:hash|\btx|transaction|transa\w+|block|commit|digest|sha-?\d+|topic|root)\W[^\n]{0,16}$"
 )
-_LEAST_WORDS = 12
 _NUMBERED = r"(?:\d{1,2}[.):]\s?)?[^\W\d_]{3,10}"
 _PHRASE_WORDS = re.compile(rf"(?:{_NUMBERED}(?:\s{{1,2}}|,\s?)){{11,23}}{_NUMBERED}(?![^\W\d_])")
 _LINK = re.compile(rf"(?i)\s{{0,3}}(?:{cues.IS})?\b\s{{0,3}}[:=]?")
@@ -286,19 +282,14 @@ def find(
         yield from _phones(text, tuple(regions), hint)
 
 
-_LONGEST_NAME = 60
-
-
 @lru_cache(maxsize=4096)
 def _says_value(name: str) -> bool:
     """Returns whether the name of a column says that it holds personal data or secrets."""
-    if len(name) > _LONGEST_NAME:  # a sentence
+    if len(name) > 60:  # a sentence
         return False
     key = re.sub(r"\W+", "_", name.strip())
-    says = f"(?i){cues.IDENTITY}|{cues.PHONE}"
-    return (
-        is_secret_key(key) or kind_of_key(key) is not None or compiled(says, _MEMORY).search(name) is not None
-    )
+    says = compiled(f"(?i){cues.IDENTITY}|{cues.PHONE}", _MEMORY)
+    return is_secret_key(key) or kind_of_key(key) is not None or says.search(name) is not None
 
 
 def _emails(text: str) -> Iterator[tuple[int, int, str]]:
@@ -312,11 +303,8 @@ def _emails(text: str) -> Iterator[tuple[int, int, str]]:
             yield end - len(address), end, "@".join(name)
             match = _EMAIL.search(text, end)
     for match in _SPOKEN_EMAIL.finditer(text) if compiled(cues.AT).search(text) is not None else ():
-        is_sure = (
-            match["at"].strip().lower() != "at"
-            or "." in match["name"]
-            or match["domain"].strip().count(" ") > 0
-        )
+        is_plain = match["at"].strip().lower() == "at" and "." not in match["name"]
+        is_sure = not is_plain or " " in match["domain"].strip()
         if is_sure or compiled(cues.MAIL).search(text[max(match.start() - 40, 0) : match.start()]):
             yield *match.span(), re.sub(_SPOKEN_DOT, ".", f"{match['name']}@{match['domain']}".lower())
 
@@ -388,9 +376,8 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
         value = match[name].rstrip(".,?)\"'\\")
         is_value = match["link"] != "" or name in ("bag", "pair") or any(map(str.isdigit, value))
         if name == "query":  # `?code=SUMMER10` lets nobody in
-            is_value = len(value) > 15 or not re.search(
-                "(?i)[?&;](?:code|key|ticket|auth)=$", text[: match.start(name)]
-            )
+            before = text[max(match.start(name) - 8, 0) : match.start(name)].lower()
+            is_value = len(value) > 15 or not re.search("[?&;](?:code|key|ticket|auth)=$", before)
         if len(value) > 2 and is_value:
             yield match.start(name), match.start(name) + len(value), value
     for match in _HEX_KEY.finditer(text) if is_long else ():
@@ -403,12 +390,12 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
         first = _PHRASE_WORDS.search(text, after.end() if after else cue.end(), cue.end() + 400)
         words = list(re.finditer(r"[^\W\d_]+", first[0])) if first and first.start() - cue.end() < 60 else []
         count = next((i for i, word in enumerate(words) if word[0] in cues.NO_PHRASE), len(words))
-        if first and count >= _LEAST_WORDS:
+        if first and count >= 12:  # the shortest phrase of a wallet
             yield first.start(), first.start() + words[count - 1].end(), first[0][: words[count - 1].end()]
     for match in _TOKEN.finditer(text):
         token = match[0][match[0].rstrip("=").rfind("=") + 1 :]  # without the name of a parameter
         start = match.end() - len(token)
-        is_token = len(token) >= _SHORTEST_TOKEN and _is_random(token)
+        is_token = len(token) >= 20 and _is_random(token)
         if is_token and not _IS_NO_TOKEN.search(text[max(start - 9, 0) : match.end()]):
             yield start, match.end(), token
 
@@ -426,10 +413,7 @@ def _is_random(token: str) -> bool:
     if not is_mixed or _UUID.fullmatch(token):
         return False
     pieces = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", token)
-    return sum(map(len, pieces)) < _WORD_LENGTH * len(pieces)
-
-
-_WORD_LENGTH = 2.9
+    return sum(map(len, pieces)) < 2.9 * len(pieces)  # words are longer
 
 
 def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
@@ -481,8 +465,6 @@ def _phrase(words: Sequence[str], is_sure: bool) -> int:
 
 _A_SECRET = re.compile(r"(?i)\b(?:the|a|real|big|best|only) secret (?:is|was) $")
 """Words of one who tells how something is done, not of one who tells a password."""
-_NOT_TAKEN = ("base", "ip_public", "npm", "private_key", "basic_auth")
-"""Modules of detect-secrets: addresses are a kind of their own, and npm's pattern takes quadratic time."""
 
 
 @cache
@@ -491,15 +473,14 @@ def _secret_patterns() -> tuple[re.Pattern[str], ...]:
     from detect_secrets import plugins
     from detect_secrets.plugins.base import RegexBasedDetector
 
-    patterns: list[re.Pattern[str]] = []
-    for module in iter_modules(plugins.__path__):
-        loaded = import_module(f"{plugins.__name__}.{module.name}")
-        for kind in vars(loaded).values():
-            is_own = isinstance(kind, type) and kind.__module__ == loaded.__name__
-            if is_own and issubclass(kind, RegexBasedDetector) and module.name not in _NOT_TAKEN:
-                for pattern in kind().denylist:
-                    patterns.append(re.compile(pattern.pattern, pattern.flags & ~re.UNICODE | re.ASCII))
-    return tuple(patterns)
+    # Addresses are a kind of their own, and npm's pattern takes quadratic time.
+    left_out = ("base", "ip_public", "npm", "private_key", "basic_auth")
+    names = [module.name for module in iter_modules(plugins.__path__) if module.name not in left_out]
+    modules = [import_module(f"{plugins.__name__}.{name}") for name in names]
+    held = ((module.__name__, kind) for module in modules for kind in vars(module).values())
+    kinds = [kind for name, kind in held if isinstance(kind, type) and kind.__module__ == name]
+    patterns = [p for kind in kinds if issubclass(kind, RegexBasedDetector) for p in kind().denylist]
+    return tuple(re.compile(p.pattern, p.flags & ~re.UNICODE | re.ASCII) for p in patterns)
 
 
 def _cards(text: str) -> Iterator[tuple[int, int, str]]:
@@ -508,10 +489,8 @@ def _cards(text: str) -> Iterator[tuple[int, int, str]]:
     yield from _cards_in(text)
     for match in _CARD_FORM.finditer(text):
         digits = "".join(filter(str.isdigit, match[0]))
-        after = _REST.match(text, match.end())
-        is_inside = text[match.start() - 1 : match.start()].isalnum() and re.search(
-            r"\d", after[0] if after else ""
-        )
+        after = re.compile(r"\w{0,199}\d", re.ASCII).match(text, match.end())
+        is_inside = text[match.start() - 1 : match.start()].isalnum() and after
         if not is_inside and _luhn(digits):
             yield *match.span(), digits
 
@@ -676,7 +655,7 @@ def _side_by_side(run: str, sign: str, regions: tuple[str, ...]) -> Sequence[tup
         return [(0, run)]
     # What is unlike two numbers, and the parts from a group on; the least unlike ones are kept.
     parts: dict[int, tuple[int, list[tuple[int, str]]]] = {len(groups): (0, [])}
-    for first in range(last, -1, -1) if count <= _MOST_BESIDE else ():
+    for first in range(last, -1, -1) if count <= 150 else ():
         start = groups[first].start()
         for end in range(first, min(first + 8, len(groups))):
             if end + 1 in parts and is_valid(first, end):
@@ -752,17 +731,12 @@ def _runs(text: str, least: int) -> Iterator[tuple[int, str]]:
         before, after = dated[max(match.start() - 2, 0) : match.start()], dated[match.end() : match.end() + 1]
         is_inside = _is_cased(before[-1:]) or before[-1:] in ("_", "#") or _is_cased(after) or after == "_"
         joined = before[-1:] in "-." and (before[:1].isdigit() or _is_cased(before[:1])) if before else False
+        count = sum(map(str.isdigit, match[0]))
         # What has its form by itself may be glued to a word.
-        is_clear = not joined and (
-            (
-                "+" in before
-                and before[-1:] in "+( "
-                and not _is_cased(before[:-1])
-                and before[:1] not in _DIGIT
-            )
-            or (" " in match[0] and sum(map(str.isdigit, match[0])) >= 13)
-        )
-        if (is_clear or not (is_inside or joined)) and sum(map(str.isdigit, match[0])) >= least:
+        is_alone = not _is_cased(before[:-1]) and before[:1] not in _DIGIT
+        is_signed = "+" in before and before[-1:] in "+( " and is_alone
+        is_clear = is_signed or (" " in match[0] and count >= 13)
+        if not joined and (is_clear or not is_inside) and count >= least:
             yield match.start(), match[0]
 
 
