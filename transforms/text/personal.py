@@ -635,10 +635,7 @@ _BESIDE = re.compile(r" [/-] ")
 
 
 def _side_by_side(run: str, sign: str, regions: tuple[str, ...]) -> Sequence[tuple[int, str]]:
-    """Returns the parts of a run of digits, with their places, that are valid phone numbers if all are.
-
-    Else its parts between signs that stand by themselves.
-    """
+    """Returns the parts of digits, with places: all valid phone numbers, or else those between lone signs."""
 
     def is_valid(first: int, last: int) -> bool:
         piece = run[groups[first].start() : groups[last].end()]

@@ -82,7 +82,6 @@ def _finder(with_words: bool) -> re.Pattern[str]:
 
 
 _DIGITS = re.compile(r"(\.?\d(?:[\d.,'’]*\d)?)(.*)")
-_ORDINALS = ("st", "nd", "rd", "th")
 _SCALE = _any_of(word for word in SCALES if len(word) > 1 or not word.isascii())
 
 
@@ -225,7 +224,7 @@ def _number(text: str, match: re.Match[str], language: str | None) -> Mention:
 
 def _may_follow(letters: str) -> bool:
     """Returns whether letters after digits are a separate word (`10kg`, `10-day`)."""
-    if any(map(str.isdecimal, letters)) or letters.lower() in _ORDINALS:
+    if any(map(str.isdecimal, letters)) or letters.lower() in ("st", "nd", "rd", "th"):
         return False
     if letters.startswith(("-", "_")) and letters[1:2].isupper():
         return False

@@ -242,10 +242,7 @@ class Dialogue:
 
 
 def counted(usage: Usage | None, fields: JsonObject, model: JsonValue = None) -> Usage | None:
-    """Returns tokens with those of one more report; what is no count is left out.
-
-    Of a report with a negative count nothing is read.
-    """
+    """Adds a report to tokens; what is no count is left out, and all of a report with a negative one."""
     counts = endings.known_tokens(fields)
     known: dict[str, Any] = {name: count for name, count in counts.items() if type(count) is int}
     if not known:

@@ -103,7 +103,6 @@ def _parts(content: JsonValue) -> list[JsonValue]:
 
 _OWN = ("next", "parent_config", "parent_checkpoint")
 _FIELDS = ("values", "next", "config", "metadata", "created_at", "parent_config", "tasks", "interrupts")
-_PLACES = ("config", "checkpoint", "metadata")
 
 
 def _is_snapshot(value: JsonObject) -> bool:
@@ -121,7 +120,7 @@ def _from_array(value: list[JsonValue]) -> JsonObject | None:
 
 def _stated(snapshot: JsonObject, key: str = "thread_id") -> str | None:
     """Returns the thread that a snapshot names, or what else `key` is."""
-    for holder in map(kinds.as_object, map(snapshot.get, _PLACES)):
+    for holder in map(kinds.as_object, map(snapshot.get, ("config", "checkpoint", "metadata"))):
         for held in (kinds.as_object(holder.get("configurable")), holder):
             if held.get(key):
                 return as_text(held[key])

@@ -522,8 +522,6 @@ def users_of(messages: Sequence[SpanMessage]) -> tuple[str, ...]:
     return tuple(message.text for message in messages if message.is_users)
 
 
-_START = "ResponseFunctionToolCall("
-_LONGEST = 100_000
 _OBJECTS = re.compile(
     r"""<[\w.]+(\ object\b|\ at\ 0x|\().*>             # <async_generator object f at 0x7f>, <TextNode(id_=1)>
     |[A-Z]\w*\(\w+=['"<\[({A-Z\d].*\)                # ChatMessage(role=<MessageRole.USER: 'user'>, ...)
@@ -550,7 +548,7 @@ def repr_calls(texts: Iterable[str]) -> Iterator[MessageCall]:
 
 def is_repr_call(text: str) -> bool:
     """Returns whether a text is the representation of a call."""
-    return text.startswith(_START) and len(text) <= _LONGEST
+    return text.startswith("ResponseFunctionToolCall(") and len(text) <= 100_000
 
 
 def is_object(text: str) -> bool:

@@ -122,10 +122,7 @@ _REMINDER = re.compile(r"(?:\s*<(system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*", r
 
 
 def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[parts.SpanMessage]:
-    """Returns the messages that a value holds: a list, a request, a reply, JSON of them, or a plain text.
-
-    What states no role is of `role`.
-    """
+    """Returns the messages of a list, request, reply, JSON of them, or text; `role`: where none is stated."""
     value = loaded(value)
     if depth > 6 or value is None or value == "":
         return []
@@ -163,8 +160,8 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[parts.Spa
     is_several = key in ("choices", "candidates", "generations")
     system = as_object(value.get("config")).get("system_instruction")
     system = system or first_of(value, ("system", "instructions", "system_instruction"))
-    told = [parts.SpanMessage(SYSTEM, [system])] if isinstance(system, str) and system else []
-    return [*told, *(first_of_several(messages) if is_several else messages)]
+    instructions = [parts.SpanMessage(SYSTEM, [system])] if isinstance(system, str) and system else []
+    return [*instructions, *(first_of_several(messages) if is_several else messages)]
 
 
 def first_of_several(messages: list[parts.SpanMessage]) -> list[parts.SpanMessage]:
@@ -215,11 +212,9 @@ def _is_pydantic(value: JsonObject) -> bool:
     return value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list)
 
 
+# For example {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
 def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
-    """Returns the messages in one of Pydantic AI's own, whose parts are of different roles.
-
-    For example `{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}`.
-    """
+    """Returns the messages in one of Pydantic AI's own, whose parts are of different roles."""
     messages: list[parts.SpanMessage] = []
     for part in value["parts"]:
         held = stated(part) if isinstance(part, dict) else {}

@@ -18,8 +18,6 @@ from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
 from turnwise.transforms.formats.traces.span import loaded, numbered
 from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine, agent_of, enclosing_tool
 
-_ASKING = ("tool_calls", "tool_call", "tool_use", "function_call", "function_calls")
-
 
 class TurnCall(Struct, eq=False):
     """A call of a turn.
@@ -98,7 +96,7 @@ def asks(node: SpanNode) -> bool:
     output = node.step.output or []
     finish = node.step.finish or parts.finish_of(output) or ""
     word = finish.rpartition(".")[2].lower().replace("-", "_")
-    return word in _ASKING and not any(
+    return word in ("tool_calls", "tool_call", "tool_use", "function_call", "function_calls") and not any(
         message.calls or any(map(parts.is_repr_call, message.texts)) for message in output
     )
 
@@ -448,8 +446,6 @@ def join_events(nodes: Iterable[SpanNode]) -> None:
 
 _LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions")
 _REQUEST = "gcp.vertex.agent.llm_request"
-_NUMBERED = ("llm.tools.", "llm.request.functions.")
-_MOST_READ = 16
 
 
 def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
@@ -458,7 +454,7 @@ def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
     seen: set[str] = set()
     askers = (node.span.attributes for node in nodes if node.step.kind in ("model", "agent"))
     for stated in (stated for held in askers for stated in _stated(held)):
-        if (key := str(stated)) not in seen and len(seen) < _MOST_READ:
+        if (key := str(stated)) not in seen and len(seen) < 16:
             seen.add(key)
             listed = loaded(stated)
             if isinstance(listed, dict):
@@ -477,6 +473,6 @@ def _stated(held: JsonObject) -> Iterator[JsonValue]:
     yield from (held[key] for key in _LISTS if held.get(key))
     if _REQUEST in held:
         yield held[_REQUEST]
-    for prefix in _NUMBERED:
+    for prefix in ("llm.tools.", "llm.request.functions."):
         if f"{prefix}0.name" in held or f"{prefix}0.tool.json_schema" in held:
             yield numbered(held, prefix)

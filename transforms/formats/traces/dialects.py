@@ -66,7 +66,6 @@ _GEN_AI_NAMES = {
     "agent": ("gen_ai.agent.name",),
     "model": ("gen_ai.response.model", "gen_ai.request.model"),
 }
-_DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.operation.details")
 _OF_MODELS = re.compile(
     r"gen_ai\.(choice|client(\.inference)?\.operation\.details|(.*\.)?message)", re.DOTALL
 )
@@ -134,7 +133,7 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
     bodies = (loaded(body) for body in (event.attributes.get("body"), event.body))
     held = {key: item for body in bodies if isinstance(body, dict) for key, item in body.items()}
     held |= event.attributes
-    if name in _DETAILS:
+    if name in ("gen_ai.client.inference.operation.details", "gen_ai.client.operation.details"):
         given = only_messages_at(held.get("gen_ai.input.messages"), USER)
         given = with_system(held.get("gen_ai.system_instructions"), given)
         if step.input is None or (given and not is_spoken(step.input)):

@@ -15,7 +15,6 @@ from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, key_set
 from turnwise.transforms.formats.traces.dialect import SpanStep, read_span, text_at
 from turnwise.transforms.formats.traces.span import AGENT_COLUMN, CUT, NO_END, PENDING, TraceSpan
 
-_CHOICE = "gen_ai.choice"
 _HOLDING = ("agent", "chain")
 _UNKNOWN = -1
 
@@ -69,21 +68,16 @@ def _merged(span: TraceSpan, other: TraceSpan) -> TraceSpan:
     )
     events = [*first.events, *(event for event in second.events if event not in first.events)]
     is_whole = not (first.is_log or second.is_log)
+    alike = ("parent", "name", "error", "message", "scope", "is_local", "page")
     return replace(
         first,
-        parent=first.parent or second.parent,
-        name=first.name or second.name,
+        **{field: getattr(first, field) or getattr(second, field) for field in alike},
         start=min(filter(None, (first.start, second.start)), default=0) if is_whole else first.start,
         end=max(first.end, second.end) if is_whole or first.is_log else first.end,
         attributes={**second.attributes, **first.attributes},
-        events=sorted(events, key=lambda event: (event.time, event.name == _CHOICE)),
-        error=first.error or second.error,
-        message=first.message or second.message,
-        scope=first.scope or second.scope,
+        events=sorted(events, key=lambda event: (event.time, event.name == "gen_ai.choice")),
         dropped=max(first.dropped, second.dropped),
-        is_local=first.is_local or second.is_local,
         listed=[*first.listed, *second.listed],
-        page=first.page or second.page,
         resource={**second.resource, **first.resource},
     )
 
@@ -467,8 +461,8 @@ def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: Tur
     # Or both answer a user without any history. Below an agent an equal message may be its next attempt.
     first, second = parts.spoken(given), parts.spoken(earlier)
     is_alone = all(len(messages) == 1 and messages[0].is_users for messages in (first, second))
-    told = [[m.text for m in messages if m.role == SYSTEM] for messages in (given, earlier)]
-    is_same_bot = node.parent is before.parent and told[0] == told[1]
+    systems = [[m.text for m in messages if m.role == SYSTEM] for messages in (given, earlier)]
+    is_same_bot = node.parent is before.parent and systems[0] == systems[1]
     is_again = unit.top is None and 0 < before.span.end <= node.span.start
     return is_alone and is_same_bot and (is_again or first[0].text != second[0].text)
 
