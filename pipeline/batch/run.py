@@ -11,6 +11,7 @@ import apache_beam as beam
 import msgspec
 from apache_beam.options.pipeline_options import PipelineOptions
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.execution import (
@@ -53,7 +54,7 @@ from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.report.comparison import may_name_version, open_baseline
 from turnwise.pipeline.report.ending import begun_document, end_run, figures_of, report
-from turnwise.pipeline.report.gate import check_baseline, with_baseline
+from turnwise.pipeline.report.gate import check_baseline, find_baseline
 from turnwise.pipeline.report.terminal import Figures, estimate_text, show_progress, usage_of
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.options import SinkPlace, shown_address
@@ -269,7 +270,9 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
         if settings.baseline is not None:
             if settings.baseline == PREVIOUS and only_translates(options):
                 raise ConfigError("--baseline previous: a template would keep it; name an output directory")
-            settings = with_baseline(settings, begun_document(settings))
+            places = settings.date, settings.output, settings.store, settings.store_app
+            baseline = find_baseline(settings.baseline, *places, begun_document(settings))
+            settings = replace(settings, baseline=baseline)
         sink = _sink(settings, options)
         if only_translates(options):
             build(pipeline, logs, cases, settings, sink)

@@ -9,11 +9,11 @@ import shutil
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
+from typing import cast, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -88,10 +88,6 @@ from turnwise.transforms.decisions.first_page import NAMED, two_versions
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.text.cleaning import natural_order
 from turnwise.transforms.text.dates import time_seconds
-
-if TYPE_CHECKING:
-    from turnwise.transforms.decisions.calibration.labels import PeopleAgreement
-
 
 STATUS_PARSER = OptionParser(
     (
@@ -558,26 +554,23 @@ def _merge(options: Namespace) -> int:
     if (more := len(replaced) - _MOST_SHOWN) > 0:
         say(f"  and {more} more; --format json lists them")
     for agreement in agreements:
-        say("\n".join(map(printable, _agreement_lines(agreement))))
+        level = "turns" if agreement.level == "turn" else "whole conversations"
+        figures = agreement.kappa, agreement.alpha
+        kappa, alpha = ("-" if value is None else f"{value:.3f}" for value in figures)
+        labelled = f"{agreement.labelled} scores are labelled, {agreement.shared} by two people or more"
+        say(printable(f"{agreement.criterion}, {level}: {labelled}"))
+        say(f"  all agree on {agreement.agreed}; Cohen's kappa {kappa}, Krippendorff's alpha {alpha}")
+        for disagreement in agreement.disagreements[:_MOST_SHOWN]:
+            turn = _turn_text(disagreement.turn_index)
+            version = f" ({disagreement.app_version})" if disagreement.app_version else ""
+            answers = ", ".join(f"{rater} {label}" for rater, label in disagreement.labels.items())
+            say(printable(f"  {disagreement.conversation_id}{turn}{version}: {answers}"))
+        if (more := len(agreement.disagreements) - _MOST_SHOWN) > 0:
+            say(f"  and {more} more; --format json lists them")
+        if agreement.disagreements:
+            say("  all labels are kept: calibrate takes the majority, and leaves out what is equally divided")
     say(f"{counted(len(merged), 'line')} of {counted(len(options.files), 'file')}\nfile: {options.output}")
     return 0
-
-
-def _agreement_lines(agreement: "PeopleAgreement") -> Iterator[str]:
-    level = "turns" if agreement.level == "turn" else "whole conversations"
-    kappa, alpha = ("-" if value is None else f"{value:.3f}" for value in (agreement.kappa, agreement.alpha))
-    labelled = f"{agreement.labelled} scores are labelled, {agreement.shared} by two people or more"
-    yield f"{agreement.criterion}, {level}: {labelled}"
-    yield f"  all agree on {agreement.agreed}; Cohen's kappa {kappa}, Krippendorff's alpha {alpha}"
-    for disagreement in agreement.disagreements[:_MOST_SHOWN]:
-        turn = _turn_text(disagreement.turn_index)
-        version = f" ({disagreement.app_version})" if disagreement.app_version else ""
-        answers = ", ".join(f"{rater} {label}" for rater, label in disagreement.labels.items())
-        yield f"  {disagreement.conversation_id}{turn}{version}: {answers}"
-    if (more := len(agreement.disagreements) - _MOST_SHOWN) > 0:
-        yield f"  and {more} more; --format json lists them"
-    if agreement.disagreements:
-        yield "  all labels are kept: calibrate takes the majority, and leaves out what is equally divided"
 
 
 def _turn_text(turn_index: int | None) -> str:

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from apache_beam.options.pipeline_options import (
     DirectOptions,
@@ -79,10 +79,7 @@ class EvalOptions(PipelineOptions):
 
 
 def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
-    """Parses and checks a command line; returns the settings of the run, and Beam's options.
-
-    Raises ConfigError if an option is unknown or wrong, or a package is missing.
-    """
+    """Returns the settings of a command line, and Beam's options; raises ConfigError if one is wrong."""
     _reject_unknown(argv)
     options = BeamOptions(list(argv))
     stated = own_options(argv)
@@ -254,8 +251,8 @@ def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
     lines = {day: [*others, "--date", day.isoformat()] for day in (*dates.before, *dates.named)}
     if len(lines) == 1:
         [(day, argv)] = lines.items()
-        ending = _ending_if_empty(day, argv, dates.empty)
-        if ending is None:
+        ending = _looked(day, argv, dates.empty, is_before=False)
+        if isinstance(ending, str):
             return run(argv)
         say(f"{day}  exit status {ending.status}  {printable(ending.problem)}")
         return ending.status
@@ -264,15 +261,20 @@ def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
     try:
         for day in dates.named:
             say(f"\n{day}:")
-            empty = _ending_if_empty(day, lines[day], dates.empty)
-            endings[day] = empty or _ended(lines[day], partial(run, lines[day]))
+            looked = _looked(day, lines[day], dates.empty, is_before=False)
+            endings[day] = _ended(lines[day], partial(run, lines[day])) if isinstance(looked, str) else looked
         for day in dates.before:
-            endings[day] = _ended_again(day, lines[day], run, dates.empty)
+            looked = _looked(day, lines[day], dates.empty, is_before=True)
+            if isinstance(looked, str):
+                say(f"\n{day}: {printable(looked)}")
+                again = _ended(lines[day], partial(run, lines[day]))
+                looked = Ending(again.status, f"{looked}: {again.problem}")
+            endings[day] = looked
     finally:  # also when a signal ends the command
         say("")
         for day in sorted(lines):
-            ending = endings.get(day)
-            line = f"exit status {ending.status}  {printable(ending.problem)}" if ending else _NOT_BEGUN
+            ended = endings.get(day)
+            line = f"exit status {ended.status}  {printable(ended.problem)}" if ended else _NOT_BEGUN
             say(f"{day}  {line}")
     return max(ending.status for ending in endings.values())
 
@@ -312,50 +314,29 @@ def _ended(argv: Sequence[str], command: Callable[[], int]) -> Ending:
     return ending._replace(problem="; ".join((f"{conversations} in {settings.output}", *document.problems)))
 
 
-LookedAt = TypeVar("LookedAt", Again, "Again | None")
-
-
-def _looked(day: date, look: Callable[[], LookedAt]) -> LookedAt | Ending:
-    """Returns what is to be done with a date, or how it ends because that cannot be known."""
-    reasons: list[LookedAt] = []
+def _looked(day: date, argv: Sequence[str], empty: EmptyDates, is_before: bool) -> Ending | str:
+    """Returns how a date ends that does not run, or of which that cannot be known; else why it runs again."""
+    if empty == "fail" and not is_before:
+        return ""
+    reasons: list[Again | None] = []
 
     def command() -> int:
-        reasons.append(look())
+        settings = parse_options(argv)[0]
+        if is_before:
+            reasons.append(why_again(settings, empty != "fail"))
+        else:
+            reasons.append(why_empty(settings.input, settings.output))
         return 0
 
     ending = ending_of(command)
     if ending.problem:
         complain(f"{day}: {ending.problem}")
         return ending
-    return reasons[0]
-
-
-def _stayed(day: date, again: Again, empty: EmptyDates, what: str) -> Ending:
+    again = reasons[0]
+    if again is None:
+        return ""
+    if again.runs:
+        return again.why if again.why == FIRST_RUN else f"run again: {again.why}"
     if again.is_quiet and empty == "warn":
         complain(f"{day}: {again.why}")
-    return Ending(again.status, f"{what}: {again.why}")
-
-
-def _ending_if_empty(day: date, argv: Sequence[str], empty: EmptyDates) -> Ending | None:
-    """Returns how a date without input ends that is no failure; None: it is to run."""
-    if empty == "fail":
-        return None
-
-    def why() -> Again | None:
-        settings = parse_options(argv)[0]
-        return why_empty(settings.input, settings.output)
-
-    looked = _looked(day, why)
-    return _stayed(day, looked, empty, "not run") if isinstance(looked, Again) else looked
-
-
-def _ended_again(day: date, argv: Sequence[str], run: Command, empty: EmptyDates) -> Ending:
-    again = _looked(day, lambda: why_again(parse_options(argv)[0], empty != "fail"))
-    if not isinstance(again, Again):
-        return again
-    if not again.runs:
-        return _stayed(day, again, empty, "not run again")
-    what = again.why if again.why == FIRST_RUN else f"run again: {again.why}"
-    say(f"\n{day}: {printable(what)}")
-    ending = _ended(argv, partial(run, argv))
-    return Ending(ending.status, f"{what}: {ending.problem}")
+    return Ending(again.status, f"not run{' again' if is_before else ''}: {again.why}")

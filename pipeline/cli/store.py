@@ -128,8 +128,26 @@ def _delete(options: Namespace) -> int:
         raise ConfigError("ID is empty")
     if options.app and options.kind in ("user", "evaluation"):
         raise ConfigError(f"--app: is for runs and conversations; a {options.kind} is deleted in all apps")
+    from turnwise.pipeline.store import maintenance
+
     with _opened(options) as store:
-        done, left = _deleted(store, options)
+        change, left = store.undone if options.dry_run else store.write, list[str]()
+        if options.kind == "run":
+            names = store.read(partial(maintenance.find_run, run=options.id, app=options.app))
+            counts = store.read(lambda connection: maintenance.count_rows_of(connection, names))
+            if not options.dry_run:
+                maintenance.delete_run(store, names, time_ns())
+            done = +Counter({"evaluation_runs": len(names), **counts})
+        elif options.kind == "evaluation":
+            done = change(partial(maintenance.delete_evaluation, name=options.id))
+        else:
+            find = partial(maintenance.find_user, user=options.id)
+            if options.kind == "conversation":
+                find = partial(maintenance.find_conversation, name=options.id, app=options.app)
+            subject = store.read(find)
+            done = change(partial(maintenance.delete_subject, subject=subject))
+            naming = store.read(partial(maintenance.naming, subject=subject)).items()
+            left = [f"{name}: names it; turnwise store delete {kind} deletes it" for name, kind in naming]
         left += [] if options.dry_run else _overwrite(store)
     if not done:
         complain(printable(f"nothing of {options.kind} {options.id} was found in the store"))
@@ -138,29 +156,6 @@ def _delete(options: Namespace) -> int:
         say(f"{table}: {number} {what}")
     say(_NOT_REACHED)
     return _tell_left(left) or int(not done)
-
-
-def _deleted(store: "Store", options: Namespace) -> tuple[Counter[str], list[str]]:
-    """Deletes what is named; returns table -> number of rows, and what of it is left, one line each."""
-    from turnwise.pipeline.store import maintenance
-
-    if options.kind == "run":
-        names = store.read(partial(maintenance.find_run, run=options.id, app=options.app))
-        counts = store.read(lambda connection: maintenance.count_rows_of(connection, names))
-        if not options.dry_run:
-            maintenance.delete_run(store, names, time_ns())
-        return +Counter({"evaluation_runs": len(names), **counts}), []
-    change = store.undone if options.dry_run else store.write
-    if options.kind == "evaluation":
-        return change(partial(maintenance.delete_evaluation, name=options.id)), []
-    if options.kind == "user":
-        subject = store.read(partial(maintenance.find_user, user=options.id))
-    else:
-        subject = store.read(partial(maintenance.find_conversation, name=options.id, app=options.app))
-    done = change(partial(maintenance.delete_subject, subject=subject))
-    naming = store.read(partial(maintenance.naming, subject=subject))
-    left = [f"{name}: names it; turnwise store delete {kind} deletes it" for name, kind in naming.items()]
-    return done, left
 
 
 def _back_up(options: Namespace) -> int:

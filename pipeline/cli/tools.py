@@ -292,10 +292,7 @@ def _tools_parser() -> OptionParser:
 
 
 def _text(tools: dict[str, ToolEffect]) -> str:
-    """Returns the tools by name as JSON, one per line, with glob characters in names escaped.
-
-    Of one that is not known to change something, effect and source are all there is.
-    """
+    """Returns the tools by name as JSON, one per line, with glob characters in names escaped."""
     lines = []
     for name, tool in sorted(tools.items()):
         setting: JsonObject = tool._asdict()

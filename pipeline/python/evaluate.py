@@ -50,7 +50,6 @@ from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import check_log_format
-from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import Backend, backend_fault
 from turnwise.transforms.judging.judges import NONE, JudgeKind
 from turnwise.transforms.judging.limits import JudgeCounts
@@ -70,7 +69,6 @@ from turnwise.transforms.scoring.config import judged_counts, parse_config
 from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, redacted_counts
 from turnwise.transforms.scoring.evaluate import evaluate as evaluate_sample
 from turnwise.transforms.scoring.redaction import redact_document
-from turnwise.transforms.scoring.selection import Selection
 
 Config: TypeAlias = EvalConfig | Mapping[str, Any] | str | os.PathLike[str]
 Redact: TypeAlias = str | Sequence[str] | Mapping[str, Any]
@@ -102,11 +100,7 @@ class Options(NamedTuple):
 
 
 def run_settings(options: Options, has_cases: bool) -> RunSettings:
-    """Returns the settings of the keywords.
-
-    Raises ConfigError for the first value that is wrong, by the name of the keyword, and TypeError for one of
-    a wrong type.
-    """
+    """Returns the settings of the keywords; raises ConfigError or TypeError for the first wrong value."""
     for name, kinds, wanted in _TYPES:
         value = getattr(options, name)
         if not isinstance(value, kinds) or isinstance(value, bool):
@@ -317,43 +311,6 @@ Reject: TypeAlias = Callable[[Sample, BaseException], None]
 """Takes a sample whose scoring raised an exception."""
 
 
-async def score_all(
-    samples: Iterable[Sample], selection: Selection, ask: Ask, most: int, add: Add, reject: Reject
-) -> None:
-    """Scores samples and passes them on in order; `most` wait for the judge at the same time.
-
-    Raises AuthenticationError if the judge's credentials are refused.
-    """
-    waiting: deque[tuple[ScoredConversation, asyncio.Task[None]]] = deque()
-
-    async def hand_over() -> None:
-        await waiting[0][1]
-        add(waiting.popleft()[0])
-
-    try:
-        for sample in samples:
-            try:
-                scored, asking = evaluate_sample(sample, selection.of(sample), ask)
-            except RAISED as error:
-                reject(sample, error)
-                continue
-            waiting.append((scored, asyncio.create_task(asking or _nothing())))
-            await asyncio.sleep(0)
-            while waiting and (len(waiting) > most or waiting[0][1].done()):
-                await hand_over()
-        while waiting:
-            await hand_over()
-    finally:
-        tasks = [task for _, task in waiting]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _nothing() -> None:
-    """Stands for the judge of a conversation about which nobody is asked."""
-
-
 T = TypeVar("T")
 
 
@@ -458,7 +415,7 @@ async def evaluate_async(
 async def score_with_judge(
     samples: Iterable[Sample], settings: RunSettings, add: Add, reject: Reject
 ) -> UsageByModel:
-    """Scores samples by the criteria and the judge of the settings, and returns the judge's usage.
+    """Scores samples by the settings, passes them on in order, and returns the judge's usage.
 
     Raises ConfigError if the judge cannot work (nothing was scored), AuthenticationError if its credentials
     are refused.
@@ -469,9 +426,31 @@ async def score_with_judge(
     except ConfigError as error:
         raise type(error)(in_python(str(error))) from error
     judge = build_judge(settings.judge, os.environ, counts)
+    selection, most = settings.selection, settings.judge.most_waiting
+    waiting: deque[tuple[ScoredConversation, asyncio.Task[None]]] = deque()
+
+    async def hand_over() -> None:
+        await waiting[0][1]
+        add(waiting.popleft()[0])
+
     try:
-        await score_all(samples, settings.selection, judge, settings.judge.most_waiting, add, reject)
+        for sample in samples:
+            try:
+                scored, asking = evaluate_sample(sample, selection.of(sample), judge)
+            except RAISED as error:
+                reject(sample, error)
+                continue
+            waiting.append((scored, asyncio.create_task(asking or asyncio.sleep(0))))
+            await asyncio.sleep(0)
+            while waiting and (len(waiting) > most or waiting[0][1].done()):
+                await hand_over()
+        while waiting:
+            await hand_over()
     finally:
+        tasks = [task for _, task in waiting]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await close_judge(judge)
     return counts.take()
 
@@ -483,18 +462,15 @@ def _no_end(error: BaseException) -> RuntimeError:
 
 def finished(coroutine: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine to its end, whether or not an event loop is running in this thread."""
-    try:
-        return _finished_beside(coroutine) if _is_loop_running() else asyncio.run(coroutine)
-    except SystemExit as error:
-        raise _no_end(error) from error
-
-
-def _is_loop_running() -> bool:
+    run: Callable[[Coroutine[Any, Any, T]], T] = _finished_beside
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return False
-    return True
+        run = asyncio.run
+    try:
+        return run(coroutine)
+    except SystemExit as error:
+        raise _no_end(error) from error
 
 
 def _finished_beside(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -507,15 +483,11 @@ def _finished_beside(coroutine: Coroutine[Any, Any, T]) -> T:
         return future.result()
     finally:
         future.cancel()
-        asyncio.run_coroutine_threadsafe(_end(), loop).result()
+        for end in (cancel_others, loop.shutdown_default_executor):
+            asyncio.run_coroutine_threadsafe(end(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
-
-
-async def _end() -> None:
-    await cancel_others()
-    await asyncio.get_running_loop().shutdown_default_executor()
 
 
 _METRICS: dict[str, Callable[..., Iterable[Any]]] = {

@@ -93,19 +93,16 @@ def sort_inputs(name: str, values: object, kind: type[T]) -> Inputs[T]:
         elif isinstance(value, kind):
             inputs.items.append((start, value))
         elif isinstance(value, Mapping | list):
-            inputs.items.append(_as_record(value, start))
+            try:
+                data = dict(value) if isinstance(value, Mapping) else value
+                text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+                inputs.items.append(start._replace(data=text.encode()))
+            except (TypeError, ValueError, RecursionError) as error:
+                inputs.items.append(record_failure("read", error, start))
         else:
             reason = f"{type(value).__name__} is no path, dict or {kind.__name__}"
             raise TypeError(f"{name}[{position - 1}]: {reason}")
     return inputs
-
-
-def _as_record(value: object, start: Record) -> Record | Failure:
-    try:
-        value = dict(value) if isinstance(value, Mapping) else value
-        return start._replace(data=json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
-    except (TypeError, ValueError, RecursionError) as error:
-        return record_failure("read", error, start)
 
 
 def logged_conversations(

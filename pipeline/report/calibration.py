@@ -22,13 +22,11 @@ from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.schemas.calibration import (
     Calibration,
     CheckCost,
-    CheckedCriterion,
     CheckFigure,
     Corrected,
     CriterionCalibration,
     JudgeCheck,
     LabelFigure,
-    NumberAgreement,
     OutcomeAgreement,
     ThresholdAdvice,
     parse_label,
@@ -52,7 +50,6 @@ from turnwise.transforms.decisions.calibration.judge_check import (
 )
 from turnwise.transforms.decisions.calibration.labels import LabelLine, Scale
 from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import total_cost
@@ -105,7 +102,9 @@ def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> It
     if calibrated.outcomes is not None:
         yield from _outcomes(calibrated.outcomes)
     if calibrated.numbers is not None:
-        yield from _numbers(calibrated.numbers)
+        numbers = calibrated.numbers
+        yield f"value minus label: {_number(numbers.bias)}; distance: {_number(numbers.distance)}"
+        yield f"correlation {_number(numbers.correlation)}; Krippendorff's alpha {_number(numbers.alpha)}"
     if calibrated.between_people is not None:
         yield f"between raters: Krippendorff's alpha {_number(calibrated.between_people)}"
     if calibrated.threshold is not None:
@@ -138,11 +137,6 @@ def _outcomes(outcomes: OutcomeAgreement) -> Iterator[str]:
     )
 
 
-def _numbers(numbers: NumberAgreement) -> Iterator[str]:
-    yield f"value minus label: {_number(numbers.bias)}; distance: {_number(numbers.distance)}"
-    yield f"correlation {_number(numbers.correlation)}; Krippendorff's alpha {_number(numbers.alpha)}"
-
-
 def threshold_text(advice: ThresholdAdvice, calibration: Calibration) -> str:
     """Returns what is said of the threshold."""
     costs = (
@@ -163,25 +157,21 @@ def threshold_text(advice: ThresholdAdvice, calibration: Calibration) -> str:
 
 def corrected_text(corrected: Corrected, is_rate: bool) -> str:
     """Returns the corrected figure of all scores."""
-    what = f"{'pass rate' if is_rate else 'mean'} of {_population(corrected, is_rate)}"
-    of_decided = corrected.no_score and corrected.covers == "all"
-    scored = (
-        f"as scored, of the {corrected.scores - corrected.no_score} decided" if of_decided else "as scored"
-    )
+    measure, decided = "pass rate" if is_rate else "mean", corrected.scores - corrected.no_score
+    population, scored = f"all {corrected.scores}", "as scored"
+    if corrected.covers != "all":
+        nothing = "an outcome" if is_rate else "a value"
+        population = (
+            f"the {decided} decided of {corrected.scores} (no label is of the {corrected.no_score} without "
+            f"{nothing}; it does not speak for all)"
+        )
+    elif corrected.no_score:
+        scored = f"as scored, of the {decided} decided"
     missing = f", whatever the {corrected.missing} drawn without a label are" if corrected.missing else ""
     return (
-        f"{what}: {_amount(corrected.raw, is_rate)} {scored}; corrected by {corrected.labels} "
-        f"labels {_amount(corrected.value, is_rate)}{_interval(corrected.interval, is_rate)}{missing}"
-    )
-
-
-def _population(corrected: Corrected, is_rate: bool) -> str:
-    if corrected.covers == "all":
-        return f"all {corrected.scores}"
-    nothing = "an outcome" if is_rate else "a value"
-    return (
-        f"the {corrected.scores - corrected.no_score} decided of {corrected.scores} (no label is of the "
-        f"{corrected.no_score} without {nothing}; it does not speak for all)"
+        f"{measure} of {population}: {_amount(corrected.raw, is_rate)} {scored}; corrected by "
+        f"{corrected.labels} labels {_amount(corrected.value, is_rate)}"
+        f"{_interval(corrected.interval, is_rate)}{missing}"
     )
 
 
@@ -269,10 +259,7 @@ def run_scales(names: Collection[str]) -> dict[str, Scale]:
 
 
 def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:
-    """Returns the rows of scores of some criteria in a run, and the verdicts in their form.
-
-    Raises ConfigError if a file cannot be read, or its content is broken.
-    """
+    """Returns the scores of some criteria in a run, and verdicts in their form; raises ConfigError."""
     wanted: Iterable[ScoreRow] = (row for row in run.scores() if row["criterion"] in criteria)
     if STATUS not in criteria:
         return wanted
@@ -317,37 +304,27 @@ def _kept_criteria(earlier: Calibration | None, calibration: Calibration) -> lis
 
 
 def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLine]:
-    """Returns the labels of files of JSON Lines, in order; `option` stands before a file in messages.
-
-    Raises ConfigError if a file cannot be read or holds no label, or a line is no label.
-    """
-    labels = []
+    """Returns the labels of files of JSON Lines; raises ConfigError, with `option` before the file."""
+    labels: list[LabelLine] = []
     for path in paths:
-        lines = [*_lines(path, option)]
-        if not lines:
+        before = len(labels)
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "not UTF-8 text"
+            raise ConfigError(f"{option}{path}: {why}") from None
+        for number, line in enumerate(text.split("\n"), 1):
+            try:
+                if line.strip():
+                    labels.append(LabelLine(parse_label(line), f"{Path(path).name}:{number}"))
+            except ValueError as error:
+                raise ConfigError(f"{option}{path}:{number}: no label: {error}") from None
+        if len(labels) == before:
             raise ConfigError(f"{option}{path}: holds no label")
-        labels += lines
     return labels
 
 
-def _lines(path: str, option: str) -> Iterator[LabelLine]:
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise ConfigError(f"{option}{path}: {why}") from None
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            yield LabelLine(parse_label(line), f"{Path(path).name}:{number}")
-        except ValueError as error:
-            raise ConfigError(f"{option}{path}:{number}: no label: {error}") from None
-
-
 # A check of a judge as text.
-
-_NOT_APPLICABLE = "n/a"
 
 
 def _cost(cost: CheckCost) -> str:
@@ -363,42 +340,34 @@ def _cost(cost: CheckCost) -> str:
 
 def check_text(check: JudgeCheck) -> str:
     """Returns the table by criterion, what was not measured, and what was used."""
-    lines = [["criterion", "questions", *PERTURBATIONS], *map(_row, check.criteria)]
+    lines, notes = [["criterion", "questions", *PERTURBATIONS]], []
+    for checked in check.criteria:
+        cells = []
+        for name in PERTURBATIONS:
+            figure: CheckFigure | None = getattr(checked, name)
+            cells.append(_cell(figure) if checked.questions else "no question")
+            if figure is None:
+                continue
+            start = f"{checked.criterion}, {name}:"
+            for reason, count in figure.unmeasured.items():
+                notes.append(printable(f"{start} {counted(count, 'verdict')} not measured: {reason}"))
+            if left := max(0, checked.questions - figure.questions):
+                notes.append(f"{start} n/a for {counted(left, 'question')}")
+        lines.append([checked.criterion, str(checked.questions), *cells])
     table = aligned([[printable(cell) for cell in line] for line in lines])
-    notes = [note for checked in check.criteria for note in _notes(checked)]
     used = [f"used: {_cost(check.used)}"] if check.used else []
     return "\n".join(
         ["share of verdicts that change (95 % interval; changed of measured)", *table, *notes, *used]
     )
 
 
-def _row(criterion: CheckedCriterion) -> list[str]:
-    figures = (getattr(criterion, name) for name in PERTURBATIONS)
-    cells = [_cell(figure) if criterion.questions else "no question" for figure in figures]
-    return [criterion.criterion, str(criterion.questions), *cells]
-
-
 def _cell(figure: CheckFigure | None) -> str:
     if figure is None:
-        return _NOT_APPLICABLE
+        return "n/a"
     if figure.share is None or figure.interval is None:
         return "not measured"
     low, high = figure.interval.low, figure.interval.high
     return f"{figure.share:.1%} ({low:.1%} to {high:.1%}; {figure.changed} of {figure.verdicts})"
-
-
-def _notes(criterion: CheckedCriterion) -> Iterator[str]:
-    """Yields what was not measured, and the questions that a perturbation does not apply to."""
-    for name in PERTURBATIONS:
-        figure: CheckFigure | None = getattr(criterion, name)
-        if figure is None:
-            continue
-        start = f"{criterion.criterion}, {name}:"
-        for reason, count in figure.unmeasured.items():
-            yield printable(f"{start} {counted(count, 'verdict')} not measured: {reason}")
-        if figure.questions < criterion.questions:
-            left = criterion.questions - figure.questions
-            yield f"{start} n/a for {counted(left, 'question')}"
 
 
 # The check itself: draws conversations about which something is asked, estimates, asks, and computes.
@@ -465,7 +434,7 @@ def checked(
             for question in of_criterion:
                 by_prompt.setdefault((name, question.prompt), CheckedQuestion(name, index, question))
     questions = [*by_prompt.values()]
-    estimate = vote_on_all(questions, replace(settings.judge, only_estimates=True), votes)[1]
+    estimate = _votes_on(questions, replace(settings.judge, only_estimates=True), votes)[1]
     check = JudgeCheck(
         model=", ".join(dict.fromkeys(settings.judged_models)) or settings.judge.config.model,
         votes=votes,
@@ -483,49 +452,40 @@ def checked(
     if not yes:
         return check
     try_judge(settings)
-    voted, used = vote_on_all(questions, settings.judge, votes)
+    voted, used = _votes_on(questions, settings.judge, votes)
     stated = [criterion.name for criterion in selection.judged]
     names = dict.fromkeys([*stated, *(question.criterion for question in questions), *errors])
     figures = criterion_figures([*names], voted, errors, votes)
     return replace(check, used=used, criteria=figures, problems=check_problems(figures, max_flip))
 
 
-def vote_on_all(
+def _votes_on(
     questions: Sequence[CheckedQuestion], judge: JudgeSettings, number: int
 ) -> tuple[list[VotedQuestion], CheckCost]:
-    """Asks every question so many times in each of its forms, within the limits of the judge.
-
-    Raises ConfigError if the judge cannot be made or its credentials are refused, Interrupted at a signal.
-    """
     worker = JudgeWorker(judge, os.environ)
+
+    async def votes() -> list[VotedQuestion]:
+        made = await asyncio.gather(*(vote_on(question, worker.ask, number) for question in questions))
+        return list(map(VotedQuestion, questions, made))
+
     try:
         with interrupted_by_signal():
-            voted = _answered(worker, questions, number)
+            try:
+                voted = worker.submit(votes()).result()
+            except AuthenticationError:
+                worker.close()  # what is in flight is refused, too: nobody is told to wait for it
+                raise
+            finally:
+                if JUDGING.asking:
+                    complain(WAITING)
+                worker.close()
     except Interrupted as signal:
         raise Interrupted(signal.number, kept="") from None
     usage = worker.counts.take()
-    prices = judge.config.prices
     is_counted = not any(used.uncounted for used in usage.values())
     return voted, CheckCost(
         calls=sum(used.calls for used in usage.values()),
         tokens_in=sum(used.tokens_in for used in usage.values()) if is_counted else None,
         tokens_out=sum(used.tokens_out for used in usage.values()) if is_counted else None,
-        cost=total_cost(usage, prices),
+        cost=total_cost(usage, judge.config.prices),
     )
-
-
-def _answered(worker: JudgeWorker, questions: Sequence[CheckedQuestion], number: int) -> list[VotedQuestion]:
-    try:
-        return worker.submit(_all(questions, worker.ask, number)).result()
-    except AuthenticationError:
-        worker.close()  # what is in flight is refused, too: nobody is told to wait for it
-        raise
-    finally:
-        if JUDGING.asking:
-            complain(WAITING)
-        worker.close()
-
-
-async def _all(questions: Sequence[CheckedQuestion], ask: Ask, number: int) -> list[VotedQuestion]:
-    votes = await asyncio.gather(*(vote_on(question, ask, number) for question in questions))
-    return [VotedQuestion(question, vote) for question, vote in zip(questions, votes, strict=True)]

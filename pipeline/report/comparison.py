@@ -1,7 +1,7 @@
 """Comparisons of runs and versions: their sides, the text, and why one does not pass."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shlex import join
 from typing import Literal, NamedTuple
@@ -277,10 +277,7 @@ def _refused(why: str, command: str = "", where: str = "") -> EndComparison:
 
 
 def first_page(comparison: Comparison, run: Run, version: str | None, how: str) -> FirstPage:
-    """Returns the first page of a comparison, with rows of the candidate's run that are of its app version.
-
-    `how` is how baseline and candidate were chosen, as a clause.
-    """
+    """Returns the first page, by rows of the candidate's version; `how` sides were chosen, as a clause."""
     rows = [row for row in run.conversations() if row["app_version"] == version]
     page = two_versions(comparison, GateConfig(**run.document.config.get("gate") or {}).primary, rows, how)
     return with_left_out(page, run.document.counts)
@@ -293,7 +290,27 @@ _NAMES_SHOWN = 5
 def fail_on_problems(comparison: Comparison, fail_on: FailOn) -> list[str]:
     """Returns why a comparison does not pass, one line each; what could not be compared never passes."""
     allowed = ("better", "same", "not worse", "differs", *(("inconclusive",) if fail_on == "worse" else ()))
-    unmeasured = [*_not_measured(comparison)]
+    # What is in no figure and may have been worse.
+    unmeasured = []
+    a, b, pairing = comparison.baseline, comparison.candidate, comparison.pairing
+    for side, run_place in zip((a, b), run_places(a, b), strict=False):
+        if side.rejected:
+            unmeasured.append(f"{run_place}: {side.rejected} records or conversations were rejected")
+        of_run = (problem for problem in side.problems if not problem.startswith(GATE_PROBLEM))
+        unmeasured += [f"{run_place}: {failed_text(side)}{problem}" for problem in of_run]
+    if pairing.baseline_only:
+        names = listed(pairing.baseline_only_names, _NAMES_SHOWN, pairing.baseline_only)
+        count = counted(pairing.baseline_only, "case")
+        unmeasured.append(f"{count} of {a.name} without a conversation of {b.name}: {names}")
+    if pairing.baseline_unidentified:
+        number = counted(pairing.baseline_unidentified, "conversation")
+        is_paired = pairing.by != "nothing"
+        lack = f"without {pairing.by}: compared with nothing" if is_paired else f"without a case of {b.name}"
+        unmeasured.append(f"{number} of {a.name} {lack}")
+    if pairing.changed:
+        names = listed(pairing.changed_names, _NAMES_SHOWN, pairing.changed)
+        count = counted(pairing.changed, "case")
+        unmeasured.append(f"{count} left out, whose expectation differs: {names}")
     problems = [
         f"{result.criterion}: {result.sentence}"
         for result in comparison.criteria
@@ -314,29 +331,6 @@ def _may_be_worse(missing: Missing | None) -> bool:
     readings = (missing.left_out, missing.worst_for_candidate, missing.best_for_candidate)
     is_unknown = missing.changes_the_word and missing.worst_for_candidate is None
     return is_unknown or any(reading is not None and reading.word == "worse" for reading in readings)
-
-
-def _not_measured(comparison: Comparison) -> Iterator[str]:
-    """Yields what is in no figure and may have been worse."""
-    a, b, pairing = comparison.baseline, comparison.candidate, comparison.pairing
-    for side, run_place in zip((a, b), run_places(a, b), strict=False):
-        if side.rejected:
-            yield f"{run_place}: {side.rejected} records or conversations were rejected"
-        for problem in side.problems:
-            if not problem.startswith(GATE_PROBLEM):
-                yield f"{run_place}: {failed_text(side)}{problem}"
-    if pairing.baseline_only:
-        names = listed(pairing.baseline_only_names, _NAMES_SHOWN, pairing.baseline_only)
-        count = counted(pairing.baseline_only, "case")
-        yield f"{count} of {a.name} without a conversation of {b.name}: {names}"
-    if pairing.baseline_unidentified:
-        number = counted(pairing.baseline_unidentified, "conversation")
-        is_paired = pairing.by != "nothing"
-        lack = f"without {pairing.by}: compared with nothing" if is_paired else f"without a case of {b.name}"
-        yield f"{number} of {a.name} {lack}"
-    if pairing.changed:
-        names = listed(pairing.changed_names, _NAMES_SHOWN, pairing.changed)
-        yield f"{counted(pairing.changed, 'case')} left out, whose expectation differs: {names}"
 
 
 NO_VERSION = "(no version)"
@@ -445,7 +439,14 @@ def sides_of_runs(
             f"{base_run.run.directory}: baseline and candidate are the same conversations of the same run; "
             "nothing to compare"
         )
-    names = _names([base_run, other], chosen)
+    # Texts call the sides by the version or, where that is the same, by the date or directory.
+    names = [version or NO_VERSION for version in chosen]
+    if chosen[0] == chosen[1]:
+        names = [run.run.document.date or "" for run in (base_run, other)]
+        if not all(names) or names[0] == names[1]:
+            names = [run.run.directory.rstrip("/") for run in (base_run, other)]
+    last = [name.rsplit("/", 1)[-1] for name in names]
+    names = last if last[0] != last[1] else names
     return Sides(base_run.side(chosen[0], names[0]), other.side(chosen[1], names[1]), chosen[1], how)
 
 
@@ -485,22 +486,6 @@ def _find_other(
 def _listed(run: RunVersions) -> str:
     names = sorted(version or NO_VERSION for version in run.conversations)
     return listed(names, _VERSIONS_SHOWN)
-
-
-def _names(runs: Sequence[RunVersions], versions: Sequence[_Version]) -> list[str]:
-    """Returns how texts call the sides: by the version, or by the date or directory where it is the same."""
-    if versions[0] == versions[1]:
-        dates = [run.run.document.date or "" for run in runs]
-        if all(dates) and dates[0] != dates[1]:
-            return dates
-        return _short([run.run.directory.rstrip("/") for run in runs])
-    return _short([version or NO_VERSION for version in versions])
-
-
-def _short(names: Sequence[str]) -> list[str]:
-    """Returns the last segments of two names, or the names where those are the same."""
-    last = [name.rsplit("/", 1)[-1] for name in names]
-    return last if last[0] != last[1] else [*names]
 
 
 _SHOWN = 5

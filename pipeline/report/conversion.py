@@ -14,7 +14,7 @@ from turnwise.pipeline.io.terminal import counted, printable, wrapped
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject, dump_json, is_local, is_store_url
+from turnwise.schemas.jsonio import dump_json, is_local, is_store_url
 from turnwise.schemas.report import Conversion, NotConverted
 from turnwise.schemas.rows import ScoreRow, Transcript
 from turnwise.schemas.run import RUN_FILE
@@ -47,16 +47,18 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
     if target.scored is None:
         problem = f"is the output directory of a run; {target.name} holds no scores, so name the logs instead"
         raise ConfigError(f"{directory}: {problem}")
-    done, run = Conversion(to=target.name), open_run(directory)
+    run = open_run(directory)
     scores: defaultdict[ScoredId, list[ScoreRow]] = defaultdict(list)
     for score in run.scores():
         scores[scored_id(score)].append(score)
     notes, sets = Counter[str](), set[str | None]()
-    with record_file(output, target) as file:
+    parts = Path(output).absolute().parts
+    agent = parts[parts.index(_ADK) - 1] if _ADK in parts[1:] else "turnwise"  # AGENT/.adk/eval_history/FILE
+    with _record_file(output, target) as file:
         for row in run.conversations():
-            done.conversations += 1
+            file.done.conversations += 1
             if row["transcript"] is None:
-                add_rejected(done, row["source"] or "", row["position"] or 0, "the run kept no transcript")
+                file.reject(row["source"], row["position"], "the run kept no transcript")
                 continue
             transcript = cast(Transcript, row["transcript"])
             notes["cut transcripts"] += transcript["cut"]
@@ -70,20 +72,11 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
                 if score["turn_index"] in places
             ]
             conversation = transcript_conversation(row, transcript)
-            run_of = RunOfConversation(conversation, row["verdict"], score_rows, app_name(output))
-            made = scored(run_of, target)
-            file.add(made.record)
-            add_differences(done, made)
-        done.written, done.output = file.count, output if file.count else None
+            run_of = RunOfConversation(conversation, row["verdict"], score_rows, agent)
+            file.add(scored(run_of, target))
     notes[_SETS] = len(sets) if len(sets) > 1 else 0
-    done.notes = {problem: count for problem, count in notes.items() if count}
-    return done
-
-
-def app_name(output: str) -> str:
-    """Returns the name of the agent in whose folder a file lies (`AGENT/.adk/eval_history/FILE`)."""
-    parts = Path(output).absolute().parts
-    return parts[parts.index(_ADK) - 1] if _ADK in parts[1:] else "turnwise"
+    file.done.notes = {problem: count for problem, count in notes.items() if count}
+    return file.done
 
 
 _SHOWN = 5
@@ -116,57 +109,61 @@ def conversion_text(done: Conversion, width: int) -> str:
 
 
 class RecordFile:
-    """Writes the records of one file; `stem`: name of the file without its suffixes."""
+    """Writes the records of one file, and counts what becomes of what is given.
+
+    `stem`: name of the file without its suffixes; `done`: the counts; `tail`: what follows the records.
+    """
 
     def __init__(self, file: BinaryIO, target: Target, name: str) -> None:
-        self._file, self._key = file, target.key
-        self.stem = name.split(".")[0]
-        self._name, self._document, self._tail = name, target.document, ""
+        self.done, self.stem = Conversion(to=target.name), name.split(".")[0]
+        self._file, self._target, self._name, self.tail = file, target, name, ""
         self._digests: dict[str, bytes] = {}
-        self.count = 0
 
-    def add(self, record: JsonObject) -> bool:
-        """Writes a record; False: it is there already.
+    def add(self, made: Converted) -> bool:
+        """Writes a record, and counts what the target does not hold, and what it alone states.
 
-        Raises ValueError if the file has another one with its key.
+        Returns False if the record is there already. Raises ValueError if the file has another one with its
+        key.
         """
-        data = dump_json(record)
-        if self._key is not None:
-            key, digest = record[self._key], blake2b(data, digest_size=16).digest()
+        data, key_name = dump_json(made.record), self._target.key
+        if key_name is not None:
+            key, digest = made.record[key_name], blake2b(data, digest_size=16).digest()
             if self._digests.setdefault(key, digest) != digest:
-                raise ValueError(f"a file has each {self._key} once, and another {key!r} is there already")
+                raise ValueError(f"a file has each {key_name} once, and another {key!r} is there already")
             if self._digests[key] is not digest:
                 return False
-        if self._document is None:
+        if self._target.document is None:
             self._file.write(data + b"\n")
-        elif self.count:
+        elif self.done.written:
             self._file.write(b",\n" + data)
         else:
-            head, self._tail = self._document(self._name, record)
+            head, self.tail = self._target.document(self._name, made.record)
             self._file.write(head.encode() + data)
-        self.count += 1
+        self.done.written += 1
+        self.done.not_held = dict(Counter(self.done.not_held) + made.not_held)
+        self.done.added = dict(Counter(self.done.added) + made.added)
         return True
 
-    def end(self) -> None:
-        """Writes what follows the records."""
-        self._file.write(self._tail.encode())
+    def reject(self, source: str | None, position: int | None, reason: str) -> None:
+        """Counts what was not converted."""
+        self.done.lost_count += 1
+        if len(self.done.rejected) < _KEPT:
+            self.done.rejected.append(NotConverted(source or "", position or 0, reason))
 
 
 @contextmanager
-def record_file(path: str, target: Target) -> Iterator[RecordFile]:
-    """Opens a file for records; it gets its name at the end, if it holds any.
-
-    Raises ConfigError if the file is there, or cannot be written.
-    """
+def _record_file(path: str, target: Target) -> Iterator[RecordFile]:
+    """Opens a file for records; it gets its name at the end, if it holds any."""
     target_path = check_new_file(path, target)
     partial = target_path.with_name(f"{target_path.name}.partial")
     try:
         with open(partial, "wb") as file:
             writer = RecordFile(file, target, target_path.name)
             yield writer
-            writer.end()
-        if writer.count:
+            file.write(writer.tail.encode())
+        if writer.done.written:
             os.replace(partial, target_path)
+            writer.done.output = path
     except OSError as error:  # a full disk names no file
         error.filename = error.filename or path
         raise
@@ -205,14 +202,13 @@ def write_cases(
 
     Raises ConfigError if the file is there, or cannot be written.
     """
-    done = Conversion(to=target.name)
     skipped: Counter[str] = Counter()
-    with record_file(output, target) as file:
+    with _record_file(output, target) as file:
         for item in given:
             if isinstance(item, Failure):
-                add_rejected(done, item.source or "", item.position or 0, item.message)
+                file.reject(item.source, item.position, item.message)
                 continue
-            done.conversations += 1
+            file.done.conversations += 1
             if not is_wanted(item):
                 skipped["not selected"] += 1
             elif item.cut:
@@ -223,28 +219,22 @@ def write_cases(
                 sample.add(item)
         skipped["asked and done as in another conversation"] = sample.repeated
         for name, candidate in distinct_names(sample.chosen()):
-            _write(candidate, name, target, file, done)
+            try:
+                case, notes = made_case(candidate, name, file.stem)
+                made = converted(case, target)
+                if "tags" in made.not_held:
+                    case = made_case(candidate, f"{TO_APPROVE}-{case.eval_id}", file.stem)[0]
+                    case.tags = []
+                    made = converted(case, target)
+                del made.not_held["eval_set_id"]  # that is the file itself
+                file.add(made)
+            except ValueError as error:
+                file.reject(candidate.source, candidate.position, " ".join(str(error).split()))
+                continue
+            file.done.notes = dict(Counter(file.done.notes) + notes)
         skipped["not in the sample"] = sample.left_out
-        done.written, done.output = file.count, output if file.count else None
-    done.skipped = {reason: count for reason, count in skipped.items() if count}
-    return done
-
-
-def _write(candidate: Candidate, name: str, target: Target, file: RecordFile, done: Conversion) -> None:
-    try:
-        case, notes = made_case(candidate, name, file.stem)
-        written = converted(case, target)
-        if "tags" in written.not_held:
-            case = made_case(candidate, f"{TO_APPROVE}-{case.eval_id}", file.stem)[0]
-            case.tags = []
-            written = converted(case, target)
-        file.add(written.record)
-    except ValueError as error:
-        add_rejected(done, candidate.source, candidate.position, " ".join(str(error).split()))
-        return
-    done.notes = dict(Counter(done.notes) + notes)
-    del written.not_held["eval_set_id"]  # that is the file itself
-    add_differences(done, written)
+    file.done.skipped = {reason: count for reason, count in skipped.items() if count}
+    return file.done
 
 
 _KEPT = 20
@@ -253,45 +243,23 @@ _KEPT = 20
 def convert_items(
     items: Iterable[LoggedConversation | FoundCase | Failure], target: Target, output: str
 ) -> Conversion:
-    """Writes conversations and eval cases as records of a target.
-
-    Raises ConfigError if the file is there, or cannot be written.
-    """
-    done = Conversion(to=target.name)
-    with record_file(output, target) as file:
+    """Writes conversations and eval cases as records of a target; raises ConfigError as `check_new_file`."""
+    repeated = 0
+    with _record_file(output, target) as file:
         for item in items:
             if isinstance(item, Failure):
-                add_rejected(done, item.source or "", item.position or 0, item.message)
+                file.reject(item.source, item.position, item.message)
                 continue
             is_case = isinstance(item, FoundCase)
-            done.cases += is_case
-            done.conversations += not is_case
+            file.done.cases += is_case
+            file.done.conversations += not is_case
             try:
                 made = converted(item.case if isinstance(item, FoundCase) else item.conversation, target)
-                is_new = file.add(made.record)
+                repeated += not file.add(made)
             except ValueError as error:
-                reason = " ".join(str(error).split())
-                add_rejected(done, item.record.source, item.record.position, reason)
-                continue
-            if is_new:
-                add_differences(done, made)
-            else:
-                done.skipped = dict(Counter(done.skipped) + Counter(["equal to an earlier record"]))
-        done.written, done.output = file.count, output if file.count else None
-    return done
-
-
-def add_differences(done: Conversion, made: Converted) -> None:
-    """Adds what a target does not hold, and what it alone states."""
-    done.not_held = dict(Counter(done.not_held) + made.not_held)
-    done.added = dict(Counter(done.added) + made.added)
-
-
-def add_rejected(done: Conversion, source: str, position: int, reason: str) -> None:
-    """Adds what was not converted."""
-    done.lost_count += 1
-    if len(done.rejected) < _KEPT:
-        done.rejected.append(NotConverted(source, position, reason))
+                file.reject(item.record.source, item.record.position, " ".join(str(error).split()))
+    file.done.skipped = {"equal to an earlier record": repeated} if repeated else {}
+    return file.done
 
 
 def is_run(path: str) -> bool:

@@ -4,6 +4,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -159,7 +160,13 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     say("\n".join(wrapped(f"files: {printable(settings.output)}{tables}", width)))
     say(f"read them: {printable(join(['turnwise', 'report', settings.output]))}")
     if settings.store:
-        say(f"store: {printable(shown_url(settings.store))}{_replaced_text(settings, document)}")
+        count, replaced = document["replaced_in_store"], ""
+        if count:
+            what = "results were replaced by others of the same conversation, case and app version"
+            replaced = f"\nstore: {count} {what}"
+        elif count is None and find_service("--store", settings.store).replaced:
+            replaced = "\nstore: results replaced within the run: not counted"
+        say(f"store: {printable(shown_url(settings.store))}{replaced}")
     if settings.scores_to:
         is_lost = any(problem.startswith("--scores_to ") for problem in document["problems"])
         how = "not all sent" if is_lost else "sent"
@@ -213,44 +220,24 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
             ended = EndComparison(refused=[printable(f"not compared: {error}")])
     page = ended.page
     if page is None and versions:
-        rows = _read_again(figures, run)
+        has_critical = any(row["severity"] == "critical" for row in figures.to_read or ())
+        verdicts = [row for row in figures.rows if row["criterion"] == STATUS]
+        says_more = has_critical or any(row["no_score"] or repeated(row) for row in verdicts)
+        rows: list[ConversationRow] | None = None  # where they say more than the figures, they are read again
+        if says_more and figures.counts["results"] <= MOST_CONVERSATIONS:
+            with suppress(ConfigError, OSError):  # the counts stand above
+                rows = [*run.conversations()]
         page = page_of_versions(versions, figures.rows, figures.counts, figures.to_read or (), rows)
         # The most severe come first.
-        is_known = rows is None and figures.to_read is not None and not _has_critical(figures)
+        is_known = rows is None and figures.to_read is not None and not has_critical
         page = replace(page, destructive=0) if page is not None and is_known else page
     return figures._replace(ended=ended._replace(page=page))
-
-
-def _has_critical(figures: Figures) -> bool:
-    return any(row["severity"] == "critical" for row in figures.to_read or ())
-
-
-def _read_again(figures: Figures, run: Run) -> list[ConversationRow] | None:
-    """Returns all conversations of a run, where they say more than its figures; None: they do not."""
-    verdicts = [row for row in figures.rows if row["criterion"] == STATUS]
-    says_more = _has_critical(figures) or any(row["no_score"] or repeated(row) for row in verdicts)
-    if not says_more or figures.counts["results"] > MOST_CONVERSATIONS:
-        return None
-    try:
-        return [*run.conversations()]
-    except (ConfigError, OSError):  # the counts stand above
-        return None
 
 
 def _to_read(row: Mapping[str, object]) -> JsonObject:
     about = ("conversation_id", "app_version", "eval_id", "verdict", "why")
     problem = ("severity", "severity_score", "severity_reason", "problem_type")
     return {name: row[name] for name in (*about, *problem)}
-
-
-def _replaced_text(settings: RunSettings, document: JsonObject) -> str:
-    """Returns what is said of results that replaced others of the same run in the store."""
-    count = document["replaced_in_store"]
-    if count is None:
-        is_counted = find_service("--store", settings.store).replaced
-        return "\nstore: results replaced within the run: not counted" if is_counted else ""
-    what = "results were replaced by others of the same conversation, case and app version"
-    return f"\nstore: {count} {what}" if count else ""
 
 
 def begun_document(settings: RunSettings) -> JsonObject:

@@ -182,10 +182,7 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
 
 
 def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison | None, BaselineState, str]:
-    """Returns the comparison with the baseline, if there is one, the baseline itself, and how it was chosen.
-
-    Raises ConfigError if a criterion that a rule compares was measured differently in it.
-    """
+    """Returns the comparison with the baseline, if there is one, the baseline, and how it was chosen."""
     if named == NOT_NAMED:
         return None, NO_BASELINE, ""
 
@@ -229,15 +226,6 @@ def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterab
     return [
         f"{GATE_PROBLEM}{rule_line(rule)}" for rule in shown_rules(report.rules) if rule.status != "passed"
     ]
-
-
-def with_baseline(settings: RunSettings, document: JsonObject) -> RunSettings:
-    """Returns settings that name the baseline itself in place of `{date}` or `previous`, and prints which.
-
-    `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
-    """
-    places = settings.date, settings.output, settings.store, settings.store_app
-    return replace(settings, baseline=find_baseline(settings.baseline, *places, document))
 
 
 _NIGHTS = 92

@@ -74,7 +74,10 @@ def write_report(
     beside the page are not those of an earlier report.
     """
     directory = path.parent / REPORT_DATA
-    _clear(directory)
+    for file in sorted(directory.glob("*")):
+        if not (file.suffix == ".js" and file.stem.isdigit()):
+            raise ConfigError(f"{file}: is no file of an earlier report; name another directory")
+        file.unlink()
     chunks = _Chunks(None if single_file else directory, inline_characters)
     report = build_report(runs, compared, chunks.put, keeps_few=single_file)
     _write(path, page(report, chunks.inline))
@@ -89,13 +92,6 @@ def report_page(runs: Sequence[Run], compared: Compared, home: str = "") -> str:
     chunks = _Chunks(None, INLINE_CHARACTERS)
     report = build_report(runs, compared, chunks.put, keeps_few=True)
     return page(report, chunks.inline, home)
-
-
-def _clear(directory: Path) -> None:
-    for file in sorted(directory.glob("*")):
-        if not (file.suffix == ".js" and file.stem.isdigit()):
-            raise ConfigError(f"{file}: is no file of an earlier report; name another directory")
-        file.unlink()
 
 
 def _write(path: Path, text: str) -> None:
@@ -190,25 +186,24 @@ def join_modules(read: Callable[[str], str], start: str) -> str:
     Raises ValueError if modules import each other, or one has an import or export of another form.
     """
     done: dict[str, str] = {}
-    _add(read, start, done, ())
+
+    def add(name: str, above: tuple[str, ...] = ()) -> None:
+        if name in above:
+            raise ValueError(f"modules import each other: {', '.join((*above, name))}")
+        if name in done:
+            return
+        text = read(name)
+        for match in _IMPORT.finditer(text):
+            add(match[2], (*above, name))
+        exports = ", ".join(_EXPORT.findall(text))
+        body = _IMPORT.sub(lambda match: f'const {{{match[1]}}} = modules["{match[2]}"];', text)
+        body = _EXPORT.sub("", body)
+        if rest := _UNSUPPORTED.search(body):
+            raise ValueError(f"{name}: {rest[0]}: is not supported")
+        done[name] = f'modules["{name}"] = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();\n'
+
+    add(start)
     return "const modules = {};\n" + "".join(done.values())
-
-
-def _add(read: Callable[[str], str], name: str, done: dict[str, str], above: tuple[str, ...]) -> None:
-    if name in above:
-        raise ValueError(f"modules import each other: {', '.join((*above, name))}")
-    if name in done:
-        return
-    text = read(name)
-    for match in _IMPORT.finditer(text):
-        _add(read, match[2], done, (*above, name))
-    exports = ", ".join(_EXPORT.findall(text))
-    body = _IMPORT.sub(lambda match: f'const {{{match[1]}}} = modules["{match[2]}"];', text)
-    body = _EXPORT.sub("", body)
-    rest = _UNSUPPORTED.search(body)
-    if rest:
-        raise ValueError(f"{name}: {rest[0]}: is not supported")
-    done[name] = f'modules["{name}"] = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();\n'
 
 
 MOST_COMPARED = 4

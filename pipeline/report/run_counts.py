@@ -13,7 +13,7 @@ from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.matching.sample import NO_CASES_GIVEN, USED_CASE
 from turnwise.transforms.scoring.config import LEFT_BY_BATCH, LEFT_BY_BUDGET, SHORT_OF_BATCH, SHORT_OF_BUDGET
 from turnwise.transforms.scoring.evaluate import GUESS
-from turnwise.transforms.scoring.panels import STAGE
+from turnwise.transforms.scoring.selection import STAGE
 
 
 def flips_by_criterion(rows: Iterable[Mapping[str, Any]]) -> dict[str, Flips]:
@@ -80,10 +80,7 @@ def failure_counters(row: FailureRow) -> Iterator[str]:
 
 
 def run_counts(counts: Mapping[str, int]) -> RunCounts:
-    """Returns how many records, conversations and results there were, and how many were rejected where.
-
-    `unread_records` are records, too, and rejected.
-    """
+    """Returns how many records, conversations and results there were, and how many were rejected where."""
     number = Counter(counts)
     counts_of_run: RunCounts = {
         "records": number["records"] + number["unread_records"],

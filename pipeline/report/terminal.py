@@ -62,49 +62,40 @@ def judge_document(
 
     `joint`: verdicts that say `not applicable`, and what panels and cascades did; None: nothing yet.
     """
-    config = settings.judge.config
+    judge, config = settings.judge, settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
-    if settings.judge.kind.connect:
+    if judge.kind.connect:
         last = ", ".join(config.panel) or config.model
+        limits: JsonObject = {**stated_limits(config)}
+        part = judge.per_worker or None
+        if limits:
+            held_by = (
+                "judge_cache" if judge.shares_budget else "each worker" if judge.workers > 1 else "process"
+            )
+            limits |= {
+                **({} if config.per == "run" else {"per": config.per}),
+                "held_by": held_by,
+                "workers": judge.workers if part else None,
+                "per_worker": part,
+            }
+        figures: JsonObject = {}
+        for model, used in sorted(usage.items()):
+            figures[model] = used.figures() | {"unusable": dict(used.unusable)}
+            total = figures[model].pop("latency_ms")
+            figures[model]["mean_latency_ms"] = total / used.calls if used.calls else None
         document |= {
             "model": (f"{config.cascade.model} > {last}" if config.cascade else last),
-            "concurrency": settings.judge.concurrency,
-            "limits": _limits(settings),
-            **({} if settings.judge.batch_wait_s is None else {"batch_jobs": dict(JUDGING.jobs)}),
+            "concurrency": judge.concurrency,
+            "limits": limits or None,
+            **({} if judge.batch_wait_s is None else {"batch_jobs": dict(JUDGING.jobs)}),
             "cost": total_cost(usage, config.prices),
-            "usage": {model: _figures(used) for model, used in sorted(usage.items())},
+            "usage": figures,
             **{name: figures for name, figures in (joint or {}).items() if name != INAPPLICABLE},
         }
     document[INAPPLICABLE] = (joint or {}).get(INAPPLICABLE, {})
     flips = flips_by_criterion(rows)
     return document | {
         "flips": {name: {**used._asdict(), "flip_rate": used.rate} for name, used in flips.items()}
-    }
-
-
-def _figures(usage: JudgeUsage) -> JsonObject:
-    figures = usage.figures()
-    total = figures.pop("latency_ms")
-    return {
-        **figures,
-        "unusable": dict(usage.unusable),
-        "mean_latency_ms": total / usage.calls if usage.calls else None,
-    }
-
-
-def _limits(settings: RunSettings) -> JsonObject | None:
-    judge = settings.judge
-    limits = stated_limits(judge.config)
-    if not limits:
-        return None
-    held_by = "judge_cache" if judge.shares_budget else "each worker" if judge.workers > 1 else "process"
-    part = judge.per_worker or None
-    return {
-        **limits,
-        **({} if judge.config.per == "run" else {"per": judge.config.per}),
-        "held_by": held_by,
-        "workers": judge.workers if part else None,
-        "per_worker": part,
     }
 
 
@@ -196,15 +187,13 @@ _LONGEST_ID = 40
 
 def reading_text(rows: Sequence[ListedConversation], width: int = _WIDTH) -> str:
     """Returns the first three conversations to read, in lines of `width`, and an empty line; "": none."""
-    lines = [_line(row, width) for row in rows[:_SHOWN]]
+    lines = []
+    for row in rows[:_SHOWN]:
+        name = printable(row.conversation_id.rsplit("/", 1)[-1], _LONGEST_ID)
+        version = (row.app_version or "").rsplit("/", 1)[-1]
+        shown = f" ({printable(version, _LONGEST_ID // 2)})" if version else ""
+        lines.append(cut(f"  {name}{shown}: {printable(row.why or '')}", width))
     return "\n".join(["read first:", *lines, ""]) if lines else ""
-
-
-def _line(row: ListedConversation, width: int) -> str:
-    name = printable(row.conversation_id.rsplit("/", 1)[-1], _LONGEST_ID)
-    version = (row.app_version or "").rsplit("/", 1)[-1]
-    shown = f" ({printable(version, _LONGEST_ID // 2)})" if version else ""
-    return cut(f"  {name}{shown}: {printable(row.why or '')}", width)
 
 
 COMPARE, MORE = "compare: ", "more: "
@@ -463,10 +452,7 @@ def _has_scale(name: str) -> bool:
 
 
 def balance_text(counts: RunCounts, examples: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Returns the lines that balance records, conversations and cases, with the most frequent failures.
-
-    Kinds of failures of which `examples` has one are followed by it.
-    """
+    """Returns the balance of records, conversations and cases, and what failed most, with its examples."""
     lines = [
         f"{counted(counts['records'], 'record')} = {counts['parsed_records']} parsed "
         f"+ {counts['rejected_records']} rejected; {counted(counts['conversations'], 'conversation')} = "
@@ -586,10 +572,7 @@ def first_page_lines(page: FirstPage, width: int) -> list[str]:
 
 
 def summary_text(settings: RunSettings, figures: Figures) -> str:
-    """Returns the table of app versions, what became of every record, and what the judge did.
-
-    Its lines fit into the terminal.
-    """
+    """Returns the table of versions, what became of records and what the judge did, as wide as a terminal."""
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     counts, rows, page = figures.counts, figures.rows, figures.ended.page
     compared = figures.ended.comparison

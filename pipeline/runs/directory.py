@@ -20,7 +20,7 @@ from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, short_repr
 from turnwise.schemas.rows import TABLES, added_columns
-from turnwise.schemas.run import FORMAT_VERSION, RUN_FILE, RunDocument, RunFile
+from turnwise.schemas.run import FORMAT_VERSION, RUN_FILE, RunDocument
 from turnwise.transforms.decisions.run import Run
 
 REPORT_FILE = "report.html"
@@ -63,11 +63,7 @@ class RunDirectory(Run):
         return calibration
 
     def _rows(self, table: str) -> Iterator[JsonObject]:
-        """Yields the rows of a table; none if the run did not write it.
-
-        Raises ConfigError if a file cannot be read, its content is broken, or rows that `run.json` or the
-        metrics count are missing.
-        """
+        """Yields the rows of a table; raises ConfigError where those that the metrics count are missing."""
         if table != "scores":
             yield from self._counted(table)
             return
@@ -120,11 +116,20 @@ class RunDirectory(Run):
 
 
 def open_run(directory: str) -> RunDirectory:
-    """Opens the output directory of a finished run, on any filesystem that Beam supports.
-
-    Raises ConfigError if it holds no finished run, or files or rows of it are missing.
-    """
-    document = _document(directory)
+    """Opens the output directory of a finished run; raises ConfigError if files or rows of it are missing."""
+    path = join_path(directory, RUN_FILE)
+    try:
+        if not path_exists(path):
+            raise ConfigError(f"{directory}: {_no_run(directory)}")
+        with open_path(path) as file:
+            document = msgspec.json.decode(file.read(), type=RunDocument)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+    if document.format_version != FORMAT_VERSION:
+        raise ConfigError(
+            f"{path}: is of format {document.format_version}, this turnwise reads format {FORMAT_VERSION}: "
+            "score the logs again, or use the version that wrote it"
+        )
     known = file_formats()
     if document.output_format not in known:
         raise ConfigError(
@@ -145,23 +150,6 @@ def written_run(directory: str, document: JsonObject) -> RunDirectory:
     """
     known = msgspec.convert(document, RunDocument)
     return RunDirectory(directory, known, table_files(directory, known))
-
-
-def _document(directory: str) -> RunDocument:
-    path = join_path(directory, RUN_FILE)
-    try:
-        if not path_exists(path):
-            raise ConfigError(f"{directory}: {_no_run(directory)}")
-        with open_path(path) as file:
-            document = msgspec.json.decode(file.read(), type=RunDocument)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
-    if document.format_version != FORMAT_VERSION:
-        raise ConfigError(
-            f"{path}: is of format {document.format_version}, this turnwise reads format {FORMAT_VERSION}: "
-            "score the logs again, or use the version that wrote it"
-        )
-    return document
 
 
 def _no_run(directory: str) -> str:
@@ -210,8 +198,18 @@ def table_files(directory: str, document: RunDocument) -> dict[str, list[str]]:
         )
     for table, files in document.files.items():
         for name, stated in files.items():
-            if listed[name].size != stated.bytes:
-                _check_changed(join_path(folder, name), table, document.output_format, stated)
+            if listed[name].size == stated.bytes:
+                continue
+            path = join_path(folder, name)
+            if table not in TABLES:
+                raise ConfigError(f"{path}: has not the {stated.bytes} bytes that run.json states; {_AGAIN}")
+            try:
+                with open_path(path) as file:
+                    number = sum(1 for _ in table_rows(file, table, document.output_format))
+            except OSError as error:
+                raise ConfigError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+            if number != stated.rows:
+                raise ConfigError(f"{path}: holds {number} rows, and run.json counts {stated.rows}; {_AGAIN}")
     return {table: [join_path(folder, name) for name in files] for table, files in document.files.items()}
 
 
@@ -242,19 +240,6 @@ def _found_tables(directory: str, names: Iterable[str], suffix: str) -> dict[str
         table: [join_path(directory, numbers[i]) for i in sorted(numbers)]
         for table, numbers in shards.items()
     }
-
-
-def _check_changed(path: str, table: str, output_format: str, stated: RunFile) -> None:
-    """Raises ConfigError unless a file of another size than stated is a table with the stated rows."""
-    if table not in TABLES:
-        raise ConfigError(f"{path}: has not the {stated.bytes} bytes that run.json states; {_AGAIN}")
-    try:
-        with open_path(path) as file:
-            number = sum(1 for _ in table_rows(file, table, output_format))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
-    if number != stated.rows:
-        raise ConfigError(f"{path}: holds {number} rows, and run.json counts {stated.rows}; {_AGAIN}")
 
 
 def stated_rows(counts: JsonObject, table: str) -> int:

@@ -92,21 +92,15 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> StoredSid
         raise ConfigError(f"--baseline {names[0]}: is the candidate, too; nothing to compare")
 
     def work(connection: Connection) -> StoredSides:
-        runs = StoredRuns(connection, _app(connection, app), with_details=True)
-        return runs.sides(names, shown_url(url))
+        apps = sorted({name for name, _ in stored_runs.runs_with_rows(connection)})
+        chosen_app = apps[0] if app is None and len(apps) == 1 else app
+        if chosen_app is None or chosen_app not in apps:
+            known = ", ".join(apps[:_SHOWN]) or "none"
+            wrong = "--store: --app names the app" if app is None else f"--app {app}: has no result"
+            raise ConfigError(f"{wrong} (apps with results: {known})")
+        return StoredRuns(connection, chosen_app, with_details=True).sides(names, shown_url(url))
 
     return _read_store(url, work, read_only=True)
-
-
-def _app(connection: Connection, app: str | None) -> str:
-    apps = sorted({name for name, _ in stored_runs.runs_with_rows(connection)})
-    if app is None and len(apps) == 1:
-        return apps[0]
-    if app is None or app not in apps:
-        known = ", ".join(apps[:_SHOWN]) or "none"
-        wrong = "--store: --app names the app" if app is None else f"--app {app}: has no result"
-        raise ConfigError(f"{wrong} (apps with results: {known})")
-    return app
 
 
 class StoredRuns:
@@ -259,8 +253,23 @@ class StoredRuns:
                 records = records.of_evaluations(evaluations)
             if len(records):
                 return records.last_runs()
-        what = "no result of this version or run"
-        raise ConfigError(f"{name}: {what}{_why_nothing(self._connection, self._app, name)}")
+        # Why there is nothing: it does not count, or all is rejected.
+        named = key_text(version_id(name))
+        unread = stored_runs.unread_runs(self._connection, self._app, named, named)
+        why = f"; {'; '.join(state.sentence() for state in unread[:_SHOWN])}" if unread else ""
+        losses = stored_runs.rejected_records(self._connection, self._app)
+        if rejected := [loss.run for loss in losses if named in (loss.version, loss.run)]:
+            shown = ", ".join(sorted({*rejected})[:_SHOWN])
+            why += f", which rejected all of its {len(rejected)} records or conversations (run {shown})"
+        known = []
+        for column, what in (("version_id", "versions"), ("evaluation_run", "runs")):
+            queries = (
+                select(table.c[column]).where(table.c.app == self._app) for table in (RESULTS, CONVERSATIONS)
+            )
+            values = self._connection.execute(union(*queries)).scalars()
+            names = {value.rsplit("/", 1)[-1] for value in values}
+            known.append(f"{what}: {', '.join(sorted(names - {''})[:_SHOWN]) or 'none'}")
+        raise ConfigError(f"{name}: no result of this version or run{why} ({'; '.join(known)})")
 
     @cached_property
     def _everything(self) -> "RecordColumns":
@@ -277,8 +286,36 @@ class StoredRuns:
         return _records(renumbered)
 
     def _side(self, name: str, source: str, stored: "RecordColumns") -> ComparedSide:
+        """Returns a side with what criteria gave its conversations, which judges did, and what was raised."""
+        places = np.split(stored.places, np.cumsum(stored.runs.counts()))
+        by_run = [(run, rows) for run, rows in zip(stored.runs.values, places, strict=False) if len(rows)]
+        columns = [(self._columns[run], rows) for run, rows in by_run]
+
+        def column(name: str) -> CodedColumn[Any]:
+            return stacked([getattr(of_run.conversations, name).at(rows) for of_run, rows in columns])
+
         judges: dict[str, set[str]] = {}
-        conversations = self._conversations(stored, judges)
+        judged = stacked([of_run.judges.at(rows) for of_run, rows in columns])
+        for criterion, judge in {judge for several in judged.used() for judge in several}:
+            judges.setdefault(criterion, set()).add(judge)
+        is_old = _are_old(stored, stacked([of_run.revisions.at(rows) for of_run, rows in columns]))
+        skipped = column("skipped")
+        if self._with_details:
+            missing = {self._runs[run]: run for run, _ in by_run if run not in self._details}
+            kept = summaries.kept(self._connection, missing, summaries.DETAILS)
+            for key, run in missing.items():
+                if key in kept:
+                    self._details[run] = kept[key]
+                else:
+                    self._made(run)
+        conversations = ConversationColumns(
+            stored.conversations,
+            stored.versions,
+            stored.cases,
+            **{part: column(part) for part in ("tasks", "case_digests", "languages", "tags", "sampled_out")},
+            criteria=self._criteria(by_run, is_old),
+            skipped=chosen(skipped, skipped.recoded(frozenset() for _ in skipped.values), is_old),
+        )
         side = ComparedSide(name, source, conversations, stored.run_ids, judges=judges)
         # What criteria raised.
         runs = [f"{app}/evaluationRuns/{run}" for app in (self._app, LOCAL_APP) for run in side.run_ids]
@@ -294,37 +331,6 @@ class StoredRuns:
         side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in versions))
         conversations.criteria = dict(sorted(conversations.criteria.items()))
         return side
-
-    def _conversations(self, stored: "RecordColumns", judges: dict[str, set[str]]) -> ConversationColumns:
-        """Returns what criteria gave conversations, and adds to `judges` which judges did."""
-        places = np.split(stored.places, np.cumsum(stored.runs.counts()))
-        by_run = [(run, rows) for run, rows in zip(stored.runs.values, places, strict=False) if len(rows)]
-        columns = [(self._columns[run], rows) for run, rows in by_run]
-
-        def column(name: str) -> CodedColumn[Any]:
-            return stacked([getattr(of_run.conversations, name).at(rows) for of_run, rows in columns])
-
-        judged = stacked([of_run.judges.at(rows) for of_run, rows in columns])
-        for criterion, judge in {judge for several in judged.used() for judge in several}:
-            judges.setdefault(criterion, set()).add(judge)
-        is_old = _are_old(stored, stacked([of_run.revisions.at(rows) for of_run, rows in columns]))
-        skipped = column("skipped")
-        if self._with_details:
-            missing = {self._runs[run]: run for run, _ in by_run if run not in self._details}
-            kept = summaries.kept(self._connection, missing, summaries.DETAILS)
-            for key, run in missing.items():
-                if key in kept:
-                    self._details[run] = kept[key]
-                else:
-                    self._made(run)
-        return ConversationColumns(
-            stored.conversations,
-            stored.versions,
-            stored.cases,
-            **{name: column(name) for name in ("tasks", "case_digests", "languages", "tags", "sampled_out")},
-            criteria=self._criteria(by_run, is_old),
-            skipped=chosen(skipped, skipped.recoded(frozenset() for _ in skipped.values), is_old),
-        )
 
     def _criteria(self, by_run: Sequence[tuple[str, Integers]], is_old: Bools) -> dict[str, CriterionColumn]:
         """Returns what criteria gave; of what was scored again later, the verdict alone."""
@@ -472,23 +478,6 @@ def with_cases(sides: Sequence[RecordColumns]) -> list[RecordColumns]:
         of_conversations = side.cases.recoded(cases.get(name, name) for name in side.cases.values)
         named_sides.append(replace(side, cases=chosen(side.cases, of_conversations, side.is_result)))
     return named_sides
-
-
-def _why_nothing(connection: Connection, app: str, name: str) -> str:
-    """Returns why there is nothing of a version or run: it does not count, or all is rejected."""
-    named = key_text(version_id(name))
-    unread = stored_runs.unread_runs(connection, app, named, named)
-    why = f"; {'; '.join(state.sentence() for state in unread[:_SHOWN])}" if unread else ""
-    losses = stored_runs.rejected_records(connection, app)
-    if rejected := [loss.run for loss in losses if named in (loss.version, loss.run)]:
-        runs = ", ".join(sorted({*rejected})[:_SHOWN])
-        why += f", which rejected all of its {len(rejected)} records or conversations (run {runs})"
-    known = []
-    for column, kind in (("version_id", "versions"), ("evaluation_run", "runs")):
-        queries = (select(table.c[column]).where(table.c.app == app) for table in (RESULTS, CONVERSATIONS))
-        names = {value.rsplit("/", 1)[-1] for value in connection.execute(union(*queries)).scalars()}
-        known.append(f"{kind}: {', '.join(sorted(names - {''})[:_SHOWN]) or 'none'}")
-    return f"{why} ({'; '.join(known)})"
 
 
 class _Side(Struct):

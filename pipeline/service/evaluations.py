@@ -33,7 +33,6 @@ from turnwise.pipeline.store.rows import (
     find_result,
     has_results,
     read_revisions,
-    remove_evaluation,
     replace_evaluation,
     stored_evaluation,
 )
@@ -93,7 +92,7 @@ def delete_evaluation(service: Service, request: tools.DeleteEvaluationRequest) 
         if old is None:
             raise not_found(name)
         check_etag(name, request.etag, old.etag, "etag")
-        if not remove_evaluation(connection, old, change):
+        if replace_evaluation(connection, old, old.content, change, is_deletion=1) is None:
             raise ServiceError("ABORTED", f"{name} is changed by others; try again")
 
     service.store.write(work)

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from functools import cache, partial
 from importlib.util import find_spec
@@ -404,25 +405,8 @@ def check_google(what: str, path: str = "") -> None:
 @cache
 def _find_access(host: str, bucket: str) -> None:
     """Raises ConfigError if there is no access. Only that there is some is remembered."""
-    problem = _google_problem()
-    if problem and not (bucket and _needs_none(host, bucket)):
-        raise ConfigError(f"{problem}; {HOW_TO}")
-
-
-def _needs_none(host: str, bucket: str) -> bool:
-    """Returns whether a bucket can be listed without credentials: it is public, or of an emulator."""
-    import requests
-
-    url = f"{host}/storage/v1/b/{quote(bucket, safe='')}/o?maxResults=1"
-    try:
-        return requests.get(url, timeout=_TOKEN_SECONDS, allow_redirects=False).ok
-    except requests.RequestException:
-        return False
-
-
-def _google_problem() -> str:
-    """Returns why there is no access to Google, in one line; "": there is."""
     import google.auth
+    import requests
     from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, TransportError
     from google.auth.transport.requests import Request
 
@@ -431,14 +415,22 @@ def _google_problem() -> str:
         credentials, _ = google.auth.default(scopes=[_SCOPE])
         if not credentials.valid:
             credentials.refresh(partial(Request(), timeout=_TOKEN_SECONDS))
+        return
     except DefaultCredentialsError as error:
         key_file = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
-        return f"the credentials cannot be used ({_short(error)})" if key_file else "no credentials of Google"
+        problem = (
+            f"the credentials cannot be used ({_short(error)})" if key_file else "no credentials of Google"
+        )
     except TransportError as error:
-        return f"Google's server of tokens cannot be reached ({_short(error)})"
+        problem = f"Google's server of tokens cannot be reached ({_short(error)})"
     except (GoogleAuthError, OSError, ValueError) as error:
-        return f"the credentials are refused ({_short(error)})"
-    return ""
+        problem = f"the credentials are refused ({_short(error)})"
+    # A bucket that is public, or of an emulator, can be listed without credentials.
+    url = f"{host}/storage/v1/b/{quote(bucket, safe='')}/o?maxResults=1"
+    with suppress(requests.RequestException):
+        if bucket and requests.get(url, timeout=_TOKEN_SECONDS, allow_redirects=False).ok:
+            return
+    raise ConfigError(f"{problem}; {HOW_TO}")
 
 
 def _short(error: Exception) -> str:
@@ -456,20 +448,15 @@ def check_places(option: str, paths: Sequence[str]) -> None:
             check_extra(f"{option} {address.shown}", "turnwise[gcp]")
         elif is_store_url(path):
             check_store(option, path)
+        elif not is_local(path) and (extra := _BY_SCHEME.get(path.partition(":")[0].lower())):
+            check_extra(f"{option} {path}", extra)
         elif not is_local(path):
-            _check_file_system(option, path)
+            from apache_beam.io.filesystems import FileSystems
 
-
-def _check_file_system(option: str, path: str) -> None:
-    if extra := _BY_SCHEME.get(path.partition(":")[0].lower()):
-        check_extra(f"{option} {path}", extra)
-        return
-    from apache_beam.io.filesystems import FileSystems
-
-    try:
-        FileSystems.get_filesystem(path)
-    except ValueError:
-        known = ", ".join(f"{scheme}://" for scheme in _BY_SCHEME)
-        raise ConfigError(
-            f"{option} {path}: unknown file system (use a path without a scheme, or {known})"
-        ) from None
+            try:
+                FileSystems.get_filesystem(path)
+            except ValueError:
+                known = ", ".join(f"{scheme}://" for scheme in _BY_SCHEME)
+                raise ConfigError(
+                    f"{option} {path}: unknown file system (use a path without a scheme, or {known})"
+                ) from None

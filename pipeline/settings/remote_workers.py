@@ -32,7 +32,7 @@ from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import is_local, is_postgresql_url, is_sqlite_url, is_store_url, shown_url
 from turnwise.schemas.registry import is_file
 from turnwise.transforms.judging.backends.base import one_line
-from turnwise.transforms.judging.judges import Access, Routes, find_judge
+from turnwise.transforms.judging.judges import Access, find_judge, route_of
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
 
 _IN_PROCESS = (
@@ -114,11 +114,10 @@ def fit_workers(
             f"--plugin {plugin}: is a file of this machine, where workers of {kind} do not find it; "
             "put it into a package that they install, and name its module"
         )
-    routes = Routes(settings.judge.config, environ, settings.judge.kind)
     urls = (settings.store, settings.judge.config.cache or "", *settings.input, *settings.eval_cases)
     # None is asked if only estimates are made.
     models = () if settings.judge.only_estimates else settings.judged_models
-    asked = list(dict.fromkeys(routes.find(model).kind for model in models))
+    asked = list(dict.fromkeys(route_of(settings.judge.kind, model).kind for model in models))
     of_judges = {judge.extra for judge in asked if judge.extra}
     # Beyond what turnwise itself installs.
     extras = (*(["postgres"] if any(map(is_postgresql_url, urls)) else []), *sorted(of_judges))

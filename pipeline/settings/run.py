@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
 from math import inf
@@ -43,12 +44,12 @@ from turnwise.transforms.judging.judges import (
     JUDGES,
     NONE,
     JudgeKind,
-    Routes,
     check_provider,
     default_judge,
     find_judge,
     provider_of,
     route_of,
+    settings_of,
 )
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.scoring.config import build_criteria, parse_config
@@ -291,19 +292,27 @@ def judge_settings(
         config = config.model_copy(update={"panel": ()})
     own_model = options.judge_model or (config.model if "model" in config.model_fields_set else "")
     models = [own_model or next(iter(config.panel), ""), *config.panel]
-    for of_criterion in _options_of(criteria):
-        named = [of_criterion.judge_model] if of_criterion.judge_model else []
-        models += of_criterion.panel or named
-    _check_asks_several(options, config, criteria)
-    cascades = [config.cascade, *(options.cascade for options in _options_of(criteria))]
+    of_criteria = [asked.options for asked in criteria if isinstance(asked, JudgedCriterion)]
+    for stated in of_criteria:
+        models += stated.panel or filter(None, [stated.judge_model])
+    asks_several = any(len(asked) > 1 for _, asked in _asked_models(config, criteria))
+    # --judge replaces the backend.
+    if asks_several and config.backend and not (options.judge or find_judge(config).connect):
+        raise ConfigError(f"judge: a panel or cascade asks models, and {config.backend} asks none")
+    cascades = [config.cascade, *(stated.cascade for stated in of_criteria)]
     kind = _judge_kind(options, config, [*models, *[cascade.model for cascade in cascades if cascade]])
     cache = options.judge_cache or config.cache or str(DEFAULT_CACHE)
-    stated = {
+    model = models[0]
+    if kind.needs_model and not model:  # the first that a criterion names of the judge
+        model = next((model for model in models if model and route_of(kind, model).kind is kind), "")
+        if not model:
+            raise ConfigError(f"judge {kind.name}: no model is named; give --judge_model or judge.model")
+    update = {
         "backend": kind.name,
-        "model": models[0] or _default_model(kind, models) or config.model,
+        "model": model or kind.model or config.model,
         "cache": None if cache == "none" else cache,
     }
-    judge = config.model_copy(update=stated)
+    judge = config.model_copy(update=update)
     if kind.connect:
         check_several(kind, judge, criteria)
     renews = judge.per != "run" and kind.connect is not None
@@ -351,16 +360,16 @@ def with_batches(
     config = judge.config
     if judge.kind.connect and config.cache is None:
         raise ConfigError("--judge_batch: its jobs are kept in the judge cache; name one: --judge_cache FILE")
-    routes = Routes(config, os.environ, judge.kind)
-    stated = [JudgeModelOptions(), *_options_of(criteria)]
-    models = [
-        member.judge_model or config.model for panel in stated for member in panel.within(config).by_model()
-    ]
-    for kind in [judge.kind, *(routes.find(model).kind for model in models if judge.kind.connect)]:
+    models = [model for _, asked in _asked_models(config, criteria) for model in asked]
+    for kind in [judge.kind, *(route_of(judge.kind, model).kind for model in models if judge.kind.connect)]:
         if not kind.has_batches:
             able = ", ".join(sorted(name for name, known in JUDGES.items() if known.has_batches))
             raise ConfigError(f"--judge_batch: the judge {kind.name} takes no batch jobs (there are: {able})")
-        if _is_vertexai(kind, routes.config(kind)):
+        is_vertexai = False
+        with suppress(ConfigError):  # it lacks credentials, which is told later
+            settings = settings_of(kind, config, judge.kind)
+            is_vertexai = kind.access is not None and kind.access(settings, os.environ).vertexai
+        if is_vertexai:
             raise ConfigError(
                 "--judge_batch: Vertex AI reads batch jobs from Cloud Storage, where turnwise writes none; "
                 "use the Gemini API with GOOGLE_API_KEY"
@@ -369,25 +378,11 @@ def with_batches(
     return replace(judge, config=config.model_copy(update={"prices": halved}), batch_wait_s=wait_s)
 
 
-def _is_vertexai(kind: JudgeKind, config: JudgeConfig) -> bool:
-    try:
-        return kind.access is not None and kind.access(config, os.environ).vertexai
-    except ConfigError:  # it lacks credentials, which is told later
-        return False
-
-
-def _options_of(criteria: Sequence[Criterion]) -> list[JudgeModelOptions]:
-    return [criterion.options for criterion in criteria if isinstance(criterion, JudgedCriterion)]
-
-
 def check_several(kind: JudgeKind, config: JudgeConfig, criteria: Sequence[Criterion]) -> None:
     """Raises ConfigError if a panel or cascade asks one model twice, by whatever names."""
-    judged = [asked for asked in criteria if isinstance(asked, JudgedCriterion)]
-    stated = [("judge", JudgeModelOptions()), *((f"criteria.{c.name}", c.options) for c in judged)]
-    for where, options in stated:
+    for where, models in _asked_models(config, criteria):
         known: dict[tuple[str, str], str] = {}
-        for asked in options.within(config).by_model():
-            name = asked.judge_model or config.model
+        for name in models:
             route = route_of(kind, name)
             key = (route.kind.name, route.model.strip())
             if key in known:
@@ -396,13 +391,14 @@ def check_several(kind: JudgeKind, config: JudgeConfig, criteria: Sequence[Crite
             known[key] = name
 
 
-def _check_asks_several(options: RawJudgeOptions, config: JudgeConfig, criteria: Sequence[Criterion]) -> None:
-    """Checks that a config whose backend asks no models has no panel or cascade; --judge replaces it."""
-    if options.judge or not config.backend or find_judge(config).connect:
-        return
-    stated = [JudgeModelOptions(), *_options_of(criteria)]
-    if any(len(asked.within(config).by_model()) > 1 for asked in stated):
-        raise ConfigError(f"judge: a panel or cascade asks models, and {config.backend} asks none")
+def _asked_models(config: JudgeConfig, criteria: Sequence[Criterion]) -> list[tuple[str, list[str]]]:
+    """Returns where models are named, in `judge` and in criteria, and the models that are asked there."""
+    judged = [asked for asked in criteria if isinstance(asked, JudgedCriterion)]
+    stated = [("judge", JudgeModelOptions()), *((f"criteria.{c.name}", c.options) for c in judged)]
+    return [
+        (where, [asked.judge_model or config.model for asked in options.within(config).by_model()])
+        for where, options in stated
+    ]
 
 
 def _judge_kind(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[str]) -> JudgeKind:
@@ -425,16 +421,6 @@ def _judge_kind(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[
         elif not kind.is_judging:
             check_provider(model)
     return kind
-
-
-def _default_model(kind: JudgeKind, models: Sequence[str]) -> str:
-    """Returns the model where none is named: the judge's, else the first that a criterion names of it."""
-    if not kind.needs_model:
-        return kind.model
-    named = next((model for model in models if model and route_of(kind, model).kind is kind), "")
-    if not named:
-        raise ConfigError(f"judge {kind.name}: no model is named; give --judge_model or judge.model")
-    return named
 
 
 def read_config(path: str | None) -> EvalConfig:

@@ -517,7 +517,14 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
     with _url_errors(shown):
         address = make_url(driver_url(url))
         if address.get_backend_name() == "sqlite":
-            _check_file(address, create and not read_only)
+            path, may_create = address.database, create and not read_only
+            if address.query or address.host:
+                raise ConfigError(f"sqlite:///{path}: must name a file, without host or parameters")
+            if not path or path == ":memory:" or path.startswith("file:"):
+                raise ConfigError("a store in memory would be lost: name a file (sqlite:///FILE)")
+            if not Path(path).is_file() and not (may_create and Path(path).absolute().parent.is_dir()):
+                what = "no such directory" if may_create else "no such store"
+                raise ConfigError(f"sqlite:///{path}: {what}")
         engine = _engine(address, read_only)
     store = Store(engine, shown, read_only)
     if not read_only and not store.read(stored_version):
@@ -565,17 +572,6 @@ def _url_errors(shown: str) -> Iterator[None]:
         raise ConfigError(f"{shown}: is no URL of a store (sqlite:///FILE, postgresql://...)") from None
     except ImportError:
         raise ConfigError(f"{shown}: the driver is missing: pip install turnwise[postgres]") from None
-
-
-def _check_file(address: URL, create: bool) -> None:
-    path = address.database
-    if address.query or address.host:
-        raise ConfigError(f"sqlite:///{path}: must name a file, without host or parameters")
-    if not path or path == ":memory:" or path.startswith("file:"):
-        raise ConfigError("a store in memory would be lost: name a file (sqlite:///FILE)")
-    if not Path(path).is_file() and not (create and Path(path).absolute().parent.is_dir()):
-        what = "no such directory" if create else "no such store"
-        raise ConfigError(f"sqlite:///{path}: {what}")
 
 
 def _engine(address: URL, read_only: bool) -> Engine:

@@ -123,13 +123,13 @@ def delete_run(store: Store, names: Sequence[str], now: int) -> None:
 
 def orphans(connection: Connection) -> dict[str, int]:
     """Returns run -> number of rows that belong to no execution of it."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for table in DELETED_TABLES:
         is_of_run = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
         has_none = ~select(EXECUTIONS.c.name).where(*is_of_run).exists()
         query = select(table.c.evaluation_run, func.count()).where(has_none).group_by(table.c.evaluation_run)
         for run, count in connection.execute(query):
-            counts[run] = counts.get(run, 0) + count
+            counts[run] += count
     return counts
 
 
@@ -216,10 +216,7 @@ def _nearest(ids: set[str], name: str, kind: str) -> list[str]:
 
 
 def find_user(connection: Connection, user: str) -> Subject:
-    """Returns a user with all conversations, in all apps, and by its markers in redacted runs.
-
-    Raises ConfigError if several users have ids that end so behind a `/`.
-    """
+    """Returns a user in all apps, also by its markers in redacted runs; ConfigError: several end so."""
     user_id = CONVERSATION_ROWS.c.user_id
     known = connection.execute(select(user_id).where(_ends(user_id, user)).distinct()).scalars()
     redactors = Redactor(RedactConfig()), Redactor(RedactConfig(paths=("user_id",)))
@@ -278,7 +275,18 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
             runs = select(table.c.evaluation_run).where(condition).distinct()
             changed.update(connection.execute(runs).scalars())
             done[table.name] += connection.execute(delete(table).where(condition)).rowcount
-    _empty_failures(connection, subject.ids, done)
+    for row in connection.execute(select(FAILURE_ROWS)).all():
+        failure = stored_runs.read_document(row.content)
+        values = [row.content] if failure is None else failure.values()
+        texts = [value for value in values if type(value) is str]
+        if row.conversation_id not in subject.ids and not any(_names(text, subject.ids) for text in texts):
+            continue
+        kept_values = {key: v if key in _KEPT_OF_FAILURES else None for key, v in (failure or {}).items()}
+        content = dump_json({**kept_values, "message": "deleted"}).decode()
+        is_it = FAILURE_ROWS.c.name == row.name, FAILURE_ROWS.c.execution == row.execution
+        emptied = {"conversation_id": "", "source": "", "content": content}
+        connection.execute(update(FAILURE_ROWS).where(*is_it).values(emptied))
+        done[FAILURE_ROWS.name] += 1
     columns = EXECUTIONS.c.name, EXECUTIONS.c.execution, EXECUTIONS.c.content
     # Where no conversation is deleted, what is to be read is of one that stays.
     for name, execution, content in connection.execute(select(*columns)).all() if subject.keys else ():
@@ -298,33 +306,14 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
     return +done
 
 
-def _empty_failures(connection: Connection, ids: frozenset[str], done: Counter[str]) -> None:
-    """Removes record, message and place from the failures that name one of some ids; no figure changes."""
-    for row in connection.execute(select(FAILURE_ROWS)).all():
-        failure = stored_runs.read_document(row.content)
-        values = [row.content] if failure is None else failure.values()
-        texts = [value for value in values if type(value) is str]
-        if row.conversation_id not in ids and not any(_names(text, ids) for text in texts):
-            continue
-        kept = {key: value if key in _KEPT_OF_FAILURES else None for key, value in (failure or {}).items()}
-        content = dump_json({**kept, "message": "deleted"}).decode()
-        is_it = FAILURE_ROWS.c.name == row.name, FAILURE_ROWS.c.execution == row.execution
-        emptied = {"conversation_id": "", "source": "", "content": content}
-        connection.execute(update(FAILURE_ROWS).where(*is_it).values(emptied))
-        done[FAILURE_ROWS.name] += 1
-
-
 def _names(text: str, ids: frozenset[str]) -> bool:
-    """Returns whether a text holds one of some ids: as a word, or, if it is none, in whatever place.
-
-    JSON within a text may spell it otherwise.
-    """
+    """Returns whether a text holds one of some ids: as a word, or, if it is none, in whatever place."""
     return not ids.isdisjoint(_WORD.findall(text)) or any(name in text for name in _odd(ids))
 
 
 @lru_cache(maxsize=1)
 def _odd(ids: frozenset[str]) -> list[str]:
-    """Returns the spellings of ids that are no words of letters, digits, _ and -."""
+    """Returns the spellings, in a text and in JSON within it, of ids that are no words."""
     spelt = {json.dumps(name, ensure_ascii=is_ascii)[1:-1] for name in ids for is_ascii in (False, True)}
     return [name for name in ids | spelt if not _WORD.fullmatch(name)]
 

@@ -82,8 +82,7 @@ def conversation_columns(row: ConversationRow, app: str, nanos: int) -> JsonObje
     """
     stated: JsonObject = {name: row[name] or "" for name in _OF_CONVERSATION}  # type: ignore[literal-required]
     return {
-        **{name: plain_text(value) if isinstance(value, str) else value for name, value in stated.items()},
-        **_shared_columns(row, app, nanos),
+        **_shared_columns(row, stated, app, nanos),
         "name": conversation_name(row, app),
         "user_id": key_text(row["user_id"] or ""),
         "severity_score": row["severity_score"],
@@ -96,8 +95,7 @@ def score_columns(row: ScoreRow, app: str, nanos: int, day: str) -> JsonObject:
     stated: JsonObject = {name: row[name] for name in SCORE_COLUMNS}  # type: ignore[literal-required]
     conversation = conversation_name(row, app)
     return {
-        **{name: plain_text(value) if isinstance(value, str) else value for name, value in stated.items()},
-        **_shared_columns(row, app, nanos),
+        **_shared_columns(row, stated, app, nanos),
         "name": f"{conversation}/scores/{row['score_id']}",
         "conversation": conversation,
         "criterion": key_text(row["criterion"]),
@@ -115,9 +113,10 @@ def day_of(event_time: str | None) -> str:
         return ""
 
 
-def _shared_columns(row: ConversationRow | ScoreRow, app: str, nanos: int) -> JsonObject:
+def _shared_columns(row: ConversationRow | ScoreRow, stated: JsonObject, app: str, nanos: int) -> JsonObject:
     row_app = app_of_row(row, app)
     return {
+        **{name: plain_text(value) if isinstance(value, str) else value for name, value in stated.items()},
         "app": row_app,
         "evaluation_run": run_key(row_app, row["run_id"]),
         "conversation_id": key_text(row["conversation_id"]),
@@ -196,10 +195,7 @@ def scores_of(connection: Connection, name: str) -> list[JsonObject]:
 
 
 def metric_columns(row: Any, execution: Execution, nanos: int) -> JsonObject:
-    """Returns the columns of a row of `metrics_by_app_version` or `metrics_by_turn`.
-
-    Its app is the one that the app version names, else the execution's.
-    """
+    """Returns the columns of a row of metrics; its app: the one of its version, else the execution's."""
     app = app_in(row["app_version"]) or execution.app
     turn = row.get("turn_index")
     key = dump_json([row["app_version"], row["criterion"], row["level"], turn]).decode()
@@ -526,11 +522,7 @@ def stored_evaluation(row: Row[Any]) -> StoredEvaluation:
 
 
 class StoredRevision(NamedTuple):
-    """A revision of an evaluation; its fields are those of `StoredEvaluation` and `EvaluationChange`.
-
-    Attributes:
-        is_deletion: Whether the evaluation was deleted; `content` is what it held. None: it was not.
-    """
+    """A revision of an evaluation; `is_deletion`: whether it was deleted and held `content` (None: no)."""
 
     revision: int
     etag: str
@@ -565,29 +557,26 @@ def add_evaluation(connection: Connection, content: JsonObject, change: Evaluati
 
 
 def replace_evaluation(
-    connection: Connection, old: StoredEvaluation, content: JsonObject, change: EvaluationChange
+    connection: Connection,
+    old: StoredEvaluation,
+    content: JsonObject,
+    change: EvaluationChange,
+    is_deletion: int | None = None,
 ) -> StoredEvaluation | None:
-    """Replaces the content of an evaluation; its update time increases. None: it is no longer the old one."""
+    """Replaces the content of an evaluation, whose update time increases, or deletes it: its history says so.
+
+    Returns None if it is no longer the old one.
+    """
     later = change._replace(nanos=max(change.nanos, old.update_nanos + 1000))
     made = _revision(content, old.revision + 1, old.create_nanos, old.created_by, later)
     is_old = (EVALUATIONS.c.name == old.name, EVALUATIONS.c.revision == old.revision)
     if not connection.execute(update(EVALUATIONS).where(*is_old).values(**_columns(made))).rowcount:
         return None
     connection.execute(delete(TAGS).where(TAGS.c.evaluation == old.name))
-    _follow_up(connection, made, later)
+    if is_deletion:
+        connection.execute(delete(EVALUATIONS).where(EVALUATIONS.c.name == old.name))
+    _follow_up(connection, made, later, is_deletion)
     return made
-
-
-def remove_evaluation(connection: Connection, old: StoredEvaluation, change: EvaluationChange) -> bool:
-    """Deletes an evaluation; its history stays and says so. Returns whether it was still the old one."""
-    connection.execute(delete(TAGS).where(TAGS.c.evaluation == old.name))
-    is_old = (EVALUATIONS.c.name == old.name, EVALUATIONS.c.revision == old.revision)
-    if not connection.execute(delete(EVALUATIONS).where(*is_old)).rowcount:
-        return False
-    later = change._replace(nanos=max(change.nanos, old.update_nanos + 1000))
-    last = _revision(old.content, old.revision + 1, old.create_nanos, old.created_by, later)
-    _add_to_history(connection, last, later, is_deletion=1)
-    return True
 
 
 def read_revisions(connection: Connection, name: str, before: int | None, size: int) -> list[StoredRevision]:
@@ -614,17 +603,13 @@ def _columns(evaluation: StoredEvaluation) -> JsonObject:
     return {**evaluation._asdict(), "content": text, "display_name": display_name}
 
 
-def _follow_up(connection: Connection, made: StoredEvaluation, change: EvaluationChange) -> None:
-    """Writes the tags and the history entry of a revision."""
-    tags = {key_text(tag) for tag in made.content.get("tags", ())}
-    if tags:
-        connection.execute(insert(TAGS), [{"evaluation": made.name, "tag": tag} for tag in sorted(tags)])
-    _add_to_history(connection, made, change)
-
-
-def _add_to_history(
+def _follow_up(
     connection: Connection, made: StoredEvaluation, change: EvaluationChange, is_deletion: int | None = None
 ) -> None:
+    """Writes the tags (of what was deleted, none) and the history entry of a revision."""
+    tags = set() if is_deletion else {key_text(tag) for tag in made.content.get("tags", ())}
+    if tags:
+        connection.execute(insert(TAGS), [{"evaluation": made.name, "tag": tag} for tag in sorted(tags)])
     connection.execute(
         insert(HISTORY).values(
             **change._asdict(),

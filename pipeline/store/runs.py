@@ -145,11 +145,7 @@ def unread_runs(
         is_here = state.name.startswith(f"{app}/evaluationRuns/")
         is_wanted = is_here and (state.run_id == run or (and_unknown and not state.is_counted))
         if is_here and version is not None and not is_wanted:
-            has_rows = (
-                exists().where(table.c.evaluation_run == state.name, table.c.version_id == version)
-                for table in (RESULT_ROWS, CONVERSATION_ROWS)
-            )
-            is_wanted = bool(connection.execute(select(or_(*has_rows))).scalar())
+            is_wanted = _has_rows(connection, evaluation_run=state.name, version_id=version)
         if and_unknown and not is_wanted:
             without_rows = select(RUNS.c.name).where(RUNS.c.name == state.name, is_empty())
             is_wanted = connection.execute(without_rows).first() is not None
@@ -164,8 +160,6 @@ def is_empty() -> ColumnElement[bool]:
     return ~or_(*has)
 
 
-# Writes executions of runs: their rows, how they stand, and which one of a run is read.
-#
 # Each execution of a run writes rows of its own. The first one is read at once; a later one when it is
 # complete, instead of the earlier one, in one transaction.
 
@@ -179,8 +173,7 @@ class Execution(NamedTuple):
     """One execution of a run.
 
     Attributes:
-        number: Its start, nanoseconds since 1970: the same for all of its workers, another one for each
-            execution of the run.
+        number: Its start, nanoseconds since 1970: the same for all of its workers.
         app: App of what names none.
         day: Day of the run, as ISO text.
     """
@@ -232,7 +225,17 @@ def complete(connection: Connection, execution: Execution, document: JsonObject,
     earlier = connection.execute(select(RUNS.c.name, RUNS.c.app).where(*was_read))
     places = {(execution.home, execution.app), *((row.name, row.app) for row in earlier)}
     _add_places(connection, execution, places, nanos)
-    place_in_only_app(connection, execution.home, execution.number)
+    # What names no app, metrics and failures, moves to the app that all conversations and results are of.
+    apps = dict(
+        connection.execute(select(EXECUTIONS.c.name, EXECUTIONS.c.app).where(*_is_own(execution))).all()
+    )
+    used = [run for run in apps if _has_rows(connection, evaluation_run=run, execution=execution.number)]
+    if len(used) == 1 and execution.home in apps and used != [execution.home]:
+        for table in (METRIC_ROWS, FAILURE_ROWS):
+            moved_name = func.replace(table.c.name, f"{execution.app}/", f"{apps[used[0]]}/")
+            moved = {"app": apps[used[0]], "evaluation_run": used[0], "name": moved_name}
+            is_unnamed = _rows_of(table, execution.home, execution.number)
+            connection.execute(update(table).where(*is_unnamed).values(moved))
     ended = {"state": COMPLETED, "error": None, "update_nanos": nanos, "end_nanos": nanos}
     for name in own_names(connection, execution):
         counts = count_rows(connection, name, execution.number)
@@ -421,6 +424,13 @@ def _rows_of(table: Table, run: str, execution: int) -> tuple[ColumnElement[bool
     return table.c.evaluation_run == run, table.c.execution == execution
 
 
+def _has_rows(connection: Connection, **stated: Any) -> bool:
+    """Returns whether a result or conversation has the stated values in its columns."""
+    tables = (RESULT_ROWS, CONVERSATION_ROWS)
+    has = (exists().where(*(table.c[name] == value for name, value in stated.items())) for table in tables)
+    return bool(connection.execute(select(or_(*has))).scalar())
+
+
 def counts_of_runs(
     connection: Connection, app: str, rows: Sequence[RowMapping]
 ) -> Iterator[tuple[RowMapping, JsonObject, int]]:
@@ -497,33 +507,6 @@ def note_removed(connection: Connection, deleted: Mapping[Table, ColumnElement[b
             connection.execute(update(EXECUTIONS).where(*is_it).values(content=content))
 
 
-# Places the rows of a run that name no app where all of its conversations are.
-
-
-def place_in_only_app(connection: Connection, home: str, number: int) -> None:
-    """Moves metrics and failures of an execution to the app that all of its conversations and results are of.
-
-    They stay in the default app if several apps have conversations or results of it, or none has.
-    """
-    in_apps = select(EXECUTIONS.c.name, EXECUTIONS.c.app)
-    is_own = EXECUTIONS.c.home == home, EXECUTIONS.c.execution == number
-    apps: dict[str, str] = {name: app for name, app in connection.execute(in_apps.where(*is_own))}
-
-    def has_rows(name: str) -> bool:
-        tables = (CONVERSATION_ROWS, RESULT_ROWS)
-        has = (exists().where(*_rows_of(table, name, number)) for table in tables)
-        return bool(connection.execute(select(or_(*has))).scalar())
-
-    used = list(filter(has_rows, apps))
-    if len(used) != 1 or used == [home] or home not in apps:
-        return
-    (other,) = used
-    for table in (METRIC_ROWS, FAILURE_ROWS):
-        name = func.replace(table.c.name, f"{apps[home]}/", f"{apps[other]}/")
-        moved = {"app": apps[other], "evaluation_run": other, "name": name}
-        connection.execute(update(table).where(*_rows_of(table, home, number)).values(moved))
-
-
 # Reads the records and conversations that runs rejected.
 
 
@@ -565,10 +548,7 @@ def _homes(app: str) -> Select[tuple[str]]:
 def rejected_of_runs(
     connection: Connection, app: str, runs: Collection[str], version: str | None = None
 ) -> Counter[str]:
-    """Returns last part of the names of runs -> how many records they rejected; of a version, may be of it.
-
-    These are their failures, or what they counted when these were still there.
-    """
+    """Returns end of the name of a run -> how many records it rejected; `version`: that may be of it."""
     names = [run_key(home, run.rsplit("/", 1)[-1]) for run in runs for home in (app, LOCAL_APP)]
     homes = _homes(app).where(EXECUTIONS.c.name.in_(list(runs)))
     is_theirs = or_(FAILURES.c.evaluation_run.in_(names), FAILURES.c.evaluation_run.in_(homes))
@@ -576,7 +556,7 @@ def rejected_of_runs(
     for rejected in rejected_records(connection, app, is_theirs):
         if version is None or rejected.version in (version, ""):
             numbers[rejected.run] += rejected.number
-    if version is None:
+    if version is None:  # what they counted when failures were there that are deleted now
         counted = select(RUNS.c.name, RUNS.c.rejected).where(RUNS.c.name.in_(list(runs)), RUNS.c.rejected > 0)
         for name, number in connection.execute(counted):
             run = name.rsplit("/", 1)[-1]

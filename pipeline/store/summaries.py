@@ -121,12 +121,6 @@ def _read_numbers(wanted: Any, stored: Any) -> Integers | Numbers:
 _ENCODER = msgspec.json.Encoder(enc_hook=_stored_numbers)
 
 
-def _text_of(summary: object) -> str:
-    """Returns what is stored: a checksum, and JSON."""
-    content = _ENCODER.encode(summary)
-    return f"{_checksum(content)}{content.decode()}"
-
-
 def _checksum(content: bytes) -> str:
     return f"{crc32(content):0{_DIGITS}x}"
 
@@ -201,7 +195,8 @@ def _keep(store: Store, app: str, run: RunKey) -> None:
         columns, details = summarised(connection, app, run.name)
         groups = result_groups(connection, run.name)
         parts = {COLUMNS.end: columns, DETAILS.end: details, RESULT_GROUPS.end: groups}
-        texts = ((end, _text_of(part)) for end, part in parts.items())
+        contents = ((end, _ENCODER.encode(part)) for end, part in parts.items())
+        texts = ((end, f"{_checksum(content)}{content.decode()}") for end, content in contents)
         return [{**key, "name": f"{run.name}/{end}", "content": text} for end, text in texts]
 
     rows = store.read(made)
@@ -283,7 +278,11 @@ def _records(connection: Connection, app: str, run: str) -> list[_Record]:
             stated: ConversationRow = json.loads(content)
             summary.task = unnamed_case(stated)
             summary.sampled_out = frozenset(() if verdict else stated.get("sampled_out") or ())
-        evaluation = _evaluation(case_id, evaluations.get(key, ()))
+        # The evaluation of its case, among those of the conversations of its id.
+        names, ids = evaluations.get(key, ()), {case_id, id_of(case_id)}
+        ends = ((known, _last(known)) for known in sorted(names))
+        of_case = (known for known, end in ends if not ids.isdisjoint({known, end, end.rsplit("~", 1)[-1]}))
+        evaluation = next(of_case, min(names, default=""))
         records.append(_Record(name, nanos, summary, evaluation))
         results.pop(key, None)
     return sorted([*records, *chain.from_iterable(results.values())], key=itemgetter(0))
@@ -292,17 +291,6 @@ def _records(connection: Connection, app: str, run: str) -> list[_Record]:
 def _summary(key: tuple[str, str], case_id: str, verdict: str) -> Summary:
     is_verdict = verdict in ("PASS", "FAIL")
     return Summary(key[0], key[1] or None, case_id or None, verdict=verdict if is_verdict else None)
-
-
-def _evaluation(case_id: str, names: Sequence[str]) -> str:
-    """Returns the evaluation of a case among those of the conversations of one id."""
-    ids = {case_id, id_of(case_id)}
-    of_case = (
-        name
-        for name in sorted(names)
-        if not ids.isdisjoint({name, _last(name), _last(name).rsplit("~", 1)[-1]})
-    )
-    return next(of_case, min(names, default=""))
 
 
 def _rows(

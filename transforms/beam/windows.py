@@ -51,8 +51,7 @@ from turnwise.transforms.metrics.state import (
 from turnwise.transforms.review.row import EvaluatedConversation
 from turnwise.transforms.scoring.config import judged_counts
 from turnwise.transforms.scoring.evaluate import guessed_tools, redacted_counts
-from turnwise.transforms.scoring.panels import STAGE
-from turnwise.transforms.scoring.selection import Selection
+from turnwise.transforms.scoring.selection import STAGE, Selection
 from turnwise.transforms.statistics.tests import SampleMoments, always_valid_p, mean_evidence, share_evidence
 from turnwise.transforms.text.dates import epoch_seconds
 from turnwise.transforms.text.patterns import glob_matches

@@ -441,8 +441,10 @@ def _step(trace: JsonObject, log: Dialogue) -> bool:
             log.failure = step.get("failureReason") or "failureTrace"
             is_over = True
         elif kind in ("orchestrationTrace", "routingClassifierTrace"):
-            _add_calls(kinds.as_object(step.get("invocationInput")), log)
-            is_over = _observation(kinds.as_object(step.get("observation")), log)
+            parts = kinds.as_object(step.get("invocationInput")) | kinds.as_object(step.get("observation"))
+            for name, part in parts.items():
+                _exchange(name, part, log)
+            is_over = "finalResponse" in parts
             output = kinds.as_object(kinds.as_object(step.get("modelInvocationOutput")).get("metadata"))
             log.usage(output.get("usage"))
             for name in sorted(step.keys() - _STEP_KEYS):
@@ -450,28 +452,6 @@ def _step(trace: JsonObject, log: Dialogue) -> bool:
         elif kind == "guardrailTrace" and step.get("action") == "INTERVENED":
             log.failure = "guardrail_intervened"
         elif kind == "customOrchestrationTrace":
-            log.unread.part(kind)
-    return is_over
-
-
-def _observation(given: JsonObject, log: Dialogue) -> bool:
-    """Adds a result or the answer; returns whether it is the answer."""
-    is_over = False
-    for kind, held in kinds.stated(given).items():
-        step = kinds.as_object(held)
-        if kind in ("finalResponse", "repromptResponse"):
-            log.agent(str(step.get("text") or ""))
-            log.finish, is_over = "stop", kind == "finalResponse"
-        elif kind == "actionGroupInvocationOutput":
-            log.result(kinds.decoded(step.get("text")))
-        elif kind == "knowledgeBaseLookupOutput":
-            log.result(step.get("retrievedReferences"), None, "knowledge_base")
-        elif kind == "codeInterpreterInvocationOutput":
-            log.result(step.get("executionOutput"), None, "code_interpreter", step.get("executionError"))
-        elif kind == "agentCollaboratorInvocationOutput":
-            text = kinds.as_object(step.get("output")).get("text")
-            log.result(text, None, step.get("agentCollaboratorName"))
-        elif isinstance(held, dict):
             log.unread.part(kind)
     return is_over
 
@@ -490,27 +470,38 @@ register_built_in(
 )
 
 
-def _add_calls(given: JsonObject, log: Dialogue) -> None:
-    """Adds the calls of an invocation, each under the kind of what it calls."""
-    for kind, held in given.items():
-        step = kinds.as_object(held)
-        if kind == "actionGroupInvocationInput":
-            name = step.get("function") or f"{step.get('verb')} {step.get('apiPath')}".strip()
-            parameters = list(kinds.objects(step.get("parameters"), "parameters"))
-            for fields in kinds.as_object(kinds.as_object(step.get("requestBody")).get("content")).values():
-                parameters += kinds.objects(fields, "requestBody.content")
-            args = {str(parameter.get("name")): _typed(parameter) for parameter in parameters}
-            log.call(name, args, step.get("invocationId"), str(step.get("actionGroupName") or ""))
-        elif kind == "knowledgeBaseLookupInput":
-            base = str(step.get("knowledgeBaseId") or "")
-            log.call("knowledge_base", {"text": step.get("text")}, None, base)
-        elif kind == "codeInterpreterInvocationInput":
-            log.call("code_interpreter", {"code": step.get("code")})
-        elif kind == "agentCollaboratorInvocationInput":
-            given_text = kinds.as_object(step.get("input")).get("text")
-            log.call(step.get("agentCollaboratorName"), {"input": given_text})
-        elif isinstance(held, dict):
-            log.unread.part(kind)
+def _exchange(kind: str, held: JsonValue, log: Dialogue) -> None:
+    """Adds a call under the kind of what it calls, or what came back of one, or the answer."""
+    step = kinds.as_object(held)
+    if kind == "actionGroupInvocationInput":
+        name = step.get("function") or f"{step.get('verb')} {step.get('apiPath')}".strip()
+        parameters = list(kinds.objects(step.get("parameters"), "parameters"))
+        for fields in kinds.as_object(kinds.as_object(step.get("requestBody")).get("content")).values():
+            parameters += kinds.objects(fields, "requestBody.content")
+        args = {str(parameter.get("name")): _typed(parameter) for parameter in parameters}
+        log.call(name, args, step.get("invocationId"), str(step.get("actionGroupName") or ""))
+    elif kind == "actionGroupInvocationOutput":
+        log.result(kinds.decoded(step.get("text")))
+    elif kind == "knowledgeBaseLookupInput":
+        base = str(step.get("knowledgeBaseId") or "")
+        log.call("knowledge_base", {"text": step.get("text")}, None, base)
+    elif kind == "knowledgeBaseLookupOutput":
+        log.result(step.get("retrievedReferences"), None, "knowledge_base")
+    elif kind == "codeInterpreterInvocationInput":
+        log.call("code_interpreter", {"code": step.get("code")})
+    elif kind == "codeInterpreterInvocationOutput":
+        log.result(step.get("executionOutput"), None, "code_interpreter", step.get("executionError"))
+    elif kind == "agentCollaboratorInvocationInput":
+        text = kinds.as_object(step.get("input")).get("text")
+        log.call(step.get("agentCollaboratorName"), {"input": text})
+    elif kind == "agentCollaboratorInvocationOutput":
+        text = kinds.as_object(step.get("output")).get("text")
+        log.result(text, None, step.get("agentCollaboratorName"))
+    elif kind in ("finalResponse", "repromptResponse"):
+        log.agent(str(step.get("text") or ""))
+        log.finish = "stop"
+    elif isinstance(held, dict):
+        log.unread.part(kind)
 
 
 def _typed(parameter: JsonObject) -> JsonValue:

@@ -87,7 +87,7 @@ def read_conversation(data: bytes) -> Conversation:
     try:
         conversation = _DECODER.decode(data)
         states_once = _states_once(data, conversation)
-        if _dropped_something(conversation) or (not states_once and _spells_tokens(conversation, data)):
+        if _is_spelt_otherwise(conversation, b"" if states_once else data):
             conversation = _repaired(data)
     except (ValueError, RecursionError):
         conversation, states_once = _repaired(data), False
@@ -260,12 +260,14 @@ def read_case(data: bytes) -> EvalCase:
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
         if isinstance(value.get("tools"), list):
-            tools = [
-                endings.declared_tools([tool]) if endings.is_foreign(tool) else [tool]
-                for tool in value["tools"]
-            ]
-            value["tools"] = [msgspec.to_builtins(tool) for declared in tools for tool in declared]
-        return _strict_case(value)
+            tools: list[JsonValue] = []
+            for tool in value["tools"]:
+                tools += endings.declared_tools([tool]) if endings.is_foreign(tool) else [tool]
+            value["tools"] = msgspec.to_builtins(tools)
+        unknown = next(unknown_fields(value, EvalCase), None)
+        if unknown is not None:
+            raise ValueError(f"{_WHAT}: {unknown.problem(_NEAR)}")
+        return _valid_case(canonical(EvalCase, known_fields(value, EvalCase), _WHAT, strict=True))
     conversation = read_conversation(data)
     case = contained_case(conversation)
     if case is None:
@@ -286,8 +288,11 @@ def read_plain_case(data: bytes) -> EvalCase | None:
     return _valid_case(case) if case.turns and not case.tools and _states_once(data, case) else None
 
 
-def _dropped_something(conversation: Conversation) -> bool:
-    """Returns whether a record that validates states its tools, usage or end in another spelling."""
+def _is_spelt_otherwise(conversation: Conversation, data: bytes) -> bool:
+    """Returns whether a record that validates states its tools, usage or end in another spelling.
+
+    Keys of parts of the usage are looked for in `data`, which may be left out.
+    """
     if conversation.tools and any(tool.effect is None for tool in conversation.tools):
         return True
     if conversation.meta and not conversation.meta.keys().isdisjoint(endings.TERMINATIONS):
@@ -297,14 +302,10 @@ def _dropped_something(conversation: Conversation) -> bool:
             return True
         if any((getattr(usage, name) or 0) < 0 for name in TOKEN_COUNTS):
             return True
+        lacks = usage.cached_tokens is None or usage.reasoning_tokens is None
+        if lacks and data and any(name in data for name in _TOKEN_SPELLINGS):
+            return True
     return False
-
-
-def _spells_tokens(conversation: Conversation, data: bytes) -> bool:
-    """Returns whether reports of tokens that validate may state parts of them in another spelling."""
-    reports = [turn.usage for turn in conversation.turns if turn.usage is not None]
-    lacks = any(report.cached_tokens is None or report.reasoning_tokens is None for report in reports)
-    return lacks and any(name in data for name in _TOKEN_SPELLINGS)
 
 
 def _repaired(data: bytes) -> Conversation:
@@ -563,14 +564,6 @@ _NEAR = 0.5
 _HOLDERS = {"tool_call": "tool_call", "tool_response": "tool_response", "mock_tool_response": "tool_response",
             "agent_response": "text", "agent_transfer": "target_agent",
             "updated_variables": "variables"}  # fmt: skip
-
-
-def _strict_case(value: JsonObject) -> EvalCase:
-    """Returns an eval case; null counts as absent."""
-    unknown = next(unknown_fields(value, EvalCase), None)
-    if unknown is not None:
-        raise ValueError(f"{_WHAT}: {unknown.problem(_NEAR)}")
-    return _valid_case(canonical(EvalCase, known_fields(value, EvalCase), _WHAT, strict=True))
 
 
 def _valid_case(case: EvalCase) -> EvalCase:

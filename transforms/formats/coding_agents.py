@@ -180,7 +180,7 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
     if lines is None:
         raise ValueError("one line of a message stream; such a stream is read as a whole file")
     reader = _StreamReader()
-    for line in list(objects(lines, "messages")):
+    for line in objects(lines, "messages"):
         reader.add(line["message"] if _is_wrapped(line) else line)
     return [reader.conversation(record_place(record))]
 
@@ -401,14 +401,7 @@ def _read_codex(value: JsonValue, record: Record, settings: ReadSettings) -> lis
     given = value.get("events") if isinstance(value, dict) else value
     if given is None:
         raise ValueError("one line of a session log; such a log is read as a whole file")
-    lines = list(objects(given, "lines"))
-    reader = _RolloutReader(lines)
-    for line in lines:
-        if kind_of(line) in _EXEC:
-            reader.add_event(line)
-        else:
-            reader.add(line, as_object(line.get("payload")))
-    return [reader.conversation(record_place(record))]
+    return [_RolloutReader(list(objects(given, "lines"))).conversation(record_place(record))]
 
 
 class _RolloutReader:
@@ -422,15 +415,19 @@ class _RolloutReader:
         self.end: End | None = None
         self.is_running = False
         self.started: dict[str, str] = {}
+        for line, payload in zip(lines, payloads, strict=True):
+            self._add(line, payload)
 
-    def add(self, line: JsonObject, payload: JsonObject) -> None:
+    def _add(self, line: JsonObject, payload: JsonObject) -> None:
         # Events repeat what items hold, but only they tell what the user typed.
         kind, log = kind_of(line), self.log
-        if kind == "session_meta":
+        if kind in _EXEC:
+            self._event(line)
+        elif kind == "session_meta":
             self.about = self.about or payload
         elif kind == "response_item":
-            if payload.get("role") != "user" or is_typed(payload, self.typed):
-                read_items([{"timestamp": line.get("timestamp"), **marked(payload)}], log)
+            if payload.get("role") != "user" or self._is_typed(payload):
+                read_items([{"timestamp": line.get("timestamp"), **_marked(payload)}], log)
                 self.end = None
         elif kind == "event_msg":
             text = str(payload.get("message")).strip()
@@ -444,47 +441,48 @@ class _RolloutReader:
         elif kind not in _ROLLOUT:
             log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
 
-    def _event(self, payload: JsonObject) -> None:
-        kind, log = kind_of(payload), self.log
-        if kind == "token_count" and log.turns:
-            log.usage(as_object(payload.get("info")).get("last_token_usage"))
-        elif kind in _STARTS:
-            self.is_running, log.failure = True, None
-        elif kind in ("task_complete", "turn_complete") and log.turns:
-            self.is_running = False
-            log.turn.latency_ms = length(payload.get("duration_ms"))
-            log.finish = "stop"
-        elif kind == "turn_aborted":
-            self.is_running = False
-            self.end = End("user_left", as_text(payload.get("reason")) or kind)
-        elif kind == "error":
-            log.failure = payload.get("message") or "error"
-        elif kind == "thread_rolled_back" and type(payload.get("num_turns")) is int:
-            log.undo(payload["num_turns"])
+    def _is_typed(self, message: JsonObject) -> bool:
+        """Returns whether the user wrote a message; the log may say what was typed."""
+        texts = _texts(message)
+        if self.typed:
+            return "\n".join(texts).strip().startswith(tuple(self.typed))
+        return not texts or not all(map(_OF_THE_TOOL.fullmatch, texts))
 
-    def add_event(self, line: JsonObject) -> None:
-        # The events of `codex exec` do not hold what the user wrote.
-        kind, log = kind_of(line), self.log
+    def _event(self, event: JsonObject) -> None:
+        """Adds an event of a rollout, or one of `codex exec`, which does not log what the user wrote."""
+        kind, log, item = kind_of(event), self.log, as_object(event.get("item"))
         if kind == "thread.started":
-            self.about = {"id": line.get("thread_id")}
-        elif kind in _STARTS or not log.turns:
+            self.about = {"id": event.get("thread_id")}
+        elif kind == "turn.started" or (kind in _EXEC and not log.turns):
             log.open()
             log.unread.add(MISSING_HISTORY, NO_REQUEST)
         if kind in _STARTS:
             self.is_running, log.failure = True, None
         elif kind == "item.started":
-            item = as_object(line.get("item"))
             self.started[str(item.get("id"))] = kind_of(item)
         elif kind == "item.completed":
-            self.started.pop(str(as_object(line.get("item")).get("id")), None)
-            _add_item(as_object(line.get("item")), log)
+            self.started.pop(str(item.get("id")), None)
+            _add_item(item, log)
+        elif kind == "token_count" and log.turns:
+            log.usage(as_object(event.get("info")).get("last_token_usage"))
+        elif kind in ("task_complete", "turn_complete") and log.turns:
+            self.is_running = False
+            log.turn.latency_ms = length(event.get("duration_ms"))
+            log.finish = "stop"
         elif kind == "turn.completed":
             self.is_running = False
-            log.usage(line.get("usage"))
+            log.usage(event.get("usage"))
             log.finish = "stop"
         elif kind == "turn.failed":
             self.is_running = False
-            log.failure = line.get("error") or "turn.failed"
+            log.failure = event.get("error") or kind
+        elif kind == "turn_aborted":
+            self.is_running = False
+            self.end = End("user_left", as_text(event.get("reason")) or kind)
+        elif kind == "error":
+            log.failure = event.get("message") or kind
+        elif kind == "thread_rolled_back" and type(event.get("num_turns")) is int:
+            log.undo(event["num_turns"])
 
     def conversation(self, fallback_id: str) -> Conversation:
         if self.is_running and not self.end:
@@ -573,7 +571,7 @@ def _add_item(item: JsonObject, log: Dialogue) -> None:
         log.unread.part(kind)
 
 
-def marked(payload: JsonObject) -> JsonObject:
+def _marked(payload: JsonObject) -> JsonObject:
     """Returns an item, with an error if its output states an exit code that is not 0."""
     output = payload.get("output")
     text = output if isinstance(output, str) else str(as_object(output).get("content") or "")
@@ -582,14 +580,6 @@ def marked(payload: JsonObject) -> JsonObject:
     line = _EXIT.search(text.partition("Output:")[0])
     code = metadata.get("exit_code", line[1] if line else 0)
     return payload if str(code) == "0" else {**payload, "error": f"exit code {code}"}
-
-
-def is_typed(payload: JsonObject, typed: Sequence[str]) -> bool:
-    """Returns whether the user wrote a message, given what the log says was typed ([]: it does not say)."""
-    texts = _texts(payload)
-    if typed:
-        return "\n".join(texts).strip().startswith(tuple(typed))
-    return not texts or not all(map(_OF_THE_TOOL.fullmatch, texts))
 
 
 def _texts(payload: JsonObject) -> list[str]:

@@ -20,7 +20,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.failures import states_failure
-from turnwise.transforms.formats.fields import UNREAD, Unread
+from turnwise.transforms.formats.fields import LONGEST_NAME, UNREAD, Unread
 from turnwise.transforms.formats.messages.kinds import as_object, decoded, first_of, key_set, snake, stated
 from turnwise.transforms.matching.calls import pair_responses
 
@@ -169,7 +169,6 @@ def _line(value: JsonValue) -> str | None:
 
 VALUES = ("result", "output", "response", "content", "tool_result", "tool_output", "tool_response")
 """Keys of a call that hold its result."""
-_LONGEST_NAME = 60
 
 
 def own_result(call: JsonValue) -> ToolResponse | None:
@@ -183,49 +182,41 @@ def own_result(call: JsonValue) -> ToolResponse | None:
     return None if value is None and error is None else ToolResponse(response=decoded(value), error=error)
 
 
-def _with_own_results(
-    calls: Sequence[ToolCall],
-    results: Sequence[ToolResponse | None],
-    responses: list[ToolResponse],
-    unread: Unread,
-) -> list[ToolResponse]:
-    """Returns the responses of a turn with those that its calls hold.
-
-    A response answers its call before the call's own result does. A failure that only the call states is
-    added to it.
-    """
-    if not any(results):
-        return responses
-    merged, answers = list(responses), pair_responses(calls, responses)
-    for index, (call, held) in enumerate(zip(calls, results, strict=True)):
-        if held is None:
-            continue
-        if (given := answers[index]) is None:
-            held.name, held.id = call.name, call.id
-            answers[index] = held
-            merged.append(held)
-        else:
-            given.error = given.error or held.error
-            if held.response is not None and decoded(held.response) != decoded(given.response):
-                shown = repr((call.name or "")[:_LONGEST_NAME])
-                message = f"the call {shown} holds another result than its tool response"
-                unread.add(UNREAD, message, calls=True)
-    if any(paired is not other for paired, other in zip(pair_responses(calls, merged), answers, strict=True)):
-        message = "calls hold results and have no ids: nothing says which call a result is of"
-        unread.add(UNREAD, message, calls=True)
-    return merged
-
-
 def add_own_results(
     turn: Turn,
     results: Sequence[ToolResponse | None],
     users: Sequence[ToolResponse | None],
     unread: Unread,
 ) -> None:
-    """Adds to a turn the results that its calls, and those of the user, hold; see `_with_own_results`."""
-    turn.tool_responses = _with_own_results(turn.tool_calls, results, turn.tool_responses, unread)
-    held = turn.user_tool_responses
-    turn.user_tool_responses = _with_own_results(turn.user_tool_calls, users, held, unread)
+    """Adds to a turn the results that its calls, and those of the user, hold.
+
+    A response answers its call before the call's own result does. A failure that only the call states is
+    added to it.
+    """
+    for side, own_results in (("", results), ("user_", users)):
+        if not any(own_results):
+            continue
+        calls: list[ToolCall] = getattr(turn, f"{side}tool_calls")
+        merged: list[ToolResponse] = list(getattr(turn, f"{side}tool_responses"))
+        answers = pair_responses(calls, merged)
+        for index, (call, held) in enumerate(zip(calls, own_results, strict=True)):
+            if held is None:
+                continue
+            if (given := answers[index]) is None:
+                held.name, held.id = call.name, call.id
+                answers[index] = held
+                merged.append(held)
+            else:
+                given.error = given.error or held.error
+                if held.response is not None and decoded(held.response) != decoded(given.response):
+                    shown = repr((call.name or "")[:LONGEST_NAME])
+                    message = f"the call {shown} holds another result than its tool response"
+                    unread.add(UNREAD, message, calls=True)
+        setattr(turn, f"{side}tool_responses", merged)
+        paired = pair_responses(calls, merged)
+        if any(response is not answer for response, answer in zip(paired, answers, strict=True)):
+            message = "calls hold results and have no ids: nothing says which call a result is of"
+            unread.add(UNREAD, message, calls=True)
 
 
 _METHODS: dict[str, Effect] = {

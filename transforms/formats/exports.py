@@ -1,8 +1,8 @@
 """Conversations in layouts of other programs, each turned into chat messages, or into items of Responses."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Record
@@ -11,10 +11,18 @@ from turnwise.transforms.formats.endings import as_text, split_actions
 from turnwise.transforms.formats.fields import AGENT_ERROR, canonical, gaps, read_each
 from turnwise.transforms.formats.identity import ANY, OF_ANY
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import as_object, decoded, first_of, key_set, objects_in
+from turnwise.transforms.formats.messages.kinds import (
+    as_object,
+    decoded,
+    first_of,
+    key_set,
+    objects_in,
+    stated,
+)
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, MISSING_HISTORY, conversation
 from turnwise.transforms.formats.registry import ReadSettings, Test, record_place, register_built_in
 
+_Chats: TypeAlias = Callable[[JsonObject], Iterator[JsonObject]]
 _IDENTITY = ("app_version", "eval_id", "eval_set_id")
 _ERRORS = "_errors"
 """Key of a chat with the errors beside its messages: the turn, the text, and whether it has an answer.
@@ -22,58 +30,59 @@ _ERRORS = "_errors"
 One of another kind than an error of the agent names it, and leaves calls unknown."""
 
 
-def _register(
+def _reads(
     name: str,
     help: str,
     keys: tuple[str, ...],
     recognises: Test,
-    chats: Callable[[JsonObject], Iterable[JsonObject]],
     known: str = "",
     dialect: str = "openai_chat",
     has_calls: bool = True,
     **more: Any,
-) -> None:
-    """Adds a format whose records are turned into chats of a dialect of messages; `more` is for `Format`.
+) -> Callable[[_Chats], _Chats]:
+    """Adds a format whose records a function turns into chats of a dialect; `more` is for `Format`.
 
     In the chats other keys of the record stay, so that what is not read is reported: all but `keys`, and
     those of `known`, which hold neither words nor calls.
     """
     left_out = key_set(known) | set(keys)
+    missing = [] if has_calls else [f"{help} hold words only; what the agent called is unknown"]
 
-    def read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation | ValueError]:
-        beside = {key: item for key, item in as_object(value).items() if key not in left_out}
-        fallback_id = record_place(record)
+    def read_chat(chat: JsonObject, beside: JsonObject, fallback_id: str) -> Conversation:
+        held, log = {**beside, "source": name, **stated(chat)}, Dialogue()
+        errors = objects_in(held.pop(_ERRORS, []))
+        DIALECTS[dialect].read(held.pop("messages"), log)
+        made = conversation(DIALECTS[dialect], log, held, fallback_id)
+        for error in errors if made.turns else ():
+            kind, is_lost = str(error.get("kind") or AGENT_ERROR), not error["is_answered"]
+            unread = gaps(kind, [str(error["text"])], calls="kind" in error, words=is_lost)
+            unread.add_to(made.turns[min(int(str(error["turn"])), len(made.turns) - 1)])
+        made.labels = as_object(held.get("labels"))
+        made.app_version, made.eval_id, made.eval_set_id = (as_text(held.get(key)) for key in _IDENTITY)
+        gaps("ContentNotRecorded", missing, words=False).add_to_all(made.turns)
+        return made
 
-        def read_chat(chat: JsonObject) -> Conversation:
-            held = {**beside, "source": name, **{key: item for key, item in chat.items() if item is not None}}
-            log = Dialogue()
-            errors = objects_in(held.pop(_ERRORS, []))
-            DIALECTS[dialect].read(held.pop("messages"), log)
-            made = conversation(DIALECTS[dialect], log, held, fallback_id)
-            for error in errors if made.turns else ():
-                kind, is_lost = str(error.get("kind") or AGENT_ERROR), not error["is_answered"]
-                unread = gaps(kind, [str(error["text"])], calls="kind" in error, words=is_lost)
-                unread.add_to(made.turns[min(int(str(error["turn"])), len(made.turns) - 1)])
-            made.labels = as_object(held.get("labels"))
-            made.app_version, made.eval_id, made.eval_set_id = (as_text(held.get(key)) for key in _IDENTITY)
-            missing = [] if has_calls else [f"{help} hold words only; what the agent called is unknown"]
-            gaps("ContentNotRecorded", missing, words=False).add_to_all(made.turns)
-            return made
+    def register(chats: _Chats) -> _Chats:
+        def read(value: JsonValue, record: Record, _: ReadSettings) -> list[Conversation | ValueError]:
+            beside = {key: item for key, item in as_object(value).items() if key not in left_out}
+            # Events of OpenHands may be a list of their own.
+            given = {"events": value} if isinstance(value, list) else as_object(value)
+            return read_each(chats(given), lambda chat: read_chat(chat, beside, record_place(record)))
 
-        # Events of OpenHands may be a list of their own.
-        given = {"events": value} if isinstance(value, list) else as_object(value)
-        return read_each(chats(given), read_chat)
+        places = (*OF_ANY, *((key, ANY) for key in ("extra", "additional_metadata", "slots")))
+        register_built_in(
+            name=name,
+            help=help,
+            keys=keys,
+            rank=60,
+            places=places,
+            recognises=recognises,
+            read_log=read,
+            **more,
+        )
+        return chats
 
-    register_built_in(
-        name=name,
-        help=help,
-        keys=keys,
-        rank=60,
-        places=(*OF_ANY, *((key, ANY) for key in ("extra", "additional_metadata", "slots"))),
-        recognises=recognises,
-        read_log=read,
-        **more,
-    )
+    return register
 
 
 def _call(name: JsonValue, args: JsonValue, call_id: JsonValue = None) -> JsonObject:
@@ -95,30 +104,6 @@ def _first(value: JsonObject, key: str) -> JsonObject:
 
 
 # tau2's results: runs of tasks, and the tasks that they are held against.
-
-
-def _of_tau2(results: JsonObject) -> Iterator[JsonObject]:
-    info = as_object(results.get("info"))
-    domain = as_object(info.get("environment_info")).get("domain_name")
-    for run in objects_in(results.get("simulations")):
-        reward = as_object(run.get("reward_info"))
-        yield {
-            "id": run.get("id"),
-            "eval_id": run.get("task_id"),
-            "eval_set_id": domain,
-            "app_version": as_object(info.get("agent_info")).get("llm"),
-            "start_time": run.get("start_time"),
-            "termination_reason": run.get("termination_reason"),
-            "tags": [f"trial {run['trial']}"] if "trial" in run else [],
-            "labels": {"reward": reward["reward"]} if "reward" in reward else {},
-            # The model's own reply repeats what a message holds.
-            "messages": [
-                {key: item for key, item in message.items() if key not in ("raw_data", "turn_idx", "cost")}
-                for held in objects_in(run.get("messages"))
-                for message in (objects_in(held.get("tool_messages")) or [held])
-                if message.get("content") != "###STOP###"
-            ],
-        }
 
 
 def _cases_of_tau2(
@@ -146,47 +131,44 @@ def _cases_of_tau2(
 
 
 # For example {"info": {}, "tasks": [{"id": "7"}], "simulations": [{"task_id": "7", "messages": [...]}]}
-_register(
+@_reads(
     "tau2_results",
     "results of tau2: the runs as logs, the tasks as eval cases",
     ("timestamp", "info", "tasks", "simulations"),
     lambda record: "simulations" in record and "tasks" in record,
-    _of_tau2,
     read_cases=_cases_of_tau2,
 )
+def _of_tau2(results: JsonObject) -> Iterator[JsonObject]:
+    info = as_object(results.get("info"))
+    domain = as_object(info.get("environment_info")).get("domain_name")
+    for run in objects_in(results.get("simulations")):
+        reward = as_object(run.get("reward_info"))
+        yield {
+            "id": run.get("id"),
+            "eval_id": run.get("task_id"),
+            "eval_set_id": domain,
+            "app_version": as_object(info.get("agent_info")).get("llm"),
+            "start_time": run.get("start_time"),
+            "termination_reason": run.get("termination_reason"),
+            "tags": [f"trial {run['trial']}"] if "trial" in run else [],
+            "labels": {"reward": reward["reward"]} if "reward" in reward else {},
+            # The model's own reply repeats what a message holds.
+            "messages": [
+                {key: item for key, item in message.items() if key not in ("raw_data", "turn_idx", "cost")}
+                for held in objects_in(run.get("messages"))
+                for message in (objects_in(held.get("tool_messages")) or [held])
+                if message.get("content") != "###STOP###"
+            ],
+        }
 
 
 # The state of a run of the OpenAI Agents SDK, which is kept while somebody approves a call.
-
-
-def _of_run_state(state: JsonObject) -> Iterator[JsonObject]:
-    given = first_of(state, ("original_input", "originalInput"))
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else objects_in(given)
-    for item in objects_in(first_of(state, ("generated_items", "generatedItems"))):
-        raw = as_object(first_of(item, ("raw_item", "rawItem")))
-        raw.pop("providerData", None)
-        # Of an item that waits for approval the call stands before it.
-        if not str(item.get("type")).startswith("tool_approval"):
-            items.append(_snake_item(raw))
-    yield {"messages": items, "conversation_id": first_of(state, ("conversation_id", "conversationId"))}
-
-
-def _snake_item(item: JsonObject) -> JsonObject:
-    """Returns an item of the SDK for JavaScript as one of the API: `callId`, `function_call_result`."""
-    if item.get("type") == "function_call_result":
-        output = item.get("output")
-        text = as_object(output).get("text") if as_object(output).get("type") == "text" else output
-        return {"type": "function_call_output", "call_id": item.get("callId"), "output": text}
-    return {"call_id" if key == "callId" else key: held for key, held in item.items()}
-
-
 # For example {"$schemaVersion": "1.0", "original_input": "Hi", "generated_items": [{"raw_item": {...}}]}
-_register(
+@_reads(
     "openai_run_state",
     "states of runs of the OpenAI Agents SDK (RunState)",
     ("$schemaVersion", "original_input", "generated_items"),
     lambda record: "$schemaVersion" in record and bool(record.keys() & {"original_input", "originalInput"}),
-    _of_run_state,
     "originalInput generatedItems model_responses modelResponses current_agent currentAgent current_step "
     "currentStep context last_agent lastModelResponse last_model_response last_processed_response "
     "lastProcessedResponse trace currentAgentSpan current_agent_span tool_use_tracker toolUseTracker "
@@ -195,11 +177,32 @@ _register(
     "toolOutputGuardrailResults session_items conversationId previousResponseId",
     dialect="openai_responses",
 )
+def _of_run_state(state: JsonObject) -> Iterator[JsonObject]:
+    given = first_of(state, ("original_input", "originalInput"))
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else objects_in(given)
+    for item in objects_in(first_of(state, ("generated_items", "generatedItems"))):
+        raw = as_object(first_of(item, ("raw_item", "rawItem")))
+        raw.pop("providerData", None)
+        if str(item.get("type")).startswith("tool_approval"):
+            continue  # The call that waits for approval stands before it.
+        # The SDK for JavaScript writes `callId` and `function_call_result`.
+        if raw.get("type") == "function_call_result":
+            output = as_object(raw.get("output"))
+            text = output.get("text") if output.get("type") == "text" else raw.get("output")
+            raw = JsonObject(type="function_call_output", call_id=raw.get("callId"), output=text)
+        items.append({"call_id" if key == "callId" else key: held for key, held in raw.items()})
+    yield {"messages": items, "conversation_id": first_of(state, ("conversation_id", "conversationId"))}
 
 
 # ChatGPT's export: a tree of messages, of which the branch that ends in `current_node` counts.
-
-
+# For example {"title": "t", "mapping": {"1": {"message": {...}, "parent": null}}, "current_node": "1"}
+@_reads(
+    "chatgpt_export",
+    "ChatGPT's export (conversations.json)",
+    ("title", "mapping", "current_node"),
+    lambda record: isinstance(record.get("mapping"), dict) and "current_node" in record,
+    "id conversation_id plugin_ids moderation_results safe_urls blocked_urls disabled_tool_ids",
+)
 def _of_chatgpt(export: JsonObject) -> Iterator[JsonObject]:
     nodes = as_object(export.get("mapping"))
     branch: list[JsonObject] = []
@@ -248,22 +251,19 @@ def _chatgpt_text(content: JsonObject) -> JsonValue:
     ]
 
 
-# For example {"title": "t", "mapping": {"1": {"message": {...}, "parent": null}}, "current_node": "1"}
-_register(
-    "chatgpt_export",
-    "ChatGPT's export (conversations.json)",
-    ("title", "mapping", "current_node"),
-    lambda record: isinstance(record.get("mapping"), dict) and "current_node" in record,
-    _of_chatgpt,
-    "id conversation_id plugin_ids moderation_results safe_urls blocked_urls disabled_tool_ids",
-)
-
-
 # Chats of the Gemini CLI.
 
 _OF_THE_CLI = ("info", "warning")
 
 
+# For example {"sessionId": "s", "projectHash": "p", "messages": [{"type": "gemini", "content": "Hi"}]}
+@_reads(
+    "gemini_cli",
+    "chats of the Gemini CLI",
+    ("sessionId", "projectHash", "messages"),
+    lambda record: record.keys() >= {"sessionId", "projectHash"} and isinstance(record.get("messages"), list),
+    "directories",
+)
 def _of_gemini_cli(session: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     failed: list[tuple[int, str]] = []
@@ -308,22 +308,23 @@ def _of_gemini_cli(session: JsonObject) -> Iterator[JsonObject]:
     }
 
 
-# For example {"sessionId": "s", "projectHash": "p", "messages": [{"type": "gemini", "content": "Hi"}]}
-_register(
-    "gemini_cli",
-    "chats of the Gemini CLI",
-    ("sessionId", "projectHash", "messages"),
-    lambda record: record.keys() >= {"sessionId", "projectHash"} and isinstance(record.get("messages"), list),
-    _of_gemini_cli,
-    "directories",
-)
-
-
 # SWE-agent's trajectories, and those of its small successor: what the model was sent, in order.
 
 _COMMAND = re.compile(r"```(?:mswea_bash_command|bash)\s*\n(.*?)\n```", re.DOTALL)
+_SWE_LIMITS = ("exit_cost", "exit_context", "execution_time", "LimitsExceeded")
 
 
+# For example {"history": [{"role": "assistant", "thought": "t", "action": "ls"}], "trajectory": []}
+@_reads(
+    "swe_agent",
+    "SWE-agent's trajectories (.traj), and mini-SWE-agent's",
+    ("history", "trajectory", "info"),
+    lambda record: (
+        (isinstance(record.get("trajectory"), list) and isinstance(record.get("history"), list))
+        or str(record.get("trajectory_format")).startswith("mini-swe-agent")
+    ),
+    "replay_config environment",
+)
 def _of_swe_agent(held: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     waiting: list[str] = []
@@ -349,28 +350,10 @@ def _of_swe_agent(held: JsonObject) -> Iterator[JsonObject]:
         else:
             messages.append({"role": role, "content": content})
     status = as_object(held.get("info")).get("exit_status")
-    yield {"messages": messages, "ended_detail": status, "ended": _swe_end(str(status or ""))}
-
-
-def _swe_end(status: str) -> str | None:
-    """Returns how a run ended, by its exit status, such as `submitted (exit_cost)`."""
-    if any(word in status for word in ("exit_cost", "exit_context", "execution_time", "LimitsExceeded")):
-        return "limit"
-    return "normally" if status.lower() == "submitted" else "agent_error" if status else None
-
-
-# For example {"history": [{"role": "assistant", "thought": "t", "action": "ls"}], "trajectory": []}
-_register(
-    "swe_agent",
-    "SWE-agent's trajectories (.traj), and mini-SWE-agent's",
-    ("history", "trajectory", "info"),
-    lambda record: (
-        (isinstance(record.get("trajectory"), list) and isinstance(record.get("history"), list))
-        or str(record.get("trajectory_format")).startswith("mini-swe-agent")
-    ),
-    _of_swe_agent,
-    "replay_config environment",
-)
+    ended = "normally" if str(status).lower() == "submitted" else "agent_error" if status else None
+    if any(word in str(status) for word in _SWE_LIMITS):  # such as `submitted (exit_cost)`
+        ended = "limit"
+    yield {"messages": messages, "ended_detail": status, "ended": ended}
 
 
 # LiveKit's reports of sessions, of which the chat context is read.
@@ -380,26 +363,40 @@ _CONTEXTS = ("chat_history", "chat_ctx", "chat_context", "history")
 _ROOMS = ("room_id", "room", "room_name", "job_id")
 
 
+# For example {"room": "r", "chat_history": {"items": [{"type": "message", ...}]}, "events": []}
+@_reads(
+    "livekit_report",
+    "LiveKit's reports of sessions, and its chat contexts",
+    ("job_id", "room", "chat_history", "events"),
+    lambda record: any("items" in as_object(record.get(key)) for key in _CONTEXTS),
+    "options report_metadata usage model_usage chat_ctx chat_context history",
+    dialect="openai_responses",
+)
 def _of_livekit(report: JsonObject) -> Iterator[JsonObject]:
     items = as_object(first_of(report, _CONTEXTS)).get("items")
     yield {"messages": objects_in(items), "conversation_id": first_of(report, _ROOMS)}
 
 
-# For example {"room": "r", "chat_history": {"items": [{"type": "message", ...}]}, "events": []}
-_register(
-    "livekit_report",
-    "LiveKit's reports of sessions, and its chat contexts",
-    ("job_id", "room", "chat_history", "events"),
-    lambda record: any("items" in as_object(record.get(key)) for key in _CONTEXTS),
-    _of_livekit,
-    "options report_metadata usage model_usage chat_ctx chat_context history",
-    dialect="openai_responses",
-)
-
-
 # OpenHands: events of a session, in the layout of its first versions and in that of its SDK.
 
 
+def _is_openhands(event: JsonObject) -> bool:
+    if event.get("source") not in ("user", "agent", "environment"):
+        return False
+    is_first = event.keys() & {"action", "observation"} and event.keys() & {"args", "extras", "cause"}
+    return bool(is_first) or str(event.get("kind")).endswith(("Event", "Observation"))
+
+
+# For example [{"source": "user", "action": "message", "args": {"content": "Hi"}}, {"source": "agent", ...}]
+@_reads(
+    "openhands",
+    "events of OpenHands, and results of its evaluations (output.jsonl)",
+    ("instance_id", "history", "metadata"),
+    lambda record: _is_openhands(record) or any(map(_is_openhands, _events_of(record)[:3])),
+    "trajectory events messages instruction instance test_result git_patch metrics error llm_completions",
+    is_list=_is_openhands,
+    is_lines=_is_openhands,
+)
 def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     error = state = None
@@ -512,29 +509,15 @@ def _of_sdk_event(event: JsonObject) -> Iterator[JsonObject]:
         yield {"role": kind, "content": None}
 
 
-def _is_openhands(event: JsonObject) -> bool:
-    if event.get("source") not in ("user", "agent", "environment"):
-        return False
-    is_first = event.keys() & {"action", "observation"} and event.keys() & {"args", "extras", "cause"}
-    return bool(is_first) or str(event.get("kind")).endswith(("Event", "Observation"))
-
-
-# For example [{"source": "user", "action": "message", "args": {"content": "Hi"}}, {"source": "agent", ...}]
-_register(
-    "openhands",
-    "events of OpenHands, and results of its evaluations (output.jsonl)",
-    ("instance_id", "history", "metadata"),
-    lambda record: _is_openhands(record) or any(map(_is_openhands, _events_of(record)[:3])),
-    _of_openhands,
-    "trajectory events messages instruction instance test_result git_patch metrics error llm_completions",
-    is_list=_is_openhands,
-    is_lines=_is_openhands,
-)
-
-
 # ATIF, the format of trajectories of Harbor.
-
-
+# For example {"schema_version": "ATIF-v1.4", "agent": {...}, "steps": [{"source": "user", "message": "Hi"}]}
+@_reads(
+    "atif",
+    "trajectories of Harbor (ATIF)",
+    ("schema_version", "session_id", "agent", "steps"),
+    lambda record: str(record.get("schema_version")).startswith("ATIF"),
+    "trajectory_id notes final_metrics extra continued_trajectory_ref subagent_trajectories",
+)
 def _of_atif(held: JsonObject) -> Iterator[JsonObject]:
     agent = as_object(held.get("agent"))
     messages: list[JsonObject] = []
@@ -564,20 +547,19 @@ def _of_atif(held: JsonObject) -> Iterator[JsonObject]:
     }
 
 
-# For example {"schema_version": "ATIF-v1.4", "agent": {...}, "steps": [{"source": "user", "message": "Hi"}]}
-_register(
-    "atif",
-    "trajectories of Harbor (ATIF)",
-    ("schema_version", "session_id", "agent", "steps"),
-    lambda record: str(record.get("schema_version")).startswith("ATIF"),
-    _of_atif,
-    "trajectory_id notes final_metrics extra continued_trajectory_ref subagent_trajectories",
-)
-
-
 # Azure's evaluations of agents: what was asked and what was answered, as texts or lists of messages.
-
-
+# For example {"query": [{"role": "user", "content": "Hi"}], "response": "Hello", "tool_definitions": []}
+@_reads(
+    "azure_evaluation",
+    "rows of Azure AI's evaluations of agents",
+    ("query", "response", "tool_definitions"),
+    lambda record: (
+        record.keys() >= {"query", "response"}
+        and any(key == "tool_definitions" or "role" in _first(record, key) for key in record)
+    ),
+    "tool_calls ground_truth",
+    dialect="azure_messages",
+)
 def _of_azure(row: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     for key, role in (("query", "user"), ("response", "assistant")):
@@ -586,24 +568,15 @@ def _of_azure(row: JsonObject) -> Iterator[JsonObject]:
     yield {"messages": messages, "tools": row.get("tool_definitions")}
 
 
-# For example {"query": [{"role": "user", "content": "Hi"}], "response": "Hello", "tool_definitions": []}
-_register(
-    "azure_evaluation",
-    "rows of Azure AI's evaluations of agents",
-    ("query", "response", "tool_definitions"),
-    lambda record: (
-        record.keys() >= {"query", "response"}
-        and any(key == "tool_definitions" or "role" in _first(record, key) for key in record)
-    ),
-    _of_azure,
-    "tool_calls ground_truth",
-    dialect="azure_messages",
-)
-
-
 # DeepEval's conversational test cases.
-
-
+# For example {"turns": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
+@_reads(
+    "deepeval",
+    "conversational test cases of DeepEval, and other messages under turns",
+    ("turns", "scenario", "chatbot_role"),
+    lambda record: _first(record, "turns").keys() >= {"role", "content"},
+    "name expected_outcome user_description context additional_metadata retrieval_context",
+)
 def _of_deepeval(record: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     for turn in objects_in(record.get("turns")):
@@ -615,20 +588,15 @@ def _of_deepeval(record: JsonObject) -> Iterator[JsonObject]:
     yield {"messages": messages, "id": record.get("name"), "user_id": first_of(record, ("user_id",))}
 
 
-# For example {"turns": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
-_register(
-    "deepeval",
-    "conversational test cases of DeepEval, and other messages under turns",
-    ("turns", "scenario", "chatbot_role"),
-    lambda record: _first(record, "turns").keys() >= {"role", "content"},
-    _of_deepeval,
-    "name expected_outcome user_description context additional_metadata retrieval_context",
-)
-
-
 # Rasa's trackers: what was said is the conversation, and actions beside answers are calls.
-
-
+# For example {"sender_id": "u", "events": [{"event": "user", "text": "Hi"}, {"event": "bot", ...}]}
+@_reads(
+    "rasa_tracker",
+    "trackers of Rasa",
+    ("sender_id", "slots", "events"),
+    lambda record: record.keys() >= {"sender_id", "events"} and "event" in _first(record, "events"),
+    "latest_message active_loop latest_action",
+)
 def _of_rasa(tracker: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     for event in objects_in(tracker.get("events")):
@@ -641,20 +609,18 @@ def _of_rasa(tracker: JsonObject) -> Iterator[JsonObject]:
 
 
 _RASA_TALK = ("utter_", "action_listen", "action_session_start", "action_restart", "action_unlikely_intent")
-# For example {"sender_id": "u", "events": [{"event": "user", "text": "Hi"}, {"event": "bot", ...}]}
-_register(
-    "rasa_tracker",
-    "trackers of Rasa",
-    ("sender_id", "slots", "events"),
-    lambda record: record.keys() >= {"sender_id", "events"} and "event" in _first(record, "events"),
-    _of_rasa,
-    "latest_message active_loop latest_action",
-)
 
 
 # Amazon Connect's Contact Lens.
-
-
+# For example {"Participants": [{"ParticipantRole": "CUSTOMER", ...}], "Transcript": [{"Content": "Hi", ...}]}
+@_reads(
+    "contact_lens",
+    "transcripts of Amazon Connect's Contact Lens",
+    ("Participants", "Transcript", "CustomerMetadata"),
+    lambda record: record.keys() >= {"Participants", "Transcript"},
+    "Categories ContentMetadata ConversationCharacteristics ContactSummary Sentiment JobDetails",
+    has_calls=False,
+)
 def _of_contact_lens(held: JsonObject) -> Iterator[JsonObject]:
     roles = {p.get("ParticipantId"): p.get("ParticipantRole") for p in objects_in(held.get("Participants"))}
     named = {"CUSTOMER": "user", "AGENT": "assistant", "CUSTOM_BOT": "assistant", "SYSTEM": "system"}
@@ -669,15 +635,3 @@ def _of_contact_lens(held: JsonObject) -> Iterator[JsonObject]:
         "language": held.get("LanguageCode"),
         "messages": messages,
     }
-
-
-# For example {"Participants": [{"ParticipantRole": "CUSTOMER", ...}], "Transcript": [{"Content": "Hi", ...}]}
-_register(
-    "contact_lens",
-    "transcripts of Amazon Connect's Contact Lens",
-    ("Participants", "Transcript", "CustomerMetadata"),
-    lambda record: record.keys() >= {"Participants", "Transcript"},
-    _of_contact_lens,
-    "Categories ContentMetadata ConversationCharacteristics ContactSummary Sentiment JobDetails",
-    has_calls=False,
-)

@@ -171,7 +171,13 @@ def identify(
     """
     stated_inside, kept = _stated_inside(conversation), _kept(conversation)
     given = identity_at(paths, value, is_alone)
-    _add_unread_paths(conversation, paths, given, value)
+    for name, stated_paths, text in zip(Paths._fields, paths, given, strict=True):
+        for path in stated_paths if text is None else ():
+            kinds = [type(held) for held in _values(value, path.split(".")) if isinstance(held, dict | list)]
+            if kinds:
+                what = "an object" if kinds[0] is dict else "a list"
+                message = f"{name}_from: {path} leads to {what}, and a text or a number is needed"
+                gaps("UnreadPath", [message], calls=False, words=False).add_to_all(conversation.turns)
     if is_alone:
         keyed, stated = identity_at(_KEY_PATHS, value), _stated(places, value)
         last = Identity(*(texts[-1] if texts else None for texts in stated))
@@ -192,17 +198,6 @@ def add_several_versions(conversation: Conversation, known: Identity, versions: 
         listed = f"the conversation states several app versions: {', '.join(different[:_MOST_SHOWN])}"
         message = f"{listed}; it counts as {known.app_version}"
         gaps("SeveralVersions", [message], calls=False, words=False).add_to_all(conversation.turns)
-
-
-def _add_unread_paths(conversation: Conversation, paths: Paths, given: Identity, value: JsonValue) -> None:
-    """Adds a finding for paths of the config that lead to an object or a list, and to no text."""
-    for name, stated_paths, text in zip(Paths._fields, paths, given, strict=True):
-        for path in stated_paths if text is None else ():
-            kinds = [type(held) for held in _values(value, path.split(".")) if isinstance(held, dict | list)]
-            if kinds:
-                what = "an object" if kinds[0] is dict else "a list"
-                message = f"{name}_from: {path} leads to {what}, and a text or a number is needed"
-                gaps("UnreadPath", [message], calls=False, words=False).add_to_all(conversation.turns)
 
 
 def identify_kept(conversation: Conversation) -> None:

@@ -48,7 +48,7 @@ class MappedRecord:
 
     def __init__(self, record: JsonValue) -> None:
         self._record = record
-        self._interpreter = TracingInterpreter()
+        self._interpreter = _TracingInterpreter()
         # Results are kept, so that no other object gets the id of one.
         self._results: list[JsonValue] = []
 
@@ -139,7 +139,7 @@ def _ids(value: JsonValue) -> Iterator[int]:
             yield from _ids(item)
 
 
-class TracingInterpreter(TreeInterpreter):
+class _TracingInterpreter(TreeInterpreter):
     """Notes what is read.
 
     Attributes:
@@ -155,26 +155,22 @@ class TracingInterpreter(TreeInterpreter):
         self.calls: set[int] = set()
 
     def visit_multi_select_dict(self, node: Any, value: Any) -> Any:
-        """Returns an object of what is found."""
         if isinstance(value, dict) and {"name", "args"} <= {child["value"] for child in node["children"]}:
             self.calls.add(id(value))
         return super().visit_multi_select_dict(node, value)
 
     def visit_field(self, node: Any, value: Any) -> Any:
-        """Returns the value of a key."""
         if isinstance(value, dict):
             self.read.add((id(value), node["value"]))
         return super().visit_field(node, value)
 
     def visit_value_projection(self, node: Any, value: Any) -> Any:
-        """Returns what is found in all values of an object (`*`)."""
         base = self.visit(node["children"][0], value)
         if isinstance(base, dict):
             self.read.update((id(base), key) for key in base)
         return super().visit_value_projection(node, value)
 
     def visit_function_expression(self, node: Any, value: Any) -> Any:
-        """Returns the result of a function."""
         if node["value"] == "to_string":
             self.whole.update(id(self.visit(child, value)) for child in node["children"])
         return super().visit_function_expression(node, value)
@@ -267,7 +263,14 @@ def _turn(turn: JsonObject, index: int) -> Turn:
 
 
 def _of_messages(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:
-    messages = list(map(_with_calls, held))
+    messages = list(held)
+    for index, message in enumerate(messages):
+        calls = message.get("tool_calls") if isinstance(message, dict) else None
+        if isinstance(calls, list) and any(isinstance(call, str) for call in calls):
+            # JSON texts in place of calls spell one or several each.
+            spelt = map(decoded, calls)
+            single = [call for given in spelt for call in (given if isinstance(given, list) else [given])]
+            messages[index] = {**as_object(message), "tool_calls": single}
     names = dialects_of({"messages": messages})
     if len(names) > 1:
         raise ValueError(f"{_WHAT}: messages in several formats: {', '.join(sorted(names))}")
@@ -275,16 +278,6 @@ def _of_messages(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Co
     DIALECTS[next(iter(names), CHAT.name)].read(messages, log)
     end = log.end({})
     return _conversation(log.close(end), fields, name, end)
-
-
-def _with_calls(message: JsonValue) -> JsonValue:
-    """Returns a message with the calls that JSON texts in place of calls spell, one or several each."""
-    calls = message.get("tool_calls") if isinstance(message, dict) else None
-    if not isinstance(calls, list) or not any(isinstance(call, str) for call in calls):
-        return message
-    spelt = map(decoded, calls)
-    single = [call for held in spelt for call in (held if isinstance(held, list) else [held])]
-    return {**as_object(message), "tool_calls": single}
 
 
 def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: endings.End) -> Conversation:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import to_builtins
 from pydantic_core import from_json
@@ -136,7 +136,11 @@ class LogReader:
                 return [self._of_text(conversation, quick, record)]
         value, record = _parsed(record)
         if page := _page(value, chosen):
-            return [*map(_of_page, self._read_rows(page, record)), *_next_page(value)]
+            items = [*self._read_rows(page, record), *_next_page(value)]
+            for index, item in enumerate(items):
+                if isinstance(item, ValueError) and str(item).endswith("has no turn"):
+                    items[index] = ValueError(f"{item}: lists leave turns out; get each record by its name")
+            return items
         mapping = self._settings.mapping
         if mapping is not None and isinstance(value, list) and takes_rows(mapping, value, chosen):
             return list(self._read_rows(value, record))
@@ -173,23 +177,20 @@ class LogReader:
             return [self._named_event(read_event(kind.name, value, record), value)]
         if kind.read_log is None:
             raise CaseInLogsError(f"a record of the format {kind.name} holds no conversation; {CASES_GO_TO}")
-        items = [_checked(item, record, kind) for item in kind.read_log(value, record, self._settings)]
-        return [self._identified(item, kind, value, len(items) == 1) for item in items]
+        items = kind.read_log(value, record, self._settings)
 
-    def _identified(
-        self, item: Conversation | ValueError, kind: Format, value: JsonValue, is_alone: bool
-    ) -> Conversation | ValueError:
-        """Adds the app version and the eval case of a conversation, which is alone in its record or not."""
-        if isinstance(item, Conversation):
+        def identified(item: Conversation | ValueError) -> Conversation:
+            if isinstance(item, ValueError):
+                raise item
+            made = with_turns(checked(_named(item, record), is_added=not kind.rank))
             self._count_reached(value, kind is FORMATS[MAPPING])
-            try:
-                identify(item, kind.places, value, self._settings.identity, is_alone)
-            except ValueError as error:
-                return error
-        return item
+            identify(made, kind.places, value, self._settings.identity, len(items) == 1)
+            return made
+
+        return read_each(items, identified)
 
     def _of_text(self, conversation: Conversation, kind: Format, record: Record) -> Conversation:
-        """Adds the same to a conversation that was read without general parsing."""
+        """Adds app version and eval case to a conversation that was read without general parsing."""
         if not (conversation.turns and conversation.conversation_id):
             with_turns(_named(conversation, record))
         if self._has_paths:
@@ -247,14 +248,6 @@ def _page(value: JsonValue, chosen: Format | None = None) -> list[JsonValue]:
             recognise(item)
             return list(items)
     return []
-
-
-Item = TypeVar("Item")
-
-
-def _of_page(item: Item) -> Item | ValueError:
-    is_short = isinstance(item, ValueError) and str(item).endswith("has no turn")
-    return ValueError(f"{item}: lists leave turns out; get each record by its name") if is_short else item
 
 
 class MissingPageError(NoConversation):
@@ -333,15 +326,6 @@ def _named(conversation: Conversation, record: Record) -> Conversation:
     if not conversation.conversation_id:
         conversation.conversation_id = record_place(record)
     return conversation
-
-
-def _checked(content: Conversation | ValueError, record: Record, kind: Format) -> Conversation | ValueError:
-    try:
-        if isinstance(content, ValueError):
-            return content
-        return with_turns(checked(_named(content, record), is_added=not kind.rank))
-    except ValueError as error:
-        return error
 
 
 class CaseReader:

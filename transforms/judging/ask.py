@@ -303,11 +303,7 @@ class Answers(Struct, Generic[R]):
 
 
 class NoJudge:
-    """Answers no question, and keeps what it was asked.
-
-    Attributes:
-        questions: Prompt -> the question.
-    """
+    """Answers no question, and keeps what it was asked in `questions`, by prompt."""
 
     def __init__(self) -> None:
         self.questions: dict[Prompt, Question[Any]] = {}

@@ -376,7 +376,7 @@ class Batches:
             try:
                 await self._sent(job, lambda api: api.discard(job.record.job), 2)
             except (CallError, ConfigError) as error:
-                if not getattr(error, "is_gone", False):
+                if getattr(error, "status", None) != 404:  # else it is gone
                     _LOG.warning("the batch job %s stays at its provider: %s", job.record.job, error)
 
     async def _sent(

@@ -273,7 +273,10 @@ class Judge:
         sample = answer.sample
         if is_joined:
             sample = replace(sample, tokens_in=0, tokens_out=0, is_cached=sample.reply is not None)
-        self._counts.add_sample(model, answer.fault, answer.saved if sample.is_cached else None)
+        saved = answer.saved if sample.is_cached else 0
+        used = JudgeUsage(samples=1, cached=int(sample.is_cached), tokens_saved=saved)
+        used.unusable.update([answer.fault] if answer.fault else [])
+        self._counts.add(model, used)
         return sample
 
     async def _answer_samples(
@@ -390,7 +393,11 @@ class Judge:
         finally:
             JUDGING.asking -= 1
             self._asking[request.key] -= 1
-            self._counts.add_call(request.template.name, time.perf_counter() - start, tokens_of(replies))
+            tokens = tokens_of(replies)
+            used = JudgeUsage(1, latency_ms=round((time.perf_counter() - start) * 1000))
+            used.tokens_in, used.tokens_out = tokens or (0, 0)
+            used.uncounted = int(tokens is None)
+            self._counts.add(request.template.name, used)
         return replies
 
     def _stop_if_refused(self) -> None:

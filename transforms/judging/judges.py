@@ -1,7 +1,7 @@
 """The registry of judges, those without a model, what judges of an API share, and which one has a model."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -61,15 +61,6 @@ class Access:
     secret: str | None = None
 
 
-# Functions, because a judge that is handed in is pickled for workers.
-def _never(config: JudgeConfig, environ: Environ) -> bool:
-    return False
-
-
-def _unchecked(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
-    return None
-
-
 class JudgeKind(Struct, frozen=True, kw_only=True):
     """A judge that `--judge` or the config can name.
 
@@ -85,8 +76,8 @@ class JudgeKind(Struct, frozen=True, kw_only=True):
         model: The model where neither the config nor an option names one; "": that of the config's default.
         access: Returns how the API is reached; raises ConfigError if nothing says how. None: no need.
         check: Raises ConfigError if the judge cannot work: before a run, at no cost. It is given what the
-            judged criteria say of models and generation settings.
-        is_available: Whether it judges where no judge is named.
+            judged criteria say of models and generation settings. None: nothing is checked.
+        is_available: Whether it judges where no judge is named; None: it does not.
         provider: Names before a slash that stand for it in the name of a model (`openai/gpt-4o`).
         paths: Other names before a slash that are part of its models' own names; None: any.
         needs_model: Whether a model must be named, because it has no default.
@@ -111,8 +102,8 @@ class JudgeKind(Struct, frozen=True, kw_only=True):
     answer: Callable[[], Ask] | None = None
     model: str = ""
     access: Callable[[JudgeConfig, Environ], Access] | None = None
-    check: Callable[[JudgeConfig, Environ, Sequence[JudgeModelOptions]], None] = _unchecked
-    is_available: Callable[[JudgeConfig, Environ], bool] = _never
+    check: Callable[[JudgeConfig, Environ, Sequence[JudgeModelOptions]], None] | None = None
+    is_available: Callable[[JudgeConfig, Environ], bool] | None = None
     provider: tuple[str, ...] = ()
     paths: tuple[str, ...] | None = None
     needs_model: bool = False
@@ -123,12 +114,9 @@ class JudgeKind(Struct, frozen=True, kw_only=True):
 
     def endpoint(self, config: JudgeConfig, environ: Environ) -> str:
         """Returns the service that would answer, even if credentials are missing."""
-        with hook_errors(f"judge {self.name}: access"):
-            try:
-                if self.access and (endpoint := self.access(config, environ).endpoint):
-                    return endpoint
-            except ConfigError:
-                pass
+        with hook_errors(f"judge {self.name}: access"), suppress(ConfigError):
+            if self.access and (endpoint := self.access(config, environ).endpoint):
+                return endpoint
         return config.base_url or self.name
 
 
@@ -176,7 +164,7 @@ def default_judge(config: JudgeConfig, environ: Environ) -> JudgeKind | None:
     """Returns the first judge that is available; None: none is."""
     for kind in JUDGES.values():
         with hook_errors(f"judge {kind.name}: is_available"):
-            if kind.is_available(config, environ):
+            if kind.is_available and kind.is_available(config, environ):
                 return kind
     return None
 
@@ -306,29 +294,15 @@ def route_of(run_judge: JudgeKind, model: str) -> Route:
     return Route(run_judge, model)
 
 
-class Routes:
-    """The judges of a run's models, and the settings of each.
+def settings_of(kind: JudgeKind, config: JudgeConfig, run_judge: JudgeKind) -> JudgeConfig:
+    """Returns the settings of a judge of a run.
 
     Address, project and secret in the config are those of the run's own judge. Other judges are found by the
     environment.
     """
-
-    def __init__(self, config: JudgeConfig, environ: Mapping[str, str], run_judge: JudgeKind):
-        self._config, self._environ, self._run_judge = config, environ, run_judge
-
-    def find(self, model: str) -> Route:
-        """Returns where the questions for a model go; raises ConfigError for an unknown provider."""
-        return route_of(self._run_judge, model)
-
-    def config(self, kind: JudgeKind) -> JudgeConfig:
-        """Returns the settings of a judge."""
-        if kind.name == self._run_judge.name:
-            return self._config
-        return self._config.model_copy(update={"backend": kind.name, **dict.fromkeys(_OF_ONE_API)})
-
-    def endpoint(self, kind: JudgeKind) -> str:
-        """Returns the service that would answer, even if credentials are missing."""
-        return kind.endpoint(self.config(kind), self._environ)
+    if kind.name == run_judge.name:
+        return config
+    return config.model_copy(update={"backend": kind.name, **dict.fromkeys(_OF_ONE_API)})
 
 
 _KINDS_KEPT = 1024
@@ -347,9 +321,8 @@ class Requests:
     answer's schema. The project and the region are left out: the same model serves them all.
     """
 
-    def __init__(self, config: JudgeConfig, routes: Routes):
-        self._config = config
-        self._routes = routes
+    def __init__(self, config: JudgeConfig, environ: Environ, run_judge: JudgeKind):
+        self._config, self._environ, self._run_judge = config, environ, run_judge
         self._template = lru_cache(_KINDS_KEPT)(self._make_template)
 
     def make(self, question: Question[Any]) -> Request:
@@ -367,17 +340,13 @@ class Requests:
         return options.judge_model or self._config.model
 
     def _make_template(
-        self,
-        name: str,
-        stated_settings: bytes,
-        version: str,
-        instructions: str,
-        reply_model: type[BaseModel],
+        self, name: str, stated: bytes, version: str, instructions: str, reply_model: type[BaseModel]
     ) -> RequestTemplate:
-        settings = merged_settings(self._config, orjson.loads(stated_settings))
+        settings = merged_settings(self._config, orjson.loads(stated))
         schema = asked_schema(reply_model)
-        kind, model = self._routes.find(name)
-        parts = [self._routes.endpoint(kind), model, settings, version, instructions, schema]
+        kind, model = route_of(self._run_judge, name)
+        endpoint = kind.endpoint(settings_of(kind, self._config, self._run_judge), self._environ)
+        parts = [endpoint, model, settings, version, instructions, schema]
         digest = sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).digest()
         return RequestTemplate(model, instructions, schema, settings, digest, name, kind.name)
 
@@ -386,14 +355,11 @@ class Connections:
     """A backend for the models of all judges. The run's own judge is connected at once, others when asked."""
 
     def __init__(
-        self,
-        routes: Routes,
-        run_judge: JudgeKind,
-        environ: Mapping[str, str],
-        note_retry: Callable[[str], None],
+        self, config: JudgeConfig, environ: Environ, run_judge: JudgeKind, note_retry: Callable[[str], None]
     ):
         """Connects the run's own judge; raises ConfigError if that fails."""
-        self._routes, self._environ, self._note_retry = routes, environ, note_retry
+        self._config, self._environ, self._run_judge = config, environ, run_judge
+        self._note_retry = note_retry
         self._backends = {run_judge.name: self._connected(run_judge)}
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
@@ -416,8 +382,9 @@ class Connections:
 
     def _connected(self, kind: JudgeKind) -> Backend:
         assert kind.connect
+        config = settings_of(kind, self._config, self._run_judge)
         with hook_errors(f"judge {kind.name}: connect"):
-            backend = kind.connect(self._routes.config(kind), self._environ, self._note_retry)
+            backend = kind.connect(config, self._environ, self._note_retry)
         fault = backend_fault(backend)
         if fault:
             raise ConfigError(f"judge {kind.name}: connect returned no Backend: {fault}")

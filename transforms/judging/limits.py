@@ -100,20 +100,6 @@ class JudgeCounts:
             taken, self._usage = self._usage, {}
         return taken
 
-    def add_call(self, model: str, seconds: float, tokens: tuple[int, int] | None) -> None:
-        """Counts a call that ended, with its retries; tokens of None are unknown."""
-        tokens_in, tokens_out = tokens or (0, 0)
-        used = JudgeUsage(1, latency_ms=round(seconds * 1000), tokens_in=tokens_in, tokens_out=tokens_out)
-        used.uncounted = int(tokens is None)
-        self.add(model, used)
-
-    def add_sample(self, model: str, fault: FaultKind | None, saved: int | None) -> None:
-        """Counts a sample that was given; `saved` are the tokens it had cost if it was cached, else None."""
-        used = JudgeUsage(samples=1, cached=int(saved is not None), tokens_saved=saved or 0)
-        if fault:
-            used.unusable[fault] = 1
-        self.add(model, used)
-
 
 _NAMESPACE = re.compile(r"^(?:.*/)?models/|^(?:openai|google)/")
 _DATE = re.compile(r"(?:@(?:\d{3}|\d{8}|default|latest)|-20\d\d-\d\d-\d\d|-20\d{6}|-00\d)$")
@@ -206,12 +192,7 @@ def share_to_ask(
 
 
 class Reserved(NamedTuple):
-    """What was reserved for a call.
-
-    Attributes:
-        counter: What holds it: a run or a period.
-        prompt_tokens: As they were estimated.
-    """
+    """What was reserved for a call, of a run or a period (`counter`); prompt tokens are estimated."""
 
     expected: Amounts
     counter: str
@@ -267,41 +248,40 @@ class Budget:
         `position`: its place in [0, 1), always the same. The counters of a period hold the conversations that
         came as calls, and those that are judged as tokens.
         """
-        if self._reply_place is None or not self.is_shared_out:
+        counters = self._reply_place
+        if counters is None or not self.is_shared_out:
             return None
         # One after the other: of many that come at once, each must see that the ones before may call.
         async with self._deciding:
+            now, (length, _) = self._clock(), _PERIODS[self._per]
+            names = self._counter(now), self._counter(now - length)
             try:
-                why = await self._decided(self._reply_place, position)
+                spent, before, came, came_before = [
+                    await asyncio.to_thread(counters.spent, name)
+                    for name in (*names, *(f"{name} conversations" for name in names))
+                ]
+                is_spent = any(limit <= amount for limit, amount in zip(self._limits, spent, strict=True))
+                cost = min((self._cost(model, 0, ANSWER_TOKENS) for model in self._prices), default=0.0)
+                spent = spent.plus(Amounts(*(self._promised * amount for amount in (1, ANSWER_TOKENS, cost))))
+                asked = came.tokens + came_before.tokens
+                limited = [i for i, limit in enumerate(self._limits) if limit < inf]
+                share = share_to_ask(
+                    [self._limits[i] - spent[i] for i in limited],
+                    [(spent[i] + before[i]) / asked if asked else 0.0 for i in limited],
+                    came.calls,
+                    came_before.calls,
+                    now % length / length,
+                )
+                counted = Amounts(1, position < share)
+                await asyncio.to_thread(counters.spend, f"{names[0]} conversations", counted, NO_LIMITS)
             except PlaceError:  # its calls say so
                 return None
-            self._promised += why is None
-            return why
-
-    async def _decided(self, counters: ReplyPlace, position: float) -> str | None:
-        now, (length, _) = self._clock(), _PERIODS[self._per]
-        names = self._counter(now), self._counter(now - length)
-        spent, before = [await asyncio.to_thread(counters.spent, name) for name in names]
-        came, came_before = [
-            await asyncio.to_thread(counters.spent, f"{name} conversations") for name in names
-        ]
-        is_spent = any(limit <= amount for limit, amount in zip(self._limits, spent, strict=True))
-        cost = min((self._cost(model, 0, ANSWER_TOKENS) for model in self._prices), default=0.0)
-        spent = spent.plus(Amounts(*(self._promised * amount for amount in (1, ANSWER_TOKENS, cost))))
-        asked = came.tokens + came_before.tokens
-        limited = [i for i, limit in enumerate(self._limits) if limit < inf]
-        share = share_to_ask(
-            [self._limits[i] - spent[i] for i in limited],
-            [(spent[i] + before[i]) / asked if asked else 0.0 for i in limited],
-            came.calls,
-            came_before.calls,
-            now % length / length,
-        )
-        counted = Amounts(1, position < share)
-        await asyncio.to_thread(counters.spend, f"{names[0]} conversations", counted, NO_LIMITS)
-        if is_spent:
-            return SPENT
-        return None if position < share else f"left out, so that the judge's budget lasts for the {self._per}"
+            if is_spent:
+                return SPENT
+            if position >= share:
+                return f"left out, so that the judge's budget lasts for the {self._per}"
+            self._promised += 1
+            return None
 
     def _counter(self, now: float) -> str:
         """Returns the name of the counter of the run, or of the hour or day of UTC."""
@@ -321,8 +301,13 @@ class Budget:
             return None
         while True:
             settled = self._settled
-            reserved = self._reservation(model, prompt_tokens, answers)
-            expected = reserved.expected
+            # As much as the finished calls took for their prompts and answers.
+            (prompts, answered), (tokens_in, tokens_out) = self._expected, self._taken
+            expected_in = prompt_tokens * tokens_in // prompts if prompts else prompt_tokens
+            expected_out = answers * tokens_out // answered if answered else answers * ANSWER_TOKENS
+            cost = self._cost(model, expected_in, expected_out)
+            expected = Amounts(1, expected_in + expected_out, cost)
+            reserved = Reserved(expected, self._counter(self._clock()), prompt_tokens, answers)
             if self._reply_place is None:
                 is_left = self._limits.covers(self._spent.plus(expected))
             else:
@@ -343,15 +328,6 @@ class Budget:
         if self._reply_place is not None:
             self._refused_until = time.monotonic() + _REFUSED_S
         return None
-
-    def _reservation(self, model: str, prompt_tokens: int, answers: int) -> Reserved:
-        """Returns what a call is expected to take, by what the finished ones took."""
-        (prompts, answered), (tokens_in, tokens_out) = self._expected, self._taken
-        expected_in = prompt_tokens * tokens_in // prompts if prompts else prompt_tokens
-        expected_out = answers * tokens_out // answered if answered else answers * ANSWER_TOKENS
-        cost = self._cost(model, expected_in, expected_out)
-        counter = self._counter(self._clock())
-        return Reserved(Amounts(1, expected_in + expected_out, cost), counter, prompt_tokens, answers)
 
     def settle(self, model: str, reserved: Reserved, tokens: tuple[int, int] | None) -> None:
         """Replaces the expected amounts of a call by the actual ones, unless those are unknown."""

@@ -1,7 +1,7 @@
 """Keeps replies and budgets in a PostgreSQL database, for the workers of a run. Loads psycopg."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any
@@ -11,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import shown_url
-from turnwise.transforms.judging.shared_places import PlaceError, ReplyPlace, SqlDialect, T
+from turnwise.transforms.judging.shared_places import PlaceError, ReplyPlace, T
 
 # psycopg also warns of a connection that broke; what was lost is told once, by its error.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
@@ -47,7 +47,12 @@ class PostgresPlace(ReplyPlace):
     """
 
     is_needed = True
-    dialect = SqlDialect("judge_", "%s", ", created = now()", ", changed = now()")
+    words: Mapping[str, str] = {
+        "prefix": "judge_",
+        "created": ", created = now()",
+        "changed": ", changed = now()",
+    }
+    mark = "%s"
 
     def __init__(self, url: str, patience_s: float):
         """Connects, and makes the tables where they are missing; raises ConfigError if that fails."""

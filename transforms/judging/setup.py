@@ -18,7 +18,15 @@ from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.batches import CONCURRENCY, MOST_WAITING, Batches
 from turnwise.transforms.judging.judge import Estimator, Judge, ReplyCache
-from turnwise.transforms.judging.judges import JUDGING, Connections, JudgeKind, Requests, Routes, find_judge
+from turnwise.transforms.judging.judges import (
+    JUDGING,
+    Connections,
+    JudgeKind,
+    Requests,
+    find_judge,
+    route_of,
+    settings_of,
+)
 from turnwise.transforms.judging.limits import Budget, JudgeCounts, JudgeUsage, Pace, price_of
 from turnwise.transforms.judging.shared_places import (
     NOTHING,
@@ -89,8 +97,7 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
     if kind.answer:
         return kind.answer()
     assert kind.connect
-    routes = Routes(config, environ, kind)
-    requests = Requests(config, routes)
+    requests = Requests(config, environ, kind)
     reply_place = open_place(config.cache, min(PATIENCE_S, config.timeout_s)) if config.cache else None
     cache = ReplyCache(reply_place) if reply_place else None
     if settings.only_estimates:
@@ -105,7 +112,7 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
         counts.add(model, JudgeUsage(retries=1))
         pace.charge()
 
-    connections = Connections(routes, kind, environ, note_retry)
+    connections = Connections(config, environ, kind, note_retry)
     backend: Backend = connections
     owed: dict[bytes, str] | None = None
     budget = Budget(limited, settings.spent, shared, settings.run_id)
@@ -140,16 +147,17 @@ def check_judge(
             raise ConfigError(f"judge.max_cost: there is no price of the model {model} in judge.prices")
     if kind.connect and config.cache:
         open_place(config.cache, patience_s=0.0).close()
-    routes = Routes(config, environ, kind)
     asked: dict[str, tuple[JudgeKind, list[JudgeModelOptions]]] = {}
     for option in stated:
-        route = routes.find(option.judge_model or config.model)
+        route = route_of(kind, option.judge_model or config.model)
         _, options_of_judge = asked.setdefault(route.kind.name, (route.kind, []))
         options_of_judge.append(option.model_copy(update={"judge_model": route.model}))
     for judge, options_of_judge in asked.values():
-        judge.endpoint(routes.config(judge), environ)  # an access that fails is refused here
+        judge_config = settings_of(judge, config, kind)
+        judge.endpoint(judge_config, environ)  # an access that fails is refused here
         with hook_errors(f"judge {judge.name}: check"):
-            judge.check(routes.config(judge), environ, options_of_judge)
+            if judge.check:
+                judge.check(judge_config, environ, options_of_judge)
     if kind.access and kind not in [judge for judge, _ in asked.values()]:  # connected, though not asked
         with hook_errors(f"judge {kind.name}: access"):
             kind.access(config, environ)

@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from itertools import chain
 from math import inf
@@ -90,26 +90,20 @@ _KINDS = (bytes, int, str, str, int, int)
 T = TypeVar("T")
 
 
-class SqlDialect(NamedTuple):
-    """What differs: start of names of tables, mark of a parameter, and what notes the time of a change."""
-
-    prefix: str = ""
-    mark: str = "?"
-    created: str = ""
-    changed: str = ""
-
-
 class ReplyPlace(ABC):
     """A database that processes share. Its methods may be called by several threads.
 
     Attributes:
         shown: Its address without a password.
         is_needed: Whether a question cannot be asked while the place does not answer.
+        words: What its statements have in braces: before names of tables, and to note the time of a change.
+        mark: How they mark a parameter.
     """
 
     shown: str
     is_needed = False
-    dialect = SqlDialect()
+    words: Mapping[str, str] = {"prefix": "", "created": "", "changed": ""}
+    mark = "?"
 
     @abstractmethod
     def _run(self, work: Callable[[Any], T], may_repeat: bool = True) -> T:
@@ -129,8 +123,7 @@ class ReplyPlace(ABC):
         return text
 
     def _sql(self, statement: str, marks: int = 0) -> str:
-        words = {**self.dialect._asdict(), "marks": ", ".join("?" * marks)}
-        return statement.format(**words).replace("?", self.dialect.mark)
+        return statement.format(**self.words, marks=", ".join("?" * marks)).replace("?", self.mark)
 
     def read(self, questions: Sequence[bytes]) -> list[ReplyRow]:
         """Returns the replies to some questions, without damaged ones; raises PlaceError."""

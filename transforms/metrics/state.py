@@ -25,8 +25,8 @@ from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import panel_summary, verdict_letters
 from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, Verdict
+from turnwise.transforms.scoring.panels import PANEL
 from turnwise.transforms.scoring.redaction import REDACTED, redact_failure
-from turnwise.transforms.scoring.selection import PANEL
 from turnwise.transforms.statistics.tests import wilson_interval
 from turnwise.transforms.text.dates import rfc3339
 

@@ -37,7 +37,7 @@ from turnwise.transforms.matching.sample import (
     unanswered_state,
 )
 from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, Verdict
-from turnwise.transforms.scoring.panels import conversation_gap
+from turnwise.transforms.scoring.selection import conversation_gap
 from turnwise.transforms.text.dates import time_seconds
 from turnwise.transforms.text.sentences import single_spaced
 
@@ -79,9 +79,14 @@ def problems_of(
     for entry in scored.scores:
         criterion, overall = entry.criterion, entry.overall
         if overall is not None and overall.outcome == "FAIL":
-            failed = criterion.severity_reason, gap_of(criterion, overall), criterion.name
-            where, rests_on_calls = _worst(entry, overall), criterion.needs_expected_calls
-            problems.append(ReviewProblem(*failed, *where, compares_calls=rests_on_calls))
+            failed = [(turn, score) for turn, score in entry.turns if score.outcome == "FAIL"]
+            # The failed turn with the largest gap, of equal ones the first; else the whole.
+            gaps = [gap_of(criterion, score) for _, score in failed]
+            turn, score = failed[gaps.index(max(gaps))] if failed else (None, overall)
+            term, gap = criterion.severity_reason, gap_of(criterion, overall)
+            compares_calls = criterion.needs_expected_calls
+            problem = ReviewProblem(term, gap, criterion.name, turn, score, compares_calls=compares_calls)
+            problems.append(problem)
     if effects is not None:
         problems += _destructive(scored, effects)
     if not problems and verdict.status == "FAIL":
@@ -120,14 +125,6 @@ def _first_unjustified(scored: ScoredConversation) -> ReviewProblem | None:
                 problem = ReviewProblem(Hallucination.severity_reason, 1.0, Hallucination.name, turn)
                 return problem._replace(text=unjustified_text(score), label=(score.label or "", ""))
     return None
-
-
-def _worst(entry: CriterionScores, overall: Score) -> tuple[int | None, Score]:
-    """Returns the failed turn with the largest gap, of equal ones the first; else the whole."""
-    failed = [turn for turn in entry.turns if turn[1].outcome == "FAIL"]
-    if len(failed) < 2:
-        return failed[0] if failed else (None, overall)
-    return max(failed, key=lambda turn: (gap_of(entry.criterion, turn[1]), -turn[0]))
 
 
 def gap_of(criterion: Criterion, score: Score) -> float:
@@ -331,7 +328,7 @@ def _by_details(details: JsonObject) -> CallProblem | None:
     if wrong and isinstance(wrong[0], dict) and isinstance(wrong[0].get("expected"), str):
         tool = wrong[0]["expected"].partition("(")[0]
         differences = [Difference(**item) for item in wrong[0]["arguments"]]
-        return CallProblem(_WRONG, tool, _differing(tool, differences) or f"called {wrong[0]['actual']}")
+        return _wrong(tool, differences, wrong[0]["actual"])
     return _problem_of(_EXTRA, extra, "not expected: ") if extra else None
 
 
@@ -341,26 +338,9 @@ def _entries(details: JsonObject, key: str) -> list[JsonValue]:
     return entries if isinstance(entries, list) else []
 
 
-def _differing(tool: str, differences: Sequence[Difference]) -> str:
-    """Returns the arguments that differ; "": none does."""
-    return f"{tool}: {differing_text(differences)}" if differences else ""
-
-
-def _exact_differences(want: ToolCall, made: ToolCall) -> list[Difference]:
-    """Returns the arguments that are not equal, however little; an absent one is None."""
-    wanted, given = want.args or {}, made.args or {}
-    names = [*wanted, *(name for name in given if name not in wanted)]
-    pairs = ((name, wanted.get(name), given.get(name)) for name in names)
-    return [Difference(*pair) for pair in pairs if pair[1] != pair[2]]
-
-
-def _is_one_value(differences: Sequence[Difference], want: ToolCall, made: ToolCall) -> bool:
-    """Returns whether one value alone differs, so that it is shown whether or not both mean the same."""
-    if len(differences) != 1 or isinstance(differences[0].expected, list):  # lists are compared together
-        return False
-    name = differences[0].parameter
-    rest = [{key: item for key, item in (call.args or {}).items() if key != name} for call in (want, made)]
-    return same_value(*rest)
+def _wrong(tool: str, differences: Sequence[Difference], made: str) -> CallProblem:
+    text = f"{tool}: {differing_text(differences)}" if differences else f"called {made}"
+    return CallProblem(_WRONG, tool, text)
 
 
 def _calls_at(turn: int | None, sample: Sample) -> tuple[Sequence[ToolCall], Sequence[ToolCall]]:
@@ -390,11 +370,16 @@ def _by_calls(
     for want in unpaired:
         same = [call for call in made if call.name == want.name]
         if not any(arguments_match(want.args, call.args, {}) is not False for call in same):
-            differences = _exact_differences(want, same[0])
-            if not _is_one_value(differences, want, same[0]):
+            wanted_args, args = want.args or {}, same[0].args or {}
+            pairs = [(name, wanted_args.get(name), args.get(name)) for name in {**wanted_args, **args}]
+            differences = [Difference(*pair) for pair in pairs if not same_value(*pair[1:])]
+            # Where one value alone differs, it is shown whether or not both mean the same; lists are
+            # compared together.
+            names = {difference.parameter for difference in differences}
+            is_one = len(names) == 1 and wanted_args.keys() ^ args.keys() <= names
+            if not is_one or isinstance(differences[0].expected, list):
                 differences = _COMPARE.differences(want, same[0]) or differences
-            text = _differing(want.name or "", differences) or f"called {call_text(same[0])}"
-            return CallProblem(_WRONG, want.name or "", text)
+            return _wrong(want.name or "", differences, call_text(same[0]))
     extra = next((call for call in made if call.name not in asked), None)
     return CallProblem(_EXTRA, extra.name or "", f"not expected: {call_text(extra)}") if extra else None
 
@@ -413,45 +398,37 @@ def why_of(problem: ReviewProblem, sample: Sample) -> tuple[str, str, str]:
     It is one line of at most 200 characters, then criterion, label and tool, separated by `|`, and the same
     for people.
     """
-    calls = call_problem(problem, sample)
-    text = _text(problem, calls)
+    kind, tool, text = _described(problem, sample)
     if problem.turn is not None and not text.lower().startswith(name := turn_name(problem.turn)):
         text = f"{name}: {text}"
     criterion = problem.criterion or (DESTRUCTIVE if problem.term == DESTRUCTIVE else STATUS)
-    kind, tool = _kind_and_tool(problem, calls)
     shown = " ".join(part for part in (kind, tool) if part)
     problem_type = "|".join(one_line(part, _MOST_KIND).replace("|", "/") for part in (criterion, kind, tool))
     label = f"{criterion}: {shown}" if shown else criterion
     return one_line(text, MOST_WHY), problem_type, one_line(label, MOST_WHY)
 
 
-def _kind_and_tool(problem: ReviewProblem, calls: CallProblem | None) -> tuple[str, str]:
-    """Returns what tells the problem from others of its criterion: its label and its tool; "": nothing."""
-    score = problem.score
+def _described(problem: ReviewProblem, sample: Sample) -> CallProblem:
+    """Returns the text, the label and the tool of a problem; the last two tell it from others."""
+    calls, score = call_problem(problem, sample), problem.score
     if calls is not None:
-        return calls.kind, calls.tool
+        return calls
     if score is None:
         # Without its place and numbers, so that equal reasons are equal.
-        text = _NUMBER.sub("N", _without_place(problem.text or ""))
-        return problem.label or (one_line(text, _MOST_KIND), "")
+        kind = one_line(_NUMBER.sub("N", _without_place(problem.text or "")), _MOST_KIND)
+        text = problem.text or f"the verdict is FAIL ({problem.term})"
+        return CallProblem(*(problem.label or (kind, "")), text)
+    shown = _without_place(score.explanation or score.reason or "")
+    text = f"{problem.criterion}: {shown}" if shown else f"{problem.criterion} failed"
+    if problem.turn is not None and shown.startswith(f"{turn_name(problem.turn).capitalize()} "):
+        text = f"t{shown[1:]}"
     if score.label is not None:
-        return score.label, ""
+        return CallProblem(score.label, "", text)
     checks = _entries(score.details or {}, "checks")
     failed = next((c for c in checks if isinstance(c, dict) and c.get("outcome") == "FAIL"), {})
     kind = str(failed.get("kind") or "")
-    return kind, str(failed.get("wanted") or "").partition("(")[0] if kind == "tool_call" else ""
-
-
-def _text(problem: ReviewProblem, calls: CallProblem | None) -> str:
-    if calls is not None:
-        return calls.text
-    score = problem.score
-    if score is None:
-        return problem.text or f"the verdict is FAIL ({problem.term})"
-    shown = _without_place(score.explanation or score.reason or "")
-    if problem.turn is not None and shown.startswith(f"{turn_name(problem.turn).capitalize()} "):
-        return f"t{shown[1:]}"
-    return f"{problem.criterion}: {shown}" if shown else f"{problem.criterion} failed"
+    tool = str(failed.get("wanted") or "").partition("(")[0] if kind == "tool_call" else ""
+    return CallProblem(kind, tool, text)
 
 
 def _without_place(text: str) -> str:

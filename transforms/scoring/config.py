@@ -27,8 +27,8 @@ from turnwise.transforms.judging.batches import BATCH_JOB
 from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.judging.limits import price_of
 from turnwise.transforms.scoring.evaluate import ScoredConversation
+from turnwise.transforms.scoring.panels import CASCADE, PANEL
 from turnwise.transforms.scoring.redaction import check_redaction
-from turnwise.transforms.scoring.selection import CASCADE, PANEL
 from turnwise.transforms.statistics.agreement import nominal_alpha
 from turnwise.transforms.text.patterns import check_glob
 
@@ -189,7 +189,25 @@ def by_criterion(counts: Mapping[str, int], prefix: str) -> dict[str, Counter[st
 
 def panel_figures(models: Sequence[str], questions: Mapping[str, int]) -> JsonObject:
     """Returns what a panel and each member of it did; `questions`: letters of verdicts -> number."""
-    members = {model: _member(index, questions) for index, model in enumerate(models)}
+    members: JsonObject = {}
+    for index, model in enumerate(models):
+        verdicts = passes = compared = 0
+        bias = 0.0  # over the questions on which another member has a verdict
+        for letters, number in questions.items():
+            others = (letters[:index] + letters[index + 1 :]).replace(NO_VERDICT, "")
+            if letters[index] == NO_VERDICT:
+                continue
+            passed = letters[index] == "P"
+            verdicts, passes = verdicts + number, passes + number * passed
+            if others:
+                compared += number
+                bias += number * (passed - others.count("P") / len(others))
+        members[model] = {
+            "verdicts": verdicts,
+            "unmeasured": sum(questions.values()) - verdicts,
+            "pass_rate": passes / verdicts if verdicts else None,
+            "bias": bias / compared if compared else None,
+        }
     return {**panel_summary(questions), "members": members}
 
 
@@ -215,27 +233,6 @@ def panel_summary(questions: Mapping[str, int]) -> JsonObject:
     }
 
 
-def _member(index: int, questions: Mapping[str, int]) -> JsonObject:
-    """Returns the figures of one member; `bias` is over the questions on which another one has a verdict."""
-    verdicts = passes = compared = 0
-    bias = 0.0
-    for letters, number in questions.items():
-        others = (letters[:index] + letters[index + 1 :]).replace(NO_VERDICT, "")
-        if letters[index] == NO_VERDICT:
-            continue
-        passed = letters[index] == "P"
-        verdicts, passes = verdicts + number, passes + number * passed
-        if others:
-            compared += number
-            bias += number * (passed - others.count("P") / len(others))
-    return {
-        "verdicts": verdicts,
-        "unmeasured": sum(questions.values()) - verdicts,
-        "pass_rate": passes / verdicts if verdicts else None,
-        "bias": bias / compared if compared else None,
-    }
-
-
 def cascade_figures(
     first: str, counts: Mapping[str, int], prices: Mapping[str, TokenPrices], candidates: bool
 ) -> JsonObject:
@@ -257,8 +254,10 @@ def cascade_figures(
     tokens = sum(figures["tokens_in"] + figures["tokens_out"] for figures in spared.values())
     is_known = not (candidates or number["first_uncounted"])
     known = {model: price for model in {first, *spared} if (price := price_of(prices, model))}
-    is_priced = is_known and known.keys() == {first, *spared}
-    cost = sum(_cost(known[model], figures) for model, figures in spared.items()) if is_priced else 0.0
+    cost = None
+    if is_known and known.keys() == {first, *spared}:
+        spared_cost = sum(known[name].cost(n["tokens_in"], n["tokens_out"]) for name, n in spared.items())
+        cost = spared_cost - known[first].cost(**asked)
     return {
         "first": first,
         "questions": number["questions"],
@@ -267,13 +266,9 @@ def cascade_figures(
         "saved": {
             "calls": None if candidates else calls,
             "tokens": tokens - sum(asked.values()) if is_known else None,
-            "cost": cost - _cost(known[first], asked) if is_priced else None,
+            "cost": cost,
         },
     }
-
-
-def _cost(prices: TokenPrices, tokens: Mapping[str, int]) -> float:
-    return prices.cost(tokens["tokens_in"], tokens["tokens_out"])
 
 
 # Counts the verdicts of judges, of panels and of cascades, so that a run can sum them up.

@@ -37,16 +37,17 @@ from turnwise.transforms.matching.sample import (
     unanswered_state,
     unanswered_turn,
 )
-from turnwise.transforms.scoring.panels import (
-    caught,
+from turnwise.transforms.scoring.panels import caught, joint_score
+from turnwise.transforms.scoring.redaction import REDACTED, RedactedAsk, Redactor, redactor_of
+from turnwise.transforms.scoring.selection import (
+    Criteria,
     conversation_gap,
     gap_reasons,
+    hash_place,
     record_findings,
     turn_gap,
     withheld,
 )
-from turnwise.transforms.scoring.redaction import REDACTED, RedactedAsk, Redactor, redactor_of
-from turnwise.transforms.scoring.selection import Criteria, hash_place, joint_score
 
 _MOST_ROUNDS = 3
 _MOST_PAIRS = 50

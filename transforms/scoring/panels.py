@@ -1,31 +1,36 @@
-"""Ways to ask for one judgement: keeping the answers, giving them again, and counting what would be asked."""
+"""Judgements by the models that a criterion names: one, a panel, or a cascade."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final, Literal, TypeAlias
+from statistics import median_low
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 from pydantic import BaseModel, Field, create_model
 
-from turnwise.schemas.conversation import ExpectedTurn, Problem, Turn, turn_name
+from turnwise.schemas.config import Cascade
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.score import Failure, JudgeUse, Score
+from turnwise.schemas.score import JudgeUse, Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, check_score
-from turnwise.transforms.criteria.citations import found_problems
 from turnwise.transforms.judging.ask import (
+    LATER,
     Ask,
-    JudgeModelOptions,
     JudgeSample,
+    NotAsked,
     Question,
     R,
     known_sum,
     sum_uses,
 )
 from turnwise.transforms.judging.limits import ANSWER_TOKENS, estimated_tokens
-from turnwise.transforms.matching.sample import Sample, TurnPair
 
+JudgeOnce: TypeAlias = Callable[[JudgedCriterion, Ask], Coroutine[Any, Any, Score | None]]
+"""Scores one turn, or one conversation, by a criterion and a judge."""
+JudgeVerdict = Literal["PASS", "FAIL", "OTHER"]
+"""OTHER: a value outside the scale, such as CES's -1 (no claim, unspecified)."""
 Asked = tuple[str, str, type]
 _NONE = "the judge gave no such answer"
 
@@ -35,11 +40,7 @@ def _key(question: Question[Any]) -> Asked:
 
 
 class Recorder(Struct):
-    """Asks a judge, and keeps its answers by question.
-
-    Attributes:
-        answers: The answers to every question, usable or not.
-    """
+    """Asks a judge, and keeps its answers to every question, usable or not."""
 
     ask: Ask
     answers: dict[Asked, list[JudgeSample[Any]]] = field(default_factory=dict)
@@ -81,6 +82,183 @@ class Recorder(Struct):
         return max(counts, default=0)
 
 
+class Member(Struct, frozen=True):
+    """What one model said, which the config names `model`; score None: nothing applies."""
+
+    model: str
+    score: Score | None
+    verdict: JudgeVerdict | None
+    recorded: Recorder
+
+    @property
+    def reason(self) -> str:
+        """Why it has no verdict."""
+        return (self.score.reason if self.score else None) or "gives no verdict"
+
+    def detail(self) -> JsonObject:
+        """Returns what the details of a score say of it."""
+        score = self.score
+        return {
+            "model": self.model,
+            "verdict": self.verdict,
+            "value": score.value if score else None,
+            "reason": None if self.verdict else self.reason,
+            "explanation": score.explanation if score else None,
+            **self.recorded.usage(),
+        }
+
+
+async def joint_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> Score | None:
+    """Scores by a criterion: by its model, its panel, or its cascade; raises what it raises."""
+    options = criterion.judge_model_options
+    if criterion.as_adk:
+        ask = asked_otherwise(ask, asks_again=False)
+    if options.cascade is not None:
+        return await cascade_score(criterion, options.cascade, run, ask)
+    return await panel_score(criterion, run, ask) if options.panel else await run(criterion, ask)
+
+
+# Cascades: a cheap judge is asked first, and where it is unsure, the question goes on.
+
+CASCADE = "cascade"
+"""Key in the details of a score that a cascade gave."""
+
+
+async def cascade_score(
+    criterion: JudgedCriterion, cascade: Cascade, run: JudgeOnce, ask: Ask
+) -> Score | None:
+    """Asks a cheap judge, and the other one, which may be a panel, where that is unsure."""
+    first, *others = criterion.options.by_model()
+    recorder = Recorder(confident(ask) if cascade.min_confidence is not None else ask)
+    cheap = criterion.asking(first)
+    score = await run(cheap, recorder)
+    if not recorder.answers or score is None:
+        return score
+    late = next((item.reason for item in recorder.samples if (item.reason or "").endswith(LATER)), None)
+    if late is not None:  # whether the other judge is needed is not known before
+        return Score(None, reason=late, judge=score.judge)
+    if score.judge and cascade.min_confidence is not None:
+        score.judge.prompt_version = confident_version(score.judge.prompt_version, recorder.reply_models)
+    member = Member(cascade.model, score, verdict_of(criterion, score), recorder)
+    confidence = least_confidence(recorder.samples)
+    doubt = await _doubt(cheap, cascade, run, member, confidence)
+    detail: JsonObject = {"first": {**member.detail(), "confidence": confidence}}
+    decided, last = score, ", ".join(options.judge_model or "" for options in others)
+    members = [member]
+    if doubt is None:
+        detail |= {"decided_by": "first", "why": None, "unsure": None}
+        # What the other judge would have been asked at least, by model.
+        detail["spared"] = {}
+        for options in others:
+            figures = Counter(calls=0, tokens_in=0, tokens_out=0)
+            await run(criterion.asking(options), counting(figures, recorder))
+            detail["spared"][options.judge_model or ""] = dict(figures)
+    else:
+        later, again = asked_otherwise(ask, if_unsure=True), None
+        if len(others) > 1:
+            panel = criterion.asking(criterion.options.model_copy(update={"cascade": None}))
+            again = await panel_score(panel, run, later)
+        else:
+            again = await run(criterion.asking(others[0]), later)
+        decided = again or Score(None, reason="the second judge gave no score")
+        members.append(Member(last, decided, None, recorder))
+        detail |= {"decided_by": "second", "why": doubt[1], "unsure": doubt[0], "spared": None}
+    decided.judge = joint_use(f"{cascade.model} > {last}", members)
+    decided.details = {**(decided.details or {}), CASCADE: detail}
+    return decided
+
+
+async def _doubt(
+    criterion: JudgedCriterion, cascade: Cascade, run: JudgeOnce, member: Member, confidence: float | None
+) -> tuple[Literal["no_score", "votes", "confidence"], str] | None:
+    """Returns why a question goes on: no verdict, answers that differ or are too few, little confidence."""
+    if member.verdict is None:
+        return "no_score", member.reason
+    recorded, needed = member.recorded, min(2, cascade.num_samples)
+    for given in recorded.answers.values():
+        unusable = [sample for sample in given if sample.reply is None]
+        if unusable:
+            fault = f"{len(unusable)} of its {len(given)} answers cannot be used: {unusable[0].reason}"
+            return "votes", fault
+        if len(given) < needed:
+            return "votes", f"it gave {len(given)} answer, and {needed} are needed"
+    verdicts = {
+        verdict_of(criterion, await run(criterion, one_answer(recorded, number)))
+        for number in range(recorded.most)
+    }
+    if verdicts != {member.verdict}:
+        return "votes", f"its {recorded.most} answers differ"
+    least = cascade.min_confidence
+    if least is not None and (confidence is None or confidence < least):
+        return "confidence", f"its confidence is {confidence}, and {least} is needed"
+    return None
+
+
+# Panels: several models vote on each question.
+
+PANEL = "panel"
+"""Key in the details of a score that a panel gave."""
+
+
+async def panel_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> Score | None:
+    """Asks every member of a panel and returns the score of the majority.
+
+    More than half of the members must have a verdict, and more than half of those the same one; else it is
+    no score, with the reason. The score is that of the member with the (lower) median value.
+    """
+    members = []
+    recorded = [(options, Recorder(ask)) for options in criterion.options.by_model()]
+    asked = (caught(run, criterion.asking(options), recorder) for options, recorder in recorded)
+    results = await asyncio.gather(*asked, return_exceptions=True)
+    for (options, recorder), given in zip(recorded, results, strict=True):
+        if isinstance(given, BaseException):
+            raise given
+        members.append(Member(options.judge_model or "", given, verdict_of(criterion, given), recorder))
+    if not any(member.recorded.answers for member in members):
+        return members[0].score
+    verdict, fault = majority(members)
+    agreeing = [member for member in members if member.verdict == verdict]
+    if fault is None:
+        # Of the majority, the score whose value is the lower median of all values, or nearest to it.
+        values = [m.score.value for m in members if m.verdict and m.score and m.score.value is not None]
+        middle = median_low(values) if values else 0.0
+        scores = [member.score for member in agreeing if member.score]
+        valued = [score for score in scores if score.value is not None]
+        nearest = min(valued, key=lambda score: abs((score.value or 0.0) - middle), default=scores[0])
+        score = replace(nearest)
+    else:  # the criterion says which items are not judged
+        score = await run(criterion, NotAsked(fault)) or Score(None)
+        score = replace(score, value=None, outcome=None, threshold=None, label=None, reason=fault)
+    voting = sum(member.verdict is not None for member in members)
+    panel: JsonObject = {
+        "verdict": verdict,
+        "agreement": len(agreeing) / voting if verdict else None,
+        "members": [member.detail() for member in members],
+    }
+    score.details = {**(score.details or {}), PANEL: panel}
+    score.judge = joint_use(", ".join(member.model for member in members), members)
+    return score
+
+
+def majority(members: Sequence[Member]) -> tuple[str | None, str | None]:
+    """Returns the verdict of a panel, or why it has none."""
+    verdicts = Counter(member.verdict for member in members if member.verdict is not None)
+    needed, usable = len(members) // 2 + 1, sum(verdicts.values())
+    if usable < needed:
+        models: dict[str, list[str]] = {}
+        for member in members:
+            if member.verdict is None:
+                models.setdefault(member.reason, []).append(member.model)
+        faults = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in models.items())
+        gave = f"{usable} of {len(members)} members of the panel gave a verdict, {needed} are needed"
+        return None, f"{gave}: {faults}"
+    ((verdict, count),) = verdicts.most_common(1)
+    if 2 * count > usable:
+        return verdict, None
+    votes = ", ".join(f"{number} {name}" for name, number in sorted(verdicts.items()))
+    return None, f"the panel has no majority: {votes}"
+
+
 def one_answer(recorded: Recorder, number: int) -> Ask:
     """Gives the usable answer of that number (the last, at most) again, as the first sample."""
 
@@ -103,35 +281,19 @@ def asked_otherwise(ask: Ask, **changes: bool) -> Ask:
     return asked
 
 
-class Spared(Struct):
-    """Counts what a judge would have been asked that agrees with the answers of another one.
+def counting(figures: Counter[str], recorded: Recorder) -> Ask:
+    """Counts what a judge would have been asked that agrees with the recorded answers of another one.
 
-    Attributes:
-        recorded: The answers of the other one.
-        calls: Answers that would have been asked for.
-        tokens_in: About how many tokens their prompts have.
-        tokens_out: About how many tokens they have.
+    `figures` gets the answers (`calls`), and about how many tokens they and their prompts have.
     """
 
-    recorded: Recorder
-    calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
+    async def asked(question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        prompt, number = question.prompt, len(samples)
+        tokens_in = number * estimated_tokens(prompt.instructions, prompt.evidence)
+        figures.update(calls=number, tokens_in=tokens_in, tokens_out=number * ANSWER_TOKENS)
+        return (recorded.usable(question)[:1] or [JudgeSample(None, _NONE)]) * number
 
-    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Counts, and gives the same usable answer for every sample."""
-        prompt = estimated_tokens(question.prompt.instructions, question.prompt.evidence)
-        self.calls += len(samples)
-        self.tokens_in += prompt * len(samples)
-        self.tokens_out += ANSWER_TOKENS * len(samples)
-        usable = self.recorded.usable(question)
-        return (usable[:1] or [JudgeSample(None, _NONE)]) * len(samples)
-
-
-# The verdict of one judge on one question, so that those of several can be compared.
-
-JudgeVerdict = Literal["PASS", "FAIL", "OTHER"]
-"""OTHER: a value outside the scale, such as CES's -1 (no claim, unspecified)."""
+    return asked
 
 
 def verdict_of(criterion: Criterion, score: Score | None) -> JudgeVerdict | None:
@@ -158,62 +320,6 @@ def verdict_of(criterion: Criterion, score: Score | None) -> JudgeVerdict | None
         return None
     is_high = score.value >= sum(criterion.scale) / 2
     return "PASS" if is_high == (criterion.gate == "at_least") else "FAIL"
-
-
-# A criterion as one model judges by it.
-
-JudgeOnce: TypeAlias = Callable[[JudgedCriterion, Ask], Coroutine[Any, Any, Score | None]]
-"""Scores one turn, or one conversation, by a criterion and a judge."""
-
-
-class Member(Struct, frozen=True):
-    """What one model said.
-
-    Attributes:
-        model: The model as the config names it.
-        score: Its score; None: nothing applies.
-        verdict: Its verdict; None: it has none.
-        recorded: What it was asked, and its answers.
-    """
-
-    model: str
-    score: Score | None
-    verdict: JudgeVerdict | None
-    recorded: Recorder
-
-    @property
-    def reason(self) -> str:
-        """Why it has no verdict."""
-        return (self.score.reason if self.score else None) or "gives no verdict"
-
-    def detail(self) -> JsonObject:
-        """Returns what the details of a score say of it."""
-        score = self.score
-        return {
-            "model": self.model,
-            "verdict": self.verdict,
-            "value": score.value if score else None,
-            "reason": None if self.verdict else self.reason,
-            "explanation": score.explanation if score else None,
-            **self.recorded.usage(),
-        }
-
-
-async def ask_members(
-    criterion: JudgedCriterion, options: Sequence[JudgeModelOptions], run: JudgeOnce, ask: Ask
-) -> list[Member]:
-    """Asks several models at once; raises what the criterion raised for one of them."""
-    recorders = [Recorder(ask) for _ in options]
-    pairs = list(zip(options, recorders, strict=True))
-    asked = (caught(run, criterion.asking(member), recorder) for member, recorder in pairs)
-    members = []
-    for (member, recorder), score in zip(
-        pairs, await asyncio.gather(*asked, return_exceptions=True), strict=True
-    ):
-        if isinstance(score, BaseException):
-            raise score
-        members.append(Member(member.judge_model or "", score, verdict_of(criterion, score), recorder))
-    return members
 
 
 async def caught(
@@ -281,116 +387,3 @@ def least_confidence(samples: Sequence[JudgeSample[Any]]) -> float | None:
     stated = [getattr(sample.reply, _NAME, None) for sample in samples if sample.reply is not None]
     known = [number for number in stated if isinstance(number, int | float)]
     return min(known) if known and len(known) == len(stated) else None
-
-
-# Finds gaps that leave criteria without a score: incomplete logs and unread expectations.
-
-
-def turn_gap(criterion: Criterion, sample: Sample, pair: TurnPair) -> str | None:
-    """Returns why a criterion cannot score a turn; None: the log shows what it needs.
-
-    A judge is shown the calls of earlier turns too. A criterion with google-adk's value misses nothing that
-    google-adk does not look at.
-    """
-    if not sample.has_gaps:
-        return None
-    as_adk = criterion.as_adk
-    if criterion.needs_expected_calls and pair.expected is not None and _is_unread(pair.expected, as_adk):
-        return pair.expected.unread
-    if pair.actual is None:
-        return None
-    gap = _gap(pair.actual, criterion.rests_on, as_adk)
-    if gap or "calls" not in criterion.rests_on or not isinstance(criterion, JudgedCriterion):
-        return gap
-    index = next(i for i, turn in enumerate(sample.conversation.turns) if turn is pair.actual)
-    return _first(sample.conversation.turns[:index], ("calls",), as_adk)
-
-
-def conversation_gap(criterion: Criterion, sample: Sample) -> str | None:
-    """Returns why a criterion cannot score a conversation as a whole; None: the log shows what it needs."""
-    if not sample.has_gaps:
-        return None
-    unread = next(_unread(sample, criterion.as_adk), None) if criterion.needs_expected_calls else None
-    return unread or _first(sample.conversation.turns, criterion.rests_on, criterion.as_adk)
-
-
-def gap_reasons(sample: Sample, as_adk: bool = False) -> list[str]:
-    """Returns what the log does not show, one line a turn, and what of the expectations is not read."""
-    if not sample.has_gaps:
-        return []
-    reasons = [sample.eval_case.not_found if sample.eval_case else None]
-    reasons += [_first([turn], ("calls", "words"), as_adk) for turn in sample.conversation.turns]
-    return [*(reason for reason in reasons if reason), *_unread(sample, as_adk)]
-
-
-def _unread(sample: Sample, as_adk: bool) -> Iterator[str]:
-    if sample.eval_case is not None and sample.eval_case.unread:
-        yield sample.eval_case.unread
-    for pair in sample.pairs:
-        if pair.expected is not None and _is_unread(pair.expected, as_adk):
-            yield f"{turn_name(pair.index)}: {pair.expected.unread}"
-
-
-def _is_unread(expected: ExpectedTurn, as_adk: bool) -> bool:
-    return bool(expected.unread) and not (as_adk and expected.adk_reads)
-
-
-def _first(turns: Iterable[Turn], parts: Sequence[str], as_adk: bool) -> str | None:
-    gaps = ((turn.turn_index, _gap(turn, parts, as_adk)) for turn in turns)
-    return next((f"{turn_name(index)}: {gap}" for index, gap in gaps if gap), None)
-
-
-def _gap(turn: Turn, parts: Sequence[str], as_adk: bool) -> str | None:
-    if as_adk and turn.adk_reads:
-        return None
-    calls = turn.unknown_calls if "calls" in parts else None
-    return calls or (turn.unknown_words if "words" in parts else None)
-
-
-def withheld(score: Score, reason: str, keeps_details: bool = False) -> Score:
-    """Returns a score without its value; details are kept where they say what was not judged."""
-    if not keeps_details:
-        return Score(None, reason=reason, label=score.label)
-    nothing = dict.fromkeys(("value", "explanation", "threshold", "outcome", "judge"))
-    return replace(score, reason=reason, **nothing)
-
-
-# Findings of a record, its eval case and its answers: problems that do not prevent scoring.
-
-STAGE: Final = "check"
-"""Stage of findings in the table of failures."""
-UNREAD_EXPECTATION = "UnreadExpectation"
-UNKNOWN_CASE = "UnknownCase"
-
-
-def record_findings(sample: Sample) -> list[Failure]:
-    """Returns the findings of a record, its case and its answers.
-
-    One row per turn and kind; findings on the whole conversation have no turn.
-    """
-    problems: list[tuple[int | None, Problem]] = []
-    for index, turn in enumerate(sample.conversation.turns):
-        answer = turn.grounded
-        of_answer = [*answer.problems, *found_problems(turn, answer)] if answer else []
-        problems += [(index, problem) for problem in (*turn.findings, *of_answer)]
-    case = sample.eval_case
-    if case is not None and case.not_found:
-        problems.append((None, Problem(UNKNOWN_CASE, case.not_found)))
-    if case is not None and case.unread:
-        problems.append((None, Problem(UNREAD_EXPECTATION, case.unread)))
-    for pair in sample.pairs:
-        if pair.expected is not None and pair.expected.unread:
-            problems.append((pair.index, Problem(UNREAD_EXPECTATION, pair.expected.unread)))
-    return [
-        Failure(
-            stage=STAGE,
-            error_type=problem.kind,
-            message=problem.message,
-            source=sample.record.source,
-            position=sample.record.position,
-            conversation_id=sample.conversation.conversation_id,
-            app_version=sample.conversation.app_version,
-            turn_index=index,
-        )
-        for index, problem in problems
-    ]

@@ -181,7 +181,8 @@ class Redactor:
 
     def _kind_of(self, key: str, value: JsonValue) -> str | None:
         """Returns the kind that a value is because of its key."""
-        if not _is_secret(value):
+        is_word = isinstance(value, str) and value != "" and not _MARKER.fullmatch(value)
+        if not is_word and not (isinstance(value, int) and not isinstance(value, bool) and value > 99):
             return None
         if "secret" in self._config.kinds and is_secret_key(key):
             return "secret"
@@ -200,21 +201,19 @@ class Redactor:
         kind = self._kind_of(key, value)
         if str(value) in self._kept:
             return value
-        if kind is None:
-            return self._phone(key, value) if _says_phone(key) else value
-        is_short = len(str(value)) <= _SHORTEST_SECRET  # elsewhere it is a word like others
-        return self._marker(kind.upper(), str(value), str(value)) if is_short else self._literal(value, kind)
-
-    def _phone(self, key: str, value: JsonValue) -> JsonValue:
-        """Returns a value under a key that is a phone's; a phone number is then one wherever it stands."""
+        if kind is not None:
+            is_short = len(str(value)) <= _SHORTEST_SECRET  # elsewhere it is a word like others
+            return (
+                self._marker(kind.upper(), str(value), str(value)) if is_short else self._literal(value, kind)
+            )
         is_number = _is_number(value)
-        if not is_number and not isinstance(value, str):
+        if not _says_phone(key) or not (is_number or isinstance(value, str)):
             return value
         text = _text_of(value)
         done = self.text(text, key, is_number)
         if done == text:
             return value
-        if text not in self._literals and _MARKER.fullmatch(done):
+        if text not in self._literals and _MARKER.fullmatch(done):  # then it is one wherever it stands
             self._add_literal(text, done)
             self._phones.add(text)
         return done
@@ -355,7 +354,9 @@ class Redactor:
             spans += [
                 (*ends, marker)
                 for start, end in _places(text, literal)
-                if _is_apart(text, start, end) or not (is_word or literal.isdigit())
+                # A number, or what may be a word, is apart from others.
+                if not (is_word or literal.isdigit())
+                or not any(at and _WITHIN.match(text, at - 1) for at in (start, end))
                 if not is_word or _is_alone(cue + text, len(cue) + start, len(cue) + end)
                 for ends in _take(taken, start, end)
             ]
@@ -520,11 +521,6 @@ def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
         at = text.find(value, at + len(value))
 
 
-def _is_apart(text: str, start: int, end: int) -> bool:
-    """Returns whether a value is no part of a longer word or number."""
-    return not any(at and _WITHIN.match(text, at - 1) for at in (start, end))
-
-
 def _is_alone(text: str, start: int, end: int) -> bool:
     """Returns whether a number of few digits is no part of an amount or a time, and not that of a thing."""
     if not _PIN.fullmatch(text, start, end):
@@ -586,11 +582,6 @@ def _is_number(value: JsonValue) -> bool:
 def _text_of(value: JsonValue) -> str:
     """Returns a value as it is looked up; a number without decimals is the same as a whole one."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _is_secret(value: JsonValue) -> bool:
-    is_word = isinstance(value, str) and value != "" and not _MARKER.fullmatch(value)
-    return is_word or (isinstance(value, int) and not isinstance(value, bool) and value > 99)
 
 
 def _leaves(value: JsonValue) -> Iterator[JsonValue]:
@@ -749,16 +740,14 @@ class RedactedAsk:
         shown = replace(
             prompt, instructions=redactor.known(prompt.instructions), evidence=redactor.text(prompt.evidence)
         )
-        return [
-            self._restored(sample) for sample in await self._ask(replace(question, prompt=shown), samples)
-        ]
-
-    def _restored(self, sample: JudgeSample[R]) -> JudgeSample[R]:
-        reply = sample.reply
-        if reply is None or not _MARKER.search(reply.model_dump_json()):
-            return sample
-        words = self._redactor.restore(reply.model_dump(by_alias=True))
-        return replace(sample, reply=type(reply).model_validate(words))
+        given = []
+        for sample in await self._ask(replace(question, prompt=shown), samples):
+            reply = sample.reply
+            if reply is not None and _MARKER.search(reply.model_dump_json()):
+                words = redactor.restore(reply.model_dump(by_alias=True))
+                sample = replace(sample, reply=type(reply).model_validate(words))
+            given.append(sample)
+        return given
 
 
 def redact_rows(

@@ -17,7 +17,7 @@ from turnwise.pipeline.python.evaluate import (
     score_with_judge,
 )
 from turnwise.pipeline.python.inputs import CaseInput, ConversationInput, ShownText
-from turnwise.pipeline.python.testing.explanation import difference_lines
+from turnwise.pipeline.python.testing.explanation import EXPLAINERS
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import Record, ToolCall, turn_name
 from turnwise.schemas.score import Score
@@ -223,7 +223,7 @@ def _call_lines(sample: Sample, criteria: Sequence[Criterion]) -> Iterator[str]:
     differing = [calls_of for calls_of in compared if calls_of[1] != calls_of[2]]
     for where, shown, met in differing[:_MOST_TURNS]:
         yield f"  calls of {where}: made == expected"
-        yield from (f"    {line}" for line in difference_lines(shown, met))
+        yield from (f"    {line}" for line in EXPLAINERS[-1](shown, met))
 
 
 def _compared(

@@ -7,16 +7,11 @@ from typing import TypeAlias
 Explain: TypeAlias = Callable[[Sequence[object], Sequence[object]], Sequence[str]]
 """Returns the lines about two lists that differ: what was made, and what was expected."""
 
-EXPLAINERS: list[Explain] = []
-"""The last one explains; the pytest plugin adds its own for the time of a session."""
-
-
-def difference_lines(made: Sequence[object], expected: Sequence[object]) -> list[str]:
-    """Returns the difference of two lists, line by line."""
-    explain = EXPLAINERS[-1] if EXPLAINERS else _plain_lines
-    return [*explain(made, expected)]
-
 
 def _plain_lines(made: Sequence[object], expected: Sequence[object]) -> list[str]:
     lines = difflib.ndiff([f"{call!r}" for call in expected], [f"{call!r}" for call in made])
     return ["- expected, + made", *(line.rstrip("\n") for line in lines)]
+
+
+EXPLAINERS: list[Explain] = [_plain_lines]
+"""The last one explains; the pytest plugin adds its own for the time of a session."""

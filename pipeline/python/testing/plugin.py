@@ -53,23 +53,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Makes one test a recording of a function that uses the fixture `turnwise_recording`."""
     if _RECORDING not in metafunc.fixturenames:
         return
-    read = _recordings_of(metafunc)
-    if read.unused:
-        from turnwise.pipeline.io.terminal import names_text
-        from turnwise.pipeline.python.testing.recordings import UnusedCaseWarning
-
-        number = f"{len(read.unused)} eval case{'s have' if len(read.unused) > 1 else ' has'} no recording"
-        metafunc.definition.warn(UnusedCaseWarning(f"{number}: {names_text(read.unused)}"))
-    root = f"{metafunc.config.rootpath}/"
-    places = [f"unreadable:{recording.where.removeprefix(root)}" for recording in read.unreadable]
-    metafunc.parametrize(
-        _RECORDING, [*read.recordings, *read.unreadable], ids=[*read.ids(), *places], indirect=True
-    )
-
-
-def _recordings_of(metafunc: pytest.Metafunc) -> "Recordings":
-    """Returns the recordings of a test function; raises CollectError if there are none."""
-    from turnwise.pipeline.python.testing.recordings import read_recordings
+    from turnwise.pipeline.io.terminal import names_text
+    from turnwise.pipeline.python.testing.recordings import UnusedCaseWarning, read_recordings
     from turnwise.schemas.config import ConfigError
 
     config = metafunc.config
@@ -79,14 +64,19 @@ def _recordings_of(metafunc: pytest.Metafunc) -> "Recordings":
             f"{metafunc.definition.nodeid} uses {_RECORDING}, and no recordings are named: use "
             f"--turnwise-recordings, turnwise_recordings in the configuration file, or the marker {_MARKER}"
         )
-    key = (tuple(recordings), tuple(cases))
-    known = config.stash[_READ]
+    key, known = (tuple(recordings), tuple(cases)), config.stash[_READ]
     try:
-        if key not in known:
-            known[key] = read_recordings(recordings, cases, _config_path(config))
-        return known[key]
+        read = known[key] = known.get(key) or read_recordings(recordings, cases, _config_path(config))
     except ConfigError as error:
         raise pytest.Collector.CollectError(f"turnwise: {error}") from None
+    if read.unused:
+        number = f"{len(read.unused)} eval case{'s have' if len(read.unused) > 1 else ' has'} no recording"
+        metafunc.definition.warn(UnusedCaseWarning(f"{number}: {names_text(read.unused)}"))
+    root = f"{config.rootpath}/"
+    places = [f"unreadable:{recording.where.removeprefix(root)}" for recording in read.unreadable]
+    metafunc.parametrize(
+        _RECORDING, [*read.recordings, *read.unreadable], ids=[*read.ids(), *places], indirect=True
+    )
 
 
 def _marked(metafunc: pytest.Metafunc) -> tuple[list[str], list[str]] | None:

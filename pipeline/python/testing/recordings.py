@@ -57,12 +57,7 @@ class Recording(Struct, frozen=True):
 
 
 class UnreadableRecording(NamedTuple):
-    """A recording or an eval case that could not be read.
-
-    Attributes:
-        where: File, and line or index.
-        message: Why, in one line.
-    """
+    """A recording or an eval case that could not be read: its file with line or index, and why."""
 
     where: str
     message: str
@@ -72,7 +67,7 @@ class Recordings(NamedTuple):
     """What a directory of recordings holds.
 
     Attributes:
-        recordings: Recordings, in the order of their files.
+        recordings: In the order of their files.
         unreadable: Records and cases that could not be read, files of recordings without a record, and
             recordings whose case is not there.
         unused: Ids of the eval cases without a recording.

@@ -16,7 +16,7 @@ from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.beam.windows import RecordOutcome, SumsChange
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 from turnwise.transforms.scoring.evaluate import GUESS
-from turnwise.transforms.scoring.panels import STAGE
+from turnwise.transforms.scoring.selection import STAGE
 
 
 class WindowSums:

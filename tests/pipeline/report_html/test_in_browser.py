@@ -156,8 +156,8 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys
     ], "the first and the last version are refused, because they were not measured in the same way"
     assert "baseline and candidate are of the last two runs" in browser.find("main").text
     browser.choose("compared", "1")
-    browser.wait(lambda: "candidate=v2" in browser.state)
-    assert "v2 (2026-11-03) may be up to 49.4 points worse" in browser.find("h1").text
+    browser.wait(lambda: "v2 (2026-11-03) may be up to 49.4 points worse" in browser.find("h1").text)
+    assert "candidate=v2" in browser.state
     heads = browser.find("table.criteria thead").get_attribute("textContent")
     assert "v2 (2026-11-03) − v1 (2026-11-01)" in heads and "v3" not in heads, "of many, the compared ones"
     assert [text[:54] for text in browser.texts(".problems li")] == [
@@ -343,9 +343,9 @@ def test_scores_sort_the_list_which_is_copied_as_csv(browser, tmp_path):
     run = write_run(tmp_path / "run", [*rows, copy], own_scores=made)
     opened(browser, run, view="conversations", version="v2")
     browser.click("tool_trajectory_avg_score")
-    browser.wait(lambda: "sort=score" in browser.state)
     cells = "tbody tr:not(.space) td.score-cell"
-    assert browser.texts(cells) == ["0.125", "0.250", "0.750"]
+    browser.wait(lambda: browser.texts(cells) == ["0.125", "0.250", "0.750"])
+    assert "sort=score" in browser.state
     browser.click("tool_trajectory_avg_score ↑")
     browser.wait(lambda: browser.texts(cells) == ["0.750", "0.250", "0.125"])
     lines = copied(browser, "Copy as CSV").split("\r\n")
@@ -368,8 +368,9 @@ def test_slices_of_both_versions_stand_in_one_table(browser, report):
     assert "64.3% 9/14 +1 no verdict" in workshop and "100.0% 14/14 +1 no verdict" in workshop
     assert "+35.7 points 14 pairs" in workshop
     browser.choose("criterion", "turn_latency")
-    browser.wait(lambda: "criterion=turn_latency" in browser.state)
-    assert "4.50 s\n4.60 s\n+0.10 s 15 pairs" in browser.find("section[aria-labelledby=slices] tbody").text
+    table = "section[aria-labelledby=slices] tbody"
+    browser.wait(lambda: "4.50 s\n4.60 s\n+0.10 s 15 pairs" in browser.find(table).text)
+    assert "criterion=turn_latency" in browser.state
     browser.click("?")
     assert "language, tag, tool or number of turns" in browser.find("#about").text
 

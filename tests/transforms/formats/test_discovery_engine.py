@@ -16,7 +16,7 @@ from turnwise.transforms.formats.answers import answer_conversation
 from turnwise.transforms.formats.mapped import recognise
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.scoring.panels import record_findings
+from turnwise.transforms.scoring.selection import record_findings
 
 SHARED = Path(__file__).parents[3] / "../shared"
 SAMPLE = SHARED / "fixtures/ces/samples/baggage_policy__Answer.json"

@@ -7,7 +7,7 @@ from tests.tables import rows_test
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.reading import CaseReader
-from turnwise.transforms.scoring.panels import UNREAD_EXPECTATION
+from turnwise.transforms.scoring.selection import UNREAD_EXPECTATION
 
 CALL = {"name": "book", "args": {"n": 1}}
 CRITERIA = {"tool_trajectory_avg_score": 1.0, "tool_effects_v1": 0.5, "response_match_score": 0.8}

@@ -11,7 +11,7 @@ from tests.tables import lines_beside
 from tests.transforms.judging.conftest import Verdict, ask_all
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from turnwise.transforms.judging.judges import Requests, Routes, find_judge
+from turnwise.transforms.judging.judges import Requests, find_judge
 from turnwise.transforms.judging.setup import check_judge, open_place
 
 ROOT = Path(__file__).parents[3]
@@ -79,7 +79,7 @@ def key(change):
     kind = OtherReply if "reply" in change else Reply
     asked = Question(Prompt(**prompt), kind, JudgeModelOptions(**change.get("options", {})))
     config = JudgeConfig(backend="gemini", **change.get("config", {}))
-    return Requests(config, Routes(config, {}, find_judge(config))).make(asked).key
+    return Requests(config, {}, find_judge(config)).make(asked).key
 
 
 def test_everything_that_decides_a_reply_is_in_its_key_and_nothing_else():

@@ -34,8 +34,7 @@ from turnwise.transforms.matching.expectations import replay_turn
 from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import evaluate
-from turnwise.transforms.scoring.panels import gap_reasons, record_findings
-from turnwise.transforms.scoring.selection import Criteria
+from turnwise.transforms.scoring.selection import Criteria, gap_reasons, record_findings
 
 test_rows = rows_test(globals())
 

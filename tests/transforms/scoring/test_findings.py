@@ -10,7 +10,7 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import score_conversation
-from turnwise.transforms.scoring.panels import record_findings
+from turnwise.transforms.scoring.selection import record_findings
 
 TEXT = "Gepäck 🧳 bis 1.131."  # bytes: "Gepäck" 0-7, the suitcase 8-12, "bis" 13-16
 MEASURES = "grounding_score citation_validity citation_precision citation_recall safety_ratings skipped_rate"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Protocol, TypeVar, cast
 
 import orjson
@@ -86,6 +86,30 @@ _LONGEST_BACKOFF_S = 10.0
 _DOUBLINGS = 64
 
 
+class CallError(Exception):
+    """What an error of an API means. Its text is the reason, in one line.
+
+    Attributes:
+        fault: The reason for an unusable answer.
+        may_pass: Whether it is transient.
+        status: HTTP status; None: there was no answer.
+        asked_s: Seconds that the server asks to wait; 0: it does not.
+        refusal: Why the credentials are refused, one line without them; None: they are not.
+    """
+
+    def __init__(
+        self,
+        fault: Fault,
+        may_pass: bool = False,
+        status: int | None = None,
+        asked_s: float = 0.0,
+        refusal: str | None = None,
+    ):
+        super().__init__(fault.reason)
+        self.fault, self.may_pass, self.status = fault, may_pass, status
+        self.asked_s, self.refusal = asked_s, refusal
+
+
 class Attempts(Struct):
     """The attempts of one call.
 
@@ -99,12 +123,7 @@ class Attempts(Struct):
     delay_s: float
     deadline: float = 0.0
     count: int = 0
-    last: Exception | None = None
-
-    @property
-    def is_last(self) -> bool:
-        """Whether the current attempt is the last one."""
-        return self.is_beyond(0.0) or (self.most is not None and self.count >= self.most)
+    last: CallError | None = None
 
     def is_beyond(self, seconds: float) -> bool:
         """Returns whether a delay would exceed the deadline."""
@@ -159,37 +178,6 @@ class OtherFormError(Exception):
     """The server refuses the form of a request; the API's object will send it in another one."""
 
 
-class CallError(Exception):
-    """A call failed; its text is the reason in one line.
-
-    Attributes:
-        may_pass: Whether it is transient.
-        is_gone: Whether the provider has no such job or model.
-    """
-
-    def __init__(self, fault: Fault, may_pass: bool, is_gone: bool = False):
-        super().__init__(fault.reason)
-        self.fault, self.may_pass, self.is_gone = fault, may_pass, is_gone
-
-
-class ApiFailure(Struct, frozen=True):
-    """What an error of an API means.
-
-    Attributes:
-        fault: The reason for an unusable answer.
-        may_pass: Whether it is transient.
-        status: HTTP status; None: there was no answer.
-        asked_s: Seconds that the server asks to wait; 0: it does not.
-        refusal: Why the credentials are refused, one line without them; None: they are not.
-    """
-
-    fault: Fault
-    may_pass: bool = False
-    status: int | None = None
-    asked_s: float = 0.0
-    refusal: str | None = None
-
-
 class Api(Protocol):
     """An API of models, for one event loop. Its methods make one request each, without retries."""
 
@@ -199,11 +187,7 @@ class Api(Protocol):
         """Makes the client, once."""
 
     async def generate(self, request: Request, count: int) -> str | bytes:
-        """Returns the body of the response.
-
-        Raises OneCandidateError if the model does not support several candidates, OtherFormError if it is to
-        be sent again, in another form.
-        """
+        """Returns the body of the response; raises OneCandidateError, as Backend, or OtherFormError."""
 
     async def find(self, model: str) -> None:
         """Asks for a model, at no cost; raises the client's error if it is not there."""
@@ -211,7 +195,7 @@ class Api(Protocol):
     def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
         """Returns `count` replies out of the body of a response."""
 
-    def failure(self, error: Exception) -> ApiFailure:
+    def failure(self, error: Exception) -> CallError:
         """Returns what an error of the client means."""
 
     async def aclose(self) -> None:
@@ -219,11 +203,7 @@ class Api(Protocol):
 
 
 class BatchApi(Api, Protocol):
-    """An API that also takes batch jobs.
-
-    Attributes:
-        batch_bytes: Bytes of requests in a job at most.
-    """
+    """An API that also takes batch jobs, with requests of `batch_bytes` bytes in one at most."""
 
     batch_bytes: int
 
@@ -286,7 +266,7 @@ class ApiBackend:
             # A server of one's own without a list of models says 404 of the path, and not of the model.
             name, reason = re.escape(model.rpartition("/")[2]), str(error)
             names_model = re.search(rf"(?<!\w){name}(?!\w)", reason) and "/models/" not in reason
-            is_unknown = error.is_gone and (not self._api.access.base_url or names_model)
+            is_unknown = error.status == 404 and (not self._api.access.base_url or names_model)
             if error.fault.kind in ("connection", "timeout") or is_unknown:
                 raise ConfigError(f"judge: model {model}: {reason}") from None
 
@@ -310,51 +290,38 @@ class ApiBackend:
         limit = self._config.timeout_s if limit_s is None else limit_s
         attempts = Attempts(most, self._config.retry_delay_s, time.monotonic() + limit)
         try:
-            return await asyncio.wait_for(self._attempted(send, attempts, model), limit)
-        except (CallError, OneCandidateError, ConfigError):
-            raise
-        except Exception as error:
-            fault, failure = self._fault(error, attempts), self._api.failure(error)
-            may_pass = failure.may_pass or isinstance(error, asyncio.TimeoutError)
-            raise CallError(fault, may_pass, failure.status == 404) from None
-
-    async def _attempted(
-        self, send: Callable[[], Coroutine[Any, Any, T]], attempts: Attempts, model: str
-    ) -> T:
-        """Sends until it works; raises the error of an attempt that was the last, or will not pass."""
-        while True:
-            attempts.count += 1
-            try:
-                return await send()
-            except OtherFormError:
-                self._on_retry(model)
-                continue
-            except Exception as error:
-                attempts.last = error
-                if attempts.is_last or isinstance(error, asyncio.TimeoutError | OneCandidateError):
-                    raise  # only the time of the whole call is limited
-                failure = self._api.failure(error)
-                if not failure.may_pass:
-                    raise
-            if failure.asked_s and attempts.is_beyond(failure.asked_s) and failure.status:
-                why = f"HTTP {failure.status}, to be tried again after {failure.asked_s:g} s only"
-                raise CallError(Fault("http", why), may_pass=True)
-            await asyncio.sleep(attempts.pause(failure.asked_s))
-            self._on_retry(model)
-
-    def _fault(self, error: Exception, attempts: Attempts) -> Fault:
-        if isinstance(error, asyncio.TimeoutError):
+            async with asyncio.timeout(limit):
+                while True:
+                    attempts.count += 1
+                    try:
+                        return await send()
+                    except OtherFormError:
+                        self._on_retry(model)
+                        continue
+                    except TimeoutError:  # only the time of the whole call is limited
+                        attempts.last = None
+                        raise
+                    except (OneCandidateError, ConfigError):
+                        raise
+                    except Exception as error:
+                        attempts.last = failure = self._api.failure(error)
+                    if failure.refusal is not None:
+                        raise AuthenticationError(f"judge: {failure.refusal}")
+                    is_last = attempts.is_beyond(0.0) or attempts.count >= (attempts.most or inf)
+                    if is_last or not failure.may_pass:
+                        raise failure
+                    if failure.asked_s and attempts.is_beyond(failure.asked_s) and failure.status:
+                        why = f"HTTP {failure.status}, to be tried again after {failure.asked_s:g} s only"
+                        raise CallError(Fault("http", why), may_pass=True)
+                    await asyncio.sleep(attempts.pause(failure.asked_s))
+                    self._on_retry(model)
+        except TimeoutError:
             reason = f"no answer within {self._config.timeout_s:g} s"
             if attempts.count > 1:
                 reason += f", {attempts.count} attempts"
-            if attempts.last is None or isinstance(attempts.last, asyncio.TimeoutError):
-                return Fault("timeout", reason)
-            last = self._fault(attempts.last, attempts).reason
-            return Fault("timeout", one_line(f"{reason}; the last error: {last}"))
-        failure = self._api.failure(error)
-        if failure.refusal is not None:
-            raise AuthenticationError(f"judge: {failure.refusal}") from None
-        return failure.fault
+            if attempts.last is not None:
+                reason = one_line(f"{reason}; the last error: {attempts.last}")
+            raise CallError(Fault("timeout", reason), may_pass=True) from None
 
 
 _REFUSED_PART = (400, 422, 501)
@@ -364,24 +331,19 @@ _BLOCKED_WORDS = ("content filtering policy", "was flagged", "requires moderatio
 
 
 class ClientApi(Api):
-    """What the APIs of OpenAI and Anthropic have in common: clients that are made alike and raise alike.
-
-    Attributes:
-        status_error: Its class of errors with an HTTP status.
-    """
+    """What the APIs of OpenAI and Anthropic have in common: clients that are made alike and raise alike."""
 
     def __init__(self, access: Access, library: Any, make: Callable[..., Any], usual_url: str):
         """Takes also what makes the client, and the address of an access that names none."""
         self.access, self.library = access, library
         self.status_error: type[Any] = library.APIStatusError
         self._make, self._usual_url = make, usual_url
-        self._client: Any = None
+        self.client: Any = None
 
-    @property
-    def client(self) -> Any:
-        """The client, made once, in the event loop that uses it."""
-        if self._client is None:
-            self._client = self._make(
+    def open(self) -> None:
+        """Makes the client, once, in the event loop that uses it."""
+        if self.client is None:
+            self.client = self._make(
                 api_key=self.access.api_key or "none",  # it must be given; servers without keys read none
                 base_url=self.access.base_url or self._usual_url,
                 max_retries=0,
@@ -389,16 +351,11 @@ class ClientApi(Api):
                 # A redirect would take the key along, also to another origin.
                 http_client=self.library.DefaultAsyncHttpxClient(follow_redirects=False),
             )
-        return self._client
-
-    def open(self) -> None:
-        """Makes the client, once."""
-        _ = self.client
 
     async def aclose(self) -> None:
         """Closes the connections."""
-        if self._client is not None:
-            await self._client.close()
+        if self.client is not None:
+            await self.client.close()
 
     async def find(self, model: str) -> None:
         """Asks for a model."""
@@ -410,19 +367,19 @@ class ClientApi(Api):
             word in error.response.text.lower() for word in words
         )
 
-    def failure(self, error: Exception) -> ApiFailure:
+    def failure(self, error: Exception) -> CallError:
         """Returns what an error means."""
         if isinstance(error, self.status_error):
             return self._refusal(error)
         if isinstance(error, ValidationError):
-            return ApiFailure(Fault("other", wrong_setting(error)))
+            return CallError(Fault("other", wrong_setting(error)))
         is_connection = isinstance(error, self.library.APIConnectionError)
         cause = (error.__cause__ or error) if is_connection else error
         text = f"{'no connection: ' if is_connection else ''}{type(cause).__name__}: {cause}"
         fault = Fault("connection" if is_connection else "other", without_key(text, self.access.api_key))
-        return ApiFailure(fault, may_pass=is_connection)
+        return CallError(fault, may_pass=is_connection)
 
-    def _refusal(self, error: Any) -> ApiFailure:
+    def _refusal(self, error: Any) -> CallError:
         status, response, body = error.status_code, error.response, error.body
         # The error object is the body, or stands below `error`, or is a text there (Ollama, FastAPI).
         inner = body.get("error", body.get("detail", body)) if isinstance(body, Mapping) else None
@@ -431,10 +388,10 @@ class ClientApi(Api):
         kinds = {str(stated.get("code")), str(stated.get("type"))}
         if status in (400, 403) and (kinds & _BLOCKED or any(word in words for word in _BLOCKED_WORDS)):
             reason = without_key(f"the question was blocked: {words}", self.access.api_key)
-            return ApiFailure(Fault("blocked", reason))
+            return CallError(Fault("blocked", reason))
         words = words or f"{response.reason_phrase} {response.text}"
         reason = without_key(f"HTTP {status} {words}", self.access.api_key)
-        return ApiFailure(
+        return CallError(
             Fault("http", reason),
             may_pass=status in PASSING_STATUSES and not kinds & NO_CREDIT,
             status=status,

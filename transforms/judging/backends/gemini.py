@@ -35,7 +35,7 @@ from turnwise.transforms.judging.backends.calling import (
     FINAL_STATUSES,
     PASSING_STATUSES,
     Api,
-    ApiFailure,
+    CallError,
     asked_wait,
     register_api,
 )
@@ -175,7 +175,6 @@ class GeminiApi(Api):
 
     async def find_job(self, name: str) -> str | None:
         """Looks for a job among the last hundred; see BatchApi."""
-        self.open()
         listed = orjson.loads(await self._get(self._client.aio.batches.list(config={"page_size": 100})))
         jobs: list[JsonObject] = listed.get("operations") or []
         return next((job["name"] for job in jobs if job["metadata"].get("displayName") == name), None)
@@ -185,7 +184,6 @@ class GeminiApi(Api):
 
         Responses are in the order of the requests, and do not always bring along the key of theirs.
         """
-        self.open()
         stated = orjson.loads(await self._get(self._client.aio.batches.get(name=job)))
         known, error = stated.get("metadata") or {}, stated.get("error") or {}
         status = str(known.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
@@ -204,34 +202,32 @@ class GeminiApi(Api):
 
     async def discard(self, job: str) -> None:
         """Removes a job; see BatchApi."""
-        self.open()
         await self._sent("DELETE", await _prepared(self._client.aio.batches.delete(name=job)))
 
     async def find(self, model: str) -> None:
         """Counts tokens, which costs nothing."""
-        self.open()
         await self._post(await _prepared(self._client.aio.models.count_tokens(model=model, contents="?")), "")
 
     def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
         """Returns the replies out of the body of a response; missing candidates are faults."""
         return replies_of(body, model, count, _read)
 
-    def failure(self, error: Exception) -> ApiFailure:
+    def failure(self, error: Exception) -> CallError:
         """Returns what an error means."""
         if isinstance(error, self._genai.errors.APIError):
             return self._refusal(error)
         is_auth = isinstance(error, self._auth.GoogleAuthError)
         if is_auth and not (error.retryable or isinstance(error, self._auth.TransportError)):  # type: ignore[attr-defined]
             reason = self._clean(str(error))
-            return ApiFailure(Fault("other", reason), refusal=f"{reason}; {HOW_TO}")
+            return CallError(Fault("other", reason), refusal=f"{reason}; {HOW_TO}")
         if is_auth or isinstance(error, self._http.ClientError | OSError):
             reason = self._clean(f"no connection: {type(error).__name__}: {error}")
-            return ApiFailure(Fault("connection", reason), may_pass=True)
+            return CallError(Fault("connection", reason), may_pass=True)
         if isinstance(error, ValidationError):
-            return ApiFailure(Fault("other", wrong_setting(error)))
+            return CallError(Fault("other", wrong_setting(error)))
         # An error that is declared to be JSON and is none comes from a gateway.
         is_gateways = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)
-        return ApiFailure(Fault("other", self._clean(f"{type(error).__name__}: {error}")), is_gateways)
+        return CallError(Fault("other", self._clean(f"{type(error).__name__}: {error}")), is_gateways)
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -255,7 +251,6 @@ class GeminiApi(Api):
                 "automatic_function_calling": {"disable": True},
             }
             settings = self._genai.types.GenerateContentConfig.model_validate(values)
-            self.open()
             generate = self._client.aio.models.generate_content
             request = await _prepared(generate(model=template.model, contents=PLACE, config=settings))
             self._prepared[template, count] = request
@@ -280,12 +275,12 @@ class GeminiApi(Api):
             await self._genai.errors.APIError.raise_for_async_response(response)
             return await response.text()
 
-    def _refusal(self, error: Any) -> ApiFailure:
+    def _refusal(self, error: Any) -> CallError:
         words = " ".join(str(part) for part in (error.status, error.message) if part)
         reason = self._clean(f"HTTP {error.code} {words}")
         is_bad_key = error.code == 400 and any(word in str(error.details) for word in _BAD_KEYS)
         is_refused = error.code in (401, 403) or is_bad_key
-        return ApiFailure(
+        return CallError(
             Fault("http", reason),
             may_pass=error.code in PASSING_STATUSES,
             status=error.code,

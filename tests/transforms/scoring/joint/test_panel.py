@@ -3,8 +3,7 @@ from tests.transforms.scoring.joint import models as joint
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.responses import FinalResponseMatch
 from turnwise.transforms.judging.ask import NotAsked
-from turnwise.transforms.scoring.panels import Member, Recorder, verdict_of
-from turnwise.transforms.scoring.selection import majority
+from turnwise.transforms.scoring.panels import Member, Recorder, majority, verdict_of
 
 judged, says = joint.judged, joint.says
 test_rows = rows_test(globals(), "panel")
