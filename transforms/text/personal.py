@@ -8,6 +8,7 @@ wrong. A text is searched in a copy in which digits, signs and spaces of all scr
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -332,17 +333,11 @@ def _addresses(text: str) -> Iterator[tuple[int, int, str]]:
                 address = ip_address(match[0])
             except ValueError:
                 continue
-            if any(map(str.isalnum, match[0])) and not _is_network(text, match):
+            length, hosts = re.compile(r"/\d{1,3}").match(text, match.end()), 1
+            with suppress(ValueError):  # `192.168.17.0/24` is the name of a whole network
+                hosts = ip_network(match[0] + length[0]).num_addresses if length else 1
+            if any(map(str.isalnum, match[0])) and hosts == 1:
                 yield match.start(), match.end(), str(getattr(address, "ipv4_mapped", None) or address)
-
-
-def _is_network(text: str, match: re.Match[str]) -> bool:
-    """Returns whether an address is the name of a whole network (`192.168.17.0/24`)."""
-    length = re.compile(r"/\d{1,3}").match(text, match.end())
-    try:
-        return length is not None and ip_network(match[0] + length[0]).num_addresses > 1
-    except ValueError:
-        return False
 
 
 def _secrets(text: str) -> Iterator[tuple[int, int, str]]:

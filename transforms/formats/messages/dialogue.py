@@ -313,11 +313,7 @@ def _add(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> 
 
 
 def _add_steps(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> None:
-    """Adds the texts, calls and results of an agent's message.
-
-    What a call left behind in the same message stands at its place; a call that somebody else has to run ends
-    the message.
-    """
+    """Adds an agent's texts, calls and results in order; a call that somebody else has to run ends them."""
     answered = {result.id for result in message.results} - {None}
     inside = {id(c) for c in message.calls if c.is_hosted or c.is_stated or c.result or c.id in answered}
     steps: list[MessageCall | MessageResult] = [*message.calls, *message.results]

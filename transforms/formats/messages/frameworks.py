@@ -231,7 +231,14 @@ def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
     replied = {as_text(p.get("approvalId")) for p in every if p.get("type") == _REPLIED}
     done = {_call_id(p) for p in every if p.get("type") in OF_RESULTS}
     for message in kinds.objects(messages, "messages"):
-        parts = _vercel_given(message)
+        given = list(kinds.objects(message.get("parts"), "parts"))
+        # Version 4 holds the text and the calls of a message beside each other.
+        called = list(kinds.objects(message.get("toolInvocations"), "toolInvocations"))
+        inside = [both_of(part).get("toolCallId") for part in given]
+        apart = [call for call in called if call.get("toolCallId") not in inside]
+        files = kinds.listed(message.get("experimental_attachments"), "experimental_attachments")
+        parts = [{"type": "tool-invocation", "toolInvocation": call} for call in apart]
+        parts += [*(given or kinds.as_blocks(message.get("content"))), *({"type": "file"} for _ in files)]
         # Neither words nor work: approvals, and data that the interface shows.
         beside = [p for p in parts if p.get("type") in _APPROVALS or str(p.get("type")).startswith("data-")]
         if len(beside) < len(parts) or not beside:
@@ -255,18 +262,6 @@ def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
 
 def _call_id(part: JsonObject) -> str | None:
     return as_text(part.get("toolCallId"))
-
-
-def _vercel_given(message: JsonObject) -> list[JsonObject]:
-    """Returns the parts of a message; version 4 holds its text and calls beside each other."""
-    content, parts = message.get("content"), list(kinds.objects(message.get("parts"), "parts"))
-    content_parts = parts or kinds.as_blocks(content)
-    called = list(kinds.objects(message.get("toolInvocations"), "toolInvocations"))
-    inside = [both_of(part).get("toolCallId") for part in parts]
-    beside = [call for call in called if call.get("toolCallId") not in inside]
-    files = kinds.listed(message.get("experimental_attachments"), "experimental_attachments")
-    calls = [{"type": "tool-invocation", "toolInvocation": call} for call in beside]
-    return [*calls, *content_parts, *({"type": "file"} for _ in files)]
 
 
 # For example {"role": "user", "parts": [{"type": "text", "text": "Hi"}]}

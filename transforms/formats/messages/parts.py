@@ -427,19 +427,17 @@ def _plain_result(value: JsonValue) -> tuple[JsonValue, list[str]]:
     blocks = list(map(stated, objects_in(value)))
     if not blocks or not isinstance(value, list) or len(blocks) < len(value):
         return value, []
-    texts = [block for block in blocks if _is_text(block)]
+    texts = []
+    for block in blocks:
+        kind = block.get("type", block.get("block_type"))
+        is_text = block.keys() == {"text"} if kind is None else part_kind(str(kind)) == TEXT
+        texts += [block["text"]] if is_text and isinstance(block.get("text"), str) else []
     media = [kind for block in blocks if part_kind(kind := str(block.get("type"))) == MEDIA]
     if texts and len(texts) + len(media) == len(blocks):
-        return loaded("\n".join(block["text"] for block in texts)), media
+        return loaded("\n".join(texts)), media
     if len(blocks) == 1 and blocks[0].keys() == {"json"}:
         return blocks[0]["json"], []
     return value, []
-
-
-def _is_text(block: JsonObject) -> bool:
-    kind = block.get("type", block.get("block_type"))
-    is_text = block.keys() == {"text"} if kind is None else isinstance(kind, str) and part_kind(kind) == TEXT
-    return is_text and isinstance(block.get("text"), str)
 
 
 def _add_untyped(message: SpanMessage, part: JsonObject) -> None:

@@ -1,7 +1,6 @@
 """Reads lists of messages, model requests and model replies in the spellings of many libraries."""
 
 import re
-from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -130,7 +129,7 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[parts.Spa
         return [_spoken(role, [value])]
     if isinstance(value, list):
         if value and all(map(_is_otel, value)):
-            return _given([_of_otel(item) for item in value])
+            return [message for message in map(_of_otel, value) if not message.is_empty]
         if value and not any(isinstance(item, dict | list) for item in value):
             texts = [item for item in value if isinstance(item, str)]
             inner = [loaded(text) for text in texts]
@@ -244,7 +243,7 @@ def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
 
 def read_message(value: JsonObject, role: str) -> list[parts.SpanMessage]:
     """Returns the message that a value of any spelling is, as `messages_of` does, unless it is empty."""
-    return _given(messages_of(value, role, is_spelt=True))
+    return [message for message in messages_of(value, role, is_spelt=True) if not message.is_empty]
 
 
 def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[parts.SpanMessage]:
@@ -498,18 +497,13 @@ def _is_known(kind: JsonValue) -> bool:
     return kind is None or (isinstance(kind, str) and part_kind(kind) is not None)
 
 
-def _is_role(kind: JsonValue) -> bool:
-    """Returns whether a type is that of messages; AutoGen has some for texts of anybody."""
-    return _is_of_autogen(kind) or role_of(kind) is not None
-
-
 def _is_message(value: JsonObject) -> bool:
     if _lacks_role(value) or _EVENT in value or value.get("type") in _TYPED or _is_pydantic(value):
         return True
     if value.get("role") or value.get("_role") or value.get("lc"):
         return True
     kind = value.get("type")
-    if _is_role(kind) and value.keys() & {"content", "data"}:
+    if (_is_of_autogen(kind) or role_of(kind) is not None) and value.keys() & {"content", "data"}:
         return True
     inner = next((value[key] for key in ("message", "kwargs") if isinstance(value.get(key), dict)), None)
     is_message = "tool_calls" in value and not isinstance(value.get("response"), dict)
@@ -523,12 +517,9 @@ def _is_part(value: JsonValue) -> bool:
         return False
     kind = value.get("type")
     if isinstance(kind, str):
-        return not _is_role(kind) and kind not in _TYPED and "data" not in value
+        is_message = _is_of_autogen(kind) or role_of(kind) is not None or kind in _TYPED
+        return not is_message and "data" not in value
     return not _UNTYPED.isdisjoint(value)
-
-
-def _given(messages: Iterable[parts.SpanMessage]) -> list[parts.SpanMessage]:
-    return [message for message in messages if not message.is_empty]
 
 
 _histories: list[tuple[str, str, list[parts.SpanMessage]]] = []

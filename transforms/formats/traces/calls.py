@@ -273,7 +273,16 @@ def mark_doubles(nodes: Sequence[SpanNode]) -> None:
     """
     known = [node for node in nodes if node.step.kind is not None]
     models = [node for node in known if node.step.kind == "model"]
-    _open_wrappers(models)
+    below: dict[int, list[SpanNode]] = {}
+    for node in models:
+        above = node.known_above()
+        if above is not None and above.step.kind == "model" and node.step.output:
+            below.setdefault(id(above), []).append(node)
+    for inner in below.values():
+        above = inner[0].known_above()
+        # A model's span that holds several calls with other replies is a step that holds them.
+        if above is not None and len(inner) > 1 and not _signs(inner[0].step.output, inner[-1].step.output):
+            above.step.kind, above.step.output = "chain", None
     replies: dict[tuple[str, str], SpanNode] = {}
     for node in sorted(known, key=attrgetter("depth")):
         step, same = node.step, None
@@ -305,19 +314,6 @@ def _join_doubles(node: SpanNode, same: SpanNode) -> None:
     if node.step.kind == "model" and node.step.output and asks(same):
         same.step.output = node.step.output
     same.step.fill(node.step)
-
-
-def _open_wrappers(models: Iterable[SpanNode]) -> None:
-    """Reads a model's span that holds several calls with other replies as a step that holds them."""
-    below: dict[int, list[SpanNode]] = {}
-    for node in models:
-        above = node.known_above()
-        if above is not None and above.step.kind == "model" and node.step.output:
-            below.setdefault(id(above), []).append(node)
-    for nodes in below.values():
-        above = nodes[0].known_above()
-        if above is not None and len(nodes) > 1 and not _signs(nodes[0].step.output, nodes[-1].step.output):
-            above.step.kind, above.step.output = "chain", None
 
 
 def _mark_beside(models: Sequence[SpanNode]) -> None:

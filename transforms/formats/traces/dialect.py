@@ -184,7 +184,6 @@ def kind_at(value: JsonValue, kinds: dict[str, Kind]) -> Kind | None:
     return kinds.get(value.lower()) if isinstance(value, str) else None
 
 
-_EXCEPTIONS = ("exception.message", "exception.type")
 _LOOKS_LIKE_WORK = key_set(
     "gen_ai llm openinference traceloop langsmith langfuse mlflow ai adk_events claude lk haystack "
     "braintrust weave wandb crewai autogen dspy"
@@ -226,8 +225,12 @@ def read_span(span: TraceSpan) -> SpanStep:
     if step.usage is not None and not (step.usage.input_tokens or step.usage.output_tokens):
         # No request has no tokens: the writer did not know them.
         step.usage = None
-    if step.error is None and step.kind in ("tool", "agent", "model", "chain"):
-        step.error = _error_of(span)
+    kind = text_at(span.attributes, "error.type")
+    if (span.error or kind) and step.error is None and step.kind in ("tool", "agent", "model", "chain"):
+        raised = (event.attributes for event in span.events if event.name == "exception")
+        texts = [text_at(held, "exception.message", "exception.type") for held in raised]
+        message = text_at(span.attributes, "error.message")
+        step.error = next(filter(None, (span.message, *texts, message, kind)), "error")
     return step
 
 
@@ -288,16 +291,6 @@ def kind_of(span: TraceSpan) -> Kind | None:
     events = [SpanEvent(event.name) if event.name.startswith("gen_ai.") else event for event in span.events]
     return read_span(TraceSpan(span.trace, span.id, span.parent, span.name, span.start, span.end, attributes,
                                events, scope=span.scope, is_log=span.is_log)).kind  # fmt: skip
-
-
-def _error_of(span: TraceSpan) -> str | None:
-    """Returns what a span says of its error; None: its status is none."""
-    kind = text_at(span.attributes, "error.type")
-    if not span.error and not kind:
-        return None
-    raised = (text_at(event.attributes, *_EXCEPTIONS) for event in span.events if event.name == "exception")
-    message = text_at(span.attributes, "error.message")
-    return next(filter(None, (span.message, *raised, message, kind)), "error")
 
 
 def is_noise(span: TraceSpan, words: frozenset[str]) -> bool:

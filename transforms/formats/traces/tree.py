@@ -328,8 +328,13 @@ def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
             message, users = parts.new_user(first, known), parts.users_of(first)
             line = TurnLine(users=users) if message is None else _asked(message, users)
             line.user = _stated(unit) or line.user
-            if lines and _is_wrapper(lines[-1], unit):
-                line.units = lines.pop().units
+            before = lines[-1] if lines else None
+            # An agent's span without content may enclose the unit.
+            if before and before.user is None and not (before.models or before.tools):
+                top = before.units[-1].top
+                is_one = top is not None and top.span.trace == unit.trace
+                if top is not None and is_one and top.span.end >= unit.nodes[0].span.start:
+                    line.units = lines.pop().units
             lines.append(line)
         _add_unit(line, unit, lines)
         # The history as it stands after the unit.
@@ -354,11 +359,17 @@ def _continues(
     unit: WorkUnit, first: Sequence[parts.SpanMessage], line: TurnLine, known: Sequence[parts.SpanMessage]
 ) -> bool:
     """Returns whether a unit goes on with a turn: it has no message of a user that the turn did not have."""
-    users = parts.users_of(first)
-    if line.units[-1].trace == unit.trace and (not users or users == line.users or _hands_over(line)):
-        return not users or not _is_asked_again(unit, line.units[-1])
+    users, before = parts.users_of(first), line.units[-1]
+    if before.trace == unit.trace and (not users or users == line.users or _hands_over(line)):
+        if not users or unit.top is None or before.top is None or unit.top.step.name != before.top.step.name:
+            return True
+        # The same agent, after it had answered: an equal message was sent once more.
+        answer = before.answer or (before.main[-1].step.output if before.main else None) or []
+        is_answered = any(m.role == AGENT and m.texts and not m.calls for m in answer[-1:])
+        is_over = not before.top.step.error and 0 < before.top.span.end <= unit.top.span.start
+        return not (is_answered and is_over)
     asked = _first_input(unit)
-    if _is_retry(unit, asked, line.units[-1]):
+    if _is_retry(unit, asked, before):
         return True
     if _ends_in_results(asked) and parts.news(asked, known) == []:
         return True
@@ -367,8 +378,8 @@ def _continues(
     rest = parts.news(first, known)
     if rest is not None or not users:
         return not rest
-    before = line.users or (line.user,)
-    return len(users) <= len(before) and users[-1] == before[-1]
+    earlier = line.users or (line.user,)
+    return len(users) <= len(earlier) and users[-1] == earlier[-1]
 
 
 def _is_retry(unit: WorkUnit, asked: Sequence[parts.SpanMessage], before: WorkUnit) -> bool:
@@ -382,15 +393,6 @@ def _is_retry(unit: WorkUnit, asked: Sequence[parts.SpanMessage], before: WorkUn
     return has_failed and texts == failed_texts and 0 <= waited <= 600 * 10**9
 
 
-def _is_asked_again(unit: WorkUnit, before: WorkUnit) -> bool:
-    """Returns whether the same agent runs after it had answered: an equal message was sent once more."""
-    if unit.top is None or before.top is None or unit.top.step.name != before.top.step.name:
-        return False
-    answer = before.answer or (before.main[-1].step.output if before.main else None) or []
-    is_answered = any(m.role == AGENT and m.texts and not m.calls for m in answer[-1:])
-    return is_answered and not before.top.step.error and 0 < before.top.span.end <= unit.top.span.start
-
-
 def _hands_over(line: TurnLine) -> bool:
     """Returns whether the last model call only hands over: what the next agent is given is the agent's."""
     output = (line.main[-1].step.output if line.main else None) or []
@@ -400,13 +402,6 @@ def _hands_over(line: TurnLine) -> bool:
 
 def _ends_in_results(messages: Sequence[parts.SpanMessage]) -> bool:
     return any(message.results for message in parts.spoken(messages)[-1:])
-
-
-def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
-    """Returns whether a turn is an agent's span without content that encloses the next unit."""
-    top, is_empty = line.units[-1].top, line.user is None and not (line.models or line.tools)
-    is_one = is_empty and top is not None and top.span.trace == unit.trace
-    return is_one and top is not None and top.span.end >= unit.nodes[0].span.start
 
 
 def _asked(message: parts.SpanMessage, users: tuple[str, ...]) -> TurnLine:
