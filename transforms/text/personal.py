@@ -505,39 +505,27 @@ def _cards_in(text: str, lines: str = "") -> Iterator[tuple[int, int, str]]:
         count = len(groups)
         sizes = [*([count] if 10 < count < 20 else []), *range(min(count, 10), 0, -1)]
         for first, last in ((i, i + size - 1) for size in sizes for i in range(count - size + 1)):
+            pieces = [group[0] for group in groups[first : last + 1]]
+            is_written = list(map(len, pieces)) in ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4])
             # Of a table of numbers one in ten has a right check digit.
-            is_formed = first == last or [len(group[0]) for group in groups[first : last + 1]] in _CARD_GROUPS
-            if taken and not (is_formed and taken.isdisjoint((first, last))):
+            if taken and not ((first == last or is_written) and taken.isdisjoint((first, last))):
                 continue
             begin, end = groups[first].start(), groups[last].end()
-            part = run[begin:end]
-            digits = "".join(group[0] for group in groups[first : last + 1])
+            part, digits = run[begin:end], "".join(pieces)
             if not 13 <= len(digits) <= 19 or "/" in part or "(" in part:
                 continue
-            is_divided = "\n" in lines[start + begin : start + end]
-            if lines and not (is_divided and len(digits) in (15, 16) and _luhn(digits)):
+            starts = {13: "4", 14: "3", 15: "3", 16: "23456"}.get(len(digits), "456")
+            are_years = all(re.fullmatch("(?:19|20)\\d\\d", piece) for piece in pieces)
+            is_whole, is_valid = len(digits) in (15, 16), _luhn(digits)
+            is_divided = is_whole and is_valid and "\n" in lines[start + begin : start + end]
+            if digits[0] not in starts or are_years or (lines and not is_divided):
                 continue
+            is_plain = first == last and is_whole and re.match(r"4|5[1-5]|3[47]|60|65", digits)
+            is_formed = is_written or bool(is_plain)
             is_other = first == 0 and _is_other(text, start)
-            if _is_card(digits, groups[first : last + 1], is_other):
+            if (is_formed and is_valid) if is_other else (is_formed or is_valid):
                 yield start + begin, start + end, digits
                 taken.update(range(first, last + 1))
-
-
-_CARD_GROUPS = ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4])
-
-
-def _is_card(digits: str, groups: Sequence[re.Match[str]], is_other: bool) -> bool:
-    """Returns whether digits are written like a card's or have its check digit; if `is_other`, both."""
-    lengths = [len(group[0]) for group in groups]
-    starts = {13: "4", 14: "3", 15: "3", 16: "23456"}.get(len(digits), "456")
-    are_years = all(re.fullmatch("(?:19|20)\\d\\d", group[0]) for group in groups)
-    if digits[0] not in starts or are_years:
-        return False
-    is_written = lengths in _CARD_GROUPS
-    is_plain = len(lengths) == 1 and len(digits) in (15, 16) and re.match(r"4|5[1-5]|3[47]|60|65", digits)
-    if is_other:
-        return bool(is_written or is_plain) and _luhn(digits)
-    return bool(is_written or is_plain or _luhn(digits))
 
 
 def _is_other(text: str, start: int) -> bool:

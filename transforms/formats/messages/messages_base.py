@@ -185,9 +185,12 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
     end = log.end(record)
     named = list(_named(record))
     stated = next((as_text(holder[key]) for holder in named for key in IDS if holder.get(key)), None)
+    # A run of tau-bench is named by its task and its trial.
+    run = [str(part) for part in (record.get("task_id"), record.get("trial")) if part is not None]
+    task = "-".join(run) if record.get("task_id") is not None else None
     tags = record.get("tags")
     fields = {
-        "conversation_id": stated or as_text(record.get("id")) or _task_name(record) or name,
+        "conversation_id": stated or as_text(record.get("id")) or task or name,
         "source": record.get("source") or dialect.name,
         "language": as_text(record.get("language")),
         "user_id": user_of(record),
@@ -221,12 +224,6 @@ def _holds_content(turn: Turn) -> bool:
     words = (turn.user, turn.agent, *turn.agent_messages)
     calls = (turn.tool_calls, turn.tool_responses, turn.user_tool_calls, turn.user_tool_responses)
     return any(map(str.strip, filter(None, words))) or any(calls) or bool(turn.payloads or turn.transfers)
-
-
-def _task_name(record: JsonObject) -> str | None:
-    """Returns what names a run of tau-bench: its task and its trial."""
-    names = [record.get("task_id"), record.get("trial")]
-    return None if names[0] is None else "-".join(str(name) for name in names if name is not None)
 
 
 def _expected(record: JsonObject) -> JsonObject | None:

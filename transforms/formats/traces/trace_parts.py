@@ -132,18 +132,12 @@ def _add(part: TracePart, span: TraceSpan) -> None:
         conversation = dialect.conversation_of(span, words)
         if conversation:
             part.conversations[span.id] = conversation
-    elif dialect.is_noise(span, words):
-        part.has_noise = True
-        _strip(span)
-    elif not span.events and not dialect.looks_like_work(span, words):
-        _strip(span)
-
-
-def _strip(span: TraceSpan) -> None:
-    if not span.events:
+        return
+    is_noise = dialect.is_noise(span, words)
+    part.has_noise = part.has_noise or is_noise
+    if not span.events and (is_noise or not dialect.looks_like_work(span, words)):
         held = span.attributes
-        span.attributes = {key: held[key] for key in _KEPT if key in held}
-        span.resource = {}
+        span.attributes, span.resource = {key: held[key] for key in _KEPT if key in held}, {}
 
 
 def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
